@@ -1,0 +1,228 @@
+"""Checks of what a caller gave: each names the field, what is wrong and what is allowed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+from nacre.errors import InvalidInput
+from nacre.types import Filter, Json, JsonScalar, Mode, NewMemory, Recipe, SearchRequest, TimelineRequest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Everything has a limit."""
+
+    text_chars_max: int = 1_000_000
+    summary_chars_max: int = 10_000
+    name_chars_max: int = 200  # space, kind, namespace, session, a tag
+    source_chars_max: int = 2_000
+    tags_max: int = 100
+    metadata_bytes_max: int = 65_536
+    query_chars_max: int = 10_000  # a longer query is cut, with a note
+    results_max: int = 1_000
+    pool_max: int = 10_000
+    filter_values_max: int = 1_000
+    ids_max: int = 10_000
+
+
+LIMITS = Limits()
+_INT64 = 2**63
+
+
+def memory(new: NewMemory, space: str, now: datetime, limits: Limits) -> NewMemory:
+    """The memory to write: every field checked, sequences as tuples, times in UTC."""
+    _text("text", new.text, limits.text_chars_max)
+    if new.position is not None:
+        _whole("position", new.position, -_INT64, _INT64 - 1)
+        if new.session is None:
+            raise InvalidInput("position", "needs a session; give both or neither")
+    _fraction("importance", new.importance)
+    return replace(
+        new,
+        space=_name("space", space if new.space is None else new.space, limits),
+        kind=_name("kind", new.kind, limits),
+        namespace=_name("namespace", new.namespace, limits),
+        summary=None if new.summary is None else _text("summary", new.summary, limits.summary_chars_max),
+        tags=tuple(dict.fromkeys(_names("tags", new.tags, limits, limits.tags_max))),
+        source=None if new.source is None else _text("source", new.source, limits.source_chars_max),
+        session=None if new.session is None else _name("session", new.session, limits),
+        metadata=_metadata(new.metadata, limits),
+        importance=float(new.importance),
+        created=now if new.created is None else _moment("created", new.created),
+    )
+
+
+def search(request: SearchRequest, space: str, limits: Limits) -> SearchRequest:
+    if not isinstance(request.query, str):
+        raise InvalidInput("query", f"must be a text, not {_kind(request.query)}")
+    if request.mode not in get_args(Mode):
+        raise InvalidInput("mode", f"{request.mode!r} is unknown; allowed: {', '.join(get_args(Mode))}")
+    _whole("limit", request.limit, 1, limits.results_max)
+    recipe(request.recipe, limits)
+    return replace(request, where=where(request.where, space, limits))
+
+
+def recipe(value: Recipe, limits: Limits) -> Recipe:
+    _whole("recipe.k", value.k, 0, 1_000_000)
+    _fraction("recipe.alpha", value.alpha)
+    _whole("recipe.pool", value.pool, 1, limits.pool_max)
+    _number("recipe.semantic_floor", value.semantic_floor, -1, 1)
+    _number("recipe.recency_weight", value.recency_weight, 0, 1)
+    _number("recipe.bm25_k1", value.bm25_k1, 0, 100)
+    _fraction("recipe.bm25_b", value.bm25_b)
+    return value
+
+
+def timeline(request: TimelineRequest, space: str, limits: Limits) -> TimelineRequest:
+    _whole("limit", request.limit, 1, limits.results_max)
+    return replace(request, where=where(request.where, space, limits))
+
+
+def where(value: Filter, space: str, limits: Limits) -> Filter:
+    """The filter with its space filled in. Spaces are never empty: no query sees all by accident."""
+    listed = {
+        each.name: tuple(dict.fromkeys(_names(f"where.{each.name}", getattr(value, each.name), limits)))
+        for each in fields(Filter)
+        if each.name not in ("created_from", "created_until", "metadata")
+    }
+    moments = {
+        name: None if moment is None else _moment(f"where.{name}", moment)
+        for name, moment in (("created_from", value.created_from), ("created_until", value.created_until))
+    }
+    if not isinstance(value.metadata, Mapping) or len(value.metadata) > limits.filter_values_max:
+        raise InvalidInput("where.metadata", "must be a mapping of keys to single values")
+    metadata = {_key("where.metadata", key): _scalar(key, each) for key, each in value.metadata.items()}
+    changes: dict[str, Any] = {**listed, **moments, "metadata": metadata}
+    changes["spaces"] = changes["spaces"] or (space,)
+    return replace(value, **changes)
+
+
+def ids(value: Sequence[str], limits: Limits) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInput("ids", "must be a list of ids")
+    if len(value) > limits.ids_max:
+        raise InvalidInput("ids", f"{len(value)} are too many; at most {limits.ids_max} in one call")
+    for each in value:
+        if not isinstance(each, str):
+            raise InvalidInput("ids", f"an id is a text, not {_kind(each)}")
+    return tuple(dict.fromkeys(each.encode("utf-8", "replace").decode() for each in value))
+
+
+def space_name(value: str, limits: Limits) -> str:
+    return _name("space", value, limits)
+
+
+def storable(text: str) -> bool:
+    """Whether a text survives UTF-8 and SQLite: no NUL, no lone surrogates."""
+    return "\x00" not in text and (text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text))
+
+
+# ---------------------------------------------------------------- single values
+
+
+def _text(field: str, value: object, chars_max: int) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(field, f"must be a text, not {_kind(value)}")
+    if not value or value.isspace():
+        raise InvalidInput(field, f"is blank; give 1 to {chars_max:,} characters")
+    if len(value) > chars_max:
+        raise InvalidInput(field, f"has {len(value):,} characters; at most {chars_max:,} are allowed: split it")
+    if not storable(value):
+        raise InvalidInput(field, "contains a NUL or a lone surrogate; only valid Unicode text is allowed")
+    return value
+
+
+def _name(field: str, value: object, limits: Limits) -> str:
+    return _text(field, value, limits.name_chars_max)
+
+
+def _names(field: str, value: object, limits: Limits, most: int | None = None) -> list[str]:
+    most = limits.filter_values_max if most is None else most
+    if isinstance(value, str) or not isinstance(value, Sequence | set | frozenset):
+        raise InvalidInput(field, f"must be a list of texts, not {_kind(value)}")
+    if len(value) > most:
+        raise InvalidInput(field, f"has {len(value)} values; at most {most} are allowed")
+    chars_max = limits.source_chars_max if field == "where.sources" else limits.name_chars_max
+    return [_text(field, each, chars_max) for each in value]
+
+
+def _moment(field: str, value: object) -> datetime:
+    if not isinstance(value, datetime):
+        raise InvalidInput(field, f"must be a datetime, not {_kind(value)}")
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise InvalidInput(field, "has no time zone; give one, for example datetime.now(UTC)")
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(field, "is out of range; years 1 to 9999 are allowed") from None
+
+
+def _whole(field: str, value: object, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidInput(field, f"is {value!r}; a whole number from {least:,} to {most:,} is allowed")
+
+
+def _number(field: str, value: object, least: float, most: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise InvalidInput(field, f"is {value!r}; a number from {least:g} to {most:g} is allowed")
+
+
+def _fraction(field: str, value: object) -> None:
+    _number(field, value, 0, 1)
+
+
+def _metadata(value: object, limits: Limits) -> dict[str, Json]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput("metadata", f"must be a mapping, not {_kind(value)}")
+    for key in value:
+        _key("metadata", key)
+    try:
+        encoded = json.dumps(dict(value), allow_nan=False, ensure_ascii=False)
+        size = len(encoded.encode())
+    except (TypeError, ValueError, RecursionError) as error:  # UnicodeEncodeError is a ValueError
+        raise InvalidInput("metadata", f"must be plain JSON ({error})") from None
+    if size > limits.metadata_bytes_max:
+        raise InvalidInput("metadata", f"takes {size:,} bytes; at most {limits.metadata_bytes_max:,} are allowed")
+    if "\\u0000" in encoded:
+        raise InvalidInput("metadata", "contains a NUL; only valid Unicode text is allowed")
+    plain: dict[str, Json] = json.loads(encoded)  # a copy that nobody else can change
+    for number in _numbers(plain):
+        if isinstance(number, int) and not -_INT64 <= number < _INT64:
+            raise InvalidInput("metadata", f"{number} is too large; whole numbers of 64 bits are allowed")
+    return plain
+
+
+def _numbers(value: Json) -> list[int | float]:
+    if isinstance(value, dict):
+        return [number for each in value.values() for number in _numbers(each)]
+    if isinstance(value, list):
+        return [number for each in value for number in _numbers(each)]
+    return [value] if isinstance(value, int | float) else []
+
+
+def _key(field: str, value: object) -> str:
+    if not isinstance(value, str) or not storable(value):
+        raise InvalidInput(field, f"key {value!r} must be valid Unicode text")
+    return value
+
+
+def _scalar(key: str, value: object) -> JsonScalar:
+    field = f"where.metadata[{key!r}]"
+    if value is not None and not isinstance(value, str | int | float | bool):
+        raise InvalidInput(field, f"must be a text, number, true, false or null, not {_kind(value)}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(field, "must be a finite number")
+    if isinstance(value, int) and not -_INT64 <= value < _INT64:
+        raise InvalidInput(field, "is too large; whole numbers of 64 bits are allowed")
+    if isinstance(value, str) and not storable(value):
+        raise InvalidInput(field, "contains a NUL or a lone surrogate")
+    return value
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__

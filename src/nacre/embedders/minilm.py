@@ -1,0 +1,138 @@
+"""all-MiniLM-L6-v2, computed on this machine by ONNX Runtime. Nothing is downloaded.
+
+A text's vector depends on its text alone, to the last bit: only texts of equal length share a batch, so no
+padding enters the sums, and each run of the model uses one thread. Several runs work side by side instead.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nacre.embedders.wordpiece import WordPiece
+from nacre.errors import EmbedderUnavailable
+from nacre.types import Span
+
+if TYPE_CHECKING:
+    from nacre.types import FloatMatrix, FloatVector
+
+FOLDER = Path(__file__).parent / "minilm_l6_v2"
+MODEL_SHA256 = "d9ef11b3d433baa06499f2fa2b726cfaec98f946786cd35a1e8186b5de0a92b9"
+DIMENSIONS = 384
+SPECIAL_PIECES = 2  # one before and one after the text's own
+PIECES_MAX = 256 - SPECIAL_PIECES
+BATCH_PIECES = 128  # small batches stay in the processor's cache
+WINDOW_TEXTS = 1024  # so many texts are held as pieces at once, and sorted by length
+
+REINSTALL = "reinstall it with `pip install --force-reinstall nacre`, or search by keyword"
+
+
+class MiniLM:
+    """The embedder that ships with Nacre. The model is loaded when it is first needed."""
+
+    def __init__(self, threads: int | None = None, folder: Path = FOLDER) -> None:
+        self._threads = threads or os.cpu_count() or 1
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._pieces: WordPiece | None = None
+        self._session: Any = None
+
+    @property
+    def fingerprint(self) -> str:
+        return f"all-MiniLM-L6-v2/int8-block/256/mean/l2/{MODEL_SHA256[:12]}"
+
+    @property
+    def pieces_max(self) -> int:
+        return PIECES_MAX
+
+    def weigh(self, text: str) -> list[tuple[Span, int]]:
+        return self._word_pieces().weigh(text)
+
+    def embed_query(self, text: str) -> FloatVector:
+        vector: FloatVector = self._run([self._word_pieces().encode(text, PIECES_MAX)])[0]
+        return vector
+
+    def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
+        self._loaded()
+        from concurrent.futures import ThreadPoolExecutor
+
+        import numpy as np
+
+        pieces = self._word_pieces()
+        vectors: FloatMatrix = np.empty((len(texts), DIMENSIONS), np.float32)
+        with ThreadPoolExecutor(self._threads) as workers:
+            for start in range(0, len(texts), WINDOW_TEXTS):
+                encoded = [pieces.encode(text, PIECES_MAX) for text in texts[start : start + WINDOW_TEXTS]]
+                batches = list(_batches(encoded))
+                runs = workers.map(self._run, ([encoded[row] for row in batch] for batch in batches))
+                for batch, found in zip(batches, runs, strict=True):
+                    vectors[[start + row for row in batch]] = found
+        return vectors
+
+    def _run(self, encoded: Sequence[Sequence[int]]) -> FloatMatrix:
+        """Vectors of texts that have equally many pieces."""
+        session = self._loaded()
+        import numpy as np
+
+        ids = np.array(encoded, np.int32)
+        found: FloatMatrix = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0]
+        return found
+
+    def _word_pieces(self) -> WordPiece:
+        if self._pieces is None:
+            with self._lock:
+                if self._pieces is None:
+                    self._pieces = _load_word_pieces(self._folder / "vocab.txt")
+        return self._pieces
+
+    def _loaded(self) -> Any:
+        if self._session is None:
+            with self._lock:
+                if self._session is None:
+                    self._session = _load_session(self._folder / "model.onnx")
+        return self._session
+
+
+def _batches(encoded: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Numbers of texts of equal length, longest first, so that the last batches to finish are short ones."""
+    by_length = sorted(range(len(encoded)), key=lambda row: len(encoded[row]), reverse=True)
+    for length, rows in groupby(by_length, key=lambda row: len(encoded[row])):
+        same = list(rows)
+        size = max(BATCH_PIECES // length, 1)
+        for start in range(0, len(same), size):
+            yield same[start : start + size]
+
+
+def _load_word_pieces(path: Path) -> WordPiece:
+    try:
+        return WordPiece(path)
+    except (OSError, ValueError, KeyError) as error:
+        raise EmbedderUnavailable(f"the vocabulary {path} cannot be read ({error}); {REINSTALL}") from error
+
+
+def _load_session(path: Path) -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise EmbedderUnavailable(
+            f"semantic search needs the packages numpy and onnxruntime ({error}); "
+            "install them with `pip install numpy onnxruntime`, or search by keyword"
+        ) from error
+    if not path.is_file():
+        raise EmbedderUnavailable(f"the model file {path} is missing; {REINSTALL}")
+    onnxruntime.disable_telemetry_events()
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # errors come as exceptions; nothing may reach stderr besides
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    # The graph is fused by hand; what is left to do is to convert the stored weights to floats, once.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.add_session_config_entry("session.disable_quant_qdq", "1")
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
+        raise EmbedderUnavailable(f"the model file {path} is damaged ({error}); {REINSTALL}") from error

@@ -1,0 +1,504 @@
+"""The verbs: remember, search, get, timeline, update, forget, restore, purge, stats, reembed.
+
+The engine joins a store and an embedder and holds no memories itself. Doors call these verbs and
+nothing else. All verbs may be called from several threads at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Self, Unpack
+
+from nacre import checks
+from nacre.checks import LIMITS, Limits
+from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
+from nacre.ids import new_ids
+from nacre.ports import Embedder, Store
+from nacre.query.parse import parse
+from nacre.query.tree import Question
+from nacre.ranking import boost, fuse
+from nacre.text import passages, snippets, words
+from nacre.types import (
+    DEFAULT_SPACE,
+    Changes,
+    Entry,
+    Event,
+    Hit,
+    Match,
+    MatchType,
+    Memory,
+    Mode,
+    NewMemory,
+    NewMemoryFields,
+    Passages,
+    Progress,
+    Ranked,
+    Recipe,
+    Remembered,
+    SearchOptions,
+    SearchRequest,
+    SearchResult,
+    Span,
+    Stats,
+    Timeline,
+    TimelineEntry,
+    TimelineOptions,
+    TimelineRequest,
+)
+
+if TYPE_CHECKING:
+    from nacre.types import FloatVector
+
+BATCH_MEMORIES = 256  # one transaction of a bulk write
+BATCH_CHARS = 1_000_000  # or this much text, so that memory stays bounded
+QUERY_VECTORS_CACHED = 256
+_UPDATE_TRIES = 5
+
+_log = logging.getLogger("nacre")
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A checked memory on its way in."""
+
+    memory: Memory
+    content_hash: bytes
+
+    @property
+    def key(self) -> tuple[str, bytes]:
+        return self.memory.space, self.content_hash
+
+
+class Nacre:
+    """A memory for an agent. Made by `nacre.open`; close it, or use it as a context manager."""
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder | None,
+        *,
+        space: str = DEFAULT_SPACE,
+        limits: Limits = LIMITS,
+        clock: Callable[[], datetime] = _utc_now,
+        make_ids: Callable[[datetime, int], list[str]] = new_ids,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._limits = limits
+        self._space = checks.space_name(space, limits)
+        self._clock = clock
+        self._make_ids = make_ids
+        self._query_vectors: OrderedDict[str, FloatVector] = OrderedDict()
+        self._cache_lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._store.close()
+
+    # ---- writing
+
+    def remember(self, text: str | NewMemory, **fields: Unpack[NewMemoryFields]) -> Remembered:
+        """Remember one text. The same text in the same space is remembered once."""
+        new = replace(text, **fields) if isinstance(text, NewMemory) else NewMemory(text=text, **fields)
+        return self.remember_many([new])[0]
+
+    def remember_many(self, items: Iterable[str | NewMemory]) -> list[Remembered]:
+        """Remember many texts; receipts in their order."""
+        return list(chain.from_iterable(self.remember_batches(items)))
+
+    def remember_batches(self, items: Iterable[str | NewMemory]) -> Iterator[list[Remembered]]:
+        """Remember any number of texts in constant memory: consume it batch by batch, each is one transaction.
+
+        A bad item raises InvalidInput; the batches before it are stored, its own is not.
+        """
+        now = self._clock()
+        done = 0
+        for batch in _batches(items):
+            drafts = [self._draft(item, now, done + at) for at, item in enumerate(batch)]
+            yield self._write(drafts)
+            done += len(drafts)
+
+    def update(self, memory_id: str, **changes: Unpack[Changes]) -> Memory:
+        """Change the named fields of a live memory. What they were is kept in its history."""
+        unknown = sorted(set(changes) - Changes.__annotations__.keys())
+        if unknown or not changes:
+            allowed = ", ".join(sorted(Changes.__annotations__))
+            raise InvalidInput(unknown[0] if unknown else "changes", f"cannot be changed; allowed: {allowed}")
+        for attempt in range(_UPDATE_TRIES):
+            previous = self._live(memory_id)
+            checked = checks.memory(replace(_as_new(previous), **changes), self._space, self._clock(), self._limits)
+            memory = _as_stored(checked, previous.id, max(self._clock(), previous.updated))
+            texts = {} if memory.text == previous.text else {memory.id: memory.text}
+            entry = Entry(
+                memory, _content_hash(memory.text), words.tokenise(memory.text), self._embed(texts).get(memory.id)
+            )
+            try:
+                self._store.replace(entry, previous, self._model_name())
+                return memory
+            except Conflict:
+                changed_meanwhile = self._store.get([memory_id]).get(memory_id) != previous
+                if not changed_meanwhile or attempt == _UPDATE_TRIES - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+    def forget(self, ids: str | Sequence[str]) -> None:
+        """Hide memories: they are not found any more, but can be restored."""
+        self._store.forget(self._ids(ids), self._clock())
+
+    def restore(self, ids: str | Sequence[str]) -> None:
+        """Bring forgotten memories back."""
+        self._store.restore(self._ids(ids), self._clock())
+
+    def purge(self, ids: str | Sequence[str]) -> None:
+        """Delete memories for good. This cannot be undone."""
+        self._store.purge(self._ids(ids), self._clock())
+
+    def reembed(self) -> Iterator[Progress]:
+        """Give every memory a vector of this engine's model. Interrupted, it goes on where it stopped."""
+        if self._embedder is None:
+            raise EmbedderUnavailable("embedder: none is configured; set embedder to minilm or hashing")
+        model = self._embedder.fingerprint
+        self._store.switch_model(model)
+        done, total = 0, self._store.pending_count(None)
+        yield Progress(done, total)
+        while waiting := dict(self._store.pending(None, BATCH_MEMORIES // 4)):
+            done += self._store.embed(self._embedded(self._embedder, waiting), waiting, model)
+            yield Progress(min(done, total), total)
+
+    def rebuild(self) -> None:
+        """Throw every index and cache away and make it anew from the rows."""
+        self._store.rebuild()
+
+    # ---- reading
+
+    def search(self, query: str | SearchRequest, **options: Unpack[SearchOptions]) -> SearchResult:
+        """The memories that answer a question, best first, with reasons."""
+        request = (
+            replace(query, **options) if isinstance(query, SearchRequest) else SearchRequest(query=query, **options)
+        )
+        request = checks.search(request, self._space, self._limits)
+        recipe = _for_mode(request.recipe, request.mode)
+        question = self._understand(request.query)
+        notes = list(question.notes)
+        lexical, semantic = self._candidates(replace(request, recipe=recipe), question, notes)
+        ranked = fuse.fuse(lexical, semantic, recipe)
+        created = self._store.created([each.id for each in ranked])
+        ranked = [each for each in ranked if each.id in created]  # forgotten since the channels looked
+        ranked = fuse.in_order(boost.recency(ranked, created, self._clock(), recipe.recency_weight))
+        return SearchResult(self._hits(ranked[: request.limit], question), tuple(notes))
+
+    def get(self, ids: str | Sequence[str]) -> list[Memory]:
+        """Memories in full, in the order asked for, forgotten ones too. Raises NotFound."""
+        wanted = self._ids(ids)
+        found = self._store.get(wanted)
+        missing = tuple(each for each in wanted if each not in found)
+        if missing:
+            raise NotFound(missing)
+        return [found[each] for each in wanted]
+
+    def timeline(self, request: TimelineRequest | None = None, **options: Unpack[TimelineOptions]) -> Timeline:
+        """A page of summaries by creation time, newest first unless asked otherwise."""
+        request = checks.timeline(replace(request or TimelineRequest(), **options), self._space, self._limits)
+        found = self._store.by_time(
+            request.where,
+            request.limit + 1,
+            oldest_first=request.oldest_first,
+            forgotten=request.forgotten,
+            after=None if request.cursor is None else self._place(request.cursor),
+        )
+        page = found[: request.limit]
+        return Timeline(tuple(map(_timeline_entry, page)), page[-1].id if len(found) > len(page) else None)
+
+    def history(self, memory_id: str) -> list[Event]:
+        """What happened to a memory, oldest first, with what each update replaced."""
+        return self._store.history(memory_id)
+
+    def stats(self) -> Stats:
+        return self._store.stats()
+
+    # ---- inside: writing
+
+    def _draft(self, item: str | NewMemory, now: datetime, number: int) -> _Draft:
+        new = item if isinstance(item, NewMemory) else NewMemory(text=item)
+        try:
+            checked = checks.memory(new, self._space, now, self._limits)
+        except InvalidInput as error:
+            if number == 0:
+                raise
+            raise InvalidInput(error.field, f"{error.problem} (item {number + 1} of the input)") from None
+        return _Draft(_as_stored(checked, "", now), _content_hash(checked.text))
+
+    def _write(self, drafts: Sequence[_Draft]) -> list[Remembered]:
+        """One batch, one transaction. Texts that are there already are neither embedded nor written."""
+        known = self._store.duplicates([draft.key for draft in drafts])
+        new = {draft.key: draft for draft in drafts if draft.key not in known}
+        if not new:
+            return [Remembered(known[draft.key], duplicate=True) for draft in drafts]
+        ids = self._make_ids(self._clock(), len(new))
+        entries = self._entries([replace(draft.memory, id=each) for draft, each in zip(new.values(), ids, strict=True)])
+        receipts = dict(zip(new, self._store.add(entries, self._model_name()), strict=True))
+        remembered = []
+        for draft in drafts:
+            receipt = receipts.get(draft.key) or Remembered(known[draft.key], duplicate=True)
+            remembered.append(receipt)
+            receipts[draft.key] = Remembered(receipt.id, duplicate=True)  # again in the same batch
+        return remembered
+
+    def _entries(self, memories: Sequence[Memory]) -> list[Entry]:
+        embedded = self._embed({memory.id: memory.text for memory in memories})
+        return [
+            Entry(memory, _content_hash(memory.text), words.tokenise(memory.text), embedded.get(memory.id))
+            for memory in memories
+        ]
+
+    def _embed(self, texts: dict[str, str]) -> dict[str, Passages]:
+        """Passages by id. Without a working embedder the texts are kept anyway, and embedded later."""
+        if self._embedder is None or not texts:
+            return {}
+        try:
+            return self._embedded(self._embedder, texts)
+        except Exception as error:  # whatever the model's runtime raises, no memory is lost for it
+            _log.warning("stored without vectors (%s); `nacre reembed` adds them", error)
+            return {}
+
+    @staticmethod
+    def _embedded(embedder: Embedder, texts: dict[str, str]) -> dict[str, Passages]:
+        spans: dict[str, tuple[Span, ...]] = {}
+        for memory_id, text in texts.items():
+            # A word piece has at least one character, so a short text is one passage for sure.
+            short = len(text) <= embedder.pieces_max
+            spans[memory_id] = (
+                (Span(0, len(text)),) if short else passages.cut(text, embedder.weigh(text), embedder.pieces_max)
+            )
+        slices = [texts[each][span.start : span.end] for each, several in spans.items() for span in several]
+        vectors = embedder.embed_passages(slices)
+        embedded: dict[str, Passages] = {}
+        at = 0
+        for memory_id, several in spans.items():
+            embedded[memory_id] = Passages(several, vectors[at : at + len(several)])
+            at += len(several)
+        return embedded
+
+    def _model_name(self) -> str | None:
+        return None if self._embedder is None else self._embedder.fingerprint
+
+    def _live(self, memory_id: str) -> Memory:
+        memory = self.get(memory_id)[0]
+        if memory.deleted is not None:
+            raise Conflict(f"id: memory {memory_id} is forgotten; restore it first")
+        return memory
+
+    def _ids(self, ids: str | Sequence[str]) -> tuple[str, ...]:
+        return checks.ids([ids] if isinstance(ids, str) else ids, self._limits)
+
+    # ---- inside: reading
+
+    def _understand(self, query: str) -> Question:
+        text = query.encode("utf-8", "replace").decode()  # lone surrogates cannot be stored, so never match
+        if len(text) <= self._limits.query_chars_max:
+            question = parse(text)
+        else:
+            question = parse(text[: self._limits.query_chars_max])
+            note = f"the query has {len(text):,} characters; the first {self._limits.query_chars_max:,} were used"
+            question = replace(question, notes=(*question.notes, note))
+        if not question.terms and not question.meaning.strip():
+            question = replace(question, notes=(*question.notes, "the query asks for nothing: give some words"))
+        return question
+
+    def _candidates(
+        self, request: SearchRequest, question: Question, notes: list[str]
+    ) -> tuple[list[Match], list[Match]]:
+        """Both channels side by side: words in a thread, meaning in this one. Weight 0: not asked."""
+        pool = max(request.recipe.pool, 2 * request.limit)
+
+        def find_words() -> list[Match]:
+            return self._store.lexical(question, request.where, request.recipe, pool)
+
+        if request.recipe.alpha == 0:
+            return find_words(), []
+        words_found = _Later(find_words) if request.recipe.alpha < 1 else None
+        try:
+            semantic = self._by_meaning(request, question, pool, notes)
+        finally:
+            lexical = words_found.result() if words_found else []
+        return lexical, semantic
+
+    def _by_meaning(self, request: SearchRequest, question: Question, pool: int, notes: list[str]) -> list[Match]:
+        instead = "no results by meaning" if request.recipe.alpha == 1 else "keyword results only"
+        if not question.meaning.strip():
+            return []
+        if self._embedder is None:
+            notes.append(f"no embedder is configured: {instead}")
+            return []
+        try:
+            vector = self._query_vector(self._embedder, question.meaning)
+        except Exception as error:  # whatever the model's runtime raises, the words still answer
+            _log.warning("the embedder failed (%s): %s", error, instead)
+            notes.append(f"the embedder failed: {instead} ({error})")
+            return []
+        pending = self._store.pending_count(request.where)
+        if pending:
+            notes.append(f"{pending} memories have no vectors yet: run `nacre reembed`")
+        matches = self._store.semantic(vector, question, request.where, pool)
+        return [match for match in matches if match.score >= request.recipe.semantic_floor]
+
+    def _query_vector(self, embedder: Embedder, text: str) -> FloatVector:
+        with self._cache_lock:
+            if text in self._query_vectors:
+                self._query_vectors.move_to_end(text)
+                return self._query_vectors[text]
+        vector = embedder.embed_query(text)
+        with self._cache_lock:
+            self._query_vectors[text] = vector
+            while len(self._query_vectors) > QUERY_VECTORS_CACHED:
+                self._query_vectors.popitem(last=False)
+        return vector
+
+    def _hits(self, ranked: Sequence[Ranked], question: Question) -> tuple[Hit, ...]:
+        memories = self._store.get([each.id for each in ranked])
+        return tuple(_hit(each, memories[each.id], question) for each in ranked if each.id in memories)
+
+    def _place(self, cursor: str) -> tuple[datetime, str]:
+        memory = self._store.get([cursor]).get(cursor)
+        if memory is None:
+            raise InvalidInput("cursor", f"{cursor!r} is unknown; give the `next` of the page before")
+        return memory.created, memory.id
+
+
+class _Later:
+    """A call running in a thread of its own. (concurrent.futures takes longer to import than a search.)"""
+
+    def __init__(self, call: Callable[[], list[Match]]) -> None:
+        self._call = call
+        self._found: list[Match] = []
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="nacre-lexical")
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._found = self._call()
+        except BaseException as error:
+            self._error = error
+
+    def result(self) -> list[Match]:
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._found
+
+
+def _for_mode(recipe: Recipe, mode: Mode) -> Recipe:
+    """A mode is a weight: keyword is alpha 0, semantic is alpha 1."""
+    match mode:
+        case "keyword":
+            return replace(recipe, alpha=0)
+        case "semantic":
+            return replace(recipe, alpha=1)
+        case "hybrid":
+            return recipe
+
+
+def _batches(items: Iterable[str | NewMemory]) -> Iterator[list[str | NewMemory]]:
+    """Bounded in number and in characters."""
+    iterator = iter(items)
+    while first := list(islice(iterator, 1)):
+        batch, chars = first, _chars(first[0])
+        while len(batch) < BATCH_MEMORIES and chars < BATCH_CHARS and (more := list(islice(iterator, 1))):
+            batch += more
+            chars += _chars(more[0])
+        yield batch
+
+
+def _chars(item: str | NewMemory) -> int:
+    text = item.text if isinstance(item, NewMemory) else item
+    return len(text) if isinstance(text, str) else 0
+
+
+def _content_hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _as_stored(new: NewMemory, memory_id: str, updated: datetime) -> Memory:
+    assert new.space is not None
+    assert new.created is not None
+    return Memory(
+        id=memory_id,
+        space=new.space,
+        kind=new.kind,
+        namespace=new.namespace,
+        text=new.text,
+        summary=new.summary,
+        tags=tuple(new.tags),
+        source=new.source,
+        session=new.session,
+        position=new.position,
+        metadata=new.metadata,
+        importance=new.importance,
+        created=new.created,
+        updated=updated,
+    )
+
+
+def _as_new(memory: Memory) -> NewMemory:
+    return NewMemory(
+        text=memory.text,
+        space=memory.space,
+        kind=memory.kind,
+        namespace=memory.namespace,
+        summary=memory.summary,
+        tags=memory.tags,
+        source=memory.source,
+        session=memory.session,
+        position=memory.position,
+        metadata=memory.metadata,
+        importance=memory.importance,
+        created=memory.created,
+    )
+
+
+def _hit(ranked: Ranked, memory: Memory, question: Question) -> Hit:
+    lexical, semantic = ranked.lexical, ranked.semantic
+    match_type: MatchType = "bm25" if semantic is None else "semantic" if lexical is None else "hybrid"
+    return Hit(
+        memory=memory,
+        score=ranked.score,
+        match_type=match_type,
+        bm25=lexical.score if lexical else None,
+        bm25_rank=lexical.rank if lexical else None,
+        cosine=semantic.score if semantic else None,
+        similarity=(semantic.score + 1) / 2 if semantic else None,
+        cosine_rank=semantic.rank if semantic else None,
+        snippet=snippets.snippet(memory.text, question.terms, semantic.span if semantic else None),
+        reasons=ranked.reasons,
+    )
+
+
+def _timeline_entry(memory: Memory) -> TimelineEntry:
+    return TimelineEntry(
+        id=memory.id,
+        created=memory.created,
+        space=memory.space,
+        kind=memory.kind,
+        namespace=memory.namespace,
+        tags=memory.tags,
+        session=memory.session,
+        position=memory.position,
+        summary=memory.summary or snippets.summary(memory.text),
+    )

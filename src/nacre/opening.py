@@ -1,0 +1,63 @@
+"""The only place that joins a store, an embedder and an engine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+from nacre.checks import LIMITS, Limits
+from nacre.engine import Nacre
+from nacre.errors import EmbedderMismatch, InvalidInput
+from nacre.ports import Embedder
+from nacre.stores.sqlite import SqliteStore
+from nacre.types import DEFAULT_SPACE
+
+EmbedderName: TypeAlias = Literal["minilm", "hashing", "none"]
+BUSY_TIMEOUT_MS = 10_000
+
+
+def open_store(
+    path: str | os.PathLike[str],
+    *,
+    space: str = DEFAULT_SPACE,
+    embedder: EmbedderName | Embedder = "minilm",
+    threads: int = 0,
+    busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+    limits: Limits = LIMITS,
+    switch_model: bool = False,
+) -> Nacre:
+    """Open a store, creating the file if there is none.
+
+    `embedder` is a name, or an object with the methods of `nacre.ports.Embedder`. `threads=0` means one
+    for each core. `switch_model=True` opens a store whose vectors come from another model, in order to
+    call `reembed` on it.
+    """
+    chosen = _embedder(embedder, threads) if isinstance(embedder, str) else embedder
+    store = SqliteStore(Path(path), busy_timeout_ms)
+    try:
+        model = store.model()
+        if chosen is not None and model not in (None, chosen.fingerprint) and not switch_model:
+            raise EmbedderMismatch(
+                f"embedder: the vectors of {path} come from {model}, not from {chosen.fingerprint}; "
+                "run `nacre reembed` to compute them anew, or open it with the model it was written with"
+            )
+        return Nacre(store, chosen, space=space, limits=limits)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _embedder(name: str, threads: int) -> Embedder | None:
+    match name:
+        case "minilm":
+            from nacre.embedders.minilm import MiniLM
+
+            return MiniLM(threads=threads or None)
+        case "hashing":
+            from nacre.embedders.hashing import Hashing
+
+            return Hashing()
+        case "none":
+            return None
+    raise InvalidInput("embedder", f"{name!r} is unknown; allowed: {', '.join(get_args(EmbedderName))}")

@@ -1,0 +1,1 @@
+"""Pure functions that understand what was asked."""

@@ -1,0 +1,17 @@
+"""BM25, exactly: one formula that every store scores with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+
+
+def idf(documents: int, with_term: int) -> float:
+    """How much a term tells: rare ones much, common ones little, never less than nothing."""
+    return log(1 + (documents - with_term + 0.5) / (with_term + 0.5))
+
+
+def bm25(counts: Sequence[int], idfs: Sequence[float], length: int, mean_length: float, k1: float, b: float) -> float:
+    """The score of one text: `counts[i]` occurrences of a term that tells `idfs[i]`."""
+    damping = k1 * (1 - b + b * length / mean_length) if mean_length else k1
+    return sum(idf * count * (k1 + 1) / (count + damping) for count, idf in zip(counts, idfs, strict=True) if count)

@@ -1,0 +1,39 @@
+"""A score is made of its reasons, so an explanation cannot disagree with the order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nacre.types import Reason
+
+
+def score(reasons: Sequence[Reason]) -> float:
+    """The sum of the shares, times the factors, in the order given."""
+    total = 0.0
+    for reason in reasons:
+        if reason.effect == "add":
+            total += reason.value
+    for reason in reasons:
+        if reason.effect == "multiply":
+            total *= reason.value
+    return total
+
+
+def describe(reason: Reason) -> str:
+    """One reason as a person reads it."""
+    numbers = reason.numbers
+    match reason.signal:
+        case "lexical":
+            return (
+                f"words: BM25 {numbers['bm25']:.2f}, rank {numbers['rank']:.0f} "
+                f"→ {numbers['weight']:g} / ({numbers['k']:g} + {numbers['rank']:.0f}) = {reason.value:.5f}"
+            )
+        case "semantic":
+            return (
+                f"meaning: cosine {numbers['cosine']:.3f}, rank {numbers['rank']:.0f} "
+                f"→ {numbers['weight']:g} / ({numbers['k']:g} + {numbers['rank']:.0f}) = {reason.value:.5f}"
+            )
+        case "recency":
+            return f"recency: {numbers['days']:.0f} days old → × {reason.value:.4f}"
+    sign = "+" if reason.effect == "add" else "×"
+    return f"{reason.signal}: {sign} {reason.value:.5g}"

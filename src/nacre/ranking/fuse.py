@@ -1,0 +1,38 @@
+"""Rank fusion: each channel gives a memory a share of `weight / (k + rank)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nacre.ranking import explain
+from nacre.types import Found, Match, Ranked, Reason, Recipe
+
+
+def places(matches: Sequence[Match]) -> dict[str, Found]:
+    """Ranks from 1 in the order the channel gave."""
+    return {match.id: Found(match.score, rank, match.span) for rank, match in enumerate(matches, 1)}
+
+
+def fuse(lexical: Sequence[Match], semantic: Sequence[Match], recipe: Recipe) -> list[Ranked]:
+    """One order out of two. A channel that was not asked is empty; ties are broken by id."""
+    by_words, by_meaning = places(lexical), places(semantic)
+    ranked = [_ranked(each, by_words.get(each), by_meaning.get(each), recipe) for each in {**by_words, **by_meaning}]
+    return in_order(ranked)
+
+
+def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
+    return sorted(ranked, key=lambda each: (-each.score, each.id))
+
+
+def _ranked(memory_id: str, lexical: Found | None, semantic: Found | None, recipe: Recipe) -> Ranked:
+    reasons = []
+    if lexical is not None:
+        reasons.append(_share("lexical", "bm25", lexical, 1 - recipe.alpha, recipe.k))
+    if semantic is not None:
+        reasons.append(_share("semantic", "cosine", semantic, recipe.alpha, recipe.k))
+    return Ranked(memory_id, explain.score(reasons), tuple(reasons), lexical, semantic)
+
+
+def _share(signal: str, raw: str, found: Found, weight: float, k: int) -> Reason:
+    numbers = {raw: found.score, "rank": found.rank, "weight": weight, "k": k}
+    return Reason(signal, "add", weight / (k + found.rank), numbers)

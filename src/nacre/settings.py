@@ -1,0 +1,142 @@
+"""Settings and where each came from: flag, environment, config file, default, in this order.
+
+The config file is TOML with the names below, for example
+
+    store = "~/notes/agent.db"
+    space = "work"
+    embedder = "minilm"
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Generic, TypeVar, get_args
+
+from nacre.errors import InvalidInput
+from nacre.opening import BUSY_TIMEOUT_MS, EmbedderName
+from nacre.types import DEFAULT_SPACE
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Sourced(Generic[T]):
+    """A value and where it came from."""
+
+    value: T
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    store: Sourced[Path]
+    space: Sourced[str]
+    embedder: Sourced[EmbedderName]
+    threads: Sourced[int]
+    busy_timeout_ms: Sourced[int]
+
+
+MEANINGS: Mapping[str, str] = {
+    "store": "the file that holds the memories",
+    "space": "the space that is used when none is named",
+    "embedder": "what turns texts into meaning: minilm, hashing or none",
+    "threads": "threads that embed texts; 0: one for each core",
+    "busy_timeout_ms": "how long a write waits for another process, in milliseconds",
+}
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return f"NACRE_{name.upper()}"
+
+
+def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
+    """All settings. `flags` holds what the command line gave; None means not given."""
+    path = config_path(environment)
+    file = _read(path)
+    readers: dict[str, tuple[Callable[[str, Any], Any], object]] = {
+        "store": (_path, data_folder(environment) / "nacre.db"),
+        "space": (_text, DEFAULT_SPACE),
+        "embedder": (_embedder, "minilm"),
+        "threads": (_count, 0),
+        "busy_timeout_ms": (_count, BUSY_TIMEOUT_MS),
+    }
+    unknown = sorted(set(file) - readers.keys())
+    if unknown:
+        raise InvalidInput(f"{path}: {unknown[0]}", f"is not a setting; allowed: {', '.join(readers)}")
+    found: dict[str, Any] = {}
+    for name, (read, default) in readers.items():
+        if flags.get(name) is not None:
+            found[name] = Sourced(read(f"--{name}", flags[name]), f"flag --{name}")
+        elif environment.get(variable(name)):
+            found[name] = Sourced(read(variable(name), environment[variable(name)]), f"environment {variable(name)}")
+        elif name in file:
+            found[name] = Sourced(read(f"{path}: {name}", file[name]), f"file {path}")
+        else:
+            found[name] = Sourced(read(name, default), "default")
+    assert found.keys() == {field.name for field in fields(Settings)}
+    return Settings(**found)
+
+
+def config_path(environment: Mapping[str, str]) -> Path:
+    """The config file: NACRE_CONFIG, or the platform's place for it."""
+    given = environment.get("NACRE_CONFIG")
+    if given:
+        return Path(given).expanduser()
+    return _folder(environment, "XDG_CONFIG_HOME", ".config", "APPDATA") / "config.toml"
+
+
+def data_folder(environment: Mapping[str, str]) -> Path:
+    """The platform's place for data."""
+    return _folder(environment, "XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")
+
+
+def _folder(environment: Mapping[str, str], xdg: str, below_home: str, windows: str) -> Path:
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(environment.get(windows) or home / "AppData" / "Local") / "nacre"
+    if environment.get(xdg):
+        return Path(environment[xdg]) / "nacre"
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / "nacre"
+    return home / below_home / "nacre"
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidInput(f"config file {path}", f"cannot be read: {error}") from None
+
+
+def _path(field: str, value: object) -> Path:
+    return Path(os.path.expandvars(_text(field, os.fspath(value) if isinstance(value, Path) else value))).expanduser()
+
+
+def _text(field: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(field, "must be a text that is not blank")
+    return value
+
+
+def _embedder(field: str, value: object) -> str:
+    if value not in get_args(EmbedderName):
+        raise InvalidInput(field, f"{value!r} is unknown; allowed: {', '.join(get_args(EmbedderName))}")
+    return str(value)
+
+
+def _count(field: str, value: object) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise InvalidInput(field, f"is {value!r}; a whole number from 0 up is allowed")
+    return number

@@ -1,0 +1,1 @@
+"""Stores: each module keeps memories somewhere. None imports another."""

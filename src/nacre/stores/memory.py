@@ -1,0 +1,337 @@
+"""The plain reference store: everything in dictionaries, every search a full scan.
+
+It is meant to be obviously right, not fast; the real stores are compared with it in tests.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from nacre.errors import Conflict, EmbedderMismatch, NotFound
+from nacre.query.tree import Question, Term, holds, term_count
+from nacre.ranking.bm25 import bm25, idf
+from nacre.types import (
+    Entry,
+    Event,
+    Filter,
+    Json,
+    JsonScalar,
+    Match,
+    Memory,
+    Passages,
+    Recipe,
+    Remembered,
+    Span,
+    Stats,
+    Tokens,
+)
+
+if TYPE_CHECKING:
+    from nacre.types import FloatVector
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    memory: Memory
+    content_hash: bytes
+    tokens: Tokens
+    spans: tuple[Span, ...] | None
+    blobs: tuple[bytes, ...]
+
+
+class MemoryStore:
+    """Implements `nacre.ports.Store`. One lock makes every call a transaction."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _Kept] = {}
+        self._events: list[Event] = []
+        self._model: str | None = None
+        self._lock = threading.RLock()
+
+    # ---- writing
+
+    def add(self, entries: Sequence[Entry], model: str | None) -> list[Remembered]:
+        with self._lock:
+            if any(entry.passages is not None for entry in entries):
+                self._adopt(model)
+            remembered = []
+            for entry in entries:
+                twin = self._twin(entry.memory.space, entry.content_hash)
+                if twin is None:
+                    self._keep(entry)
+                    self._log("remembered", entry.memory.id)
+                    remembered.append(Remembered(entry.memory.id, duplicate=False))
+                else:
+                    remembered.append(Remembered(twin, duplicate=True))
+            return remembered
+
+    def replace(self, entry: Entry, previous: Memory, model: str | None) -> None:
+        with self._lock:
+            old = self._found([entry.memory.id])[0]
+            if old.memory != previous:
+                raise Conflict(f"id: memory {previous.id} was changed by someone else meanwhile; read it again")
+            if entry.passages is not None:
+                self._adopt(model)
+            same_text = old.memory.text == entry.memory.text
+            if not same_text:
+                twin = self._twin(entry.memory.space, entry.content_hash)
+                if twin is not None:
+                    raise Conflict(f"text: memory {twin} has this text already; forget one of them")
+            self._keep(entry)
+            if same_text and entry.passages is None:
+                kept = self._kept[previous.id]
+                self._kept[previous.id] = replace(kept, spans=old.spans, blobs=old.blobs)
+            self._log("updated", previous.id, _difference(old.memory, entry.memory))
+
+    def forget(self, ids: Sequence[str], at: datetime) -> None:
+        with self._lock:
+            for kept in self._found(ids):
+                if kept.memory.deleted is None:
+                    self._kept[kept.memory.id] = replace(kept, memory=replace(kept.memory, deleted=at))
+                    self._log("forgotten", kept.memory.id)
+
+    def restore(self, ids: Sequence[str], at: datetime) -> None:
+        with self._lock:
+            before = dict(self._kept)
+            events = len(self._events)
+            for kept in self._found(ids):
+                if kept.memory.deleted is None:
+                    continue
+                twin = self._twin(kept.memory.space, kept.content_hash)
+                if twin is not None:
+                    self._kept = before
+                    del self._events[events:]
+                    raise Conflict(f"id: memory {twin} has the same text as {kept.memory.id}; forget it first")
+                memory = replace(kept.memory, deleted=None, updated=at)
+                self._kept[memory.id] = replace(kept, memory=memory)
+                self._log("restored", memory.id)
+
+    def purge(self, ids: Sequence[str], at: datetime) -> None:
+        with self._lock:
+            for kept in self._found(ids):
+                purged = kept.memory.id
+                del self._kept[purged]
+                self._events = [
+                    replace(event, before={}) if event.memory_id == purged else event for event in self._events
+                ]
+                self._log("purged", purged, at=at)
+
+    def embed(self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str) -> int:
+        with self._lock:
+            self._adopt(model)
+            done = 0
+            for memory_id, each in passages.items():
+                kept = self._kept.get(memory_id)
+                if kept is not None and _pending(kept) and kept.memory.text == texts[memory_id]:
+                    self._kept[memory_id] = replace(kept, spans=each.spans, blobs=_blobs(each))
+                    self._log("embedded", memory_id)
+                    done += 1
+            return done
+
+    def switch_model(self, model: str) -> None:
+        with self._lock:
+            if model != self._model:
+                self._model = model
+                self._kept = {each: replace(kept, spans=None, blobs=()) for each, kept in self._kept.items()}
+                self._log("model switched", "")
+
+    # ---- reading
+
+    def model(self) -> str | None:
+        return self._model
+
+    def get(self, ids: Sequence[str]) -> dict[str, Memory]:
+        with self._lock:
+            return {each: self._kept[each].memory for each in ids if each in self._kept}
+
+    def created(self, ids: Sequence[str]) -> dict[str, datetime]:
+        found = self.get(ids).values()
+        return {memory.id: memory.created for memory in found if memory.deleted is None}
+
+    def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
+        with self._lock:
+            found = {key: self._twin(*key) for key in keys}
+        return {key: memory_id for key, memory_id in found.items() if memory_id is not None}
+
+    def lexical(self, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
+        with self._lock:
+            live = [kept for kept in self._kept.values() if kept.memory.deleted is None]
+        corpus = [kept.tokens for kept in live if kept.memory.space in where.spaces]
+        if not corpus:
+            return []
+        frequencies = [_frequency(term, corpus) for term in question.terms]
+        known = [(term, n) for term, n in zip(question.terms, frequencies, strict=True) if n]
+        idfs = [idf(len(corpus), n) for _, n in known]
+        mean_length = sum(len(tokens.words) for tokens in corpus) / len(corpus)
+        matches = []
+        for kept in live:
+            counts = [term_count(term, kept.tokens) for term, _ in known]
+            if any(counts) and _passes(kept, question, where):
+                score = bm25(counts, idfs, len(kept.tokens.words), mean_length, recipe.bm25_k1, recipe.bm25_b)
+                matches.append(Match(kept.memory.id, score))
+        return _best(matches, limit)
+
+    def semantic(self, vector: FloatVector, question: Question, where: Filter, limit: int) -> list[Match]:
+        from nacre.vectors import cosines, unpack
+
+        matches = []
+        with self._lock:
+            live = [kept for kept in self._kept.values() if kept.memory.deleted is None and kept.spans]
+        for kept in live:
+            if kept.spans and _passes(kept, question, where):
+                scores = cosines(unpack(list(kept.blobs)), vector)
+                best = int(scores.argmax())
+                matches.append(Match(kept.memory.id, float(scores[best]), kept.spans[best]))
+        return _best(matches, limit)
+
+    def by_time(
+        self, where: Filter, limit: int, *, oldest_first: bool, forgotten: bool, after: tuple[datetime, str] | None
+    ) -> list[Memory]:
+        with self._lock:
+            found = [kept.memory for kept in self._kept.values()]
+        listed = [each for each in found if (each.deleted is not None) == forgotten and _allows(where, each)]
+        listed.sort(key=lambda each: (each.created, each.id), reverse=not oldest_first)
+        if after is not None:
+            listed = [
+                each
+                for each in listed
+                if ((each.created, each.id) > after if oldest_first else (each.created, each.id) < after)
+            ]
+        return listed[:limit]
+
+    def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
+        with self._lock:
+            waiting = [kept.memory for kept in self._kept.values() if _pending(kept)]
+        return [(each.id, each.text) for each in waiting if where is None or _allows(where, each)][:limit]
+
+    def pending_count(self, where: Filter | None) -> int:
+        return len(self.pending(where, len(self._kept)))
+
+    def history(self, memory_id: str) -> list[Event]:
+        with self._lock:
+            return [event for event in self._events if event.memory_id == memory_id]
+
+    def stats(self) -> Stats:
+        with self._lock:
+            every = list(self._kept.values())
+        live = [kept.memory for kept in every if kept.memory.deleted is None]
+        return Stats(
+            memories=len(live),
+            forgotten=len(every) - len(live),
+            passages=sum(len(kept.blobs) for kept in every),
+            pending=self.pending_count(None),
+            events=len(self._events),
+            spaces=_tally(memory.space for memory in live),
+            kinds=_tally(memory.kind for memory in live),
+            namespaces=_tally(memory.namespace for memory in live),
+            model=self._model,
+            schema_version=1,
+            size_bytes=0,
+        )
+
+    # ---- upkeep
+
+    def rebuild(self) -> None:
+        """There is nothing but the rows."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    # ---- inside
+
+    def _keep(self, entry: Entry) -> None:
+        spans = None if entry.passages is None else entry.passages.spans
+        blobs = () if entry.passages is None else _blobs(entry.passages)
+        self._kept[entry.memory.id] = _Kept(entry.memory, entry.content_hash, entry.tokens, spans, blobs)
+
+    def _adopt(self, model: str | None) -> None:
+        if self._model is None:
+            self._model = model
+        elif self._model != model:
+            raise EmbedderMismatch(f"embedder: the vectors come from {self._model}, not from {model}")
+
+    def _found(self, ids: Sequence[str]) -> list[_Kept]:
+        missing = tuple(each for each in dict.fromkeys(ids) if each not in self._kept)
+        if missing:
+            raise NotFound(missing)
+        return [self._kept[each] for each in dict.fromkeys(ids)]
+
+    def _twin(self, space: str, content_hash: bytes) -> str | None:
+        for kept in self._kept.values():
+            if kept.memory.deleted is None and (kept.memory.space, kept.content_hash) == (space, content_hash):
+                return kept.memory.id
+        return None
+
+    def _log(
+        self, action: str, memory_id: str, before: Mapping[str, Json] | None = None, at: datetime | None = None
+    ) -> None:
+        self._events.append(Event(len(self._events) + 1, at or datetime.now(UTC), action, memory_id, before or {}))
+
+
+def _frequency(term: Term, corpus: Sequence[Tokens]) -> int:
+    """In how many texts a term occurs; for a prefix, each word that begins so counts its own texts."""
+    if not term.prefix:
+        return sum(term_count(term, tokens) > 0 for tokens in corpus)
+    total = sum(token.startswith(term.text) for tokens in corpus for token in {*tokens.words, *tokens.forms})
+    return min(len(corpus), total)
+
+
+def _passes(kept: _Kept, question: Question, where: Filter) -> bool:
+    return _allows(where, kept.memory) and (question.must is None or holds(question.must, kept.tokens))
+
+
+def _allows(where: Filter, memory: Memory) -> bool:
+    """The plain meaning of a filter."""
+    tags = set(memory.tags)
+    return (
+        memory.space in where.spaces
+        and (not where.kinds or memory.kind in where.kinds)
+        and (not where.namespaces or memory.namespace in where.namespaces)
+        and (not where.sources or memory.source in where.sources)
+        and (not where.sessions or memory.session in where.sessions)
+        and (not where.tags_any or bool(tags.intersection(where.tags_any)))
+        and tags.issuperset(where.tags_all)
+        and tags.isdisjoint(where.tags_none)
+        and (where.created_from is None or memory.created >= where.created_from)
+        and (where.created_until is None or memory.created < where.created_until)
+        and all(_same(memory.metadata, key, value) for key, value in where.metadata.items())
+    )
+
+
+def _same(metadata: Mapping[str, Json], key: str, value: JsonScalar) -> bool:
+    """JSON equality: true is not 1, and null is not a missing key."""
+    if key not in metadata:
+        return False
+    stored = metadata[key]
+    if isinstance(stored, bool) or isinstance(value, bool):
+        return stored is value
+    return stored == value
+
+
+def _pending(kept: _Kept) -> bool:
+    return kept.memory.deleted is None and kept.spans is None
+
+
+def _best(matches: list[Match], limit: int) -> list[Match]:
+    return sorted(matches, key=lambda match: (-match.score, match.id))[:limit]
+
+
+def _blobs(passages: Passages) -> tuple[bytes, ...]:
+    from nacre.vectors import pack
+
+    return tuple(pack(vector) for vector in passages.vectors)
+
+
+def _difference(old: Memory, new: Memory) -> dict[str, Json]:
+    names = [each.name for each in fields(Memory) if each.name not in ("id", "space", "created", "updated", "deleted")]
+    changed = {name: getattr(old, name) for name in names if getattr(old, name) != getattr(new, name)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in changed.items()}
+
+
+def _tally(values: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))

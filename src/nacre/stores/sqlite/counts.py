@@ -1,0 +1,36 @@
+"""Document frequencies and lengths by space, kept in the same transaction as the rows they count."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Literal
+
+import apsw
+
+from nacre.types import Tokens
+
+
+def count(db: apsw.Connection, texts: Iterable[tuple[str, Tokens]], sign: Literal[1, -1]) -> None:
+    """Add live texts, given as (space, tokens), to the counts of their spaces, or take them out."""
+    terms: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    corpora: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for space, tokens in texts:
+        terms[space].update({*tokens.words, *tokens.forms})
+        corpora[space][0] += 1
+        corpora[space][1] += len(tokens.words)
+    db.executemany(
+        "INSERT INTO vocabulary VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET memories = memories + excluded.memories",
+        ((space, term, sign * times) for space, counter in terms.items() for term, times in counter.items()),
+    )
+    db.executemany(
+        "INSERT INTO corpus VALUES (?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET memories = memories + excluded.memories, length = length + excluded.length",
+        ((space, sign * memories, sign * length) for space, (memories, length) in corpora.items()),
+    )
+    if sign < 0:
+        db.executemany(
+            "DELETE FROM vocabulary WHERE space = ? AND term = ? AND memories <= 0",
+            ((space, term) for space, counter in terms.items() for term in counter),
+        )
+        db.executemany("DELETE FROM corpus WHERE space = ? AND memories <= 0", ((space,) for space in corpora))

@@ -1,0 +1,140 @@
+"""Filters and conditions as SQL over `memories AS m`, so that they act before any ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nacre.query.tree import AllOf, AnyOf, Condition, Phrase, Term, Without
+from nacre.stores.sqlite.rows import microseconds
+from nacre.types import Filter, JsonScalar
+
+
+class Clause(NamedTuple):
+    """A boolean SQL expression and its parameters."""
+
+    sql: str
+    parameters: tuple[str | int | float, ...]
+
+    def __and__(self, other: Clause) -> Clause:
+        return Clause(f"{self.sql} AND {other.sql}", self.parameters + other.parameters)
+
+
+LIVE = Clause("m.deleted_us IS NULL", ())
+FORGOTTEN = Clause("m.deleted_us IS NOT NULL", ())
+
+
+def filter_clause(where: Filter) -> Clause:
+    """All fields of the filter, joined by AND. Spaces are always among them."""
+    clause = _one_of("m.space", where.spaces)
+    for column, values in (
+        ("m.kind", where.kinds),
+        ("m.namespace", where.namespaces),
+        ("m.source", where.sources),
+        ("m.session", where.sessions),
+    ):
+        if values:
+            clause &= _one_of(column, values)
+    if where.tags_any:
+        clause &= _tagged(where.tags_any)
+    for tag in where.tags_all:
+        clause &= _tagged((tag,))
+    if where.tags_none:
+        tagged = _tagged(where.tags_none)
+        clause &= Clause(f"NOT {tagged.sql}", tagged.parameters)
+    if where.created_from is not None:
+        clause &= Clause("m.created_us >= ?", (microseconds(where.created_from),))
+    if where.created_until is not None:
+        clause &= Clause("m.created_us < ?", (microseconds(where.created_until),))
+    for key, value in where.metadata.items():
+        clause &= _metadata_equals(key, value)
+    return clause
+
+
+def only_spaces(where: Filter) -> bool:
+    """Whether the filter restricts nothing but the space."""
+    return where == Filter(spaces=where.spaces)
+
+
+def condition_clause(condition: Condition) -> Clause:
+    """Where a condition holds. Parts without exclusions become one FTS5 query."""
+    if _positive(condition):
+        return Clause("m.row IN (SELECT rowid FROM fts WHERE fts MATCH ?)", (fts_query(condition),))
+    match condition:
+        case AnyOf(parts):
+            return _joined(" OR ", parts)
+        case AllOf(parts):
+            return _joined(" AND ", parts)
+        case Without(None, unwanted):
+            refused = condition_clause(unwanted)
+            return Clause(f"NOT {refused.sql}", refused.parameters)
+        case Without(wanted, unwanted):
+            assert wanted is not None
+            accepted, refused = condition_clause(wanted), condition_clause(unwanted)
+            return Clause(f"({accepted.sql} AND NOT {refused.sql})", accepted.parameters + refused.parameters)
+    raise AssertionError(condition)
+
+
+def fts_query(condition: Condition) -> str:
+    """An FTS5 expression. Tokens are quoted, so nothing in them is syntax."""
+    match condition:
+        case Term(text, prefix=True):
+            return f"words : {_quoted(text)} *"
+        case Term(text):
+            return _quoted(text)
+        case Phrase(words):
+            return f"words : {_quoted(' '.join(words))}"
+        case AnyOf(parts):
+            return f"({' OR '.join(map(fts_query, parts))})"
+        case AllOf(parts):
+            return f"({' AND '.join(map(fts_query, parts))})"
+        case Without():
+            raise AssertionError("exclusions are compiled to SQL")
+
+
+def _positive(condition: Condition) -> bool:
+    match condition:
+        case Without():
+            return False
+        case AnyOf(parts) | AllOf(parts):
+            return all(map(_positive, parts))
+    return True
+
+
+def _joined(operator: str, parts: Sequence[Condition]) -> Clause:
+    clauses = [condition_clause(part) for part in parts]
+    sql = operator.join(clause.sql for clause in clauses)
+    return Clause(f"({sql})", tuple(each for clause in clauses for each in clause.parameters))
+
+
+def _quoted(token: str) -> str:
+    return '"' + token.replace('"', '""') + '"'
+
+
+def _one_of(column: str, values: Sequence[str]) -> Clause:
+    return Clause(f"{column} IN ({marks(values)})", tuple(values))
+
+
+def _tagged(tags: Sequence[str]) -> Clause:
+    return Clause(f"m.row IN (SELECT row FROM tags WHERE tag IN ({marks(tags)}))", tuple(tags))
+
+
+def _metadata_equals(key: str, value: JsonScalar) -> Clause:
+    """JSON equality: true is not 1, and a key that is there with null is not a missing key."""
+    matches: Clause
+    match value:
+        case None:
+            matches = Clause("type = 'null'", ())
+        case bool():
+            matches = Clause("type = ?", ("true" if value else "false",))
+        case str():
+            matches = Clause("type = 'text' AND value = ?", (value,))
+        case _:
+            matches = Clause("type IN ('integer', 'real') AND value = ?", (value,))
+    return Clause(
+        f"EXISTS (SELECT 1 FROM json_each(m.metadata) WHERE key = ? AND {matches.sql})", (key, *matches.parameters)
+    )
+
+
+def marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

@@ -1,0 +1,90 @@
+"""Memories as rows and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import apsw
+
+from nacre.types import Entry, Memory, Tokens
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+COLUMNS = (
+    "m.id, m.space, m.kind, m.namespace, m.text, m.summary, m.tags, m.source, m.session, m.position, "
+    "m.metadata, m.importance, m.created_us, m.updated_us, m.deleted_us"
+)
+
+
+def fetch(db: apsw.Connection, sql: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """All rows of a query. STRICT tables make sure of the types that apsw cannot know."""
+    return db.execute(sql, parameters).fetchall()
+
+
+def microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(us: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=us)
+
+
+def memory(row: Iterable[Any]) -> Memory:
+    """A memory from a row of COLUMNS."""
+    (
+        memory_id, space, kind, namespace, text, summary, tags, source, session, position,
+        metadata, importance, created_us, updated_us, deleted_us,
+    ) = row  # fmt: skip
+    return Memory(
+        id=memory_id,
+        space=space,
+        kind=kind,
+        namespace=namespace,
+        text=text,
+        summary=summary,
+        tags=() if tags == "[]" else tuple(json.loads(tags)),
+        source=source,
+        session=session,
+        position=position,
+        metadata={} if metadata == "{}" else json.loads(metadata),
+        importance=importance,
+        created=moment(created_us),
+        updated=moment(updated_us),
+        deleted=None if deleted_us is None else moment(deleted_us),
+    )
+
+
+def values(entry: Entry) -> tuple[Any, ...]:
+    """What is written of a memory: COLUMNS, then content_hash and embedded."""
+    memory = entry.memory
+    return (
+        memory.id,
+        memory.space,
+        memory.kind,
+        memory.namespace,
+        memory.text,
+        memory.summary,
+        to_json(memory.tags) if memory.tags else "[]",
+        memory.source,
+        memory.session,
+        memory.position,
+        to_json(memory.metadata) if memory.metadata else "{}",
+        memory.importance,
+        microseconds(memory.created),
+        microseconds(memory.updated),
+        None if memory.deleted is None else microseconds(memory.deleted),
+        entry.content_hash,
+        int(entry.passages is not None),
+    )
+
+
+def tokens(words: str, forms: str) -> Tokens:
+    return Tokens(tuple(words.split()), tuple(forms.split()))
+
+
+def to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

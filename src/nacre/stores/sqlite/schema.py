@@ -1,0 +1,168 @@
+"""The tables of a store file, and how older files become newer ones.
+
+Rows are the truth: `memories`, `passages`, `events`, `meta`. `tokens`, `tags`, `fts`, `vocabulary`
+and `corpus` can be made anew from them (see `rebuild` in store.py). Times are microseconds since
+1970 in UTC. A migration, once released, is never changed; a new one is appended.
+"""
+
+from __future__ import annotations
+
+import os
+
+import apsw
+
+from nacre.errors import StoreCorrupt, StoreTooNew
+
+APPLICATION_ID = 0x4E616372  # "Nacr": tells our files from other programs' databases
+
+# Tokens come ready-made: FTS5 only has to split them at white space.
+_SYMBOLS = "".join(chr(code) for code in range(33, 127) if not chr(code).isalnum())
+_TOKENIZE = f"ascii tokenchars '{_SYMBOLS.replace(chr(39), chr(39) * 2)}'".replace('"', '""')
+
+_FIRST = f"""
+CREATE TABLE meta (
+  key   TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE memories (
+  row          INTEGER PRIMARY KEY AUTOINCREMENT,
+  id           TEXT NOT NULL UNIQUE,
+  space        TEXT NOT NULL,
+  kind         TEXT NOT NULL,
+  namespace    TEXT NOT NULL,
+  text         TEXT NOT NULL,
+  summary      TEXT,
+  tags         TEXT NOT NULL,             -- JSON array
+  source       TEXT,
+  session      TEXT,
+  position     INTEGER,
+  metadata     TEXT NOT NULL,             -- JSON object
+  importance   REAL NOT NULL,
+  created_us   INTEGER NOT NULL,
+  updated_us   INTEGER NOT NULL,
+  deleted_us   INTEGER,                   -- NULL: live
+  content_hash BLOB NOT NULL,
+  embedded     INTEGER NOT NULL           -- 1: its passages have vectors of the store's model
+) STRICT;
+CREATE UNIQUE INDEX memories_live_text ON memories (space, content_hash) WHERE deleted_us IS NULL;
+CREATE INDEX memories_by_time ON memories (space, created_us, id);
+CREATE INDEX memories_by_session ON memories (space, session, position) WHERE session IS NOT NULL;
+CREATE INDEX memories_pending ON memories (row) WHERE embedded = 0 AND deleted_us IS NULL;
+
+CREATE TABLE passages (
+  passage    INTEGER PRIMARY KEY AUTOINCREMENT,
+  row        INTEGER NOT NULL REFERENCES memories (row) ON DELETE CASCADE,
+  start_char INTEGER NOT NULL,
+  end_char   INTEGER NOT NULL,
+  vector     BLOB NOT NULL                -- float16, little-endian
+) STRICT;
+CREATE INDEX passages_by_row ON passages (row);
+
+CREATE TABLE tags (
+  tag TEXT NOT NULL,
+  row INTEGER NOT NULL REFERENCES memories (row) ON DELETE CASCADE,
+  PRIMARY KEY (tag, row)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tags_by_row ON tags (row);
+CREATE TRIGGER memories_tagged AFTER INSERT ON memories WHEN new.tags <> '[]' BEGIN
+  INSERT INTO tags SELECT value, new.row FROM json_each(new.tags);
+END;
+CREATE TRIGGER memories_retagged AFTER UPDATE OF tags ON memories WHEN new.tags <> old.tags BEGIN
+  DELETE FROM tags WHERE row = old.row;
+  INSERT INTO tags SELECT value, new.row FROM json_each(new.tags);
+END;
+
+CREATE TABLE tokens (
+  row    INTEGER PRIMARY KEY REFERENCES memories (row) ON DELETE CASCADE,
+  words  TEXT NOT NULL,                   -- in order, separated by spaces
+  forms  TEXT NOT NULL,
+  length INTEGER NOT NULL                 -- number of words
+) STRICT;
+-- contentless_delete: deleting a row that is not in the index does no harm, unlike external content.
+CREATE VIRTUAL TABLE fts USING fts5 (
+  words, forms, content = '', contentless_delete = 1, tokenize = "{_TOKENIZE}"
+);
+CREATE TRIGGER tokens_added AFTER INSERT ON tokens
+WHEN (SELECT deleted_us FROM memories WHERE row = new.row) IS NULL BEGIN
+  INSERT INTO fts (rowid, words, forms) VALUES (new.row, new.words, new.forms);
+END;
+CREATE TRIGGER tokens_changed AFTER UPDATE OF words, forms ON tokens BEGIN
+  DELETE FROM fts WHERE rowid = old.row;
+  INSERT INTO fts (rowid, words, forms) SELECT new.row, new.words, new.forms FROM memories
+  WHERE row = new.row AND deleted_us IS NULL;
+END;
+CREATE TRIGGER tokens_removed AFTER DELETE ON tokens BEGIN
+  DELETE FROM fts WHERE rowid = old.row;
+END;
+CREATE TRIGGER memories_forgotten AFTER UPDATE OF deleted_us ON memories
+WHEN old.deleted_us IS NULL AND new.deleted_us IS NOT NULL BEGIN
+  DELETE FROM fts WHERE rowid = old.row;
+END;
+CREATE TRIGGER memories_restored AFTER UPDATE OF deleted_us ON memories
+WHEN old.deleted_us IS NOT NULL AND new.deleted_us IS NULL BEGIN
+  INSERT INTO fts (rowid, words, forms) SELECT row, words, forms FROM tokens WHERE row = new.row;
+END;
+
+-- Document frequencies and lengths of live memories, by space: no space's words weigh in another's scores.
+CREATE TABLE vocabulary (
+  space    TEXT NOT NULL,
+  term     TEXT NOT NULL,
+  memories INTEGER NOT NULL,
+  PRIMARY KEY (space, term)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE corpus (
+  space    TEXT PRIMARY KEY,
+  memories INTEGER NOT NULL,
+  length   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE events (
+  seq       INTEGER PRIMARY KEY AUTOINCREMENT,
+  at_us     INTEGER NOT NULL,
+  action    TEXT NOT NULL,
+  space     TEXT NOT NULL,
+  row       INTEGER NOT NULL,
+  memory_id TEXT NOT NULL,
+  before    TEXT                          -- JSON object: what an update replaced
+) STRICT;
+CREATE INDEX events_by_memory ON events (memory_id);
+CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN
+  SELECT RAISE (ABORT, 'the event log is append-only');
+END;
+-- Only what an update replaced may go, when its memory is purged.
+CREATE TRIGGER events_unchanged BEFORE UPDATE ON events
+WHEN new.before IS NOT NULL OR new.seq <> old.seq OR new.at_us <> old.at_us OR new.action <> old.action
+  OR new.space <> old.space OR new.row <> old.row OR new.memory_id <> old.memory_id BEGIN
+  SELECT RAISE (ABORT, 'the event log is append-only');
+END;
+"""
+
+MIGRATIONS = (_FIRST,)
+VERSION = len(MIGRATIONS)
+
+
+def version(db: apsw.Connection) -> int:
+    """The schema version of an open file; 0 for an empty one. Refuses files that are not ours."""
+    if not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").get:
+        return 0
+    if db.execute("PRAGMA application_id").get != APPLICATION_ID:
+        raise StoreCorrupt(
+            f"store: {db.filename} is a database of another program; give the path of a Nacre store or a new file"
+        )
+    return int(db.execute("SELECT value FROM meta WHERE key = 'schema_version'").get)
+
+
+def migrate(db: apsw.Connection) -> None:
+    """Bring an open file to this version, one migration at a time. The caller holds a write transaction."""
+    found = version(db)
+    if found > VERSION:
+        raise StoreTooNew(
+            f"store: {db.filename} has schema version {found}, this Nacre knows up to {VERSION}; upgrade Nacre"
+        )
+    for number, script in enumerate(MIGRATIONS[found:], found + 1):
+        db.execute(script)
+        if number == 1:
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute("INSERT INTO meta VALUES ('store_id', ?)", (os.urandom(8).hex(),))
+        db.execute("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", (str(number),))

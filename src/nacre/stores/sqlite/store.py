@@ -1,0 +1,455 @@
+"""The store in one SQLite file: every write is one transaction of row, tokens, FTS, vectors and event."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from nacre.errors import Conflict, EmbedderMismatch, NotFound
+from nacre.query.tree import Question
+from nacre.stores.sqlite import rows, schema
+from nacre.stores.sqlite.connections import Connections
+from nacre.stores.sqlite.counts import count
+from nacre.stores.sqlite.filters import FORGOTTEN, LIVE, Clause, condition_clause, filter_clause, only_spaces
+from nacre.stores.sqlite.lexical import lexical
+from nacre.text import words
+from nacre.types import Entry, Event, Filter, Match, Memory, Passages, Recipe, Remembered, Span, Stats, Tokens
+
+if TYPE_CHECKING:  # numpy is loaded with the first vector, not with the store
+    from nacre.stores.sqlite.vectors import Near, RowFilter, VectorIndex
+    from nacre.types import FloatVector
+
+_INSERT = (
+    f"INSERT INTO memories ({rows.COLUMNS.replace('m.', '')}, content_hash, embedded) "
+    f"VALUES ({', '.join('?' * 17)}) "
+    "ON CONFLICT (space, content_hash) WHERE deleted_us IS NULL DO NOTHING RETURNING row"
+)
+_EVERYTHING = Clause("1", ())
+_REBUILD_ROWS = 500
+
+
+class SqliteStore:
+    """Implements `nacre.ports.Store`. Safe to share between threads; processes may share the file."""
+
+    def __init__(self, path: Path, busy_timeout_ms: int = 10_000) -> None:
+        self._path = path
+        self._connections = Connections(path, busy_timeout_ms)
+        with self._connections.reading() as db:
+            self._store_id: str = _meta(db, "store_id") or ""
+            version = _meta(db, "words_version")
+        if version != str(words.VERSION):
+            self._retokenise()
+
+    # ---- writing
+
+    def add(self, entries: Sequence[Entry], model: str | None) -> list[Remembered]:
+        remembered: list[Remembered] = []
+        written: list[tuple[int, Entry]] = []
+        with self._connections.writing() as db:
+            if any(entry.passages is not None for entry in entries):
+                _adopt(db, model, self._path)
+            for entry in entries:
+                row = db.execute(_INSERT, rows.values(entry)).get
+                if row is None:
+                    remembered.append(Remembered(_live_twin(db, entry), duplicate=True))
+                else:
+                    remembered.append(Remembered(entry.memory.id, duplicate=False))
+                    written.append((row, entry))
+            _write_tokens(db, written)
+            count(db, ((entry.memory.space, entry.tokens) for _, entry in written), 1)
+            for row, entry in written:
+                _write_passages(db, row, entry.passages)
+            _log_events(db, "remembered", ((row, entry.memory.space, entry.memory.id, None) for row, entry in written))
+        return remembered
+
+    def replace(self, entry: Entry, previous: Memory, model: str | None) -> None:
+        memory = entry.memory
+        with self._connections.writing() as db:
+            row, stored, tokens = _one(db, memory.id)
+            if stored != previous:
+                raise Conflict(f"id: memory {memory.id} was changed by someone else meanwhile; read it again")
+            if entry.passages is not None:
+                _adopt(db, model, self._path)
+            if memory.text != stored.text:
+                twin = _twin_of(db, memory.space, entry.content_hash)
+                if twin is not None:
+                    raise Conflict(f"text: memory {twin} has this text already; forget one of them")
+            assignments = ", ".join(f"{column[2:]} = ?" for column in rows.COLUMNS.split(", "))
+            db.execute(
+                f"UPDATE memories SET {assignments}, content_hash = ? WHERE row = ?",
+                (*rows.values(entry)[:-1], row),
+            )
+            if memory.text != stored.text:
+                count(db, [(stored.space, tokens)], -1)
+                _write_tokens(db, [(row, entry)])
+                count(db, [(memory.space, entry.tokens)], 1)
+            if memory.text != stored.text or entry.passages is not None:
+                db.execute("DELETE FROM passages WHERE row = ?", (row,))
+                _write_passages(db, row, entry.passages)
+                db.execute("UPDATE memories SET embedded = ? WHERE row = ?", (int(entry.passages is not None), row))
+            before = rows.to_json(_changed_fields(stored, memory))
+            _log_events(db, "updated", [(row, memory.space, memory.id, before)])
+
+    def forget(self, ids: Sequence[str], at: datetime) -> None:
+        with self._connections.writing() as db:
+            live = [found for found in _several(db, ids) if found[1].deleted is None]
+            db.executemany(
+                "UPDATE memories SET deleted_us = ? WHERE row = ?",
+                ((rows.microseconds(at), row) for row, _, _ in live),
+            )
+            count(db, ((memory.space, tokens) for _, memory, tokens in live), -1)
+            _log_events(db, "forgotten", ((row, memory.space, memory.id, None) for row, memory, _ in live))
+
+    def restore(self, ids: Sequence[str], at: datetime) -> None:
+        with self._connections.writing() as db:
+            forgotten = [found for found in _several(db, ids) if found[1].deleted is not None]
+            for row, memory, _ in forgotten:
+                content_hash = db.execute("SELECT content_hash FROM memories WHERE row = ?", (row,)).get
+                twin = _twin_of(db, memory.space, content_hash)
+                if twin is not None:
+                    raise Conflict(f"id: memory {twin} has the same text as {memory.id}; forget it first")
+                db.execute(
+                    "UPDATE memories SET deleted_us = NULL, updated_us = ? WHERE row = ?", (rows.microseconds(at), row)
+                )
+            count(db, ((memory.space, tokens) for _, memory, tokens in forgotten), 1)
+            _log_events(db, "restored", ((row, memory.space, memory.id, None) for row, memory, _ in forgotten))
+
+    def purge(self, ids: Sequence[str], at: datetime) -> None:
+        with self._connections.writing() as db:
+            found = _several(db, ids)
+            db.execute("PRAGMA secure_delete = ON")
+            count(db, ((memory.space, tokens) for _, memory, tokens in found if memory.deleted is None), -1)
+            for row, memory, _ in found:
+                db.execute("DELETE FROM tokens WHERE row = ?", (row,))
+                db.execute("DELETE FROM memories WHERE row = ?", (row,))
+                db.execute("UPDATE events SET before = NULL WHERE memory_id = ? AND before IS NOT NULL", (memory.id,))
+            db.execute("INSERT INTO fts (fts) VALUES ('optimize')")  # deleted tokens leave the file, too
+            _log_events(db, "purged", ((row, memory.space, memory.id, None) for row, memory, _ in found), at)
+        self._vectors.forget_all(sorted({memory.space for _, memory, _ in found}))
+        with self._connections.exclusive() as db:
+            db.execute("PRAGMA wal_checkpoint (TRUNCATE)")
+
+    def embed(self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str) -> int:
+        written = []
+        with self._connections.writing() as db:
+            _adopt(db, model, self._path)
+            for memory_id, each in passages.items():
+                sql = (
+                    "SELECT row, space FROM memories WHERE id = ? AND text = ? AND embedded = 0 AND deleted_us IS NULL"
+                )
+                for row, space in rows.fetch(db, sql, (memory_id, texts[memory_id])):
+                    db.execute("DELETE FROM passages WHERE row = ?", (row,))
+                    _write_passages(db, row, each)
+                    db.execute("UPDATE memories SET embedded = 1 WHERE row = ?", (row,))
+                    written.append((row, space, memory_id, None))
+            _log_events(db, "embedded", written)
+        return len(written)
+
+    def switch_model(self, model: str) -> None:
+        from nacre.stores.sqlite.vectors import MODEL_SWITCHED
+
+        with self._connections.writing() as db:
+            if _meta(db, "model") != model:
+                db.execute("DELETE FROM passages")
+                db.execute("UPDATE memories SET embedded = 0 WHERE embedded = 1")
+                _set_meta(db, "model", model)
+                _log_events(db, MODEL_SWITCHED, [(0, "", "", None)])
+
+    # ---- reading
+
+    def model(self) -> str | None:
+        with self._connections.reading() as db:
+            return _meta(db, "model")
+
+    def get(self, ids: Sequence[str]) -> dict[str, Memory]:
+        sql = f"SELECT {rows.COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
+        with self._connections.reading() as db:
+            found = map(rows.memory, db.execute(sql, (json.dumps(list(ids)),)))
+            return {memory.id: memory for memory in found}
+
+    def created(self, ids: Sequence[str]) -> dict[str, datetime]:
+        sql = "SELECT id, created_us FROM memories WHERE deleted_us IS NULL AND id IN (SELECT value FROM json_each(?))"
+        with self._connections.reading() as db:
+            found = db.execute(sql, (json.dumps(list(ids)),))
+            return {memory_id: rows.moment(created_us) for memory_id, created_us in found}
+
+    def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
+        with self._connections.reading() as db:
+            found = {key: _twin_of(db, *key) for key in keys}
+        return {key: memory_id for key, memory_id in found.items() if memory_id is not None}
+
+    def lexical(self, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
+        with self._connections.reading() as db:
+            return lexical(db, question, where, recipe, limit)
+
+    def semantic(self, vector: FloatVector, question: Question, where: Filter, limit: int) -> list[Match]:
+        with self._connections.reading() as db:
+            model = _meta(db, "model")
+            if model is None:
+                return []
+            only = _row_filter(db, question, where)
+            near: list[Near] = []
+            for space in where.spaces:
+                near += self._vectors.nearest(db, model, space, vector, only, limit)
+            return _matches(db, near, limit)
+
+    def by_time(
+        self, where: Filter, limit: int, *, oldest_first: bool, forgotten: bool, after: tuple[datetime, str] | None
+    ) -> list[Memory]:
+        clause = filter_clause(where) & (FORGOTTEN if forgotten else LIVE)
+        direction, beyond = ("ASC", ">") if oldest_first else ("DESC", "<")
+        if after is not None:
+            clause &= Clause(f"(m.created_us, m.id) {beyond} (?, ?)", (rows.microseconds(after[0]), after[1]))
+        sql = (
+            f"SELECT {rows.COLUMNS} FROM memories AS m WHERE {clause.sql} "
+            f"ORDER BY m.created_us {direction}, m.id {direction} LIMIT ?"
+        )
+        with self._connections.reading() as db:
+            return [rows.memory(row) for row in db.execute(sql, (*clause.parameters, limit))]
+
+    def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
+        clause = _EVERYTHING if where is None else filter_clause(where)
+        sql = (
+            "SELECT m.id, m.text FROM memories AS m "
+            f"WHERE m.embedded = 0 AND m.deleted_us IS NULL AND {clause.sql} ORDER BY m.row LIMIT ?"
+        )
+        with self._connections.reading() as db:
+            return [(memory_id, text) for memory_id, text in rows.fetch(db, sql, (*clause.parameters, limit))]
+
+    def pending_count(self, where: Filter | None) -> int:
+        clause = _EVERYTHING if where is None else filter_clause(where)
+        sql = (
+            "SELECT count(*) FROM memories AS m INDEXED BY memories_pending "
+            f"WHERE m.embedded = 0 AND m.deleted_us IS NULL AND {clause.sql}"
+        )
+        with self._connections.reading() as db:
+            return int(db.execute(sql, clause.parameters).get)
+
+    def history(self, memory_id: str) -> list[Event]:
+        sql = "SELECT seq, at_us, action, memory_id, before FROM events WHERE memory_id = ? ORDER BY seq"
+        with self._connections.reading() as db:
+            return [
+                Event(seq, rows.moment(at_us), action, named, json.loads(before) if before else {})
+                for seq, at_us, action, named, before in db.execute(sql, (memory_id,))
+            ]
+
+    def stats(self) -> Stats:
+        wal = self._path.with_name(self._path.name + "-wal")
+        with self._connections.reading() as db:
+
+            def number(sql: str) -> int:
+                return int(db.execute(sql).get)
+
+            def by(column: str) -> dict[str, int]:
+                sql = f"SELECT {column}, count(*) FROM memories WHERE deleted_us IS NULL GROUP BY 1 ORDER BY 1"
+                return {str(name): int(memories) for name, memories in rows.fetch(db, sql)}
+
+            return Stats(
+                memories=number("SELECT count(*) FROM memories WHERE deleted_us IS NULL"),
+                forgotten=number("SELECT count(*) FROM memories WHERE deleted_us IS NOT NULL"),
+                passages=number("SELECT count(*) FROM passages"),
+                pending=number("SELECT count(*) FROM memories WHERE embedded = 0 AND deleted_us IS NULL"),
+                events=number("SELECT count(*) FROM events"),
+                spaces=by("space"),
+                kinds=by("kind"),
+                namespaces=by("namespace"),
+                model=_meta(db, "model"),
+                schema_version=schema.VERSION,
+                size_bytes=sum(each.stat().st_size for each in (self._path, wal) if each.is_file()),
+            )
+
+    # ---- upkeep
+
+    def rebuild(self) -> None:
+        self._retokenise()
+        with self._connections.reading() as db:
+            model = _meta(db, "model")
+            spaces = [space for (space,) in db.execute("SELECT DISTINCT space FROM memories")]
+            self._vectors.forget_all(spaces)
+            if model is not None:
+                for space in spaces:
+                    self._vectors.build_graph(db, model, space)
+
+    def close(self) -> None:
+        if "_vectors" in self.__dict__:
+            self._vectors.close()
+        self._connections.close()
+
+    # ---- inside
+
+    @cached_property
+    def _vectors(self) -> VectorIndex:
+        from nacre.stores.sqlite.snapshots import Snapshots
+        from nacre.stores.sqlite.vectors import VectorIndex
+
+        return VectorIndex(Snapshots(self._path.with_name(self._path.name + "-cache")), self._store_id)
+
+    def _retokenise(self) -> None:
+        """Make tokens, FTS, tags and counts anew from the memories."""
+        with self._connections.writing() as db:
+            db.execute("INSERT INTO fts (fts) VALUES ('delete-all')")
+            db.execute("DELETE FROM tokens WHERE row NOT IN (SELECT row FROM memories)")
+            for table in ("tags", "vocabulary", "corpus"):
+                db.execute(f"DELETE FROM {table}")
+            db.execute("INSERT INTO tags SELECT value, row FROM memories, json_each(tags)")
+            after = 0
+            sql = "SELECT row, space, text, deleted_us FROM memories WHERE row > ? ORDER BY row LIMIT ?"
+            while batch := rows.fetch(db, sql, (after, _REBUILD_ROWS)):
+                tokenised = [(row, space, words.tokenise(text), deleted) for row, space, text, deleted in batch]
+                _upsert_tokens(db, [(row, tokens) for row, _, tokens, _ in tokenised])
+                count(db, ((space, tokens) for _, space, tokens, deleted in tokenised if deleted is None), 1)
+                after = batch[-1][0]
+            _set_meta(db, "words_version", str(words.VERSION))
+
+
+# ---------------------------------------------------------------- writing rows
+
+
+def _write_tokens(db: apsw.Connection, written: Iterable[tuple[int, Entry]]) -> None:
+    _upsert_tokens(db, [(row, entry.tokens) for row, entry in written])
+
+
+def _upsert_tokens(db: apsw.Connection, texts: Iterable[tuple[int, Tokens]]) -> None:
+    db.executemany(
+        "INSERT INTO tokens VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET words = excluded.words, forms = excluded.forms, length = excluded.length",
+        ((row, " ".join(tokens.words), " ".join(tokens.forms), len(tokens.words)) for row, tokens in texts),
+    )
+
+
+def _write_passages(db: apsw.Connection, row: int, passages: Passages | None) -> None:
+    if passages is None:
+        return
+    from nacre.vectors import pack
+
+    db.executemany(
+        "INSERT INTO passages (row, start_char, end_char, vector) VALUES (?, ?, ?, ?)",
+        (
+            (row, span.start, span.end, pack(vector))
+            for span, vector in zip(passages.spans, passages.vectors, strict=True)
+        ),
+    )
+
+
+def _log_events(
+    db: apsw.Connection,
+    action: str,
+    touched: Iterable[tuple[int, str, str, str | None]],
+    at: datetime | None = None,
+) -> None:
+    at_us = time.time_ns() // 1000 if at is None else rows.microseconds(at)
+    db.executemany(
+        "INSERT INTO events (at_us, action, space, row, memory_id, before) VALUES (?, ?, ?, ?, ?, ?)",
+        ((at_us, action, space, row, memory_id, before) for row, space, memory_id, before in touched),
+    )
+
+
+def _adopt(db: apsw.Connection, model: str | None, path: Path) -> None:
+    """Make the store's vectors this model's, unless they are another's."""
+    current = _meta(db, "model")
+    if current is None and model is not None:
+        _set_meta(db, "model", model)
+    elif current != model:
+        raise EmbedderMismatch(
+            f"embedder: the vectors of {path} come from {current}, not from {model}; run `nacre reembed`"
+        )
+
+
+def _changed_fields(old: Memory, new: Memory) -> dict[str, Any]:
+    """What an update replaced, by field."""
+    names = ("kind", "namespace", "text", "summary", "tags", "source", "session", "position", "metadata", "importance")
+    return {name: getattr(old, name) for name in names if getattr(old, name) != getattr(new, name)}
+
+
+# ---------------------------------------------------------------- reading rows
+
+
+def _meta(db: apsw.Connection, key: str) -> str | None:
+    value: str | None = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
+    return value
+
+
+def _set_meta(db: apsw.Connection, key: str, value: str) -> None:
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+
+def _twin_of(db: apsw.Connection, space: str, content_hash: bytes) -> str | None:
+    """The live memory with this text."""
+    twin: str | None = db.execute(
+        "SELECT id FROM memories WHERE space = ? AND content_hash = ? AND deleted_us IS NULL", (space, content_hash)
+    ).get
+    return twin
+
+
+def _live_twin(db: apsw.Connection, entry: Entry) -> str:
+    twin = _twin_of(db, entry.memory.space, entry.content_hash)
+    assert twin is not None, "the unique index refused a row that has no twin"
+    return twin
+
+
+def _several(db: apsw.Connection, ids: Sequence[str]) -> list[tuple[int, Memory, Tokens]]:
+    """Rows, memories and tokens by id, each once, in order. Raises NotFound."""
+    sql = (
+        f"SELECT m.row, t.words, t.forms, {rows.COLUMNS} FROM memories AS m "
+        "JOIN tokens AS t ON t.row = m.row WHERE m.id = ?"
+    )
+    found = []
+    missing = []
+    for memory_id in dict.fromkeys(ids):
+        each = rows.fetch(db, sql, (memory_id,))
+        if each:
+            row, word_text, form_text, *columns = each[0]
+            found.append((row, rows.memory(columns), rows.tokens(word_text, form_text)))
+        else:
+            missing.append(memory_id)
+    if missing:
+        raise NotFound(tuple(missing))
+    return found
+
+
+def _one(db: apsw.Connection, memory_id: str) -> tuple[int, Memory, Tokens]:
+    return _several(db, [memory_id])[0]
+
+
+def _row_filter(db: apsw.Connection, question: Question, where: Filter) -> RowFilter | None:
+    """The filter over rows for the vector index, which sees only live memories of one space at a time."""
+    if only_spaces(where) and question.must is None:
+        return None
+    from nacre.stores.sqlite.vectors import RowFilter
+
+    clause = filter_clause(where) & LIVE
+    if question.must is not None:
+        clause &= condition_clause(question.must)
+    base = f"SELECT m.row FROM memories AS m WHERE {clause.sql}"
+
+    def passing(candidates: list[int]) -> set[int]:
+        sql = f"{base} AND m.row IN (SELECT value FROM json_each(?))"
+        return {row for (row,) in db.execute(sql, (*clause.parameters, json.dumps(candidates)))}
+
+    def all_rows() -> list[int]:
+        return [row for (row,) in db.execute(base, clause.parameters)]
+
+    return RowFilter(passing, all_rows)
+
+
+def _matches(db: apsw.Connection, near: Sequence[Near], limit: int) -> list[Match]:
+    """The best passages as matches: ids and spans looked up in one go, ties broken by id."""
+    if not near:
+        return []
+    best = sorted(near, key=lambda each: -each.cosine)
+    least = best[min(limit, len(best)) - 1].cosine
+    kept = {each.key: each.cosine for each in best if each.cosine >= least}
+    sql = (
+        "SELECT p.passage, m.id, p.start_char, p.end_char FROM json_each(?) AS j "
+        "JOIN passages AS p ON p.passage = j.value JOIN memories AS m ON m.row = p.row WHERE m.deleted_us IS NULL"
+    )
+    found = db.execute(sql, (json.dumps(list(kept)),))
+    matches = [Match(memory_id, kept[key], Span(start, end)) for key, memory_id, start, end in found]
+    return sorted(matches, key=lambda match: (-match.score, match.id))[:limit]

@@ -1,0 +1,174 @@
+"""The one tokeniser: the same for writing and asking, on every store.
+
+A text is split at white space into chunks, and each chunk is analysed on its own. Words repeat,
+so a cache over chunks makes this fast in plain Python. A chunk gives
+
+- `words`: its parts in order, normalised (NFKC), case-folded, diacritics folded. Phrases and
+  prefixes match these, and their number is the length of the text.
+- `forms`: further names of the same parts: English stems, the spelling with diacritics, a whole
+  identifier (`snake_case`, `main.py:42`, `c++`), letters and digits of `gpt4` apart.
+- `asked`: what a question with this chunk looks for: stems where there are any, and wholes.
+
+Scripts written without spaces become overlapping pairs of characters, with single characters as forms.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import Stemmer
+
+from nacre.types import Span, Tokens
+
+VERSION = 1  # of what a text becomes; a store tokenised by another version is rebuilt when opened
+TOKEN_CHARS_MAX = 64  # longer tokens are cut: nobody types them, and they would bloat the vocabulary
+_CACHED_CHUNK_CHARS_MAX = 64
+_STEMMED_CHARS = range(3, 40)
+
+# Written without spaces: kana, Han, Hangul, Thai, Lao, Myanmar, Khmer.
+_PAIRED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
+    r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+# Vowel signs and other marks are part of their word, but `\w` does not know them.
+_MARKS = (
+    r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    r"\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u0900-\u0963\u0966-\u0dff"
+    r"\u0f71-\u0f87\u135d-\u135f\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f"
+)
+_INVISIBLE = dict.fromkeys([0x00AD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF], None)
+_FOLDED_AWAY = re.compile(r"[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
+
+_RUN = re.compile(rf"(?P<paired>[{_PAIRED}]+)|(?P<spaced>(?:(?![{_PAIRED}])[\w{_MARKS}.\-/:@#+&\\~'’])+)")
+_APOSTROPHES = re.compile(r"['’]s?$|['’]")
+_CORE = re.compile(rf"(?:#(?=\d)|\.(?=[^\W\d]))?[\w{_MARKS}](?:.*[\w{_MARKS}])?(?:\+\+|[+#])?")
+_PART = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_LETTERS_OR_DIGITS = re.compile(r"\d+|[^\W\d]{2,}")
+
+_english = Stemmer.Stemmer("english", 0)  # no cache of its own: chunks are cached below
+
+
+class Chunk(NamedTuple):
+    words: tuple[str, ...]
+    forms: tuple[str, ...]
+    asked: tuple[str, ...]
+
+
+def tokenise(text: str) -> Tokens:
+    """The tokens of a text, for writing."""
+    words: list[str] = []
+    forms: list[str] = []
+    for raw in text.split():
+        chunk = analyse(raw)
+        words += chunk.words
+        forms += chunk.forms
+    return Tokens(tuple(words), tuple(forms))
+
+
+def asked(text: str) -> tuple[str, ...]:
+    """The tokens to look for when a question contains this text, each once, in order."""
+    return tuple(dict.fromkeys(token for raw in text.split() for token in analyse(raw).asked))
+
+
+def located(text: str) -> Iterator[tuple[Span, Chunk]]:
+    """The chunks of a text with their places, for snippets. Runs without spaces come character by character."""
+    for run in _RUN.finditer(text):
+        start, end = run.span()
+        if run.lastgroup == "spaced":
+            core = _CORE.search(run.group())
+            if core is not None:
+                yield Span(start + core.start(), start + core.end()), analyse(run.group())
+            continue
+        for i in range(start, end):  # a pair belongs to both of its characters
+            around = text[max(start, i - 1) : min(end, i + 2)]
+            pairs = tuple(around[j : j + 2] for j in range(len(around) - 1))
+            yield Span(i, i + 1), Chunk(pairs, (text[i],), ())
+
+
+def analyse(raw: str) -> Chunk:
+    """The tokens of one chunk without white space."""
+    return _analyse_cached(raw) if len(raw) <= _CACHED_CHUNK_CHARS_MAX else _analyse(raw)
+
+
+def _analyse(raw: str) -> Chunk:
+    if raw.isascii() and raw.isalpha() and (raw[1:].islower() or len(raw) == 1):
+        return _plain_word(raw.lower())
+    words: list[str] = []
+    forms: list[str] = []
+    looked_for: list[str] = []
+    normal = unicodedata.normalize("NFKC", raw).translate(_INVISIBLE)
+    for run in _RUN.finditer(normal):
+        parse = _paired if run.lastgroup == "paired" else _spaced
+        chunk = parse(run.group())
+        words += chunk.words
+        forms += chunk.forms
+        looked_for += chunk.asked
+    return Chunk(tuple(words), tuple(forms), tuple(looked_for))
+
+
+_analyse_cached = lru_cache(maxsize=1 << 16)(_analyse)
+
+
+def _plain_word(word: str) -> Chunk:
+    word = word[:TOKEN_CHARS_MAX]
+    stem = _stem(word)
+    if stem == word:
+        return Chunk((word,), (), (word,))
+    return Chunk((word,), (stem,), (stem,))
+
+
+def _paired(run: str) -> Chunk:
+    """Overlapping pairs, and single characters so that a one-character question finds them."""
+    if len(run) == 1:
+        return Chunk((run,), (), (run,))
+    pairs = tuple(run[i : i + 2] for i in range(len(run) - 1))
+    return Chunk(pairs, tuple(run), pairs)
+
+
+def _spaced(run: str) -> Chunk:
+    """Words with spaces between them, and identifiers: the parts in order, the whole as a form."""
+    words: list[str] = []
+    forms: list[str] = []
+    looked_for: list[str] = []
+    core = _CORE.search(_APOSTROPHES.sub("", run))
+    if core is None:
+        return Chunk((), (), ())
+    for part in _PART.findall(core.group()):
+        for piece in _HUMP.split(part):
+            exact = piece.casefold()[:TOKEN_CHARS_MAX]
+            word = _fold(exact)
+            stem = _stem(word)
+            words.append(word)
+            looked_for.append(stem)
+            if stem != word:
+                forms.append(stem)
+            if exact != word:
+                forms.append(exact)
+                looked_for.append(exact)
+            if not word.isalpha() and not word.isdigit():
+                forms += [each for each in _LETTERS_OR_DIGITS.findall(word) if each != word]
+    whole = _fold(core.group().casefold())
+    if len(whole) <= TOKEN_CHARS_MAX and words and words != [whole]:
+        forms.append(whole)
+        looked_for.append(whole)
+    return Chunk(tuple(words), tuple(forms), tuple(looked_for))
+
+
+def _fold(text: str) -> str:
+    """Without diacritics. Vowel signs of Indic scripts stay: they tell words apart."""
+    if text.isascii():
+        return text
+    bare = _FOLDED_AWAY.sub("", unicodedata.normalize("NFD", text))
+    return unicodedata.normalize("NFC", bare) or text
+
+
+def _stem(word: str) -> str:
+    if len(word) in _STEMMED_CHARS and word.isascii() and word.isalpha():
+        stem: str = _english.stemWord(word)
+        return stem
+    return word

@@ -1,0 +1,348 @@
+"""The values that flow through Nacre: what goes in, what comes out.
+
+All are frozen; nothing is changed on the way. Every default of the product stands here
+and nowhere else. Checks of what a caller gave are in `checks.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypedDict
+
+if TYPE_CHECKING:  # numpy costs 90 ms to import; keyword search never needs it
+    import numpy as np
+    import numpy.typing as npt
+
+    FloatMatrix: TypeAlias = npt.NDArray[np.float32]  # one row a text
+    FloatVector: TypeAlias = npt.NDArray[np.float32]
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+JsonScalar: TypeAlias = str | int | float | bool | None
+Mode: TypeAlias = Literal["keyword", "semantic", "hybrid"]
+MatchType: TypeAlias = Literal["bm25", "semantic", "hybrid"]
+Effect: TypeAlias = Literal["add", "multiply"]
+
+DEFAULT_SPACE = "default"
+
+
+# ---------------------------------------------------------------- memories
+
+
+class MemoryFields(TypedDict, total=False):
+    """The optional fields of a new memory, and what `update` may change (with `text`)."""
+
+    kind: str
+    namespace: str
+    summary: str | None
+    tags: Sequence[str]
+    source: str | None
+    session: str | None
+    position: int | None
+    metadata: Mapping[str, Json]
+    importance: float
+
+
+class NewMemoryFields(MemoryFields, total=False):
+    """What `remember(text, …)` takes besides the text."""
+
+    space: str | None
+    created: datetime | None
+
+
+class Changes(MemoryFields, total=False):
+    """What `update(id, …)` takes: only the fields named are changed."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewMemory:
+    """A text to remember. `space=None` means the space the engine was opened with."""
+
+    text: str
+    space: str | None = None
+    kind: str = "note"
+    namespace: str = "general"
+    summary: str | None = None
+    tags: Sequence[str] = ()
+    source: str | None = None
+    session: str | None = None
+    position: int | None = None
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    importance: float = 0.5
+    created: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """A remembered text with its metadata, as stored."""
+
+    id: str
+    space: str
+    kind: str
+    namespace: str
+    text: str
+    summary: str | None
+    tags: tuple[str, ...]
+    source: str | None
+    session: str | None
+    position: int | None
+    metadata: Mapping[str, Json]
+    importance: float
+    created: datetime
+    updated: datetime
+    deleted: datetime | None = None
+
+
+class Remembered(NamedTuple):
+    """The receipt for one remembered text. `duplicate`: the same text was there already, under this id."""
+
+    id: str
+    duplicate: bool
+
+
+class Span(NamedTuple):
+    """A slice of a text: characters from `start` up to, not including, `end`."""
+
+    start: int
+    end: int
+
+
+class Tokens(NamedTuple):
+    """What the one tokeniser makes of a text. `words` keep their order; `forms` are further names for them."""
+
+    words: tuple[str, ...]
+    forms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """Where a text was cut, and one vector for each slice."""
+
+    spans: tuple[Span, ...]
+    vectors: FloatMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A memory ready to be written: row, tokens and (when there is an embedder) passages."""
+
+    memory: Memory
+    content_hash: bytes
+    tokens: Tokens
+    passages: Passages | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the append-only log. `before` holds what an update replaced."""
+
+    seq: int
+    at: datetime
+    action: str
+    memory_id: str
+    before: Mapping[str, Json]
+
+
+# ---------------------------------------------------------------- questions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """Which memories may be found. Empty fields do not restrict; fields are joined by AND.
+
+    `spaces=()` means the space the engine was opened with. `created_from` is inclusive,
+    `created_until` exclusive. `metadata` compares top-level keys with JSON scalars.
+    """
+
+    spaces: Sequence[str] = ()
+    kinds: Sequence[str] = ()
+    namespaces: Sequence[str] = ()
+    tags_any: Sequence[str] = ()
+    tags_all: Sequence[str] = ()
+    tags_none: Sequence[str] = ()
+    sources: Sequence[str] = ()
+    sessions: Sequence[str] = ()
+    created_from: datetime | None = None
+    created_until: datetime | None = None
+    metadata: Mapping[str, JsonScalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How candidates become a ranking."""
+
+    k: int = 60  # rank fusion: share = weight / (k + rank)
+    alpha: float = 0.5  # weight of meaning; 1 - alpha is the weight of words
+    pool: int = 100  # candidates a channel gives, at the least 2 × limit
+    semantic_floor: float = 0.3  # cosine below which a memory is not a semantic match
+    recency_weight: float = 0.1  # × (1 + weight / (1 + days)); 0 switches it off
+    bm25_k1: float = 1.2
+    bm25_b: float = 0.75
+
+
+class SearchOptions(TypedDict, total=False):
+    """What `search(query, …)` takes besides the query: the fields of SearchRequest."""
+
+    mode: Mode
+    limit: int
+    where: Filter
+    recipe: Recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchRequest:
+    query: str
+    mode: Mode = "hybrid"
+    limit: int = 20
+    where: Filter = field(default_factory=Filter)
+    recipe: Recipe = field(default_factory=Recipe)
+
+
+class TimelineOptions(TypedDict, total=False):
+    """What `timeline(…)` takes: the fields of TimelineRequest."""
+
+    where: Filter
+    limit: int
+    oldest_first: bool
+    forgotten: bool
+    cursor: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimelineRequest:
+    """A page of summaries by creation time. `forgotten` lists the soft-deleted ones instead."""
+
+    where: Filter = field(default_factory=Filter)
+    limit: int = 50
+    oldest_first: bool = False
+    forgotten: bool = False
+    cursor: str | None = None  # the `next` of the page before
+
+
+# ---------------------------------------------------------------- answers
+
+
+class Match(NamedTuple):
+    """A channel's answer: a memory with its raw score. `span` is the passage that matched, where known."""
+
+    id: str
+    score: float
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One share of a hit's score (`add`) or one factor on it (`multiply`), with the numbers it came from."""
+
+    signal: str
+    effect: Effect
+    value: float
+    numbers: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a channel placed a memory: its raw score and its rank from 1."""
+
+    score: float
+    rank: int
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A memory's place in the final order. Its score is the sum of the shares times the factors."""
+
+    id: str
+    score: float
+    reasons: tuple[Reason, ...]
+    lexical: Found | None
+    semantic: Found | None
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A part of the memory's text. `highlights` are slices of `text`, in order, not overlapping."""
+
+    text: str
+    highlights: tuple[Span, ...]
+    start: int  # where it begins in the memory's text
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A ranked memory with its reasons. Scores order one result; they are not comparable between queries."""
+
+    memory: Memory
+    score: float
+    match_type: MatchType
+    bm25: float | None
+    bm25_rank: int | None
+    cosine: float | None
+    similarity: float | None  # the cosine on a scale of 0..1: (cosine + 1) / 2
+    cosine_rank: int | None
+    snippet: Snippet
+    reasons: tuple[Reason, ...]
+
+    @property
+    def id(self) -> str:
+        return self.memory.id
+
+    @property
+    def text(self) -> str:
+        return self.memory.text
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Hits, best first, and notes on anything that was read or done differently than asked."""
+
+    hits: tuple[Hit, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineEntry:
+    id: str
+    created: datetime
+    space: str
+    kind: str
+    namespace: str
+    tags: tuple[str, ...]
+    session: str | None
+    position: int | None
+    summary: str  # given, or the beginning of the text cut at a word
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    entries: tuple[TimelineEntry, ...]
+    next: str | None  # cursor of the next page, None on the last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """What a store holds. Counts are of live memories unless they say otherwise."""
+
+    memories: int
+    forgotten: int
+    passages: int
+    pending: int  # live memories without vectors of the store's model
+    events: int
+    spaces: Mapping[str, int]
+    kinds: Mapping[str, int]
+    namespaces: Mapping[str, int]
+    model: str | None  # fingerprint of the model the vectors come from
+    schema_version: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far long work has come."""
+
+    done: int
+    total: int
