@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.embedders.hashing import Hashing
+from nacre.ports import Embedder
 
 EMBEDDER = Hashing()
+PORT: Embedder = EMBEDDER  # checked by mypy
 
 
 def test_values_are_the_same_on_every_machine() -> None:

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from nacre.embedders import minilm
 from nacre.embedders.minilm import FOLDER, MODEL_SHA256, MiniLM
 from nacre.errors import EmbedderUnavailable
+from nacre.ports import Embedder
 
 EMBEDDER = MiniLM()
+PORT: Embedder = EMBEDDER  # checked by mypy
 TEXTS = [
     "How do I reset my password?",
     "If you cannot log in, open the account page and ask for a new secret by mail.",

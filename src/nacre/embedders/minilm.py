@@ -57,12 +57,14 @@ class MiniLM:
         return vector
 
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
+        pieces = self._word_pieces()
+        if len(texts) == 1:
+            return self._run([pieces.encode(texts[0], PIECES_MAX)])
         self._loaded()
         from concurrent.futures import ThreadPoolExecutor
 
         import numpy as np
 
-        pieces = self._word_pieces()
         vectors: FloatMatrix = np.empty((len(texts), DIMENSIONS), np.float32)
         with ThreadPoolExecutor(self._threads) as workers:
             for start in range(0, len(texts), WINDOW_TEXTS):

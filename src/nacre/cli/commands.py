@@ -1,0 +1,353 @@
+"""The commands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from nacre import __version__, wire
+from nacre.cli import render
+from nacre.cli.options import (
+    common,
+    filters,
+    only_given,
+    opened,
+    settings_of,
+    to_filter,
+    to_metadata,
+    to_moment,
+    wants_json,
+)
+from nacre.errors import InvalidInput
+from nacre.types import Json, Mode, NewMemory, Progress, Recipe, SearchRequest, TimelineRequest
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(context_settings=_CONTEXT)
+@click.version_option(__version__, prog_name="nacre")
+@common
+def nacre() -> None:
+    """Local, layered memory for AI agents: one file, found again by words, by meaning, and by both."""
+
+
+def _print_json(value: Json, indent: int | None = 2) -> None:
+    sys.stdout.write(wire.dumps(value, indent) + "\n")
+
+
+# ---------------------------------------------------------------- writing
+
+
+def _fields(command: Any) -> Any:
+    """The options that set fields of a memory."""
+    for name, metavar, help_text in (
+        ("--kind", "KIND", "note, fact, episode, action, intent, observation, …"),
+        ("--namespace", "NAME", "decisions, patterns, learnings, context, apis, config, …"),
+        ("--summary", "TEXT", "One line that stands for it in the timeline."),
+        ("--source", "SOURCE", "Where it comes from."),
+        ("--session", "SESSION", "The conversation or run it belongs to."),
+    ):
+        command = click.option(name, metavar=metavar, help=help_text)(command)
+    command = click.option("--tag", "tags", metavar="TAG", multiple=True, help="May be repeated.")(command)
+    command = click.option("--position", type=int, help="Its place in the session.")(command)
+    command = click.option("--importance", type=float, help="From 0 to 1.")(command)
+    return click.option("--meta", metavar="KEY=VALUE", multiple=True, help="Metadata; may be repeated.")(command)
+
+
+@nacre.command()
+@click.argument("text", nargs=-1)
+@click.option("--file", type=click.Path(path_type=Path), help="Remember the content of this file; - is stdin.")
+@click.option("--jsonl", is_flag=True, help="Input is JSON Lines, one memory a line, with the fields of a memory.")
+@click.option("--created", metavar="TIME", help="When it happened; now if not given.")
+@_fields
+@common
+@click.pass_context
+def remember(
+    context: click.Context,
+    /,
+    text: tuple[str, ...],
+    file: Path | None,
+    jsonl: bool,
+    meta: tuple[str, ...],
+    **given: Any,
+) -> None:
+    """Remember TEXT, a file, or what comes from stdin."""
+    given["created"] = to_moment("created", given["created"])
+    fields = only_given(metadata=to_metadata(meta) or None, **given)
+    if jsonl:
+        if text or fields:
+            raise InvalidInput("jsonl", "takes all fields from the input; give no text and no field options with it")
+        _remember_lines(context, file)
+        return
+    new = NewMemory(text=_text_given(text, file), **fields)
+    with opened(context) as memory:
+        receipt = memory.remember(new)
+    if wants_json(context):
+        _print_json(wire.remembered(receipt))
+    else:
+        said = "already remembered as" if receipt.duplicate else "remembered"
+        render.show([[(f"{said} ", ""), (receipt.id, "cyan")]])
+
+
+def _text_given(text: tuple[str, ...], file: Path | None) -> str:
+    if text and file:
+        raise InvalidInput("text", "give either a text or --file, not both")
+    if text and text != ("-",):
+        return " ".join(text)
+    if file and str(file) != "-":
+        return _read(file)
+    if sys.stdin.isatty() and text != ("-",):
+        raise InvalidInput("text", "is missing; give it as an argument, with --file, or pipe it in")
+    return sys.stdin.read()
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput("file", f"{file} cannot be read as UTF-8 text ({error})") from None
+
+
+def _remember_lines(context: click.Context, file: Path | None) -> None:
+    done = duplicates = 0
+    with opened(context) as memory, render.progress("remembering") as bar:
+        for receipts in memory.remember_batches(_new_memories(file)):
+            done += len(receipts)
+            duplicates += sum(receipt.duplicate for receipt in receipts)
+            bar(Progress(done, 0))
+            if wants_json(context):
+                for receipt in receipts:
+                    _print_json(wire.remembered(receipt), indent=None)
+    if not wants_json(context):
+        render.show([[(f"remembered {done - duplicates:,}", ""), (f" ({duplicates:,} were there already)", "dim")]])
+
+
+def _new_memories(file: Path | None) -> Iterator[NewMemory]:
+    if file is None or str(file) == "-":
+        yield from _decoded(sys.stdin)
+        return
+    try:
+        with file.open(encoding="utf-8") as lines:
+            yield from _decoded(lines)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput("file", f"{file} cannot be read as UTF-8 text ({error})") from None
+
+
+def _decoded(lines: Iterable[str]) -> Iterator[NewMemory]:
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield wire.new_memory_line(line, number)
+
+
+@nacre.command()
+@click.argument("memory_id", metavar="ID")
+@click.option("--text", help="The new text.")
+@_fields
+@common
+@click.pass_context
+def update(context: click.Context, /, memory_id: str, meta: tuple[str, ...], **given: Any) -> None:
+    """Change the given fields of a memory. What they were is kept in its history."""
+    with opened(context) as memory:
+        changed = memory.update(memory_id, **only_given(metadata=to_metadata(meta) or None, **given))
+    if wants_json(context):
+        _print_json(wire.memory(changed))
+    else:
+        render.show(render.memory_lines(changed))
+
+
+@nacre.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@common
+@click.pass_context
+def forget(context: click.Context, ids: tuple[str, ...]) -> None:
+    """Hide memories. They are not found any more, and `restore` brings them back."""
+    with opened(context) as memory:
+        memory.forget(ids)
+    _say_done(context, "forgotten", ids)
+
+
+@nacre.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@common
+@click.pass_context
+def restore(context: click.Context, ids: tuple[str, ...]) -> None:
+    """Bring forgotten memories back."""
+    with opened(context) as memory:
+        memory.restore(ids)
+    _say_done(context, "restored", ids)
+
+
+@nacre.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@common
+@click.pass_context
+def purge(context: click.Context, ids: tuple[str, ...], yes: bool) -> None:
+    """Delete memories for good. This cannot be undone."""
+    if not yes:
+        click.confirm(f"Delete {len(ids)} memories for good?", abort=True, err=True)
+    with opened(context) as memory:
+        memory.purge(ids)
+    _say_done(context, "purged", ids)
+
+
+def _say_done(context: click.Context, action: str, ids: tuple[str, ...]) -> None:
+    if wants_json(context):
+        _print_json({action: list(ids)})
+    else:
+        render.show([[(f"{action} ", ""), (" ".join(ids), "cyan")]])
+
+
+# ---------------------------------------------------------------- reading
+
+
+@nacre.command()
+@click.argument("query", nargs=-1, required=True)
+@click.option("--mode", metavar="MODE", help=f"{', '.join(get_args(Mode))}.")
+@click.option("--limit", type=int, help="At most so many hits.")
+@click.option("--alpha", type=float, help="Weight of meaning against words, from 0 to 1.")
+@filters
+@common
+@click.pass_context
+def search(
+    context: click.Context, /, query: tuple[str, ...], mode: Any, limit: int | None, alpha: float | None, **given: Any
+) -> None:
+    """Find memories that answer QUERY, best first, each with its reasons.
+
+    Words are alternatives; AND, OR, NOT, "phrases", prefix* and -exclusions are honoured.
+    """
+    options = only_given(mode=mode, limit=limit, recipe=None if alpha is None else Recipe(alpha=alpha))
+    request = SearchRequest(query=" ".join(query), where=to_filter(given), **options)
+    with opened(context) as memory:
+        result = memory.search(request)
+    if wants_json(context):
+        _print_json(wire.search_result(result))
+    else:
+        render.show(render.search_lines(result))
+
+
+@nacre.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@common
+@click.pass_context
+def get(context: click.Context, ids: tuple[str, ...]) -> None:
+    """Show memories in full."""
+    with opened(context) as memory:
+        found = memory.get(ids)
+    if wants_json(context):
+        _print_json([wire.memory(each) for each in found])
+    else:
+        render.show(line for each in found for line in render.memory_lines(each))
+
+
+@nacre.command()
+@click.option("--limit", type=int, help="At most so many memories.")
+@click.option("--oldest-first", is_flag=True, help="The other way round.")
+@click.option("--forgotten", is_flag=True, help="The forgotten ones instead.")
+@click.option("--cursor", metavar="ID", help="Go on where a page ended.")
+@filters
+@common
+@click.pass_context
+def timeline(
+    context: click.Context, /, limit: int | None, oldest_first: bool, forgotten: bool, cursor: str | None, **given: Any
+) -> None:
+    """List memories by time, newest first, a line each."""
+    options = only_given(limit=limit, cursor=cursor, oldest_first=oldest_first or None, forgotten=forgotten or None)
+    request = TimelineRequest(where=to_filter(given), **options)
+    with opened(context) as memory:
+        page = memory.timeline(request)
+    if wants_json(context):
+        _print_json(wire.timeline(page))
+    else:
+        render.show(render.timeline_lines(page))
+
+
+@nacre.command()
+@click.argument("memory_id", metavar="ID")
+@common
+@click.pass_context
+def history(context: click.Context, memory_id: str) -> None:
+    """Show what happened to a memory, and what each update replaced."""
+    with opened(context) as memory:
+        events = memory.history(memory_id)
+    if wants_json(context):
+        _print_json([wire.event(each) for each in events])
+    else:
+        render.show(render.history_lines(events))
+
+
+@nacre.command()
+@common
+@click.pass_context
+def stats(context: click.Context) -> None:
+    """Count what the store holds."""
+    with opened(context) as memory:
+        counted = memory.stats()
+    if wants_json(context):
+        _print_json(wire.stats(counted))
+    else:
+        render.show(render.stats_lines(counted))
+
+
+# ---------------------------------------------------------------- upkeep
+
+
+@nacre.command()
+@common
+@click.pass_context
+def reembed(context: click.Context) -> None:
+    """Give every memory a vector of the configured model. Interrupted, it goes on where it stopped."""
+    state = Progress(0, 0)
+    with opened(context, switch_model=True) as memory, render.progress("embedding") as bar:
+        for state in memory.reembed():
+            bar(state)
+    if wants_json(context):
+        _print_json({"embedded": state.done})
+    else:
+        render.show([[(f"embedded {state.done:,} memories", "")]])
+
+
+@nacre.command()
+@common
+@click.pass_context
+def rebuild(context: click.Context) -> None:
+    """Make every index and cache anew from the memories."""
+    with opened(context) as memory:
+        memory.rebuild()
+    if wants_json(context):
+        _print_json({"rebuilt": True})
+    else:
+        render.show([[("rebuilt", "")]])
+
+
+@nacre.command()
+@common
+@click.pass_context
+def config(context: click.Context) -> None:
+    """Show each setting and where its value came from."""
+    settings = settings_of(context)
+    if wants_json(context):
+        sourced = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
+        _print_json(
+            {
+                name: {"value": str(each.value) if isinstance(each.value, Path) else each.value, "source": each.source}
+                for name, each in sourced.items()
+            }
+        )
+    else:
+        render.show(render.settings_lines(settings))
+
+
+@nacre.command()
+@click.argument("question", nargs=-1)
+@common
+@click.pass_context
+def demo(context: click.Context, question: tuple[str, ...]) -> None:
+    """Ask a question of 212 sample memories: by words, by meaning, and by both."""
+    from nacre.cli.demo import run_demo
+
+    run_demo(" ".join(question) or None, settings_of(context), as_json=wants_json(context))

@@ -1,0 +1,135 @@
+"""Options that several commands share, and how they become values."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, TypeVar
+
+import click
+
+from nacre import settings as settings_module
+from nacre import wire
+from nacre.engine import Nacre
+from nacre.errors import InvalidInput
+from nacre.opening import open_store
+from nacre.settings import Settings
+from nacre.types import Filter, JsonScalar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _remember_flag(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    """Flags may stand before or after the command; the last one given counts."""
+    flags = context.ensure_object(dict)
+    if value is not None and value is not False:
+        flags[parameter.name] = value
+
+
+def common(command: F) -> F:
+    """--store, --space, --embedder and --json, on the group and on every command."""
+    for name, metavar, help_text in (
+        ("--store", "PATH", "The file that holds the memories."),
+        ("--space", "NAME", "The space to remember in and to search."),
+        ("--embedder", "NAME", "minilm, hashing or none."),
+    ):
+        command = click.option(name, metavar=metavar, expose_value=False, callback=_remember_flag, help=help_text)(
+            command
+        )
+    return click.option(
+        "--json", is_flag=True, expose_value=False, callback=_remember_flag, help="Print JSON, also for errors."
+    )(command)
+
+
+def wants_json(context: click.Context) -> bool:
+    return bool(context.ensure_object(dict).get("json"))
+
+
+def settings_of(context: click.Context) -> Settings:
+    return settings_module.load(context.ensure_object(dict), os.environ)
+
+
+@contextmanager
+def opened(context: click.Context, *, switch_model: bool = False) -> Iterator[Nacre]:
+    """The engine that flags, environment and config file ask for."""
+    settings = settings_of(context)
+    if settings.store.source == "default":
+        settings.store.value.parent.mkdir(parents=True, exist_ok=True)
+    with open_store(
+        settings.store.value,
+        space=settings.space.value,
+        embedder=settings.embedder.value,
+        threads=settings.threads.value,
+        busy_timeout_ms=settings.busy_timeout_ms.value,
+        switch_model=switch_model,
+    ) as memory:
+        yield memory
+
+
+def filters(command: F) -> F:
+    """The options that restrict which memories may be found."""
+    for name, metavar, help_text in (
+        ("--kind", "KIND", "Only this kind; may be repeated: any of them."),
+        ("--namespace", "NAME", "Only this namespace; may be repeated: any of them."),
+        ("--tag", "TAG", "Must have this tag; may be repeated: all of them."),
+        ("--any-tag", "TAG", "Must have one of these tags; may be repeated."),
+        ("--no-tag", "TAG", "Must not have this tag; may be repeated."),
+        ("--source", "SOURCE", "Only from this source; may be repeated: any of them."),
+        ("--session", "SESSION", "Only from this session; may be repeated: any of them."),
+        ("--in-space", "NAME", "Search this space instead; may be repeated: all of them."),
+        ("--meta", "KEY=VALUE", "Metadata that must be equal; may be repeated."),
+    ):
+        command = click.option(name, metavar=metavar, multiple=True, help=help_text)(command)
+    command = click.option("--since", metavar="TIME", help="Created at this time or later.")(command)
+    return click.option("--until", metavar="TIME", help="Created before this time.")(command)
+
+
+FILTER_OPTIONS = (
+    "kind", "namespace", "tag", "any_tag", "no_tag", "source", "session", "in_space", "meta", "since", "until",
+)  # fmt: skip
+
+
+def to_filter(given: dict[str, Any]) -> Filter:
+    """Take the filter options out of a command's parameters."""
+    taken = {name: given.pop(name) for name in FILTER_OPTIONS}
+    return Filter(
+        spaces=taken["in_space"],
+        kinds=taken["kind"],
+        namespaces=taken["namespace"],
+        tags_all=taken["tag"],
+        tags_any=taken["any_tag"],
+        tags_none=taken["no_tag"],
+        sources=taken["source"],
+        sessions=taken["session"],
+        created_from=to_moment("since", taken["since"]),
+        created_until=to_moment("until", taken["until"]),
+        metadata=to_metadata(taken["meta"]),
+    )
+
+
+def to_moment(field: str, text: str | None) -> datetime | None:
+    """A time that a person typed: without a time zone it is local."""
+    return None if text is None else wire.parse_moment(field, text).astimezone()
+
+
+def to_metadata(pairs: tuple[str, ...]) -> dict[str, JsonScalar]:
+    """KEY=VALUE, where VALUE is a JSON scalar or else a plain text."""
+    metadata: dict[str, JsonScalar] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise InvalidInput("meta", f"{pair!r} must be KEY=VALUE")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        metadata[key] = text if isinstance(value, dict | list) else value
+    return metadata
+
+
+def only_given(**values: Any) -> dict[str, Any]:
+    """What was given on the command line. The rest keeps the default of its dataclass."""
+    return {name: value for name, value in values.items() if value is not None and value != ()}

@@ -1,0 +1,164 @@
+"""What people see: the same lines plain in a pipe, and styled and wrapped on a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import IO, TYPE_CHECKING, TypeAlias
+
+from nacre.ranking.explain import describe
+from nacre.types import Event, Hit, Memory, Progress, SearchResult, Stats, Timeline
+
+if TYPE_CHECKING:
+    from nacre.settings import Settings
+
+Line: TypeAlias = Sequence[tuple[str, str]]  # (text, style) pieces
+
+_DIM, _BOLD, _ID, _FOUND = "dim", "bold", "cyan", "bold yellow"
+_INDENT = "   "
+
+
+def show(lines: Iterable[Line]) -> None:
+    """Print lines to stdout."""
+    if not _styled(sys.stdout):
+        for line in lines:
+            sys.stdout.write("".join(text for text, _ in line) + "\n")
+        return
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=False)
+    for line in lines:
+        indent = len(_INDENT) if line and line[0][0] == _INDENT else 0
+        console.print(Padding(Text.assemble(*line[bool(indent) :]), (0, 0, 0, indent), expand=False))
+
+
+def complain(message: str) -> None:
+    """Print to stderr, which is not the answer."""
+    prefix = "\x1b[31merror:\x1b[0m " if _styled(sys.stderr) else "error: "
+    sys.stderr.write(f"{prefix}{message}\n")
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[Progress], None]]:
+    """Shows the states of long work as a bar on a terminal, and nothing in a pipe."""
+    if not _styled(sys.stderr):
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda state: shown.update(task, completed=state.done, total=state.total or None)
+
+
+def _styled(stream: IO[str]) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+# ---------------------------------------------------------------- lines
+
+
+def search_lines(result: SearchResult) -> Iterator[Line]:
+    for number, hit in enumerate(result.hits, 1):
+        yield from _hit_lines(number, hit)
+    if not result.hits:
+        yield [("nothing found", _DIM)]
+    for note in result.notes:
+        yield [("note: " + note, _DIM)]
+
+
+def _hit_lines(number: int, hit: Hit) -> Iterator[Line]:
+    found = hit.memory
+    about = [found.kind, found.namespace, *(f"#{tag}" for tag in found.tags)]
+    yield [
+        (f"{number}. ", _BOLD),
+        (found.id, _ID),
+        (f"  {hit.score:.5f} {hit.match_type}  {_local(found.created)}  {' '.join(about)}", _DIM),
+    ]
+    yield [(_INDENT, ""), *_snippet(hit)]
+    yield [(_INDENT, ""), (" · ".join(describe(reason) for reason in hit.reasons), _DIM)]
+
+
+def _snippet(hit: Hit) -> Iterator[tuple[str, str]]:
+    """The snippet on one line, its matches marked: by style on a terminal, by [brackets] in plain text."""
+    text, start = hit.snippet.text, hit.snippet.start
+    marked = _styled(sys.stdout)
+    if start:
+        yield "…", ""
+    at = 0
+    for span in hit.snippet.highlights:
+        yield _flat(text[at : span.start]), ""
+        word = text[span.start : span.end]
+        yield (word if marked else f"[{word}]"), _FOUND
+        at = span.end
+    yield _flat(text[at:]), ""
+    if start + len(text) < len(hit.memory.text):
+        yield "…", ""
+
+
+def memory_lines(memory: Memory) -> Iterator[Line]:
+    yield [(memory.id, _ID), (f"  {_local(memory.created)}  {memory.kind} {memory.namespace}", _DIM)]
+    about = {
+        "space": memory.space,
+        "tags": " ".join(memory.tags),
+        "source": memory.source,
+        "session": memory.session and f"{memory.session} at {memory.position}",
+        "metadata": ", ".join(f"{key}={value}" for key, value in memory.metadata.items()),
+        "forgotten": memory.deleted and _local(memory.deleted),
+    }
+    yield [("  ".join(f"{name}: {value}" for name, value in about.items() if value), _DIM)]
+    yield [(memory.text, "")]
+    yield []
+
+
+def timeline_lines(timeline: Timeline) -> Iterator[Line]:
+    day = ""
+    for entry in timeline.entries:
+        if day != (day := _local(entry.created)[:10]):
+            yield [(day, _BOLD)]
+        clock = _local(entry.created)[11:]
+        yield [(_INDENT, ""), (entry.id, _ID), (f"  {clock}  {entry.namespace}  ", _DIM), (entry.summary, "")]
+    if not timeline.entries:
+        yield [("nothing there", _DIM)]
+    if timeline.next:
+        yield [(f"more: --cursor {timeline.next}", _DIM)]
+
+
+def history_lines(events: Sequence[Event]) -> Iterator[Line]:
+    for event in events:
+        yield [(_local(event.at), _DIM), (f"  {event.action}", _BOLD)]
+        for field, value in event.before.items():
+            yield [(_INDENT, ""), (f"{field} was: {value}", "")]
+
+
+def stats_lines(stats: Stats) -> Iterator[Line]:
+    yield [("memories    ", _DIM), (f"{stats.memories:,}", _BOLD), (f"  ({stats.forgotten:,} forgotten)", _DIM)]
+    yield [("passages    ", _DIM), (f"{stats.passages:,}", ""), (f"  ({stats.pending:,} memories pending)", _DIM)]
+    yield [("events      ", _DIM), (f"{stats.events:,}", "")]
+    for name, counts in (("spaces", stats.spaces), ("kinds", stats.kinds), ("namespaces", stats.namespaces)):
+        listed = ", ".join(f"{value} {number:,}" for value, number in counts.items())
+        yield [(f"{name:<12}", _DIM), (listed or "none", "")]
+    yield [("model       ", _DIM), (stats.model or "none yet", "")]
+    yield [("size        ", _DIM), (f"{stats.size_bytes / 1e6:.1f} MB", ""), (f"  schema {stats.schema_version}", _DIM)]
+
+
+def settings_lines(settings: Settings) -> Iterator[Line]:
+    for name in settings.__dataclass_fields__:
+        sourced = getattr(settings, name)
+        yield [(f"{name:<16}", _BOLD), (f"{sourced.value}", ""), (f"  ({sourced.source})", _DIM)]
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.splitlines())
+
+
+def _local(moment: datetime) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M")
