@@ -48,7 +48,7 @@ def memory(new: NewMemory, space: str, now: datetime, limits: Limits) -> NewMemo
         kind=_name("kind", new.kind, limits),
         namespace=_name("namespace", new.namespace, limits),
         summary=None if new.summary is None else _text("summary", new.summary, limits.summary_chars_max),
-        tags=tuple(dict.fromkeys(_names("tags", new.tags, limits, limits.tags_max))),
+        tags=tuple(dict.fromkeys(_names("tags", new.tags, limits, limits.tags_max))) if new.tags != () else (),
         source=None if new.source is None else _text("source", new.source, limits.source_chars_max),
         session=None if new.session is None else _name("session", new.session, limits),
         metadata=_metadata(new.metadata, limits),
@@ -179,6 +179,8 @@ def _fraction(field: str, value: object) -> None:
 def _metadata(value: object, limits: Limits) -> dict[str, Json]:
     if not isinstance(value, Mapping):
         raise InvalidInput("metadata", f"must be a mapping, not {_kind(value)}")
+    if not value:
+        return {}
     for key in value:
         _key("metadata", key)
     try:

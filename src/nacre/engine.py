@@ -56,7 +56,7 @@ from nacre.types import (
 if TYPE_CHECKING:
     from nacre.types import FloatVector
 
-BATCH_MEMORIES = 256  # one transaction of a bulk write
+BATCH_MEMORIES = 512  # one transaction of a bulk write
 BATCH_CHARS = 1_000_000  # or this much text, so that memory stays bounded
 QUERY_VECTORS_CACHED = 256
 _UPDATE_TRIES = 5
@@ -127,10 +127,13 @@ class Nacre:
 
         A bad item raises InvalidInput; the batches before it are stored, its own is not.
         """
-        now = self._clock()
         done = 0
         for batch in _batches(items):
-            drafts = [self._draft(item, now, done + at) for at, item in enumerate(batch)]
+            now = self._clock()
+            ids = self._make_ids(now, len(batch))
+            drafts = [
+                self._draft(item, each, now, done + at) for at, (item, each) in enumerate(zip(batch, ids, strict=True))
+            ]
             yield self._write(drafts)
             done += len(drafts)
 
@@ -145,9 +148,7 @@ class Nacre:
             checked = checks.memory(replace(_as_new(previous), **changes), self._space, self._clock(), self._limits)
             memory = _as_stored(checked, previous.id, max(self._clock(), previous.updated))
             texts = {} if memory.text == previous.text else {memory.id: memory.text}
-            entry = Entry(
-                memory, _content_hash(memory.text), words.tokenise(memory.text), self._embed(texts).get(memory.id)
-            )
+            entry = _entry(_Draft(memory, _content_hash(memory.text)), self._embed(texts).get(memory.id))
             try:
                 self._store.replace(entry, previous, self._model_name())
                 return memory
@@ -177,7 +178,7 @@ class Nacre:
         self._store.switch_model(model)
         done, total = 0, self._store.pending_count(None)
         yield Progress(done, total)
-        while waiting := dict(self._store.pending(None, BATCH_MEMORIES // 4)):
+        while waiting := dict(self._store.pending(None, BATCH_MEMORIES // 8)):
             done += self._store.embed(self._embedded(self._embedder, waiting), waiting, model)
             yield Progress(min(done, total), total)
 
@@ -234,7 +235,7 @@ class Nacre:
 
     # ---- inside: writing
 
-    def _draft(self, item: str | NewMemory, now: datetime, number: int) -> _Draft:
+    def _draft(self, item: str | NewMemory, memory_id: str, now: datetime, number: int) -> _Draft:
         new = item if isinstance(item, NewMemory) else NewMemory(text=item)
         try:
             checked = checks.memory(new, self._space, now, self._limits)
@@ -242,16 +243,19 @@ class Nacre:
             if number == 0:
                 raise
             raise InvalidInput(error.field, f"{error.problem} (item {number + 1} of the input)") from None
-        return _Draft(_as_stored(checked, "", now), _content_hash(checked.text))
+        return _Draft(_as_stored(checked, memory_id, now), _content_hash(checked.text))
 
     def _write(self, drafts: Sequence[_Draft]) -> list[Remembered]:
         """One batch, one transaction. Texts that are there already are neither embedded nor written."""
         known = self._store.duplicates([draft.key for draft in drafts])
-        new = {draft.key: draft for draft in drafts if draft.key not in known}
+        new: dict[tuple[str, bytes], _Draft] = {}
+        for draft in drafts:
+            if draft.key not in known:
+                new.setdefault(draft.key, draft)
         if not new:
             return [Remembered(known[draft.key], duplicate=True) for draft in drafts]
-        ids = self._make_ids(self._clock(), len(new))
-        entries = self._entries([replace(draft.memory, id=each) for draft, each in zip(new.values(), ids, strict=True)])
+        embedded = self._embed({draft.memory.id: draft.memory.text for draft in new.values()})
+        entries = [_entry(draft, embedded.get(draft.memory.id)) for draft in new.values()]
         receipts = dict(zip(new, self._store.add(entries, self._model_name()), strict=True))
         remembered = []
         for draft in drafts:
@@ -259,13 +263,6 @@ class Nacre:
             remembered.append(receipt)
             receipts[draft.key] = Remembered(receipt.id, duplicate=True)  # again in the same batch
         return remembered
-
-    def _entries(self, memories: Sequence[Memory]) -> list[Entry]:
-        embedded = self._embed({memory.id: memory.text for memory in memories})
-        return [
-            Entry(memory, _content_hash(memory.text), words.tokenise(memory.text), embedded.get(memory.id))
-            for memory in memories
-        ]
 
     def _embed(self, texts: dict[str, str]) -> dict[str, Passages]:
         """Passages by id. Without a working embedder the texts are kept anyway, and embedded later."""
@@ -433,6 +430,10 @@ def _chars(item: str | NewMemory) -> int:
 
 def _content_hash(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
+
+
+def _entry(draft: _Draft, embedded: Passages | None) -> Entry:
+    return Entry(draft.memory, draft.content_hash, words.tokenise(draft.memory.text), embedded)
 
 
 def _as_stored(new: NewMemory, memory_id: str, updated: datetime) -> Memory:

@@ -35,6 +35,7 @@ class _Lexeme:
 
     role: str
     text: str
+    at: int  # where it begins in the query
     minus: bool = False
 
 
@@ -48,7 +49,7 @@ def parse(text: str) -> Question:
     if len(terms) > TERMS_MAX:
         notes.append(f"only the first {TERMS_MAX} of {len(terms)} words were looked up")
     plain = all(each.role == "word" and not each.minus for each in lexemes)
-    meaning = text.strip() if plain else " ".join(group.meaning)
+    meaning = text.strip() if plain else " ".join(text for _, text in sorted(group.meaning))
     return Question(tuple(terms[:TERMS_MAX]), group.must, meaning, tuple(notes))
 
 
@@ -62,12 +63,14 @@ def _lex(text: str) -> tuple[list[_Lexeme], list[str]]:
     lexemes: list[_Lexeme] = []
     for each in found:
         if each["phrase"] is not None:
-            lexemes.append(_Lexeme("phrase", each["phrase"], minus=_excludes(text, each.start(), each["minus"])))
+            lexemes.append(
+                _Lexeme("phrase", each["phrase"], each.start(), _excludes(text, each.start(), each["minus"]))
+            )
         elif each["paren"]:
             if spoken:  # without operators, parentheses are punctuation
-                lexemes.append(_Lexeme(each["paren"], each["paren"]))
+                lexemes.append(_Lexeme(each["paren"], each["paren"], each.start()))
         elif each["word"] in _OPERATORS and not shouted:
-            lexemes.append(_Lexeme(each["word"], each["word"]))
+            lexemes.append(_Lexeme(each["word"], each["word"], each.start()))
         else:
             lexemes.append(_word(text, each))
     return _balanced(lexemes, notes), notes
@@ -80,8 +83,8 @@ def _word(text: str, found: re.Match[str]) -> _Lexeme:
         word = word[1:]
     stem = word.rstrip("*")
     if stem != word and len(words.tokenise(stem).words) == 1:
-        return _Lexeme("prefix", stem, minus)
-    return _Lexeme("word", word, minus)
+        return _Lexeme("prefix", stem, found.start(), minus)
+    return _Lexeme("word", word, found.start(), minus)
 
 
 def _excludes(text: str, start: int, dashed: object) -> bool:
@@ -118,7 +121,7 @@ class _Group:
     terms: tuple[Term, ...] = ()
     condition: Condition | None = None
     must: Condition | None = None
-    meaning: tuple[str, ...] = ()
+    meaning: tuple[tuple[int, str], ...] = ()  # with their places in the query
 
 
 class _Reader:
@@ -183,7 +186,7 @@ class _Reader:
 
     def _as_word(self, operator: _Lexeme) -> _Group:
         self.notes.append(f"{operator.text} has nothing to join and was read as a word")
-        return _operand(_Lexeme("word", operator.text.lower()))
+        return _operand(_Lexeme("word", operator.text.lower(), operator.at))
 
     def _operand_follows(self) -> bool:
         at = self._at + (self._next_is("NOT") and self._at + 1 < len(self._lexemes))
@@ -198,17 +201,18 @@ class _Reader:
 
 
 def _operand(lexeme: _Lexeme) -> _Group:
+    meaning = ((lexeme.at, lexeme.text),)
     if lexeme.role == "prefix":
         (prefix,) = words.tokenise(lexeme.text).words
         term = Term(prefix, prefix=True)
-        return _Group((term,), term, None, (lexeme.text,))
+        return _Group((term,), term, None, meaning)
     terms = tuple(Term(token) for token in words.asked(lexeme.text))
     if not terms:  # punctuation: no words, but perhaps a meaning (an emoji)
-        return _Group((), None, None, (lexeme.text,))
+        return _Group((), None, None, meaning)
     if lexeme.role == "phrase":
         phrase = Phrase(words.tokenise(lexeme.text).words)
-        return _Group(terms, phrase, phrase, (lexeme.text,))
-    return _Group(terms, _stands(lexeme.text, terms), None, (lexeme.text,))
+        return _Group(terms, phrase, phrase, meaning)
+    return _Group(terms, _stands(lexeme.text, terms), None, meaning)
 
 
 def _stands(word: str, terms: tuple[Term, ...]) -> Condition:
@@ -252,5 +256,5 @@ def _terms(groups: Sequence[_Group]) -> tuple[Term, ...]:
     return tuple(term for each in groups for term in each.terms)
 
 
-def _meaning(groups: Sequence[_Group]) -> tuple[str, ...]:
+def _meaning(groups: Sequence[_Group]) -> tuple[tuple[int, str], ...]:
     return tuple(part for each in groups for part in each.meaning)

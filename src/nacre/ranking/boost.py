@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from nacre.ranking import explain
@@ -27,5 +26,5 @@ def recency(ranked: Sequence[Ranked], created: Mapping[str, datetime], now: date
     for each in ranked:
         factor, days = recency_factor(created[each.id], now, weight)
         reasons = (*each.reasons, Reason("recency", "multiply", factor, {"days": days, "weight": weight}))
-        boosted.append(replace(each, reasons=reasons, score=explain.score(reasons)))
+        boosted.append(Ranked(each.id, explain.score(reasons), reasons, each.lexical, each.semantic))
     return boosted

@@ -50,6 +50,8 @@ _PART = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LETTERS_OR_DIGITS = re.compile(r"\d+|[^\W\d]{2,}")
 
+_EDGES = "()[]{}<>\"',;:!?*`“”‘’«»|"
+
 _english = Stemmer.Stemmer("english", 0)  # no cache of its own: chunks are cached below
 
 
@@ -64,7 +66,7 @@ def tokenise(text: str) -> Tokens:
     words: list[str] = []
     forms: list[str] = []
     for raw in text.split():
-        chunk = analyse(raw)
+        chunk = analyse(raw.strip(_EDGES).rstrip("."))  # the same tokens, and far fewer chunks to know
         words += chunk.words
         forms += chunk.forms
     return Tokens(tuple(words), tuple(forms))
@@ -80,9 +82,8 @@ def located(text: str) -> Iterator[tuple[Span, Chunk]]:
     for run in _RUN.finditer(text):
         start, end = run.span()
         if run.lastgroup == "spaced":
-            core = _CORE.search(run.group())
-            if core is not None:
-                yield Span(start + core.start(), start + core.end()), analyse(run.group())
+            core, chunk = _spaced_cached(run.group())
+            yield Span(start + core.start, start + core.end), chunk
             continue
         for i in range(start, end):  # a pair belongs to both of its characters
             around = text[max(start, i - 1) : min(end, i + 2)]
@@ -112,6 +113,13 @@ def _analyse(raw: str) -> Chunk:
 
 
 _analyse_cached = lru_cache(maxsize=1 << 16)(_analyse)
+
+
+@lru_cache(maxsize=1 << 14)
+def _spaced_cached(run: str) -> tuple[Span, Chunk]:
+    """Where a run without its punctuation begins and ends, and its tokens."""
+    core = _CORE.search(run)
+    return (Span(*core.span()) if core else Span(0, 0)), analyse(run)
 
 
 def _plain_word(word: str) -> Chunk:

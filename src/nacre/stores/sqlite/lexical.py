@@ -19,7 +19,7 @@ from nacre.stores.sqlite.filters import LIVE, Clause, condition_clause, filter_c
 from nacre.types import Filter, Match, Recipe
 
 MATCHED_ROWS_BUDGET = 5_000  # FTS5 scores about a thousand rows a millisecond
-CANDIDATES_MIN = 300
+CANDIDATES_MIN = 200
 
 
 def lexical(db: apsw.Connection, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
@@ -35,7 +35,7 @@ def lexical(db: apsw.Connection, question: Question, where: Filter, recipe: Reci
     clause = filter_clause(where) & LIVE
     if question.must is not None:
         clause &= condition_clause(question.must)
-    wanted = max(CANDIDATES_MIN, 3 * limit)
+    wanted = max(CANDIDATES_MIN, 2 * limit)
     rare = _rarest(known)
     found = _candidates(db, rare, clause, wanted)
     if len(found) < limit and len(rare) < len(known):

@@ -64,8 +64,7 @@ class SqliteStore:
                     written.append((row, entry))
             _write_tokens(db, written)
             count(db, ((entry.memory.space, entry.tokens) for _, entry in written), 1)
-            for row, entry in written:
-                _write_passages(db, row, entry.passages)
+            _write_passages(db, ((row, entry.passages) for row, entry in written))
             _log_events(db, "remembered", ((row, entry.memory.space, entry.memory.id, None) for row, entry in written))
         return remembered
 
@@ -92,7 +91,7 @@ class SqliteStore:
                 count(db, [(memory.space, entry.tokens)], 1)
             if memory.text != stored.text or entry.passages is not None:
                 db.execute("DELETE FROM passages WHERE row = ?", (row,))
-                _write_passages(db, row, entry.passages)
+                _write_passages(db, [(row, entry.passages)])
                 db.execute("UPDATE memories SET embedded = ? WHERE row = ?", (int(entry.passages is not None), row))
             before = rows.to_json(_changed_fields(stored, memory))
             _log_events(db, "updated", [(row, memory.space, memory.id, before)])
@@ -146,7 +145,7 @@ class SqliteStore:
                 )
                 for row, space in rows.fetch(db, sql, (memory_id, texts[memory_id])):
                     db.execute("DELETE FROM passages WHERE row = ?", (row,))
-                    _write_passages(db, row, each)
+                    _write_passages(db, [(row, each)])
                     db.execute("UPDATE memories SET embedded = 1 WHERE row = ?", (row,))
                     written.append((row, space, memory_id, None))
             _log_events(db, "embedded", written)
@@ -324,8 +323,9 @@ def _upsert_tokens(db: apsw.Connection, texts: Iterable[tuple[int, Tokens]]) -> 
     )
 
 
-def _write_passages(db: apsw.Connection, row: int, passages: Passages | None) -> None:
-    if passages is None:
+def _write_passages(db: apsw.Connection, written: Iterable[tuple[int, Passages | None]]) -> None:
+    embedded = [(row, passages) for row, passages in written if passages is not None]
+    if not embedded:
         return
     from nacre.vectors import pack
 
@@ -333,6 +333,7 @@ def _write_passages(db: apsw.Connection, row: int, passages: Passages | None) ->
         "INSERT INTO passages (row, start_char, end_char, vector) VALUES (?, ?, ?, ?)",
         (
             (row, span.start, span.end, pack(vector))
+            for row, passages in embedded
             for span, vector in zip(passages.spans, passages.vectors, strict=True)
         ),
     )

@@ -326,7 +326,7 @@ def _scan(state: SpaceVectors, query: FloatVector) -> FloatVector:
 def _dots(matrix: Half, query: FloatVector) -> FloatVector:
     if not len(matrix):
         return np.empty(0, np.float32)
-    scores = numkong.cdist(query.astype(STORED)[None], matrix, metric="dot", out_dtype="float32")
+    scores = numkong.cdist(query.astype(STORED)[None], matrix, metric="dot")
     return np.array(scores, np.float32).reshape(len(matrix))
 
 

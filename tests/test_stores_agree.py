@@ -1,0 +1,606 @@
+"""The SQLite store and the plain reference store give the same answers, whatever is done to them.
+
+A Hypothesis machine drives two engines with the same clock, ids and embedder through every verb and
+compares all they say. Alphabets are small on purpose: texts, tags and filters have to collide.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from nacre.embedders.hashing import Hashing
+from nacre.engine import Nacre
+from nacre.errors import NacreError
+from nacre.query.tree import Term
+from nacre.stores.memory import MemoryStore
+from nacre.stores.sqlite import SqliteStore
+from nacre.stores.sqlite import vectors as sqlite_vectors
+from nacre.text import words
+from nacre.types import Filter, Json, JsonScalar, NewMemory, Recipe, Stats
+
+# ---------------------------------------------------------------- small alphabets
+
+WORDS = (
+    "deploy", "Deploying", "deployed", "staging", "stages", "run", "running", "the", "not", "NOT",
+    "snake_case", "snakeCase", "main.py:42", "c++", "c", "C#", "gpt4", "ERR-404", "don't", "x@y.org",
+    "café", "cafe", "naïve", "STRASSE", "straße", "今天天气", "天气", "東京都", "京", "ไทย", "привет", "🙂", "…",
+)  # fmt: skip
+KINDS = ("note", "fact")
+NAMESPACES = ("general", "decisions")
+SPACES = ("default", "other", "ещё")
+TAGS = ("red", "Red", "two words", 'quo"te', "100%")
+SOURCES = ("chat", "https://example.org/?a=1&b='2'")
+SESSIONS = ("s1", "s2")
+KEYS = ("a", "b", 'quo"te', "back\\slash", "new\nline", "", "a.b", "$", "ключ")
+SCALARS: tuple[JsonScalar, ...] = (
+    True, False, None, 0, 1, 1.0, -0.0, 0.1, 1.5, 1e300, -1, 2**62, 2**53 + 1, float(2**53), "", "1", "true", "null", "Ы\n",
+)  # fmt: skip
+START = datetime(2024, 5, 1, 12, tzinfo=UTC)
+MOMENTS = tuple(START + timedelta(hours=hours, microseconds=hours % 2) for hours in (-10_000, -30, -29, -1, 0, 1, 30))
+
+texts = st.one_of(
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join),
+    st.sampled_from(WORDS),
+    # Long enough for several passages.
+    st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS)).map(lambda two: f"{two[0]} first. " * 150 + two[1]),
+)
+scalars = st.sampled_from(SCALARS)
+values: st.SearchStrategy[Json] = st.one_of(scalars, st.sampled_from([["a", 1], {"b": None}, []]))
+metadata = st.dictionaries(st.sampled_from(KEYS), values, max_size=3)
+
+
+def some(options: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(st.sampled_from(options), max_size=2, unique=True).map(tuple)
+
+
+@st.composite
+def new_memories(draw: st.DrawFn) -> NewMemory:
+    """Mostly plain, so that equal texts meet; every field is given now and then."""
+    session = draw(st.sampled_from([None, None, *SESSIONS]))
+    return NewMemory(
+        text=draw(texts),
+        space=draw(st.sampled_from([None, None, *SPACES])),
+        kind=draw(st.sampled_from(KINDS)),
+        namespace=draw(st.sampled_from(NAMESPACES)),
+        summary=draw(st.sampled_from([None, None, "a summary"])),
+        tags=draw(some(TAGS)),
+        source=draw(st.sampled_from([None, *SOURCES])),
+        session=session,
+        position=None if session is None else draw(st.sampled_from([None, -1, 0, 1])),
+        metadata=draw(metadata),
+        importance=draw(st.sampled_from([0, 0.5, 1, 1 / 3])),
+        created=draw(st.sampled_from([None, None, *MOMENTS])),
+    )
+
+
+changes = st.fixed_dictionaries(
+    {},
+    optional={
+        "text": texts,
+        "kind": st.sampled_from(KINDS),
+        "namespace": st.sampled_from(NAMESPACES),
+        "summary": st.sampled_from([None, "another summary"]),
+        "tags": some(TAGS),
+        "source": st.sampled_from([None, *SOURCES]),
+        "session": st.sampled_from([None, *SESSIONS]),
+        "position": st.sampled_from([None, 0, 7]),
+        "metadata": metadata,
+        "importance": st.sampled_from([0.25, 2]),  # the second one is refused
+    },
+)
+
+
+@st.composite
+def filters(draw: st.DrawFn) -> Filter:
+    """Each field is left out most of the time, else hardly anything would pass."""
+    chosen: dict[str, Any] = {}
+    fields: Mapping[str, st.SearchStrategy[Any]] = {
+        "spaces": st.lists(st.sampled_from([*SPACES, "nowhere"]), max_size=3),
+        "kinds": some((*KINDS, "unknown")),
+        "namespaces": some((*NAMESPACES, "unknown")),
+        "tags_any": some((*TAGS, "unknown")),
+        "tags_all": some((*TAGS, "unknown")),
+        "tags_none": some((*TAGS, "unknown")),
+        "sources": some((*SOURCES, "unknown")),
+        "sessions": some((*SESSIONS, "unknown")),
+        "created_from": st.sampled_from(MOMENTS),
+        "created_until": st.sampled_from(MOMENTS),
+        "metadata": st.dictionaries(st.sampled_from(KEYS), scalars, min_size=1, max_size=2),
+    }
+    for name in draw(st.lists(st.sampled_from(sorted(fields)), max_size=3, unique=True)):
+        chosen[name] = draw(fields[name])
+    return Filter(**chosen)
+
+
+asked_words = st.sampled_from([*WORDS, "unknown", "stage"])
+operands = st.one_of(
+    asked_words,
+    asked_words,
+    st.sampled_from(["dep*", "s*", "sta*", "caf*", "天*", "京*", "g*"]),
+    st.lists(asked_words, min_size=1, max_size=2).map(lambda run: f'"{" ".join(run)}"'),
+)
+queries = st.one_of(
+    st.lists(asked_words, max_size=4).map(" ".join),
+    st.recursive(
+        st.one_of(operands, operands.map(lambda operand: f"-{operand}")),
+        lambda part: st.one_of(
+            st.tuples(part, st.sampled_from([" AND ", " OR ", " NOT ", " ", " AND NOT "]), part).map("".join),
+            part.map(lambda inner: f"({inner})"),
+        ),
+        max_leaves=4,
+    ),
+    st.text(alphabet='ab"()-* ORNT天\x00', max_size=8),
+)
+recipes = st.one_of(
+    st.just(Recipe()),
+    st.builds(
+        Recipe,
+        k=st.sampled_from([0, 5, 60]),
+        alpha=st.sampled_from([0, 0.3, 0.5, 1]),
+        pool=st.sampled_from([1, 2, 100]),
+        semantic_floor=st.sampled_from([-1, 0, 0.3, 0.9]),
+        recency_weight=st.sampled_from([0, 0.1, 1]),
+        bm25_k1=st.sampled_from([0, 1.2, 3]),
+        bm25_b=st.sampled_from([0, 0.4, 1]),
+    ),
+)
+
+
+# ---------------------------------------------------------------- the pair of engines
+
+
+class Outcome(NamedTuple):
+    """What a call gave: an answer, or the class of the error it raised."""
+
+    answer: Any
+    error: type[NacreError] | None
+
+
+def attempt(call: Callable[[Nacre], Any], engine: Nacre) -> Outcome:
+    try:
+        return Outcome(call(engine), None)
+    except NacreError as error:
+        return Outcome(None, type(error))
+
+
+@dataclass
+class Clock:
+    now: datetime = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+class Numbering:
+    """Ids in the order they are asked for; their own for each store, but the same."""
+
+    def __init__(self) -> None:
+        self._given = 0
+
+    def __call__(self, _now: datetime, count: int) -> list[str]:
+        first = self._given
+        self._given += count
+        return [f"id-{number:04}" for number in range(first, self._given)]
+
+
+class Pair:
+    """One store of each sort, each with an engine that embeds and one that does not."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = Clock()
+        self.path = folder / "memories.db"
+        self._numbering = Numbering()
+        self._reference_store = MemoryStore()
+        self.reference = self._engines(self._reference_store, Numbering())
+        self._open()
+
+    def reopen(self) -> None:
+        self.close()
+        self._open()
+
+    def close(self) -> None:
+        self._sqlite_store.close()
+
+    def same(self, call: Callable[[Nacre], Any], embedding: bool = True) -> Outcome:
+        """Make a call on both stores; what came of it must be the same."""
+        real, expected = attempt(call, self.sqlite[embedding]), attempt(call, self.reference[embedding])
+        assert real == expected
+        return real
+
+    def _open(self) -> None:
+        self._sqlite_store = SqliteStore(self.path)
+        self.sqlite = self._engines(self._sqlite_store, self._numbering)
+
+    def _engines(self, store: SqliteStore | MemoryStore, numbering: Numbering) -> dict[bool, Nacre]:
+        return {
+            embedding: Nacre(store, Hashing(64) if embedding else None, clock=self.clock, make_ids=numbering)
+            for embedding in (False, True)
+        }
+
+
+def comparable(stats: Stats) -> Stats:
+    return replace(stats, schema_version=0, size_bytes=0)
+
+
+def happened(engine: Nacre, memory_id: str) -> list[tuple[str, Any]]:
+    """The history without times and numbers: those are the store's own."""
+    return [(event.action, to_plain(event.before)) for event in engine.history(memory_id)]
+
+
+def to_plain(value: object) -> str:
+    """JSON text tells true from 1 and 1 from 1.0, which Python's == does not."""
+    return json.dumps(value, sort_keys=True)
+
+
+def everything(engine: Nacre, ids: list[str]) -> tuple[Any, ...]:
+    """All that can be read without asking a question."""
+    found = {each: attempt(lambda nacre, wanted=each: nacre.get(wanted)[0], engine) for each in ids}  # type: ignore[misc]
+    kept = {each: outcome.answer for each, outcome in found.items()}
+    types = {each: to_plain(memory.metadata) for each, memory in kept.items() if memory is not None}
+    return found, types, comparable(engine.stats()), {each: happened(engine, each) for each in ids}
+
+
+def pages(engine: Nacre, **options: Any) -> list[Any]:
+    """Every page of a timeline, following the cursors."""
+    listed = [engine.timeline(**options)]
+    while (cursor := listed[-1].next) is not None:
+        listed.append(engine.timeline(**{**options, "cursor": cursor}))
+    return listed
+
+
+# ---------------------------------------------------------------- what must be true of the file
+
+
+def check_derived_tables(path: Path) -> None:
+    """FTS, tags, vocabulary and corpus are what a recount of the rows gives: nothing missing, no ghosts."""
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        rows: list[tuple[Any, ...]] = db.execute("SELECT row, space, text, tags, deleted_us FROM memories").fetchall()
+        live = [(row, space, words.tokenise(text)) for row, space, text, _, deleted in rows if deleted is None]
+        db.execute("CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, fts, instance)")
+        postings = Counter(db.execute("SELECT doc, term, col FROM temp.postings").fetchall())
+        expected = Counter[Any]()
+        for row, _, tokens in live:
+            expected.update((row, token, "words") for token in tokens.words)
+            expected.update((row, token, "forms") for token in tokens.forms)
+        assert postings == expected
+        assert sorted(db.execute("SELECT rowid FROM fts").fetchall()) == sorted((row,) for row, _, _ in live)
+
+        frequencies = Counter((space, term) for _, space, tokens in live for term in {*tokens.words, *tokens.forms})
+        stored: list[tuple[Any, ...]] = db.execute("SELECT space, term, memories FROM vocabulary").fetchall()
+        assert {(space, term): memories for space, term, memories in stored} == frequencies
+        counted = Counter(space for _, space, _ in live)
+        lengths = Counter[str]()
+        for _, space, tokens in live:
+            lengths[space] += len(tokens.words)
+        assert sorted(db.execute("SELECT space, memories, length FROM corpus").fetchall()) == sorted(
+            (space, memories, lengths[space]) for space, memories in counted.items()
+        )
+        tagged = {(tag, row) for row, _, _, tags, _ in rows for tag in json.loads(tags)}
+        assert set(db.execute("SELECT tag, row FROM tags").fetchall()) == tagged
+    finally:
+        db.close()
+
+
+def check_integrity(path: Path) -> None:
+    db = apsw.Connection(str(path))
+    try:
+        assert db.execute("PRAGMA integrity_check").get == "ok"
+        assert db.execute("PRAGMA foreign_key_check").fetchall() == []
+        db.execute("INSERT INTO fts (fts) VALUES ('integrity-check')")
+    finally:
+        db.close()
+
+
+# ---------------------------------------------------------------- the machine
+
+
+class Machine(RuleBasedStateMachine):
+    pair: Pair
+
+    @initialize(items=st.lists(new_memories(), max_size=10))
+    def begin(self, items: list[NewMemory]) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self.pair = Pair(Path(self._folder.name))
+        self.ids: list[str] = []
+        self.remember_many(items, embedding=True, bad=False)
+
+    def teardown(self) -> None:
+        if hasattr(self, "pair"):
+            self.pair.close()
+            check_integrity(self.pair.path)
+            self._folder.cleanup()
+
+    def chosen(self, numbers: list[int]) -> list[str]:
+        """Ids by number, counted round. Some are purged by now, and one never was."""
+        every = [*self.ids, "never"]
+        return [every[number % len(every)] for number in numbers]
+
+    numbers = st.lists(st.integers(0, 100), min_size=1, max_size=3)
+
+    # ---- writing
+
+    @rule(item=st.one_of(texts, new_memories()), embedding=st.booleans())
+    def remember(self, item: str | NewMemory, embedding: bool) -> None:
+        outcome = self.pair.same(lambda nacre: nacre.remember(item), embedding)
+        self._note_ids([outcome.answer] if outcome.answer else [])
+
+    @rule(items=st.lists(new_memories(), max_size=6), embedding=st.booleans(), bad=st.booleans())
+    def remember_many(self, items: list[NewMemory], embedding: bool, bad: bool) -> None:
+        batch = [*items, NewMemory(text="  ")] if bad else items
+        outcome = self.pair.same(lambda nacre: nacre.remember_many(batch), embedding)
+        assert outcome.error is not None or not bad
+        self._note_ids(outcome.answer or [])
+
+    def _note_ids(self, receipts: list[Any]) -> None:
+        self.ids += [receipt.id for receipt in receipts if not receipt.duplicate]
+
+    @rule(number=st.integers(0, 100), change=changes, embedding=st.booleans())
+    def update(self, number: int, change: dict[str, Any], embedding: bool) -> None:
+        (memory_id,) = self.chosen([number])
+        self.pair.same(lambda nacre: nacre.update(memory_id, **change), embedding)
+
+    @rule(numbers=numbers)
+    def forget(self, numbers: list[int]) -> None:
+        self.pair.same(lambda nacre: nacre.forget(self.chosen(numbers)))
+
+    @rule(numbers=numbers)
+    def restore(self, numbers: list[int]) -> None:
+        self.pair.same(lambda nacre: nacre.restore(self.chosen(numbers)))
+
+    @rule(numbers=numbers)
+    def purge(self, numbers: list[int]) -> None:
+        self.pair.same(lambda nacre: nacre.purge(self.chosen(numbers)))
+
+    @rule()
+    def reembed(self) -> None:
+        self.pair.same(lambda nacre: list(nacre.reembed()))
+
+    @rule(dimensions=st.sampled_from([32, 64]))
+    def switch_model(self, dimensions: int) -> None:
+        """Interrupted before the first vector: everything is pending, and writes with the old model are refused."""
+        model = Hashing(dimensions).fingerprint
+        self.pair.same(lambda nacre: nacre._store.switch_model(model))
+
+    @rule()
+    def rebuild(self) -> None:
+        self.pair.same(lambda nacre: nacre.rebuild())
+
+    @rule()
+    def reopen(self) -> None:
+        self.pair.reopen()
+
+    @rule(hours=st.sampled_from([1, 23, 24, 1000]))
+    def wait(self, hours: int) -> None:
+        self.pair.clock.now += timedelta(hours=hours)
+
+    # ---- reading
+
+    @precondition(lambda self: self.ids)
+    @rule(query=queries, where=filters(), recipe=recipes, limit=st.sampled_from([1, 2, 20]), embedding=st.booleans())
+    def search(self, query: str, where: Filter, recipe: Recipe, limit: int, embedding: bool) -> None:
+        for mode in ("keyword", "semantic", "hybrid"):
+            self.pair.same(
+                lambda nacre, mode=mode: nacre.search(query, mode=mode, where=where, recipe=recipe, limit=limit),  # type: ignore[misc]
+                embedding,
+            )
+
+    @precondition(lambda self: self.ids)
+    @rule(query=queries)
+    def search_plainly(self, query: str) -> None:
+        for mode in ("keyword", "semantic", "hybrid"):
+            self.pair.same(lambda nacre, mode=mode: nacre.search(query, mode=mode))  # type: ignore[misc]
+
+    @rule(where=filters(), limit=st.sampled_from([1, 2, 50]), oldest_first=st.booleans(), forgotten=st.booleans())
+    def timeline(self, where: Filter, limit: int, oldest_first: bool, forgotten: bool) -> None:
+        self.pair.same(
+            lambda nacre: pages(nacre, where=where, limit=limit, oldest_first=oldest_first, forgotten=forgotten)
+        )
+
+    @rule(number=st.integers(0, 100))
+    def timeline_after_anything(self, number: int) -> None:
+        (cursor,) = self.chosen([number])
+        self.pair.same(lambda nacre: nacre.timeline(cursor=cursor))
+
+    @rule(where=filters())
+    def pending(self, where: Filter) -> None:
+        filled = where if where.spaces else replace(where, spaces=SPACES)
+        self.pair.same(lambda nacre: (nacre._store.pending(filled, 3), nacre._store.pending_count(filled)))
+
+    # ---- always
+
+    @invariant()
+    def same_memories(self) -> None:
+        if hasattr(self, "pair"):
+            self.pair.same(lambda nacre: everything(nacre, self.ids))
+
+    @invariant()
+    def derived_tables_in_step(self) -> None:
+        if hasattr(self, "pair"):
+            check_derived_tables(self.pair.path)
+
+
+class MachineWithSnapshots(Machine):
+    """The same with thresholds so low that vectors come from snapshot files, tails and fresh blocks in turn."""
+
+    LOW: Mapping[str, int] = {"SNAPSHOT_PASSAGES_MIN": 2, "TAIL_PASSAGES_MAX": 2, "SPACES_CACHED_MAX": 2}
+
+    @initialize(items=st.lists(new_memories(), max_size=10))
+    def begin(self, items: list[NewMemory]) -> None:
+        self._usual = {name: getattr(sqlite_vectors, name) for name in self.LOW}
+        for name, value in self.LOW.items():
+            setattr(sqlite_vectors, name, value)
+        super().begin(items)
+
+    def teardown(self) -> None:
+        super().teardown()
+        for name, value in self._usual.items():
+            setattr(sqlite_vectors, name, value)
+
+
+_BOUNDED = settings(
+    max_examples=120,
+    stateful_step_count=40,
+    deadline=None,
+    report_multiple_bugs=False,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+Machine.TestCase.settings = _BOUNDED
+MachineWithSnapshots.TestCase.settings = _BOUNDED
+TestStoresAgree = Machine.TestCase
+TestStoresAgreeWithSnapshots = MachineWithSnapshots.TestCase
+
+
+# ---------------------------------------------------------------- single cases that a machine rarely meets
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Any:
+    opened = Pair(tmp_path)
+    yield opened
+    opened.close()
+
+
+def test_of_equal_texts_in_one_batch_the_first_is_kept(pair: Pair) -> None:
+    """As if they had been remembered one by one."""
+    first, second = NewMemory(text="tea", tags=["first"]), NewMemory(text="tea", tags=["second"])
+    receipts = pair.same(lambda nacre: nacre.remember_many([first, second])).answer
+    assert [receipt.duplicate for receipt in receipts] == [False, True]
+    assert pair.same(lambda nacre: nacre.get(receipts[0].id)[0].tags).answer == ("first",)
+
+
+def test_filters_as_large_as_allowed(pair: Pair) -> None:
+    many = [f"name {number}" for number in range(1000)]
+    pair.same(lambda nacre: nacre.remember("tea", tags=many[:100], kind=many[3], source=many[4], session=many[5]))
+    wide = Filter(
+        spaces=["default", *many[1:]],
+        kinds=many,
+        namespaces=["general", *many[1:]],
+        tags_any=many,
+        sources=many,
+        sessions=many,
+    )
+    for mode in ("keyword", "semantic", "hybrid"):
+        found = pair.same(lambda nacre, mode=mode: nacre.search("tea", mode=mode, where=wide))  # type: ignore[misc]
+        assert len(found.answer.hits) == 1
+    assert len(pair.same(lambda nacre: nacre.timeline(where=wide)).answer.entries) == 1
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        Filter(tags_all=[f"tag {number}" for number in range(1000)]),
+        Filter(metadata={f"key {number}": number for number in range(1000)}),
+    ],
+    ids=["tags_all", "metadata"],
+)
+def test_many_values_that_must_all_hold(pair: Pair, where: Filter) -> None:
+    tags = [f"tag {number}" for number in range(100)]
+    pair.same(lambda nacre: nacre.remember("tea", tags=tags, metadata=dict(where.metadata)))
+    outcome = pair.same(lambda nacre: nacre.search("tea", where=where))
+    assert outcome.error is None
+    assert len(outcome.answer.hits) == bool(where.metadata)
+    assert pair.same(lambda nacre: nacre.timeline(where=where)).error is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "tea " + "-x " * 1500,
+        "tea" + " NOT x" * 1500,
+        " AND ".join(["tea"] * 1500),
+        " OR ".join(["tea", *(f"w{number}" for number in range(1000))]),
+        " AND ".join(["(tea -x)"] * 800),
+        " OR ".join(["(tea -x)"] * 800),
+        '"' + "tea " * 2000 + '"',
+        "_".join(["tea"] * 2000),
+        "(" * 3000 + "tea AND x" + ")" * 3000,
+        "tea " * 2000,
+    ],
+    ids=["minus", "not", "and", "or", "and-groups", "or-groups", "phrase", "identifier", "parentheses", "words"],
+)
+@pytest.mark.parametrize("mode", ["keyword", "semantic"])
+def test_questions_as_long_as_allowed(pair: Pair, query: str, mode: Any) -> None:
+    """However long and nested, a question is answered: a person or agent may paste anything."""
+    pair.same(lambda nacre: nacre.remember_many(["tea", "tea x", "coffee"]))
+    assert pair.same(lambda nacre: nacre.search(query, mode=mode)).error is None
+
+
+@pytest.mark.parametrize("memory_id", ["\ud800", "\x00", "", "'", '"', "nö"])
+def test_ids_that_no_memory_can_have(pair: Pair, memory_id: str) -> None:
+    pair.same(lambda nacre: nacre.remember("tea"))
+    for call in (
+        lambda nacre: nacre.get(memory_id),
+        lambda nacre: nacre.history(memory_id),
+        lambda nacre: nacre.forget(memory_id),
+        lambda nacre: nacre.purge([memory_id]),
+        lambda nacre: nacre.update(memory_id, text="x"),
+        lambda nacre: nacre.timeline(cursor=memory_id),
+    ):
+        pair.same(call)
+
+
+def test_numbers_in_metadata_are_found_to_the_last_digit(pair: Pair) -> None:
+    """SQLite reads decimal numbers by itself; it must read every double as Python does."""
+    numbers: list[float] = [0.1 + 0.2, 1 / 3, 1e22, 1e23, 5e-324, 1.7976931348623157e308, 2.2250738585072014e-308]
+    numbers += [float.fromhex(f"0x1.{(number * 0x9E3779B97F4A7) % 2**52:013x}p{number - 150}") for number in range(300)]
+    pair.same(lambda nacre: nacre.remember_many(NewMemory(text=f"{x!r}", metadata={"x": x}) for x in numbers))
+    for number in numbers:
+        found = pair.same(
+            lambda nacre, number=number: nacre.timeline(where=Filter(metadata={"x": number})).entries  # type: ignore[misc]
+        )
+        assert len(found.answer) == 1, number
+
+
+def test_what_an_update_replaced_tells_true_from_one(pair: Pair) -> None:
+    """JSON's true, 1 and 1.0 are three values, so changing one to another is a change."""
+    receipt = pair.same(lambda nacre: nacre.remember("tea", metadata={"n": 1})).answer
+    pair.same(lambda nacre: nacre.update(receipt.id, metadata={"n": True}))
+    for engine in (pair.sqlite[True], pair.reference[True]):
+        assert to_plain(engine.get(receipt.id)[0].metadata) == '{"n": true}'
+        assert happened(engine, receipt.id)[-1] == ("updated", '{"metadata": {"n": 1}}')
+
+
+def test_equal_scores_are_cut_by_id_at_every_limit(pair: Pair) -> None:
+    """Forty memories with the same words and vectors: whichever channel and limit, the first ids win."""
+    spaces = [NewMemory(text="green tea", space=f"space {number}") for number in range(40)]
+    pair.same(lambda nacre: nacre.remember_many(spaces))
+    where = Filter(spaces=[each.space or "" for each in spaces])
+    for limit in (1, 7, 40):
+        for mode in ("keyword", "semantic", "hybrid"):
+            found = pair.same(
+                lambda nacre, mode=mode, limit=limit: nacre.search(  # type: ignore[misc]
+                    "green tea", mode=mode, where=where, limit=limit, recipe=Recipe(pool=1)
+                )
+            )
+            assert [hit.id for hit in found.answer.hits] == [f"id-{number:04}" for number in range(limit)]
+
+
+def test_prefix_frequency_counts_words_and_forms(pair: Pair) -> None:
+    """A prefix weighs as much on both stores although one counts by range in its vocabulary."""
+    pair.same(lambda nacre: nacre.remember_many(["deploy", "deploying now", "deployed deployment", "天気 天", "de"]))
+    for query in ("dep*", "deploy*", "天*", "d* now"):
+        pair.same(lambda nacre, query=query: nacre.search(query, mode="keyword"))  # type: ignore[misc]
+
+
+def test_terms_are_quoted_for_fts(pair: Pair) -> None:
+    """Whatever FTS5 takes for syntax is only a token here."""
+    assert Term('"') != Term("'")
+    strange = ['c++ "NEAR" {words} : x', "a^b + c*", "NEAR(a b)", "words: tea", "forms:tea", "x' OR '1'='1", "a\\b ~c &d #e"]
+    pair.same(lambda nacre: nacre.remember_many(strange))
+    for query in [*strange, *(word for text in strange for word in text.split())]:
+        for mode in ("keyword", "hybrid"):
+            pair.same(lambda nacre, query=query, mode=mode: nacre.search(query, mode=mode))  # type: ignore[misc]
