@@ -29,7 +29,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.group(context_settings=_CONTEXT)
-@click.version_option(__version__, prog_name="nacre")
+@click.version_option(__version__, prog_name="nacre", message="%(prog)s %(version)s")
 @common
 def nacre() -> None:
     """Local, layered memory for AI agents: one file, found again by words, by meaning, and by both."""

@@ -1,0 +1,365 @@
+"""The command line: the same answers as the library, errors with their exit codes, nothing else on stdout."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import pytest
+
+import nacre
+from nacre import settings, wire
+from nacre.cli import run
+from nacre.cli.commands import nacre as commands
+from nacre.cli.demo import SAMPLES
+from nacre.types import Recipe
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Cli = Callable[..., Answer]
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: Path) -> None:
+    """Nothing of the machine's own settings or store is read or written."""
+    for name in list(os.environ):
+        if name.startswith("NACRE_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("NACRE_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.setenv("NACRE_STORE", str(path))
+    monkeypatch.setenv("NACRE_EMBEDDER", "hashing")
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    def call(*arguments: str, stdin: str = "") -> Answer:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        code = run(list(arguments))
+        captured = capsys.readouterr()
+        return Answer(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def library(path: Path) -> Callable[[], nacre.Nacre]:
+    return lambda: nacre.open(path, embedder="hashing")
+
+
+# ---------------------------------------------------------------- the verbs
+
+
+def test_remember_search_get_forget_restore_purge(cli: Cli) -> None:
+    first = cli("remember", "The cache lives in Redis", "--tag", "infra", "--tag", "cache", "--json").json
+    assert first["duplicate"] is False
+    assert cli("remember", "The cache lives in Redis", "--json").json == {"id": first["id"], "duplicate": True}
+    found = cli("search", "redis cache", "--json").json
+    assert [hit["id"] for hit in found["hits"]] == [first["id"]]
+    assert cli("get", first["id"], "--json").json[0]["tags"] == ["infra", "cache"]
+    assert cli("forget", first["id"]).code == 0
+    assert cli("search", "redis", "--json").json["hits"] == []
+    assert first["id"] in cli("timeline", "--forgotten").out
+    assert cli("restore", first["id"]).code == 0
+    assert len(cli("search", "redis", "--json").json["hits"]) == 1
+    assert cli("update", first["id"], "--text", "The cache lives in Valkey", "--json").json["text"].endswith("Valkey")
+    assert "Redis" in cli("history", first["id"]).out
+    assert cli("purge", first["id"], "--yes").code == 0
+    assert cli("get", first["id"]).code == 2
+
+
+def test_remember_reads_stdin_and_files(cli: Cli, tmp_path: Path) -> None:
+    assert cli("remember", stdin="from a pipe\n").code == 0
+    assert cli("remember", "-", stdin="from a dash\n").code == 0
+    note = tmp_path / "note.md"
+    note.write_text("from a file: naïve 用 GPT4\n", "utf-8")
+    assert cli("remember", "--file", str(note)).code == 0
+    assert "naïve 用 GPT4" in cli("search", "naive").out.replace("[", "").replace("]", "")
+    assert cli("stats", "--json").json["memories"] == 3
+
+
+def test_remember_json_lines_keeps_every_field(cli: Cli) -> None:
+    given = {
+        "text": "a turn of a conversation",
+        "kind": "episode",
+        "namespace": "context",
+        "tags": ["talk"],
+        "session": "s1",
+        "position": 3,
+        "metadata": {"pr": 482, "ok": True},
+        "importance": 0.9,
+        "created": "2026-03-01T12:00:00+02:00",
+    }
+    answer = cli("remember", "--jsonl", "--json", stdin=json.dumps(given) + "\n\n" + json.dumps(given) + "\n")
+    receipts = [json.loads(line) for line in answer.out.splitlines()]
+    assert [receipt["duplicate"] for receipt in receipts] == [False, True]
+    stored = cli("get", receipts[0]["id"], "--json").json[0]
+    assert stored["created"] == "2026-03-01T10:00:00Z"
+    assert {key: stored[key] for key in given if key != "created"} == {
+        key: value for key, value in given.items() if key != "created"
+    }
+
+
+def test_the_same_calls_through_library_and_command_line_give_the_same_json(
+    cli: Cli, library: Callable[[], nacre.Nacre]
+) -> None:
+    """The sample memories outnumber every default limit."""
+    assert cli("remember", "--jsonl", "--file", str(SAMPLES)).code == 0
+    query = "why did the payment fail for Henrik?"
+    with library() as memory:
+        hits = memory.search(query).hits
+        assert len(hits) == 20
+        expected: list[tuple[list[str], Any]] = [
+            (["search", query], wire.search_result(memory.search(query))),
+            (["search", query, "--mode", "keyword"], wire.search_result(memory.search(query, mode="keyword"))),
+            (["search", query, "--mode", "semantic"], wire.search_result(memory.search(query, mode="semantic"))),
+            (["search", query, "--limit", "3"], wire.search_result(memory.search(query, limit=3))),
+            (
+                ["search", query, "--alpha", "0.2"],
+                wire.search_result(memory.search(query, recipe=Recipe(alpha=0.2))),
+            ),
+            (
+                ["search", query, "--namespace", "decisions", "--no-tag", "rota", "--since", "2026-02-01T00:00:00Z"],
+                wire.search_result(
+                    memory.search(
+                        query,
+                        where=nacre.Filter(
+                            namespaces=["decisions"],
+                            tags_none=["rota"],
+                            created_from=wire.parse_moment("since", "2026-02-01T00:00:00Z"),
+                        ),
+                    )
+                ),
+            ),
+            (["timeline"], wire.timeline(memory.timeline())),
+            (
+                ["timeline", "--oldest-first", "--limit", "7"],
+                wire.timeline(memory.timeline(oldest_first=True, limit=7)),
+            ),
+            (["get", hits[0].id, hits[1].id], [wire.memory(each) for each in memory.get([hits[0].id, hits[1].id])]),
+            (["history", hits[0].id], [wire.event(each) for each in memory.history(hits[0].id)]),
+            (["stats"], wire.stats(memory.stats())),
+        ]
+    for arguments, answer in expected:
+        printed = cli(*arguments, "--json").json
+        if arguments == ["stats"]:
+            answer = {**answer, "size_bytes": printed["size_bytes"]}  # the WAL is folded in when the library closes
+        assert printed == json.loads(wire.dumps(answer)), arguments
+
+
+def test_spaces_do_not_leak(cli: Cli) -> None:
+    cli("remember", "the secret plan", "--space", "alice")
+    assert cli("search", "secret", "--json").json["hits"] == []
+    assert cli("timeline", "--json").json["entries"] == []
+    assert len(cli("search", "secret", "--space", "alice", "--json").json["hits"]) == 1
+    assert len(cli("search", "secret", "--in-space", "alice", "--in-space", "bob", "--json").json["hits"]) == 1
+
+
+def test_reembed_after_another_embedder(cli: Cli) -> None:
+    cli("remember", "written without vectors", "--embedder", "none")
+    assert "reembed" in cli("search", "vectors").out
+    assert cli("reembed", "--json").json == {"embedded": 1}
+    assert "reembed" not in cli("search", "vectors").out
+    refused = cli("search", "vectors", "--embedder", "minilm")
+    assert refused.code == 3
+    assert "nacre reembed" in refused.err
+    assert cli("rebuild", "--json").json == {"rebuilt": True}
+
+
+# ---------------------------------------------------------------- settings
+
+
+def test_config_tells_where_each_value_came_from(
+    cli: Cli, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text('space = "work"\nthreads = 1\nstore = "elsewhere.db"\n', "utf-8")
+    shown = cli("config", "--embedder", "none", "--json").json
+    assert shown["space"] == {"value": "work", "source": f"file {tmp_path / 'config.toml'}"}
+    assert shown["store"] == {"value": str(path), "source": "environment NACRE_STORE"}
+    assert shown["embedder"] == {"value": "none", "source": "flag --embedder"}
+    assert shown["busy_timeout_ms"] == {"value": 10_000, "source": "default"}
+    assert "environment NACRE_STORE" in cli("config").out
+    monkeypatch.delenv("NACRE_STORE")
+    assert cli("config", "--json").json["store"]["value"] == "elsewhere.db"
+
+
+def test_flags_count_before_and_after_the_command(cli: Cli) -> None:
+    assert cli("--space", "a", "config", "--json").json["space"]["value"] == "a"
+    assert cli("config", "--space", "a", "--json").json["space"]["value"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("colour = 1\n", "colour"),
+        ('embedder = "gpt"\n', "embedder"),
+        ("threads = -1\n", "threads"),
+        ("space = 3\n", "space"),
+        ("= nonsense", "cannot be read"),
+    ],
+)
+def test_a_bad_config_file_is_named(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, named: str
+) -> None:
+    monkeypatch.delenv("NACRE_EMBEDDER")
+    (tmp_path / "config.toml").write_text(content, "utf-8")
+    answer = cli("config")
+    assert answer.code == 2
+    assert named in answer.err
+    assert "config.toml" in answer.err
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["remember", "   "], 2, "text: is blank"),
+        (["remember", "x", "--importance", "2"], 2, "importance"),
+        (["remember", "x", "--created", "tomorrow"], 2, "created"),
+        (["remember", "x", "--meta", "nothing"], 2, "KEY=VALUE"),
+        (["remember", "x", "--file", "y"], 2, "not both"),
+        (["remember", "--file", "missing.txt"], 2, "missing.txt"),
+        (["remember", "x", "--position", "1"], 2, "needs a session"),
+        (["search", "x", "--mode", "psychic"], 2, "keyword, semantic, hybrid"),
+        (["search", "x", "--alpha", "1.5"], 2, "from 0 to 1"),
+        (["search", "x", "--limit", "0"], 2, "from 1 to 1,000"),
+        (["search", "x", "--limit", "many"], 2, "--limit"),
+        (["search", "x", "--since", "soon"], 2, "since"),
+        (["search"], 2, "QUERY"),
+        (["get", "nobody"], 2, "no memory 'nobody'"),
+        (["forget", "nobody"], 2, "no memory"),
+        (["restore", "nobody"], 2, "no memory"),
+        (["update", "nobody", "--text", "x"], 2, "no memory"),
+        (["timeline", "--cursor", "nowhere"], 2, "cursor"),
+        (["frobnicate"], 2, "frobnicate"),
+        (["stats", "--store", "no/such/folder/x.db"], 3, "does not exist"),
+        (["stats", "--store", "."], 3, "is a folder"),
+        (["stats", "--embedder", "psychic"], 2, "minilm, hashing, none"),
+    ],
+)
+def test_errors_say_what_is_wrong_and_set_the_exit_code(cli: Cli, arguments: list[str], code: int, said: str) -> None:
+    answer = cli(*arguments)
+    assert answer.code == code
+    assert said in answer.err
+    assert answer.out == ""
+
+
+def test_errors_as_json(cli: Cli) -> None:
+    answer = cli("search", "x", "--limit", "0", "--json")
+    assert (answer.code, answer.out) == (2, "")
+    assert json.loads(answer.err)["error"]["field"] == "limit"
+    assert json.loads(cli("stats", "--json", "--store", ".").err)["error"]["type"] == "StoreUnavailable"
+
+
+def test_a_bad_line_is_named_and_its_batch_not_written(cli: Cli) -> None:
+    good = json.dumps({"text": "fine"})
+    for bad, said in (("{", "line 2"), ("[]", "line 2"), ('{"txt": "x"}', "txt"), ('{"text": " "}', "text")):
+        answer = cli("remember", "--jsonl", stdin=f"{good}\n{bad}\n")
+        assert answer.code == 2
+        assert said in answer.err
+    assert cli("stats", "--json").json["memories"] == 0
+
+
+def test_purge_asks_first(cli: Cli) -> None:
+    memory_id = cli("remember", "keep me", "--json").json["id"]
+    assert cli("purge", memory_id, stdin="n\n").code != 0
+    assert cli("get", memory_id).code == 0
+
+
+# ---------------------------------------------------------------- real processes
+
+
+def _process(*arguments: str, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "nacre", *arguments],
+        input=stdin,
+        capture_output=True,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+def test_demo_shows_three_modes_with_reasons_and_leaves_nothing(tmp_path: Path) -> None:
+    """The real model, in a real process, in a pipe: no colours, no progress."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    done = _process("demo", NACRE_EMBEDDER="minilm", TMPDIR=str(scratch))
+    shown = done.stdout.decode()
+    assert (done.returncode, done.stderr) == (0, b"")
+    by_words, by_meaning, by_both = shown.split("\n\n")[1:4]
+    assert "BM25" in by_words
+    assert "cosine" not in by_words
+    assert "cosine" in by_meaning
+    assert by_both.splitlines()[2].strip().startswith("Without [Henrik], Mara and Lin are")
+    assert "0.5 / (60 +" in by_both
+    assert "\x1b" not in shown
+    assert list(scratch.iterdir()) == []
+
+
+def test_exit_codes_of_the_real_command() -> None:
+    assert _process("--version").stdout.startswith(b"nacre ")
+    assert _process("search", "x", "--limit", "0").returncode == 2
+    assert _process("stats", "--store", "no/such/folder/x.db").returncode == 3
+
+
+def test_any_bytes_in_and_out_are_utf8_whatever_the_locale() -> None:
+    stored = _process("remember", "--json", stdin="Grüße, 東京 🚲".encode(), LC_ALL="C", PYTHONIOENCODING="ascii")
+    assert stored.returncode == 0, stored.stderr
+    found = _process("search", "東京", LC_ALL="C", PYTHONIOENCODING="ascii")
+    assert "Grüße, [東京] 🚲" in found.stdout.decode("utf-8")
+
+
+def test_a_closed_pipe_is_no_error(cli: Cli) -> None:
+    assert cli("remember", "--jsonl", "--file", str(SAMPLES)).code == 0
+    command = f'"{sys.executable}" -m nacre timeline --limit 200 | head -n 1'
+    done = subprocess.run(command, shell=True, capture_output=True, env=dict(os.environ), check=False)
+    assert done.stderr == b""
+
+
+# ---------------------------------------------------------------- promises
+
+
+def test_every_command_has_help_and_json() -> None:
+    for name, command in commands.commands.items():
+        assert command.help, name
+        assert "--json" in [option for parameter in command.params for option in parameter.opts], name
+
+
+def test_every_command_and_setting_is_documented() -> None:
+    documented = (Path(__file__).parents[1] / "docs" / "cli.md").read_text("utf-8")
+    for name, command in commands.commands.items():
+        assert f"nacre {name}" in documented, name
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert parameter.opts[0] in documented, f"{name} {parameter.opts[0]}"
+    for setting in settings.MEANINGS:
+        assert f"`{setting}`" in documented
+        assert settings.variable(setting) in documented
+    assert settings.MEANINGS.keys() == settings.Settings.__dataclass_fields__.keys()
+
+
+def test_every_error_has_an_exit_code_of_its_own_or_its_parents() -> None:
+    def below(kind: type[nacre.NacreError]) -> Iterator[type[nacre.NacreError]]:
+        for each in kind.__subclasses__():
+            yield each
+            yield from below(each)
+
+    for kind in below(nacre.NacreError):
+        assert any(issubclass(kind, listed) for listed, _ in wire.EXIT_CODES), kind

@@ -1,0 +1,238 @@
+"""The shape of the code: imports point down only, heavy packages load late, values mirror each other."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ForwardRef
+
+import pytest
+
+import nacre
+from nacre import errors, types
+
+SOURCE = Path(nacre.__file__).parent
+LINES_MAX = 500
+
+# From top to bottom. A name stands for a module or a package with all in it.
+LAYERS: dict[str, tuple[str, ...]] = {
+    "doors": ("cli", "mcp_server", "http_api", "ui"),
+    "border": ("wire", "settings", "opening"),
+    "service": ("engine",),
+    "adapters": ("stores", "embedders", "rerankers"),
+    "pure core": ("query", "ranking", "text", "vectors", "checks", "ids"),
+    "values": ("types", "ports", "errors", "query.tree"),
+}
+# Neighbours in one layer that do not know each other.
+APART = ("cli", "mcp_server", "http_api", "ui", "stores.memory", "stores.sqlite", "embedders", "rerankers")
+FREE = ("", "__main__")  # the package itself, and `python -m nacre`
+
+HEAVY = ("numpy", "onnxruntime", "usearch", "numkong", "rich", "tokenizers")
+
+
+def module_name(path: Path) -> str:
+    """`stores.sqlite.store` of …/nacre/stores/sqlite/store.py; the package itself is empty."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_name(path): path for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def within(module: str, name: str) -> bool:
+    return module == name or module.startswith(f"{name}.")
+
+
+def layer_of(module: str) -> str | None:
+    """The layer whose name for the module is the longest: `query.tree` is a value, `query.parse` is not."""
+    names = [(len(name), layer) for layer, several in LAYERS.items() for name in several if within(module, name)]
+    return max(names)[1] if names else None
+
+
+def imports_of(module: str) -> Iterator[tuple[int, str]]:
+    """Every module of ours that this one imports, anywhere in it, with the line."""
+    path = FILES[module]
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text("utf-8"), str(path))):
+        if isinstance(node, ast.Import):
+            named = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = ["nacre", *(package.split(".") if package else [])]
+                base = ".".join([*above[: len(above) - node.level + 1], *([base] if base else [])])
+            named = [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in named:
+            if within(name, "nacre"):
+                yield node.lineno, _known(name.removeprefix("nacre").removeprefix("."))
+
+
+def _known(name: str) -> str:
+    """The module that a dotted name is, or is in."""
+    while name not in FILES:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def wrong_imports(module: str) -> Iterator[str]:
+    order = list(LAYERS)
+    layer = layer_of(module)
+    assert layer is not None
+    family = next((name for name in APART if within(module, name)), None)
+    for line, other in imports_of(module):
+        other_layer = layer_of(other)
+        if other_layer is None:
+            if other == "" or other in FREE:
+                yield f"{module}:{line} imports nacre itself"
+            continue
+        if order.index(other_layer) < order.index(layer):
+            yield f"{module}:{line} ({layer}) imports {other} ({other_layer}), which is above it"
+        if other_layer == layer and family != next((name for name in APART if within(other, name)), None):
+            yield f"{module}:{line} imports its sibling {other}"
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(FILES) > 20
+    assert ("query.tree", "text.words") == (_known("query.tree.Question"), _known("text.words"))
+
+
+@pytest.mark.parametrize("module", [name for name in FILES if name not in FREE])
+def test_a_module_has_a_layer_and_imports_point_down(module: str) -> None:
+    assert layer_of(module) is not None, f"{module} stands in no layer: place it in LAYERS"
+    assert list(wrong_imports(module)) == []
+
+
+def test_a_wrong_import_would_be_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The check itself: imports inside functions, under TYPE_CHECKING and relative ones count."""
+    bad = tmp_path / "bad.py"
+    bad.write_text(
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from nacre.engine import Nacre\n"
+        "def late():\n    from nacre import opening\n"
+        "    import nacre.stores.memory\n"
+        "from ... import settings\n"
+        "from ..ranking import fuse\n"
+    )
+    monkeypatch.setitem(FILES, "stores.sqlite.bad", bad)
+    found = " ".join(wrong_imports("stores.sqlite.bad"))
+    assert all(f":{line} " in found for line in (3, 5, 6, 7))
+    assert "bad:8 " not in found
+
+
+def test_tree_is_a_value() -> None:
+    assert {other for _, other in imports_of("query.tree")} == {"types"}
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_a_file_is_short(module: str) -> None:
+    assert len(FILES[module].read_text("utf-8").splitlines()) < LINES_MAX
+
+
+# ---------------------------------------------------------------- heavy packages
+
+
+def loaded_by(code: str) -> list[str]:
+    """Which heavy packages a fresh process has loaded after this code."""
+    script = f"{code}\nimport sys\nprint(*[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_importing_nacre_loads_nothing_heavy() -> None:
+    assert loaded_by("import nacre") == []
+
+
+def test_a_keyword_search_loads_nothing_heavy(path: Path) -> None:
+    with nacre.open(path, embedder="none") as memory:
+        memory.remember("apple pie")
+    code = f"""
+import nacre
+with nacre.open({str(path)!r}) as memory:
+    (hit,) = memory.search("apple", mode="keyword").hits
+    memory.timeline()
+    memory.get(hit.id)
+    memory.stats()
+"""
+    assert loaded_by(code) == []
+
+
+# ---------------------------------------------------------------- errors
+
+ERRORS = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, errors.NacreError)]
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_error_is_in_the_tree_and_exported(error: type[errors.NacreError]) -> None:
+    assert error.__name__ in nacre.__all__
+    assert getattr(nacre, error.__name__) is error
+    assert errors.__doc__ is not None
+    lines = errors.__doc__.splitlines()
+    (line,) = [each for each in lines if each.lstrip(" │├└─").split(" ")[0] == error.__name__]
+    if error is not errors.NacreError:
+        parent = error.__bases__[0].__name__
+        (parent_line,) = [each for each in lines if each.lstrip(" │├└─").split(" ")[0] == parent]
+        assert line.index(error.__name__) == parent_line.index(parent) + 4
+        assert lines.index(parent_line) < lines.index(line)
+
+
+def test_everything_exported_is_there() -> None:
+    assert sorted(nacre.__all__) == sorted(set(nacre.__all__))
+    assert all(hasattr(nacre, name) for name in nacre.__all__)
+
+
+# ---------------------------------------------------------------- values that mirror each other
+
+
+def dataclass_fields(of: type) -> dict[str, str]:
+    return {field.name: str(field.type) for field in dataclasses.fields(of)}
+
+
+def typed_dict_fields(of: type) -> dict[str, str]:
+    """As written: annotations are not evaluated, so both sides are compared as text."""
+    return {
+        name: kind.__forward_arg__ if isinstance(kind, ForwardRef) else str(kind)
+        for name, kind in of.__annotations__.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "request_type", "given_apart"),
+    [
+        (types.SearchOptions, types.SearchRequest, {"query"}),
+        (types.TimelineOptions, types.TimelineRequest, set[str]()),
+        (types.NewMemoryFields, types.NewMemory, {"text"}),
+    ],
+)
+def test_options_are_the_fields_of_the_request(options: type, request_type: type, given_apart: set[str]) -> None:
+    expected = {name: kind for name, kind in dataclass_fields(request_type).items() if name not in given_apart}
+    assert typed_dict_fields(options) == expected
+
+
+def test_changes_are_fields_of_a_new_memory() -> None:
+    changes, fields = typed_dict_fields(types.Changes), dataclass_fields(types.NewMemory)
+    assert changes.items() <= fields.items()
+    assert fields.keys() - changes.keys() == {"space", "created"}
+
+
+def test_a_memory_has_every_field_of_a_new_one() -> None:
+    assert dataclass_fields(types.NewMemory).keys() <= dataclass_fields(types.Memory).keys()
+
+
+VALUES = [
+    each
+    for _, each in inspect.getmembers(types, dataclasses.is_dataclass)
+    if inspect.isclass(each) and each.__module__ == types.__name__
+]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_values_are_frozen(value: type) -> None:
+    assert value.__dataclass_params__.frozen  # type: ignore[attr-defined]
