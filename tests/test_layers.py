@@ -89,7 +89,7 @@ def wrong_imports(module: str) -> Iterator[str]:
     for line, other in imports_of(module):
         other_layer = layer_of(other)
         if other_layer is None:
-            if other == "" or other in FREE:
+            if layer != "doors":  # the package itself joins everything, so only what stands above may know it
                 yield f"{module}:{line} imports nacre itself"
             continue
         if order.index(other_layer) < order.index(layer):
@@ -100,7 +100,7 @@ def wrong_imports(module: str) -> Iterator[str]:
 
 def test_there_is_something_to_check() -> None:
     assert len(FILES) > 20
-    assert ("query.tree", "text.words") == (_known("query.tree.Question"), _known("text.words"))
+    assert _known("query.tree.Question") == "query.tree"
 
 
 @pytest.mark.parametrize("module", [name for name in FILES if name not in FREE])
@@ -118,7 +118,7 @@ def test_a_wrong_import_would_be_seen(monkeypatch: pytest.MonkeyPatch, tmp_path:
         "def late():\n    from nacre import opening\n"
         "    import nacre.stores.memory\n"
         "from ... import settings\n"
-        "from ..ranking import fuse\n"
+        "from ...ranking import fuse\n"
     )
     monkeypatch.setitem(FILES, "stores.sqlite.bad", bad)
     found = " ".join(wrong_imports("stores.sqlite.bad"))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -137,6 +138,15 @@ def test_nothing_is_loaded_before_it_is_needed() -> None:
         "m.weigh('some text'); sys.exit(bool({'numpy', 'onnxruntime'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_runtime_keeps_no_record_of_its_use(tmp_path: Path) -> None:
+    """ONNX Runtime's telemetry queues its reports in the user's cache folder; none may appear."""
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    environment |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "LOCALAPPDATA": str(tmp_path)}
+    code = "from nacre.embedders.minilm import MiniLM; MiniLM().embed_passages(['one', 'two'])"
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    assert list(tmp_path.rglob("*")) == []
 
 
 def test_first_use_by_many_threads_at_once() -> None:

@@ -221,7 +221,7 @@ TERMS = st.lists(
 )
 
 
-@given(TEXTS, TERMS, st.integers(20, 120), st.data())
+@given(TEXTS, TERMS, st.integers(40, 120), st.data())
 def test_a_snippet_is_a_part_of_the_text(text: str, terms: list[Term], chars: int, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     passage = data.draw(st.none() | st.just(Span(start, len(text))))

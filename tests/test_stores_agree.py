@@ -452,7 +452,7 @@ class MachineWithSnapshots(Machine):
 
 
 _BOUNDED = settings(
-    max_examples=120,
+    max_examples=100,
     stateful_step_count=40,
     deadline=None,
     report_multiple_bugs=False,

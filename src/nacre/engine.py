@@ -6,29 +6,28 @@ nothing else. All verbs may be called from several threads at once.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Self, Unpack
 
-from nacre import checks
+from nacre import checks, drafts
 from nacre.checks import LIMITS, Limits
+from nacre.drafts import Draft
 from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
 from nacre.ids import new_ids
 from nacre.ports import Embedder, Store
 from nacre.query.parse import parse
 from nacre.query.tree import Question
 from nacre.ranking import boost, fuse
-from nacre.text import passages, snippets, words
+from nacre.text import passages, snippets
 from nacre.types import (
     DEFAULT_SPACE,
     Changes,
-    Entry,
     Event,
     Hit,
     Match,
@@ -56,7 +55,10 @@ from nacre.types import (
 if TYPE_CHECKING:
     from nacre.types import FloatVector
 
-BATCH_MEMORIES = 512  # one transaction of a bulk write
+# One transaction of a bulk write: large ones spare FTS5 the merging of small segments, but with an embedder
+# nothing is acknowledged before its batch is embedded, which takes a second for so many.
+BATCH_MEMORIES = 2_048
+BATCH_EMBEDDED = 256
 BATCH_CHARS = 1_000_000  # or this much text, so that memory stays bounded
 QUERY_VECTORS_CACHED = 256
 _UPDATE_TRIES = 5
@@ -66,18 +68,6 @@ _log = logging.getLogger("nacre")
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A checked memory on its way in."""
-
-    memory: Memory
-    content_hash: bytes
-
-    @property
-    def key(self) -> tuple[str, bytes]:
-        return self.memory.space, self.content_hash
 
 
 class Nacre:
@@ -128,14 +118,13 @@ class Nacre:
         A bad item raises InvalidInput; the batches before it are stored, its own is not.
         """
         done = 0
-        for batch in _batches(items):
+        memories_max = BATCH_MEMORIES if self._embedder is None else BATCH_EMBEDDED
+        for batch in drafts.batches(items, memories_max, BATCH_CHARS):
             now = self._clock()
             ids = self._make_ids(now, len(batch))
-            drafts = [
-                self._draft(item, each, now, done + at) for at, (item, each) in enumerate(zip(batch, ids, strict=True))
-            ]
-            yield self._write(drafts)
-            done += len(drafts)
+            numbered = enumerate(zip(batch, ids, strict=True), done)
+            yield self._write([self._draft(item, each, now, at) for at, (item, each) in numbered])
+            done += len(batch)
 
     def update(self, memory_id: str, **changes: Unpack[Changes]) -> Memory:
         """Change the named fields of a live memory. What they were is kept in its history."""
@@ -145,13 +134,14 @@ class Nacre:
             raise InvalidInput(unknown[0] if unknown else "changes", f"cannot be changed; allowed: {allowed}")
         for attempt in range(_UPDATE_TRIES):
             previous = self._live(memory_id)
-            checked = checks.memory(replace(_as_new(previous), **changes), self._space, self._clock(), self._limits)
-            memory = _as_stored(checked, previous.id, max(self._clock(), previous.updated))
-            texts = {} if memory.text == previous.text else {memory.id: memory.text}
-            entry = _entry(_Draft(memory, _content_hash(memory.text)), self._embed(texts).get(memory.id))
+            now = max(self._clock(), previous.updated)
+            checked = checks.memory(replace(drafts.as_new(previous), **changes), self._space, now, self._limits)
+            draft = drafts.draft(checked, previous.id, now)
+            texts = {} if checked.text == previous.text else {previous.id: checked.text}
+            entry = drafts.entry(draft, self._embed(texts).get(previous.id))
             try:
                 self._store.replace(entry, previous, self._model_name())
-                return memory
+                return draft.memory
             except Conflict:
                 changed_meanwhile = self._store.get([memory_id]).get(memory_id) != previous
                 if not changed_meanwhile or attempt == _UPDATE_TRIES - 1:
@@ -178,7 +168,7 @@ class Nacre:
         self._store.switch_model(model)
         done, total = 0, self._store.pending_count(None)
         yield Progress(done, total)
-        while waiting := dict(self._store.pending(None, BATCH_MEMORIES // 8)):
+        while waiting := dict(self._store.pending(None, BATCH_EMBEDDED // 4)):
             done += self._store.embed(self._embedded(self._embedder, waiting), waiting, model)
             yield Progress(min(done, total), total)
 
@@ -235,7 +225,7 @@ class Nacre:
 
     # ---- inside: writing
 
-    def _draft(self, item: str | NewMemory, memory_id: str, now: datetime, number: int) -> _Draft:
+    def _draft(self, item: str | NewMemory, memory_id: str, now: datetime, number: int) -> Draft:
         new = item if isinstance(item, NewMemory) else NewMemory(text=item)
         try:
             checked = checks.memory(new, self._space, now, self._limits)
@@ -243,22 +233,22 @@ class Nacre:
             if number == 0:
                 raise
             raise InvalidInput(error.field, f"{error.problem} (item {number + 1} of the input)") from None
-        return _Draft(_as_stored(checked, memory_id, now), _content_hash(checked.text))
+        return drafts.draft(checked, memory_id, now)
 
-    def _write(self, drafts: Sequence[_Draft]) -> list[Remembered]:
+    def _write(self, batch: Sequence[Draft]) -> list[Remembered]:
         """One batch, one transaction. Texts that are there already are neither embedded nor written."""
-        known = self._store.duplicates([draft.key for draft in drafts])
-        new: dict[tuple[str, bytes], _Draft] = {}
-        for draft in drafts:
+        known = self._store.duplicates([draft.key for draft in batch])
+        new: dict[tuple[str, bytes], Draft] = {}
+        for draft in batch:
             if draft.key not in known:
                 new.setdefault(draft.key, draft)
         if not new:
-            return [Remembered(known[draft.key], duplicate=True) for draft in drafts]
+            return [Remembered(known[draft.key], duplicate=True) for draft in batch]
         embedded = self._embed({draft.memory.id: draft.memory.text for draft in new.values()})
-        entries = [_entry(draft, embedded.get(draft.memory.id)) for draft in new.values()]
+        entries = [drafts.entry(draft, embedded.get(draft.memory.id)) for draft in new.values()]
         receipts = dict(zip(new, self._store.add(entries, self._model_name()), strict=True))
         remembered = []
-        for draft in drafts:
+        for draft in batch:
             receipt = receipts.get(draft.key) or Remembered(known[draft.key], duplicate=True)
             remembered.append(receipt)
             receipts[draft.key] = Remembered(receipt.id, duplicate=True)  # again in the same batch
@@ -410,68 +400,6 @@ def _for_mode(recipe: Recipe, mode: Mode) -> Recipe:
             return replace(recipe, alpha=1)
         case "hybrid":
             return recipe
-
-
-def _batches(items: Iterable[str | NewMemory]) -> Iterator[list[str | NewMemory]]:
-    """Bounded in number and in characters."""
-    iterator = iter(items)
-    while first := list(islice(iterator, 1)):
-        batch, chars = first, _chars(first[0])
-        while len(batch) < BATCH_MEMORIES and chars < BATCH_CHARS and (more := list(islice(iterator, 1))):
-            batch += more
-            chars += _chars(more[0])
-        yield batch
-
-
-def _chars(item: str | NewMemory) -> int:
-    text = item.text if isinstance(item, NewMemory) else item
-    return len(text) if isinstance(text, str) else 0
-
-
-def _content_hash(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()
-
-
-def _entry(draft: _Draft, embedded: Passages | None) -> Entry:
-    return Entry(draft.memory, draft.content_hash, words.tokenise(draft.memory.text), embedded)
-
-
-def _as_stored(new: NewMemory, memory_id: str, updated: datetime) -> Memory:
-    assert new.space is not None
-    assert new.created is not None
-    return Memory(
-        id=memory_id,
-        space=new.space,
-        kind=new.kind,
-        namespace=new.namespace,
-        text=new.text,
-        summary=new.summary,
-        tags=tuple(new.tags),
-        source=new.source,
-        session=new.session,
-        position=new.position,
-        metadata=new.metadata,
-        importance=new.importance,
-        created=new.created,
-        updated=updated,
-    )
-
-
-def _as_new(memory: Memory) -> NewMemory:
-    return NewMemory(
-        text=memory.text,
-        space=memory.space,
-        kind=memory.kind,
-        namespace=memory.namespace,
-        summary=memory.summary,
-        tags=memory.tags,
-        source=memory.source,
-        session=memory.session,
-        position=memory.position,
-        metadata=memory.metadata,
-        importance=memory.importance,
-        created=memory.created,
-    )
 
 
 def _hit(ranked: Ranked, memory: Memory, question: Question) -> Hit:

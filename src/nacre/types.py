@@ -176,7 +176,7 @@ class Recipe:
 
     k: int = 60  # rank fusion: share = weight / (k + rank)
     alpha: float = 0.5  # weight of meaning; 1 - alpha is the weight of words
-    pool: int = 100  # candidates a channel gives, at the least 2 × limit
+    pool: int = 50  # candidates a channel gives, at the least 2 × limit
     semantic_floor: float = 0.3  # cosine below which a memory is not a semantic match
     recency_weight: float = 0.1  # × (1 + weight / (1 + days)); 0 switches it off
     bm25_k1: float = 1.2

@@ -34,7 +34,8 @@ def show(lines: Iterable[Line]) -> None:
     console = Console(highlight=False, soft_wrap=False)
     for line in lines:
         indent = len(_INDENT) if line and line[0][0] == _INDENT else 0
-        console.print(Padding(Text.assemble(*line[bool(indent) :]), (0, 0, 0, indent), expand=False))
+        pieces = [(_harmless(text), style) for text, style in line[bool(indent) :]]
+        console.print(Padding(Text.assemble(*pieces), (0, 0, 0, indent), expand=False))
 
 
 def complain(message: str) -> None:
@@ -154,6 +155,11 @@ def settings_lines(settings: Settings) -> Iterator[Line]:
     for name in settings.__dataclass_fields__:
         sourced = getattr(settings, name)
         yield [(f"{name:<16}", _BOLD), (f"{sourced.value}", ""), (f"  ({sourced.source})", _DIM)]
+
+
+def _harmless(text: str) -> str:
+    """Control characters made visible: a stored text must not steer the terminal it is shown on."""
+    return "".join(char if char in "\n\t" or char.isprintable() else "\ufffd" for char in text)
 
 
 def _flat(text: str) -> str:

@@ -18,11 +18,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from nacre.query.tree import AllOf, AnyOf, Condition, Phrase, Question, Term, Without
 from nacre.text import words
 
 TERMS_MAX = 256  # terms of one question that are looked up; further ones are left out, with a note
+LEXEMES_MAX = 512  # words and operators of one question that are read; bounds what a store has to compile
 _DEPTH_MAX = 50  # nested parentheses that are honoured
 
 _LEXEME = re.compile(r'(?P<minus>-)?"(?P<phrase>[^"]*)"|(?P<paren>[()])|(?P<word>[^\s()"]+)')
@@ -73,7 +75,13 @@ def _lex(text: str) -> tuple[list[_Lexeme], list[str]]:
             lexemes.append(_Lexeme(each["word"], each["word"], each.start()))
         else:
             lexemes.append(_word(text, each))
-    return _balanced(lexemes, notes), notes
+    balanced = _balanced(lexemes)
+    if len(balanced) < len(lexemes):
+        notes.append("unbalanced or too deeply nested parentheses were ignored")
+    if len(balanced) > LEXEMES_MAX:
+        notes.append(f"only the first {LEXEMES_MAX} of {len(balanced)} words and operators were read")
+        balanced = _balanced(balanced[:LEXEMES_MAX])
+    return balanced, notes
 
 
 def _word(text: str, found: re.Match[str]) -> _Lexeme:
@@ -92,7 +100,7 @@ def _excludes(text: str, start: int, dashed: object) -> bool:
     return bool(dashed) and (start == 0 or text[start - 1].isspace() or text[start - 1] == "(")
 
 
-def _balanced(lexemes: list[_Lexeme], notes: list[str]) -> list[_Lexeme]:
+def _balanced(lexemes: list[_Lexeme]) -> list[_Lexeme]:
     """Without the parentheses that have no partner, or are nested too deep to mean anything."""
     opened: list[int] = []
     dropped: set[int] = set()
@@ -106,8 +114,6 @@ def _balanced(lexemes: list[_Lexeme], notes: list[str]) -> list[_Lexeme]:
             elif len(opened) >= _DEPTH_MAX:
                 dropped.update((partner, i))
     dropped.update(opened)
-    if dropped:
-        notes.append("unbalanced or too deeply nested parentheses were ignored")
     return [lexeme for i, lexeme in enumerate(lexemes) if i not in dropped]
 
 
@@ -148,16 +154,17 @@ class _Reader:
 
     def _conjunction(self) -> _Group:
         """side-by-side AND side-by-side NOT side-by-side …"""
-        group = self._side_by_side()
+        wanted = [self._side_by_side()]
+        unwanted: list[_Group] = []
         while self._next_is("AND", "NOT"):
             operator = self._take()
-            if not self._operand_follows() or (operator.role == "AND" and group == _Group()):
-                group = _any_of([group, self._as_word(operator), self._side_by_side()])
+            if not self._operand_follows() or (operator.role == "AND" and wanted == [_Group()]):
+                wanted[-1] = _any_of([wanted[-1], self._as_word(operator), self._side_by_side()])
             elif operator.role == "NOT":
-                group = _excluding(group, self._side_by_side())
+                unwanted.append(self._side_by_side())
             elif not self._next_is("NOT"):  # `AND NOT` is NOT
-                group = _all_of([group, self._side_by_side()])
-        return group
+                wanted.append(self._side_by_side())
+        return _excluding(_all_of(wanted), unwanted)
 
     def _side_by_side(self) -> _Group:
         """Words that rank, and phrases, groups and exclusions that restrict."""
@@ -180,9 +187,7 @@ class _Reader:
             condition = demanded.condition
             must = condition if optional or len(required) > 1 else demanded.must
             group = _Group(group.terms + demanded.terms, condition, must, group.meaning + demanded.meaning)
-        for each in excluded:
-            group = _excluding(group, each)
-        return group
+        return _excluding(group, excluded)
 
     def _as_word(self, operator: _Lexeme) -> _Group:
         self.notes.append(f"{operator.text} has nothing to join and was read as a word")
@@ -204,13 +209,13 @@ def _operand(lexeme: _Lexeme) -> _Group:
     meaning = ((lexeme.at, lexeme.text),)
     if lexeme.role == "prefix":
         (prefix,) = words.tokenise(lexeme.text).words
-        term = Term(prefix, prefix=True)
+        term = Term(prefix, prefix=not words.is_lone(prefix))
         return _Group((term,), term, None, meaning)
     terms = tuple(Term(token) for token in words.asked(lexeme.text))
     if not terms:  # punctuation: no words, but perhaps a meaning (an emoji)
         return _Group((), None, None, meaning)
     if lexeme.role == "phrase":
-        phrase = Phrase(words.tokenise(lexeme.text).words)
+        phrase = _in_a_row(words.tokenise(lexeme.text).words)
         return _Group(terms, phrase, phrase, meaning)
     return _Group(terms, _stands(lexeme.text, terms), None, meaning)
 
@@ -219,8 +224,17 @@ def _stands(word: str, terms: tuple[Term, ...]) -> Condition:
     """Where a word stands: all parts of an identifier side by side, but `C++` and not every `C`."""
     parts = words.tokenise(word).words
     if len(parts) > 1:
-        return Phrase(parts)
+        return _in_a_row(parts)
     return next((term for term in terms if not term.text.isalnum()), terms[0])
+
+
+def _in_a_row(tokens: Sequence[str]) -> Condition:
+    """These words side by side. A lone character has no place in the order, so it only has to be there."""
+    conditions: list[Condition] = []
+    for lone, run in groupby(tokens, words.is_lone):
+        together = tuple(run)
+        conditions += map(Term, together) if lone else [Phrase(together)]
+    return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
 
 
 def _any_of(groups: Sequence[_Group]) -> _Group:
@@ -237,15 +251,11 @@ def _all_of(groups: Sequence[_Group]) -> _Group:
     return _Group(_terms(groups), AllOf(conditions), AllOf(conditions), _meaning(groups))
 
 
-def _excluding(group: _Group, unwanted: _Group) -> _Group:
-    if unwanted.condition is None:
+def _excluding(group: _Group, unwanted: Sequence[_Group]) -> _Group:
+    refused = _any_of(unwanted).condition
+    if refused is None:
         return group
-    return _Group(
-        group.terms,
-        Without(group.condition, unwanted.condition),
-        Without(group.must, unwanted.condition),
-        group.meaning,
-    )
+    return _Group(group.terms, Without(group.condition, refused), Without(group.must, refused), group.meaning)
 
 
 def _conditions(groups: Sequence[_Group]) -> tuple[Condition, ...]:

@@ -62,11 +62,18 @@ class Question:
     notes: tuple[str, ...] = ()
 
 
+def term_counts(terms: Sequence[Term], words: Sequence[str], forms: Sequence[str]) -> list[int]:
+    """How often each term occurs in a text with these tokens."""
+    return [
+        sum(word.startswith(term.text) for word in words)
+        if term.prefix
+        else words.count(term.text) + forms.count(term.text)
+        for term in terms
+    ]
+
+
 def term_count(term: Term, tokens: Tokens) -> int:
-    """How often a term occurs in a text."""
-    if term.prefix:
-        return sum(word.startswith(term.text) for word in tokens.words)
-    return tokens.words.count(term.text) + tokens.forms.count(term.text)
+    return term_counts((term,), tokens.words, tokens.forms)[0]
 
 
 def holds(condition: Condition, tokens: Tokens) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -14,14 +15,17 @@ SNIPPET_CHARS = 240
 SUMMARY_CHARS = 100
 _SCANNED_CHARS_MAX = 100_000  # of a long text; matches beyond are found but not shown
 _BORDER_SEARCH_CHARS = 24
+_CHUNK = re.compile(r"\S+")
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
+_SKIN_TONES = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
+_FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 
 
 def snippet(text: str, terms: Sequence[Term], passage: Span | None, chars: int = SNIPPET_CHARS) -> Snippet:
     """The window of `chars` with the most of the question's words, or else the start of the passage."""
     found = _occurrences(text[:_SCANNED_CHARS_MAX], terms)
-    start = _best_start(found, chars) if found else (passage.start if passage else 0)
-    window = _window(text, start, chars)
+    shown = _best_stretch(found, chars) if found else Span(passage.start, passage.start) if passage else Span(0, 0)
+    window = _window(text, shown, chars)
     highlights = tuple(
         Span(span.start - window.start, span.end - window.start)
         for span, _ in found
@@ -32,30 +36,40 @@ def snippet(text: str, terms: Sequence[Term], passage: Span | None, chars: int =
 
 def summary(text: str, chars: int = SUMMARY_CHARS) -> str:
     """The beginning of a text on one line, cut at a word."""
-    line = " ".join(text[: 4 * chars].split())
+    line = " ".join(text.split(None, chars)[:chars])
     if len(line) <= chars:
         return line
     return line[: _border(line, chars, -1)].rstrip() + "…"
 
 
 def _occurrences(text: str, terms: Sequence[Term]) -> list[tuple[Span, str]]:
+    """Where the question's words stand. Most chunks hold none, so only the others are looked at closely."""
     exact = {term.text for term in terms if not term.prefix}
     prefixes = tuple(term.text for term in terms if term.prefix)
     found = []
-    for span, chunk in words.located(text):
-        hit = next((token for token in (*chunk.words, *chunk.forms) if token in exact), None)
-        if hit is None and prefixes:
-            hit = next((word for word in chunk.words if word.startswith(prefixes)), None)
-        if hit is not None:
-            found.append((span, hit))
+    for place in _CHUNK.finditer(text):
+        raw, at = place.group(), place.start()
+        if _hit(words.analyse(raw), exact, prefixes) is None:
+            continue
+        for span, chunk in words.located(raw):
+            hit = _hit(chunk, exact, prefixes)
+            if hit is not None:
+                found.append((Span(at + span.start, at + span.end), hit))
     return found
 
 
-def _best_start(found: Sequence[tuple[Span, str]], chars: int) -> int:
-    """Where the window with the most different words begins; a rarer word counts more, the earliest wins."""
+def _hit(chunk: words.Chunk, exact: set[str], prefixes: tuple[str, ...]) -> str | None:
+    """The first token that the question asks for."""
+    if not (exact.isdisjoint(chunk.words) and exact.isdisjoint(chunk.forms)):
+        return next(token for token in (*chunk.words, *chunk.forms) if token in exact)
+    return next((word for word in chunk.words if word.startswith(prefixes)), None) if prefixes else None
+
+
+def _best_stretch(found: Sequence[tuple[Span, str]], chars: int) -> Span:
+    """The stretch of at most `chars` with the most different words; a rarer word counts more, the earliest wins."""
     often = Counter(hit for _, hit in found)
     inside: Counter[str] = Counter()
-    best, best_value, value, left = 0, 0.0, 0.0, 0
+    best, best_value, value, left = found[0][0], 0.0, 0.0, 0
     for right, (span, hit) in enumerate(found):
         inside[hit] += 1
         if inside[hit] == 1:
@@ -66,21 +80,24 @@ def _best_start(found: Sequence[tuple[Span, str]], chars: int) -> int:
             if not inside[gone]:
                 value -= 1 + 1 / often[gone]
             left += 1
+        while inside[found[left][1]] > 1:  # the shortest stretch with these words
+            inside[found[left][1]] -= 1
+            left += 1
         if value > best_value + 1e-9:
-            best, best_value = found[left][0].start, value
+            best, best_value = Span(found[left][0].start, span.end), value
     return best
 
 
-def _window(text: str, start: int, chars: int) -> Span:
-    """A window that begins a little before `start` and ends at word borders."""
+def _window(text: str, shown: Span, chars: int) -> Span:
+    """A window around a stretch, with a little before it, that begins and ends at word borders."""
     if len(text) <= chars:
         return Span(0, len(text))
-    begin = max(0, min(start - chars // 6, len(text) - chars))
-    begin = _border(text, begin, 1) if begin else 0
-    begin = min(begin, start)
-    end = min(len(text), begin + chars)
+    before = min(chars // 6, max(0, chars - (shown.end - shown.start)))
+    begin = max(0, min(shown.start - before, len(text) - chars))
+    begin = min(_border(text, begin, 1), shown.start) if begin else 0
+    end = min(len(text), max(begin + chars, shown.end))
     if end < len(text):
-        end = _border(text, end, -1)
+        end = max(_border(text, end, -1), shown.end)
     return Span(begin, end)
 
 
@@ -100,7 +117,16 @@ def _border(text: str, at: int, step: int) -> int:
 
 
 def _inside_character(text: str, at: int) -> bool:
-    return unicodedata.category(text[at])[0] == "M" or text[at] in _JOINERS or text[at - 1] == "\u200d"
+    """Whether a cut before `at` would tear apart what a reader sees as one character."""
+    char, previous = text[at], text[at - 1]
+    if unicodedata.category(char)[0] == "M" or char in _JOINERS or char in _SKIN_TONES or previous == "\u200d":
+        return True
+    if char in _FLAG_LETTERS and previous in _FLAG_LETTERS:  # flags are pairs of letters
+        start = at
+        while start and text[start - 1] in _FLAG_LETTERS:
+            start -= 1
+        return (at - start) % 2 == 1
+    return False
 
 
 def _merged(spans: Sequence[Span]) -> tuple[Span, ...]:

@@ -40,15 +40,18 @@ _MARKS = (
     r"\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u0900-\u0963\u0966-\u0dff"
     r"\u0f71-\u0f87\u135d-\u135f\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f"
 )
-_INVISIBLE = dict.fromkeys([0x00AD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF], None)
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"  # inside a word they are as good as not there
+_WITHOUT_INVISIBLE = dict.fromkeys(map(ord, _INVISIBLE))
 _FOLDED_AWAY = re.compile(r"[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
 
-_RUN = re.compile(rf"(?P<paired>[{_PAIRED}]+)|(?P<spaced>(?:(?![{_PAIRED}])[\w{_MARKS}.\-/:@#+&\\~'’])+)")
+_RUN = re.compile(rf"(?P<paired>[{_PAIRED}]+)|(?P<spaced>(?:(?![{_PAIRED}])[\w{_MARKS}{_INVISIBLE}.\-/:@#+&\\~'’])+)")
 _APOSTROPHES = re.compile(r"['’]s?$|['’]")
 _CORE = re.compile(rf"(?:#(?=\d)|\.(?=[^\W\d]))?[\w{_MARKS}](?:.*[\w{_MARKS}])?(?:\+\+|[+#])?")
 _PART = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_LETTERS_OR_DIGITS = re.compile(r"\d+|[^\W\d]{2,}")
+_DIGIT = re.compile(r"\d")
+_LETTERS_OR_DIGITS = re.compile(rf"\d+|(?:[^\W\d]|[{_MARKS}]){{2,}}")
+_LONE = re.compile(rf"[{_PAIRED}]")
 
 _EDGES = "()[]{}<>\"',;:!?*`“”‘’«»|"
 
@@ -66,7 +69,7 @@ def tokenise(text: str) -> Tokens:
     words: list[str] = []
     forms: list[str] = []
     for raw in text.split():
-        chunk = analyse(raw.strip(_EDGES).rstrip("."))  # the same tokens, and far fewer chunks to know
+        chunk = analyse(raw)
         words += chunk.words
         forms += chunk.forms
     return Tokens(tuple(words), tuple(forms))
@@ -93,7 +96,8 @@ def located(text: str) -> Iterator[tuple[Span, Chunk]]:
 
 def analyse(raw: str) -> Chunk:
     """The tokens of one chunk without white space."""
-    return _analyse_cached(raw) if len(raw) <= _CACHED_CHUNK_CHARS_MAX else _analyse(raw)
+    core = raw.strip(_EDGES).rstrip(".")  # the same tokens, and far fewer chunks to know
+    return _analyse_cached(core) if len(core) <= _CACHED_CHUNK_CHARS_MAX else _analyse(core)
 
 
 def _analyse(raw: str) -> Chunk:
@@ -102,7 +106,7 @@ def _analyse(raw: str) -> Chunk:
     words: list[str] = []
     forms: list[str] = []
     looked_for: list[str] = []
-    normal = unicodedata.normalize("NFKC", raw).translate(_INVISIBLE)
+    normal = unicodedata.normalize("NFKC", raw).translate(_WITHOUT_INVISIBLE)
     for run in _RUN.finditer(normal):
         parse = _paired if run.lastgroup == "paired" else _spaced
         chunk = parse(run.group())
@@ -143,10 +147,11 @@ def _spaced(run: str) -> Chunk:
     words: list[str] = []
     forms: list[str] = []
     looked_for: list[str] = []
-    core = _CORE.search(_APOSTROPHES.sub("", run))
+    core = _CORE.search(run)
     if core is None:
         return Chunk((), (), ())
-    for part in _PART.findall(core.group()):
+    bare = _APOSTROPHES.sub("", core.group())
+    for part in _PART.findall(bare):
         for piece in _HUMP.split(part):
             exact = piece.casefold()[:TOKEN_CHARS_MAX]
             word = _fold(exact)
@@ -158,13 +163,18 @@ def _spaced(run: str) -> Chunk:
             if exact != word:
                 forms.append(exact)
                 looked_for.append(exact)
-            if not word.isalpha() and not word.isdigit():
-                forms += [each for each in _LETTERS_OR_DIGITS.findall(word) if each != word]
-    whole = _fold(core.group().casefold())
-    if len(whole) <= TOKEN_CHARS_MAX and words and words != [whole]:
+            if _DIGIT.search(word) and not word.isdigit():
+                forms += [_stem(each) for each in _LETTERS_OR_DIGITS.findall(word) if each != word]
+    whole = _stem(_fold(bare.casefold()))
+    if words and len(whole) <= TOKEN_CHARS_MAX and (len(words) > 1 or not _PART.fullmatch(whole)):
         forms.append(whole)
         looked_for.append(whole)
     return Chunk(tuple(words), tuple(forms), tuple(looked_for))
+
+
+def is_lone(token: str) -> bool:
+    """Whether a token is a single character of a script without spaces: it stands among the forms, not the words."""
+    return _LONE.fullmatch(token) is not None
 
 
 def _fold(text: str) -> str:

@@ -12,14 +12,17 @@ from collections.abc import Sequence
 
 import apsw
 
-from nacre.query.tree import AnyOf, Question, Term, term_count
+from nacre.query.tree import AnyOf, Question, Term, term_counts
 from nacre.ranking.bm25 import bm25, idf
 from nacre.stores.sqlite import rows
 from nacre.stores.sqlite.filters import LIVE, Clause, condition_clause, filter_clause, fts_query, marks
 from nacre.types import Filter, Match, Recipe
 
-MATCHED_ROWS_BUDGET = 5_000  # FTS5 scores about a thousand rows a millisecond
-CANDIDATES_MIN = 200
+# FTS5 scores about a thousand rows a millisecond. With these, the first ten are those of a full search for
+# 99.7 % (10,000 memories) and 99.4 % (100,000) of natural questions: `python -m benchmarks.pruning`.
+MATCHED_ROWS_MIN = 2_000
+MATCHED_SHARE = 0.1  # of the memories
+CANDIDATES_MIN = 100
 
 
 def lexical(db: apsw.Connection, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
@@ -36,7 +39,7 @@ def lexical(db: apsw.Connection, question: Question, where: Filter, recipe: Reci
     if question.must is not None:
         clause &= condition_clause(question.must)
     wanted = max(CANDIDATES_MIN, 2 * limit)
-    rare = _rarest(known)
+    rare = _rarest(known, max(MATCHED_ROWS_MIN, int(MATCHED_SHARE * memories)))
     found = _candidates(db, rare, clause, wanted)
     if len(found) < limit and len(rare) < len(known):
         found = _candidates(db, [term for term, _ in known], clause, wanted)
@@ -51,14 +54,14 @@ def _frequency(db: apsw.Connection, term: Term, spaces: Sequence[str]) -> int:
     return int(db.execute(sql, (*spaces, term.text, last)).get)
 
 
-def _rarest(known: Sequence[tuple[Term, int]]) -> list[Term]:
-    """The rarest terms that match at most the budget of rows together, and at least one."""
+def _rarest(known: Sequence[tuple[Term, int]], matched_max: int) -> list[Term]:
+    """The rarest terms that match at most so many rows together, and at least one."""
     by_rarity = sorted(known, key=lambda each: each[1])
     chosen = [by_rarity[0][0]]
     matched = by_rarity[0][1]
     for term, frequency in by_rarity[1:]:
         matched += frequency
-        if matched > MATCHED_ROWS_BUDGET:
+        if matched > matched_max:
             break
         chosen.append(term)
     return chosen
@@ -87,8 +90,7 @@ def _scored(
     )
     matches = []
     for memory_id, words, forms, length in db.execute(sql, (json.dumps(found),)):
-        tokens = rows.tokens(words, forms)
-        counts = [term_count(term, tokens) for term in terms]
+        counts = term_counts(terms, words.split(), forms.split())
         score = bm25(counts, idfs, length, mean_length, recipe.bm25_k1, recipe.bm25_b)
         matches.append(Match(memory_id, score))
     return sorted(matches, key=lambda match: (-match.score, match.id))
