@@ -10,6 +10,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ class Prescribed:
         return self._pieces_max
 
     def weigh(self, text: str) -> Sequence[tuple[Span, int]]:
-        return [(span, 1) for span in Hashing().weigh(text) for span in [span[0]]]
+        return Hashing().weigh(text)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         return np.stack([self.embed_query(text) for text in texts])
@@ -81,19 +82,29 @@ def live_memories(engine: nacre.Nacre) -> list[nacre.Memory]:
     return engine.get([entry.id for page in listed for entry in page.entries])
 
 
-def nearest(
-    engine: nacre.Nacre,
-    embedder: Hashing | Prescribed,
-    query: str,
-    limit: int,
-    keep: Callable[[nacre.Memory], bool] = lambda _: True,
-) -> list[str]:
-    """The right answer, by comparing the question with every live memory of one passage."""
-    memories = [memory for memory in live_memories(engine) if keep(memory)]
-    stored = unpack([pack(vector) for vector in embedder.embed_passages([memory.text for memory in memories])])
-    scores = cosines(stored, embedder.embed_query(query))
-    ranked = sorted(zip(memories, scores.tolist(), strict=True), key=lambda each: (-each[1], each[0].id))
-    return [memory.id for memory, _ in ranked[:limit]]
+class Comparison:
+    """The right answers, by comparing each question with every live memory of one passage."""
+
+    def __init__(
+        self,
+        engine: nacre.Nacre,
+        embedder: Hashing | Prescribed,
+        keep: Callable[[nacre.Memory], bool] = lambda _: True,
+    ) -> None:
+        memories = [memory for memory in live_memories(engine) if keep(memory)]
+        vectors = embedder.embed_passages([memory.text for memory in memories])
+        self._embedder = embedder
+        self._ids = [memory.id for memory in memories]
+        self._stored = unpack([pack(vector) for vector in vectors])
+
+    def nearest(self, query: str, limit: int | None = None) -> list[str]:
+        scores = cosines(self._stored, self._embedder.embed_query(query)).tolist()
+        ranked = sorted(zip(scores, self._ids, strict=True), key=lambda each: (-each[0], each[1]))
+        return [memory_id for _, memory_id in ranked[:limit]]
+
+
+def nearest(engine: nacre.Nacre, embedder: Hashing | Prescribed, query: str, limit: int) -> list[str]:
+    return Comparison(engine, embedder).nearest(query, limit)
 
 
 def found(engine: nacre.Nacre, query: str, limit: int = 10, **options: Any) -> list[str]:
@@ -103,15 +114,16 @@ def found(engine: nacre.Nacre, query: str, limit: int = 10, **options: Any) -> l
 
 def check(engine: nacre.Nacre, queries: Sequence[str] = FLOWERS, limit: int = 10) -> None:
     """Every question gets the right answer."""
+    right = Comparison(engine, Hashing())
     for query in queries:
-        assert found(engine, query, limit) == nearest(engine, Hashing(), query, limit), query
+        assert found(engine, query, limit) == right.nearest(query, limit), query
 
 
 def all_answers(engine: nacre.Nacre, queries: Sequence[str] = FLOWERS) -> list[Any]:
     """Hits with scores, reasons and snippets, in all modes."""
     wheres = [nacre.Filter(), nacre.Filter(kinds=["even"]), nacre.Filter(tags_none=["t1"])]
     return [
-        engine.search(query, mode=mode, where=where, limit=limit).hits  # type: ignore[arg-type]
+        engine.search(query, mode=mode, where=where, limit=limit).hits
         for query in queries
         for mode in ("keyword", "semantic", "hybrid")
         for where in wheres
@@ -131,10 +143,11 @@ def flower_texts(count: int, first: int = 0) -> list[nacre.NewMemory]:
 
 
 @pytest.fixture
-def low(monkeypatch: pytest.MonkeyPatch) -> None:
+def low(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Snapshots from 10 passages on; a tail of up to 12."""
     monkeypatch.setattr(sqlite_vectors, "SNAPSHOT_PASSAGES_MIN", 10)
     monkeypatch.setattr(sqlite_vectors, "TAIL_PASSAGES_MAX", 12)
+    return monkeypatch
 
 
 class Loads(list[int]):
@@ -156,8 +169,9 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Loads:
 
 
 @pytest.fixture
-def filled(path: Path, low: None) -> Iterator[nacre.Nacre]:
+def filled(path: Path, low: pytest.MonkeyPatch) -> Iterator[nacre.Nacre]:
     """Fifty memories, and a snapshot of them."""
+    assert low is not None
     with nacre.open(path, embedder=Hashing()) as engine:
         engine.remember_many(flower_texts(50))
         check(engine)
@@ -172,7 +186,8 @@ def reopened(path: Path) -> nacre.Nacre:
 # ---------------------------------------------------------------- snapshots
 
 
-def test_a_snapshot_spares_a_second_process_the_rows(path: Path, filled: nacre.Nacre, loads: Loads) -> None:
+@pytest.mark.usefixtures("filled")
+def test_a_snapshot_spares_a_second_process_the_rows(path: Path, loads: Loads) -> None:
     with reopened(path) as second:
         check(second)
         assert loads == []
@@ -182,7 +197,8 @@ def test_a_snapshot_spares_a_second_process_the_rows(path: Path, filled: nacre.N
         assert loads == [1]  # only what came since
 
 
-def test_small_spaces_have_no_snapshot(path: Path, low: None) -> None:
+@pytest.mark.usefixtures("low")
+def test_small_spaces_have_no_snapshot(path: Path) -> None:
     with reopened(path) as engine:
         engine.remember_many(flower_texts(9))
         check(engine)
@@ -400,7 +416,8 @@ def test_deleting_the_cache_folder_changes_nothing(path: Path, filled: nacre.Nac
         check(filled)
 
 
-def test_a_cache_folder_that_cannot_be_made(path: Path, low: None) -> None:
+@pytest.mark.usefixtures("low")
+def test_a_cache_folder_that_cannot_be_made(path: Path) -> None:
     """Without a place for files everything still works."""
     cache_folder(path).write_text("in the way")
     with reopened(path) as engine:
@@ -424,8 +441,8 @@ def test_rebuild_changes_no_answer(filled: nacre.Nacre) -> None:
     assert all_answers(filled) == before
 
 
-def test_many_spaces_push_each_other_out(path: Path, low: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_vectors, "SPACES_CACHED_MAX", 2)
+def test_many_spaces_push_each_other_out(path: Path, low: pytest.MonkeyPatch) -> None:
+    low.setattr(sqlite_vectors, "SPACES_CACHED_MAX", 2)
     with reopened(path) as engine:
         for space in "abcd":
             engine.remember_many(nacre.NewMemory(text=each.text, space=space) for each in flower_texts(12))
@@ -438,7 +455,8 @@ def test_many_spaces_push_each_other_out(path: Path, low: None, monkeypatch: pyt
         assert sorted(hit.memory.space for hit in together) == sorted("abcd" * 2)
 
 
-def test_a_long_memory_does_not_crowd_out_others(path: Path, low: None) -> None:
+@pytest.mark.usefixtures("low")
+def test_a_long_memory_does_not_crowd_out_others(path: Path) -> None:
     """Five hundred passages of one memory fit the question better than any other memory does."""
     angles = {f"short {number}": 0.2 + number / 100 for number in range(30)}
     vectors = {text: np.array([np.cos(angle), np.sin(angle)], np.float32) for text, angle in angles.items()}
@@ -527,9 +545,10 @@ def recall(
 ) -> float:
     """The share of the right ten that was found. The order of what was found is always right."""
     shares = []
+    comparison = Comparison(engine, embedder, keep)
     for query in queries:
         got = found(engine, query, recipe=FEW_CANDIDATES, **options)
-        right = nearest(engine, embedder, query, MEMORIES, keep)
+        right = comparison.nearest(query)
         assert len(got) == min(10, len(right))
         assert got == sorted(got, key=right.index)
         shares.append(len(set(got) & set(right[:10])) / max(1, len(right[:10])))
@@ -542,14 +561,15 @@ def test_the_graph_finds_what_a_full_comparison_finds(graphed: nacre.Nacre, clus
 
 def test_scores_by_graph_and_by_scan_are_the_same(graphed: nacre.Nacre) -> None:
     by_graph = {hit.id: hit.cosine for hit in graphed.search("query 3", mode="semantic", recipe=EVERYTHING).hits}
-    vector_index(graphed)._states[SPACE] = sqlite_vectors.replace(state_of(graphed), graph=None)
+    vector_index(graphed)._states[SPACE] = replace(state_of(graphed), graph=None)
     by_scan = {hit.id: hit.cosine for hit in graphed.search("query 3", mode="semantic", recipe=EVERYTHING).hits}
     shared = by_graph.keys() & by_scan.keys()
     assert len(shared) >= 19
     assert {each: by_graph[each] for each in shared} == {each: by_scan[each] for each in shared}
 
 
-def test_the_graph_file_serves_a_second_process(graphed: nacre.Nacre, graph_path: Path, clustered: Prescribed) -> None:
+@pytest.mark.usefixtures("graphed")
+def test_the_graph_file_serves_a_second_process(graph_path: Path, clustered: Prescribed) -> None:
     assert len(cache_files(graph_path, ".hnsw")) == 1
     with nacre.open(graph_path, embedder=clustered) as second:
         assert recall(second, clustered, QUERIES[:10]) >= 0.95
@@ -831,6 +851,7 @@ def rewritten_and_purged(engine: nacre.Nacre) -> None:
     engine.purge(memory_id)
 
 
+@pytest.mark.usefixtures("low")
 @pytest.mark.parametrize(
     "history",
     [
@@ -846,9 +867,7 @@ def rewritten_and_purged(engine: nacre.Nacre) -> None:
         rewritten_and_purged,
     ],
 )
-def test_a_purged_text_is_nowhere_in_the_files(
-    path: Path, low: None, history: Callable[[nacre.Nacre], None]
-) -> None:
+def test_a_purged_text_is_nowhere_in_the_files(path: Path, history: Callable[[nacre.Nacre], None]) -> None:
     with reopened(path) as engine:
         engine.remember_many(flower_texts(50))
         found(engine, "rose")
@@ -859,7 +878,8 @@ def test_a_purged_text_is_nowhere_in_the_files(
     assert traces(path) == []
 
 
-def test_a_purge_drops_the_files_of_its_space_only(path: Path, low: None) -> None:
+@pytest.mark.usefixtures("low")
+def test_a_purge_drops_the_files_of_its_space_only(path: Path) -> None:
     with reopened(path) as engine:
         for space in ("a", "b"):
             engine.remember_many(nacre.NewMemory(text=each.text, space=space) for each in flower_texts(20))

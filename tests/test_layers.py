@@ -25,7 +25,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "border": ("wire", "settings", "opening"),
     "service": ("engine",),
     "adapters": ("stores", "embedders", "rerankers"),
-    "pure core": ("query", "ranking", "text", "vectors", "checks", "ids"),
+    "pure core": ("query", "ranking", "text", "vectors", "checks", "drafts", "ids"),
     "values": ("types", "ports", "errors", "query.tree"),
 }
 # Neighbours in one layer that do not know each other.

@@ -260,9 +260,15 @@ def test_a_longest_query_of_anything_is_read(many: str) -> None:
 
 
 def test_only_so_many_terms_are_looked_up() -> None:
-    question = parse(" ".join(f"w{number}" for number in range(1000)))
+    question = parse(" ".join(f"w{number}" for number in range(400)))
     assert [term.text for term in question.terms] == [f"w{number}" for number in range(TERMS_MAX)]
-    assert list(question.notes) == ["only the first 256 of 1000 words were looked up"]
+    assert list(question.notes) == [f"only the first {TERMS_MAX} of 400 words were looked up"]
+
+
+def test_what_is_left_out_of_a_long_query_is_told() -> None:
+    question = parse(" AND ".join(f"w{number}" for number in range(5_000)))
+    assert len(question.terms) == TERMS_MAX
+    assert any("only the first" in note for note in question.notes)
 
 
 @pytest.mark.parametrize(

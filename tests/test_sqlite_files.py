@@ -13,7 +13,6 @@ from typing import Any
 
 import apsw
 import pytest
-from test_stores_agree import check_derived_tables, check_integrity
 
 import nacre
 from nacre.embedders.hashing import Hashing
@@ -21,6 +20,7 @@ from nacre.errors import NacreError, StoreCorrupt, StoreError, StoreFull, StoreT
 from nacre.stores.sqlite import SqliteStore, schema
 from nacre.stores.sqlite import store as store_module
 from nacre.text import words
+from test_stores_agree import check_derived_tables, check_integrity
 
 
 def opened(path: Path) -> nacre.Nacre:
@@ -164,7 +164,7 @@ def test_a_file_of_a_newer_version(path: Path) -> None:
 )
 def test_a_file_that_is_no_database(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    with pytest.raises(StoreCorrupt, match="store: .*"):
+    with pytest.raises(StoreCorrupt, match=r"store: .* is not a database|store: .* damaged"):
         opened(path)
     assert path.read_bytes() == content
 
@@ -226,8 +226,8 @@ def use_whatever_it_is(path: Path) -> bool:
             lambda: engine.stats(),
             lambda: engine.remember("another tea"),
             lambda: [engine.update(entry.id, text=f"changed {entry.id}") for entry in engine.timeline(limit=2).entries],
-            lambda: [engine.forget(entry.id) for entry in engine.timeline(limit=2).entries],
-            lambda: [engine.purge(entry.id) for entry in engine.timeline(limit=2).entries],
+            lambda: engine.forget([entry.id for entry in engine.timeline(limit=2).entries]),
+            lambda: engine.purge([entry.id for entry in engine.timeline(limit=2).entries]),
             lambda: engine.rebuild(),
         ):
             try:
@@ -254,7 +254,7 @@ def test_flipped_bytes_are_told_in_our_words(path: Path, sound_file: Path) -> No
     """Damage anywhere in the file is either detected or harmless; no other error leaks."""
     sound = sound_file.read_bytes()
     outcomes = set()
-    for place in range(100, len(sound) - 64, max(1, len(sound) // 40)):
+    for place in range(100, len(sound) - 64, max(1, len(sound) // 30)):
         damaged = bytearray(sound)
         damaged[place : place + 48] = bytes(each ^ 0xA5 for each in damaged[place : place + 48])
         path.write_bytes(bytes(damaged))
@@ -292,7 +292,7 @@ def test_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(StoreUnavailable, match="the folder .* does not exist; create it or give another path"):
+    with pytest.raises(StoreUnavailable, match=r"the folder .* does not exist; create it or give another path"):
         opened(tmp_path / "missing" / "memories.db")
     assert list(tmp_path.iterdir()) == []
 

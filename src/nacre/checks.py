@@ -32,6 +32,7 @@ class Limits:
 
 LIMITS = Limits()
 _INT64 = 2**63
+_METADATA_DEPTH_MAX = 32
 
 
 def memory(new: NewMemory, space: str, now: datetime, limits: Limits) -> NewMemory:
@@ -68,6 +69,8 @@ def search(request: SearchRequest, space: str, limits: Limits) -> SearchRequest:
 
 
 def recipe(value: Recipe, limits: Limits) -> Recipe:
+    if not isinstance(value, Recipe):
+        raise InvalidInput("recipe", f"must be a Recipe, not {_kind(value)}")
     _whole("recipe.k", value.k, 0, 1_000_000)
     _fraction("recipe.alpha", value.alpha)
     _whole("recipe.pool", value.pool, 1, limits.pool_max)
@@ -80,11 +83,15 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
 
 def timeline(request: TimelineRequest, space: str, limits: Limits) -> TimelineRequest:
     _whole("limit", request.limit, 1, limits.results_max)
+    if request.cursor is not None and not (isinstance(request.cursor, str) and storable(request.cursor)):
+        raise InvalidInput("cursor", f"{request.cursor!r} is unknown; give the `next` of the page before")
     return replace(request, where=where(request.where, space, limits))
 
 
 def where(value: Filter, space: str, limits: Limits) -> Filter:
     """The filter with its space filled in. Spaces are never empty: no query sees all by accident."""
+    if not isinstance(value, Filter):
+        raise InvalidInput("where", f"must be a Filter, not {_kind(value)}")
     listed = {
         each.name: tuple(dict.fromkeys(_names(f"where.{each.name}", getattr(value, each.name), limits)))
         for each in fields(Filter)
@@ -96,7 +103,9 @@ def where(value: Filter, space: str, limits: Limits) -> Filter:
     }
     if not isinstance(value.metadata, Mapping) or len(value.metadata) > limits.filter_values_max:
         raise InvalidInput("where.metadata", "must be a mapping of keys to single values")
-    metadata = {_key("where.metadata", key): _scalar(key, each) for key, each in value.metadata.items()}
+    metadata = {
+        _key("where.metadata", key): _scalar(f"where.metadata[{key!r}]", each) for key, each in value.metadata.items()
+    }
     changes: dict[str, Any] = {**listed, **moments, "metadata": metadata}
     changes["spaces"] = changes["spaces"] or (space,)
     return replace(value, **changes)
@@ -181,30 +190,22 @@ def _metadata(value: object, limits: Limits) -> dict[str, Json]:
         raise InvalidInput("metadata", f"must be a mapping, not {_kind(value)}")
     if not value:
         return {}
-    for key in value:
-        _key("metadata", key)
-    try:
-        encoded = json.dumps(dict(value), allow_nan=False, ensure_ascii=False)
-        size = len(encoded.encode())
-    except (TypeError, ValueError, RecursionError) as error:  # UnicodeEncodeError is a ValueError
-        raise InvalidInput("metadata", f"must be plain JSON ({error})") from None
+    plain = {_key("metadata", key): _plain_json(each, 1) for key, each in value.items()}
+    size = len(json.dumps(plain, ensure_ascii=False).encode())
     if size > limits.metadata_bytes_max:
         raise InvalidInput("metadata", f"takes {size:,} bytes; at most {limits.metadata_bytes_max:,} are allowed")
-    if "\\u0000" in encoded:
-        raise InvalidInput("metadata", "contains a NUL; only valid Unicode text is allowed")
-    plain: dict[str, Json] = json.loads(encoded)  # a copy that nobody else can change
-    for number in _numbers(plain):
-        if isinstance(number, int) and not -_INT64 <= number < _INT64:
-            raise InvalidInput("metadata", f"{number} is too large; whole numbers of 64 bits are allowed")
     return plain
 
 
-def _numbers(value: Json) -> list[int | float]:
-    if isinstance(value, dict):
-        return [number for each in value.values() for number in _numbers(each)]
-    if isinstance(value, list):
-        return [number for each in value for number in _numbers(each)]
-    return [value] if isinstance(value, int | float) else []
+def _plain_json(value: object, depth: int) -> Json:
+    """A copy that nobody else can change, of JSON that every store can keep."""
+    if depth > _METADATA_DEPTH_MAX:
+        raise InvalidInput("metadata", f"is nested too deep; at most {_METADATA_DEPTH_MAX} levels are allowed")
+    if isinstance(value, Mapping):
+        return {_key("metadata", key): _plain_json(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain_json(each, depth + 1) for each in value]
+    return _scalar("metadata", value)
 
 
 def _key(field: str, value: object) -> str:
@@ -213,16 +214,15 @@ def _key(field: str, value: object) -> str:
     return value
 
 
-def _scalar(key: str, value: object) -> JsonScalar:
-    field = f"where.metadata[{key!r}]"
+def _scalar(field: str, value: object) -> JsonScalar:
     if value is not None and not isinstance(value, str | int | float | bool):
-        raise InvalidInput(field, f"must be a text, number, true, false or null, not {_kind(value)}")
+        raise InvalidInput(field, f"must be plain JSON: text, number, true, false or null, not {_kind(value)}")
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidInput(field, "must be a finite number")
+        raise InvalidInput(field, f"must be plain JSON, and {value} is not; give a finite number")
     if isinstance(value, int) and not -_INT64 <= value < _INT64:
-        raise InvalidInput(field, "is too large; whole numbers of 64 bits are allowed")
+        raise InvalidInput(field, "holds a number that is too large; whole numbers of 64 bits are allowed")
     if isinstance(value, str) and not storable(value):
-        raise InvalidInput(field, "contains a NUL or a lone surrogate")
+        raise InvalidInput(field, "contains a NUL or a lone surrogate; only valid Unicode text is allowed")
     return value
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 from nacre import checks, drafts
 from nacre.checks import LIMITS, Limits
 from nacre.drafts import Draft
-from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
+from nacre.errors import Conflict, EmbedderMismatch, EmbedderUnavailable, InvalidInput, NotFound
 from nacre.ids import new_ids
 from nacre.ports import Embedder, Store
 from nacre.query.parse import parse
@@ -218,7 +218,7 @@ class Nacre:
 
     def history(self, memory_id: str) -> list[Event]:
         """What happened to a memory, oldest first, with what each update replaced."""
-        return self._store.history(memory_id)
+        return self._store.history(*self._ids(memory_id))
 
     def stats(self) -> Stats:
         return self._store.stats()
@@ -339,10 +339,14 @@ class Nacre:
             _log.warning("the embedder failed (%s): %s", error, instead)
             notes.append(f"the embedder failed: {instead} ({error})")
             return []
+        try:
+            matches = self._store.semantic(vector, self._embedder.fingerprint, question, request.where, pool)
+        except EmbedderMismatch as error:  # another process has changed the model
+            notes.append(f"{error}; until then {instead}")
+            return []
         pending = self._store.pending_count(request.where)
         if pending:
             notes.append(f"{pending} memories have no vectors yet: run `nacre reembed`")
-        matches = self._store.semantic(vector, question, request.where, pool)
         return [match for match in matches if match.score >= request.recipe.semantic_floor]
 
     def _query_vector(self, embedder: Embedder, text: str) -> FloatVector:

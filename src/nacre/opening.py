@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+from nacre import checks
 from nacre.checks import LIMITS, Limits
 from nacre.engine import Nacre
 from nacre.errors import EmbedderMismatch, InvalidInput
@@ -33,6 +34,7 @@ def open_store(
     for each core. `switch_model=True` opens a store whose vectors come from another model, in order to
     call `reembed` on it.
     """
+    checks.space_name(space, limits)  # before a file is made for nothing
     chosen = _embedder(embedder, threads) if isinstance(embedder, str) else embedder
     store = SqliteStore(Path(path), busy_timeout_ms)
     try:

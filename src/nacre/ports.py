@@ -92,8 +92,11 @@ class Store(Protocol):
     def lexical(self, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
         """The best live memories by BM25 over the question's terms, best first, ties by id."""
 
-    def semantic(self, vector: FloatVector, question: Question, where: Filter, limit: int) -> list[Match]:
-        """The live memories with the best passages by cosine, best first, ties by id."""
+    def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
+        """The live memories with the best passages by cosine, best first, ties by id.
+
+        `model` is the fingerprint of the vector; a store with another model's raises EmbedderMismatch.
+        """
 
     def by_time(
         self, where: Filter, limit: int, *, oldest_first: bool, forgotten: bool, after: tuple[datetime, str] | None

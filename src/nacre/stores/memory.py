@@ -176,8 +176,11 @@ class MemoryStore:
                 matches.append(Match(kept.memory.id, score))
         return _best(matches, limit)
 
-    def semantic(self, vector: FloatVector, question: Question, where: Filter, limit: int) -> list[Match]:
+    def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
         from nacre.vectors import cosines, unpack
+
+        if self._model not in (None, model):
+            raise _mismatch(self._model, model)
 
         matches = []
         with self._lock:
@@ -253,7 +256,7 @@ class MemoryStore:
         if self._model is None:
             self._model = model
         elif self._model != model:
-            raise EmbedderMismatch(f"embedder: the vectors come from {self._model}, not from {model}")
+            raise _mismatch(self._model, model)
 
     def _found(self, ids: Sequence[str]) -> list[_Kept]:
         missing = tuple(each for each in dict.fromkeys(ids) if each not in self._kept)
@@ -271,6 +274,10 @@ class MemoryStore:
         self, action: str, memory_id: str, before: Mapping[str, Json] | None = None, at: datetime | None = None
     ) -> None:
         self._events.append(Event(len(self._events) + 1, at or datetime.now(UTC), action, memory_id, before or {}))
+
+
+def _mismatch(stored: str | None, given: str | None) -> EmbedderMismatch:
+    return EmbedderMismatch(f"embedder: the vectors come from {stored}, not from {given}; run `nacre reembed`")
 
 
 def _frequency(term: Term, corpus: Sequence[Tokens]) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import apsw
 
+from nacre.checks import storable
 from nacre.errors import NacreError, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnavailable
 from nacre.stores.sqlite import schema
 
@@ -82,6 +83,8 @@ class Connections:
     # ---- inside
 
     def _check_path(self) -> None:
+        if not storable(str(self.path)):
+            raise StoreUnavailable(f"store: {str(self.path)!r} is not a path; give one of valid Unicode text")
         folder = self.path.parent
         if not folder.is_dir():
             raise StoreUnavailable(f"store: the folder {folder} does not exist; create it or give another path")

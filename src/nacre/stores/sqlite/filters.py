@@ -57,8 +57,8 @@ def only_spaces(where: Filter) -> bool:
 
 
 def condition_clause(condition: Condition) -> Clause:
-    """Where a condition holds. Parts without exclusions become one FTS5 query."""
-    if _positive(condition):
+    """Where a condition holds. Simple parts become one FTS5 query; FTS5 has no room for deep ones."""
+    if _simple(condition):
         return Clause("m.row IN (SELECT rowid FROM fts WHERE fts MATCH ?)", (fts_query(condition),))
     match condition:
         case AnyOf(parts):
@@ -88,17 +88,12 @@ def fts_query(condition: Condition) -> str:
             return f"({' OR '.join(map(fts_query, parts))})"
         case AllOf(parts):
             return f"({' AND '.join(map(fts_query, parts))})"
-        case Without():
-            raise AssertionError("exclusions are compiled to SQL")
+    raise AssertionError("exclusions are compiled to SQL")
 
 
-def _positive(condition: Condition) -> bool:
-    match condition:
-        case Without():
-            return False
-        case AnyOf(parts) | AllOf(parts):
-            return all(map(_positive, parts))
-    return True
+def _simple(condition: Condition) -> bool:
+    parts = condition.parts if isinstance(condition, AnyOf | AllOf) else (condition,)
+    return all(isinstance(part, Term | Phrase) for part in parts)
 
 
 def _joined(operator: str, parts: Sequence[Condition]) -> Clause:

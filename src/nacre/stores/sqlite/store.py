@@ -188,11 +188,13 @@ class SqliteStore:
         with self._connections.reading() as db:
             return lexical(db, question, where, recipe, limit)
 
-    def semantic(self, vector: FloatVector, question: Question, where: Filter, limit: int) -> list[Match]:
+    def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
         with self._connections.reading() as db:
-            model = _meta(db, "model")
-            if model is None:
+            stored = _meta(db, "model")
+            if stored is None:
                 return []
+            if stored != model:
+                raise _mismatch(stored, model, self._path)
             only = _row_filter(db, question, where)
             near: list[Near] = []
             for space in where.spaces:
@@ -358,9 +360,13 @@ def _adopt(db: apsw.Connection, model: str | None, path: Path) -> None:
     if current is None and model is not None:
         _set_meta(db, "model", model)
     elif current != model:
-        raise EmbedderMismatch(
-            f"embedder: the vectors of {path} come from {current}, not from {model}; run `nacre reembed`"
-        )
+        raise _mismatch(current, model, path)
+
+
+def _mismatch(stored: str | None, given: str | None, path: Path) -> EmbedderMismatch:
+    return EmbedderMismatch(
+        f"embedder: the vectors of {path} come from {stored}, not from {given}; run `nacre reembed`"
+    )
 
 
 def _changed_fields(old: Memory, new: Memory) -> dict[str, Any]:

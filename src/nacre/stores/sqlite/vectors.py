@@ -82,7 +82,11 @@ class SpaceVectors:
 
     def vectors_at(self, positions: Whole) -> Half:
         inside = positions < len(self.block)
-        found = np.empty((len(positions), self.block.matrix.shape[1] or self.tail.matrix.shape[1]), STORED)
+        if inside.all():
+            return self.block.matrix[positions]
+        if not inside.any():
+            return self.tail.matrix[positions - len(self.block)]
+        found = np.empty((len(positions), self.block.matrix.shape[1]), STORED)
         found[inside] = self.block.matrix[positions[inside]]
         found[~inside] = self.tail.matrix[positions[~inside] - len(self.block)]
         return found
