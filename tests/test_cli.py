@@ -255,13 +255,31 @@ def test_a_bad_config_file_is_named(
     ],
 )
 def test_errors_say_what_is_wrong_and_set_the_exit_code(cli: Cli, arguments: list[str], code: int, said: str) -> None:
+    cli("remember", "something")
     answer = cli(*arguments)
     assert answer.code == code
     assert said in answer.err
     assert answer.out == ""
 
 
+def test_only_remembering_makes_a_store(cli: Cli, path: Path) -> None:
+    for arguments in (
+        ["search", "x"],
+        ["timeline"],
+        ["stats"],
+        ["get", "x"],
+        ["forget", "x"],
+        ["reembed"],
+        ["rebuild"],
+    ):
+        answer = cli(*arguments)
+        assert answer.code == 3
+        assert "does not exist" in answer.err
+    assert not path.exists()
+
+
 def test_errors_as_json(cli: Cli) -> None:
+    cli("remember", "something")
     answer = cli("search", "x", "--limit", "0", "--json")
     assert (answer.code, answer.out) == (2, "")
     assert json.loads(answer.err)["error"]["field"] == "limit"
@@ -315,7 +333,7 @@ def test_demo_shows_three_modes_with_reasons_and_leaves_nothing(tmp_path: Path) 
 
 def test_exit_codes_of_the_real_command() -> None:
     assert _process("--version").stdout.startswith(b"nacre ")
-    assert _process("search", "x", "--limit", "0").returncode == 2
+    assert _process("remember", " ").returncode == 2
     assert _process("stats", "--store", "no/such/folder/x.db").returncode == 3
 
 

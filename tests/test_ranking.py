@@ -364,9 +364,9 @@ class RecordingStore(MemoryStore):
         self.asked["lexical"] = limit
         return super().lexical(question, where, recipe, limit)
 
-    def semantic(self, vector: FloatVector, question: Question, where: Filter, limit: int) -> list[Match]:
+    def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
         self.asked["semantic"] = limit
-        return super().semantic(vector, question, where, limit)
+        return super().semantic(vector, model, question, where, limit)
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,10 @@ def open_store(
     threads: int = 0,
     busy_timeout_ms: int = BUSY_TIMEOUT_MS,
     limits: Limits = LIMITS,
+    create: bool = True,
     switch_model: bool = False,
 ) -> Nacre:
-    """Open a store, creating the file if there is none.
+    """Open a store. If there is no file it is made, or with `create=False` StoreUnavailable is raised.
 
     `embedder` is a name, or an object with the methods of `nacre.ports.Embedder`. `threads=0` means one
     for each core. `switch_model=True` opens a store whose vectors come from another model, in order to
@@ -36,7 +37,7 @@ def open_store(
     """
     checks.space_name(space, limits)  # before a file is made for nothing
     chosen = _embedder(embedder, threads) if isinstance(embedder, str) else embedder
-    store = SqliteStore(Path(path), busy_timeout_ms)
+    store = SqliteStore(Path(path), busy_timeout_ms, create)
     try:
         model = store.model()
         if chosen is not None and model not in (None, chosen.fingerprint) and not switch_model:

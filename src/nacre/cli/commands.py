@@ -84,7 +84,7 @@ def remember(
         _remember_lines(context, file)
         return
     new = NewMemory(text=_text_given(text, file), **fields)
-    with opened(context) as memory:
+    with opened(context, create=True) as memory:
         receipt = memory.remember(new)
     if wants_json(context):
         _print_json(wire.remembered(receipt))
@@ -114,7 +114,7 @@ def _read(file: Path) -> str:
 
 def _remember_lines(context: click.Context, file: Path | None) -> None:
     done = duplicates = 0
-    with opened(context) as memory, render.progress("remembering") as bar:
+    with opened(context, create=True) as memory, render.progress("remembering") as bar:
         for receipts in memory.remember_batches(_new_memories(file)):
             done += len(receipts)
             duplicates += sum(receipt.duplicate for receipt in receipts)

@@ -53,10 +53,10 @@ def settings_of(context: click.Context) -> Settings:
 
 
 @contextmanager
-def opened(context: click.Context, *, switch_model: bool = False) -> Iterator[Nacre]:
-    """The engine that flags, environment and config file ask for."""
+def opened(context: click.Context, *, create: bool = False, switch_model: bool = False) -> Iterator[Nacre]:
+    """The engine that flags, environment and config file ask for. Only remembering makes a store."""
     settings = settings_of(context)
-    if settings.store.source == "default":
+    if create and settings.store.source == "default":
         settings.store.value.parent.mkdir(parents=True, exist_ok=True)
     with open_store(
         settings.store.value,
@@ -64,6 +64,7 @@ def opened(context: click.Context, *, switch_model: bool = False) -> Iterator[Na
         embedder=settings.embedder.value,
         threads=settings.threads.value,
         busy_timeout_ms=settings.busy_timeout_ms.value,
+        create=create,
         switch_model=switch_model,
     ) as memory:
         yield memory

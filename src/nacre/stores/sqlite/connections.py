@@ -20,14 +20,14 @@ _IDLE_READERS_MAX = 16
 class Connections:
     """Safe to use from several threads. Each transaction has its connection to itself."""
 
-    def __init__(self, path: Path, busy_timeout_ms: int) -> None:
+    def __init__(self, path: Path, busy_timeout_ms: int, create: bool) -> None:
         self.path = path
         self._busy_timeout_ms = busy_timeout_ms
         self._idle: list[apsw.Connection] = []
         self._idle_lock = threading.Lock()
         self._writer_lock = threading.Lock()
         self._closed = False
-        self._check_path()
+        self._check_path(create)
         with self._translated():
             self._writer = self._prepare()
 
@@ -82,7 +82,7 @@ class Connections:
 
     # ---- inside
 
-    def _check_path(self) -> None:
+    def _check_path(self, create: bool) -> None:
         if not storable(str(self.path)):
             raise StoreUnavailable(f"store: {str(self.path)!r} is not a path; give one of valid Unicode text")
         folder = self.path.parent
@@ -90,6 +90,10 @@ class Connections:
             raise StoreUnavailable(f"store: the folder {folder} does not exist; create it or give another path")
         if self.path.is_dir():
             raise StoreUnavailable(f"store: {self.path} is a folder; give the path of a file in it")
+        if not create and not self.path.exists():
+            raise StoreUnavailable(
+                f"store: {self.path} does not exist; remember something to make it, or check the path"
+            )
 
     def _prepare(self) -> apsw.Connection:
         """A connection to a file that is ours and up to date. Several processes may do this at once."""

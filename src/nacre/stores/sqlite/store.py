@@ -38,9 +38,9 @@ _REBUILD_ROWS = 500
 class SqliteStore:
     """Implements `nacre.ports.Store`. Safe to share between threads; processes may share the file."""
 
-    def __init__(self, path: Path, busy_timeout_ms: int = 10_000) -> None:
+    def __init__(self, path: Path, busy_timeout_ms: int = 10_000, create: bool = True) -> None:
         self._path = path
-        self._connections = Connections(path, busy_timeout_ms)
+        self._connections = Connections(path, busy_timeout_ms, create)
         with self._connections.reading() as db:
             self._store_id: str = _meta(db, "store_id") or ""
             version = _meta(db, "words_version")
