@@ -253,7 +253,7 @@ def test_batches_before_a_bad_item_are_stored(path: Path) -> None:
 
 def test_one_text_is_not_a_list_of_letters(shared: Nacre) -> None:
     with unchanged(shared, InvalidInput):
-        shared.remember_many("one text")
+        shared.remember_many("letters")
 
 
 def test_the_first_of_equal_texts_is_kept_however_they_come(memory: Nacre) -> None:
@@ -550,6 +550,14 @@ def test_a_bad_space_is_refused(path: Path, space: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
         nacre.open(path, embedder="none", space=space)
     assert caught.value.field == "space"
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(("name", "value"), [("busy_timeout_ms", -5), ("threads", -1)])
+def test_a_negative_number_is_refused(path: Path, name: str, value: int) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        nacre.open(path, embedder="none", **{name: value})  # type: ignore[arg-type]
+    assert caught.value.field == name
     assert not path.exists()
 
 

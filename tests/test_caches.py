@@ -261,6 +261,21 @@ def test_a_first_search_before_the_first_memory(memory: nacre.Nacre) -> None:
     assert found(memory, "rose") == []
 
 
+def test_a_filter_that_nothing_passes(memory: nacre.Nacre) -> None:
+    """With everything in the block, in the tail, and in both."""
+    nothing = nacre.Filter(kinds=["unknown"])
+    memory.remember("somewhere else", space="other")
+    assert found(memory, "rose", where=nothing) == []
+    first = memory.remember("rose").id
+    assert found(memory, "rose", where=nothing) == []  # the block is empty
+    memory.rebuild()
+    assert found(memory, "rose", where=nothing) == []  # the tail is empty
+    memory.remember("tulip")
+    assert found(memory, "rose", where=nothing) == []
+    assert found(memory, "-rose tulip", 1) != [first]
+    assert found(memory, '"no such phrase"') == []
+
+
 def test_the_only_memory_forgotten_after_a_search(memory: nacre.Nacre) -> None:
     first, second = (memory.remember(text).id for text in ("rose", "tulip"))
     assert found(memory, "rose") == [first, second]

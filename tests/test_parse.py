@@ -265,10 +265,13 @@ def test_only_so_many_terms_are_looked_up() -> None:
     assert list(question.notes) == [f"only the first {TERMS_MAX} of 400 words were looked up"]
 
 
-def test_what_is_left_out_of_a_long_query_is_told() -> None:
-    question = parse(" AND ".join(f"w{number}" for number in range(5_000)))
-    assert len(question.terms) == TERMS_MAX
+@pytest.mark.parametrize("operator", ["AND", "OR", "NOT"])
+def test_what_is_left_out_of_a_long_query_is_told(operator: str) -> None:
+    """And nothing is made up: where the rest is cut off, an operator without it is not a word."""
+    question = parse(f" {operator} ".join(f"w{number}" for number in range(5_000)))
     assert any("only the first" in note for note in question.notes)
+    assert not any("read as a word" in note for note in question.notes)
+    assert Term(operator.lower()) not in question.terms
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
 def timeline(request: TimelineRequest, space: str, limits: Limits) -> TimelineRequest:
     _whole("limit", request.limit, 1, limits.results_max)
     if request.cursor is not None and not (isinstance(request.cursor, str) and storable(request.cursor)):
-        raise InvalidInput("cursor", f"{request.cursor!r} is unknown; give the `next` of the page before")
+        raise InvalidInput("cursor", f"{request.cursor!r} is not one; give the `next` of the page before")
     return replace(request, where=where(request.where, space, limits))
 
 
@@ -120,6 +120,13 @@ def ids(value: Sequence[str], limits: Limits) -> tuple[str, ...]:
         if not isinstance(each, str):
             raise InvalidInput("ids", f"an id is a text, not {_kind(each)}")
     return tuple(dict.fromkeys(each.encode("utf-8", "replace").decode() for each in value))
+
+
+def opening(space: str, threads: int, busy_timeout_ms: int, limits: Limits) -> None:
+    """What a store is opened with."""
+    _name("space", space, limits)
+    _whole("threads", threads, 0, 1_000)
+    _whole("busy_timeout_ms", busy_timeout_ms, 0, 86_400_000)
 
 
 def space_name(value: str, limits: Limits) -> str:

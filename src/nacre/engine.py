@@ -117,6 +117,8 @@ class Nacre:
 
         A bad item raises InvalidInput; the batches before it are stored, its own is not.
         """
+        if isinstance(items, str | NewMemory):
+            raise InvalidInput("items", "must be a list of texts; `remember` takes a single one")
         done = 0
         memories_max = BATCH_MEMORIES if self._embedder is None else BATCH_EMBEDDED
         for batch in drafts.batches(items, memories_max, BATCH_CHARS):
@@ -211,10 +213,10 @@ class Nacre:
             request.limit + 1,
             oldest_first=request.oldest_first,
             forgotten=request.forgotten,
-            after=None if request.cursor is None else self._place(request.cursor),
+            after=None if request.cursor is None else _place(request.cursor),
         )
         page = found[: request.limit]
-        return Timeline(tuple(map(_timeline_entry, page)), page[-1].id if len(found) > len(page) else None)
+        return Timeline(tuple(map(_timeline_entry, page)), _cursor(page[-1]) if len(found) > len(page) else None)
 
     def history(self, memory_id: str) -> list[Event]:
         """What happened to a memory, oldest first, with what each update replaced."""
@@ -365,12 +367,6 @@ class Nacre:
         memories = self._store.get([each.id for each in ranked])
         return tuple(_hit(each, memories[each.id], question) for each in ranked if each.id in memories)
 
-    def _place(self, cursor: str) -> tuple[datetime, str]:
-        memory = self._store.get([cursor]).get(cursor)
-        if memory is None:
-            raise InvalidInput("cursor", f"{cursor!r} is unknown; give the `next` of the page before")
-        return memory.created, memory.id
-
 
 class _Later:
     """A call running in a thread of its own. (concurrent.futures takes longer to import than a search.)"""
@@ -421,6 +417,19 @@ def _hit(ranked: Ranked, memory: Memory, question: Question) -> Hit:
         snippet=snippets.snippet(memory.text, question.terms, semantic.span if semantic else None),
         reasons=ranked.reasons,
     )
+
+
+def _cursor(memory: Memory) -> str:
+    """A place in time that stays good when the memory there is purged."""
+    return f"{memory.created.isoformat()}/{memory.id}"
+
+
+def _place(cursor: str) -> tuple[datetime, str]:
+    moment, _, memory_id = cursor.partition("/")
+    try:
+        return datetime.fromisoformat(moment).astimezone(UTC), memory_id
+    except (ValueError, OverflowError):
+        raise InvalidInput("cursor", f"{cursor!r} is not one; give the `next` of the page before") from None
 
 
 def _timeline_entry(memory: Memory) -> TimelineEntry:

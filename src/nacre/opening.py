@@ -35,7 +35,7 @@ def open_store(
     for each core. `switch_model=True` opens a store whose vectors come from another model, in order to
     call `reembed` on it.
     """
-    checks.space_name(space, limits)  # before a file is made for nothing
+    checks.opening(space, threads, busy_timeout_ms, limits)  # before a file is made for nothing
     chosen = _embedder(embedder, threads) if isinstance(embedder, str) else embedder
     store = SqliteStore(Path(path), busy_timeout_ms, create)
     try:

@@ -3,7 +3,7 @@
     deployment process          any of the words, ranked
     deploy AND staging          both                       (AND, OR, NOT in capitals)
     blue OR green               either
-    deploy NOT staging          without; also  deploy -staging
+    deploy NOT staging          without; also  deploy -staging  and  deploy AND code -(staging OR test)
     "exact phrase"              these words side by side
     deploy*                     words that begin so
     (a OR b) AND c              grouping, where there is an operator
@@ -71,6 +71,8 @@ def _lex(text: str) -> tuple[list[_Lexeme], list[str]]:
         elif each["paren"]:
             if spoken:  # without operators, parentheses are punctuation
                 lexemes.append(_Lexeme(each["paren"], each["paren"], each.start()))
+        elif spoken and each["word"] == "-" and text[each.end() : each.end() + 1] == "(":
+            lexemes.append(_Lexeme("NOT", "-", each.start()))
         elif each["word"] in _OPERATORS and not shouted:
             lexemes.append(_Lexeme(each["word"], each["word"], each.start()))
         else:
@@ -81,6 +83,8 @@ def _lex(text: str) -> tuple[list[_Lexeme], list[str]]:
     if len(balanced) > LEXEMES_MAX:
         notes.append(f"only the first {LEXEMES_MAX} of {len(balanced)} words and operators were read")
         balanced = _balanced(balanced[:LEXEMES_MAX])
+        while balanced and balanced[-1].role in _OPERATORS:  # what it joined was cut off
+            balanced.pop()
     return balanced, notes
 
 

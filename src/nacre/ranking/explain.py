@@ -34,6 +34,7 @@ def describe(reason: Reason) -> str:
                 f"→ {numbers['weight']:g} / ({numbers['k']:g} + {numbers['rank']:.0f}) = {reason.value:.5f}"
             )
         case "recency":
-            return f"recency: {numbers['days']:.0f} days old → × {reason.value:.4f}"
+            days = f"{numbers['days']:.0f} day{'' if numbers['days'] == 1 else 's'}"
+            return f"recency: {days} old → × {reason.value:.4f}"
     sign = "+" if reason.effect == "add" else "×"
     return f"{reason.signal}: {sign} {reason.value:.5g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -125,10 +126,11 @@ class Connections:
             raise
 
     def _connect(self) -> apsw.Connection:
-        db = apsw.Connection(str(self.path))
+        db = apsw.Connection(str(self.path.absolute()))  # ":memory:" is a name like any other
         db.set_busy_timeout(self._busy_timeout_ms)
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA secure_delete = ON")  # what is purged leaves no bytes; costs nothing measurable
         db.execute("PRAGMA cache_size = -16000")
         db.execute("PRAGMA temp_store = MEMORY")
         return db
@@ -166,6 +168,8 @@ class Connections:
             raise
         except apsw.Error as error:
             raise self._in_our_words(error) from error
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise StoreCorrupt(f"store: {self.path} is damaged ({error}); restore it from a backup") from error
 
     def _in_our_words(self, error: apsw.Error) -> StoreError:
         path = self.path

@@ -127,6 +127,9 @@ CREATE TABLE events (
   before    TEXT                          -- JSON object: what an update replaced
 ) STRICT;
 CREATE INDEX events_by_memory ON events (memory_id);
+CREATE TRIGGER events_once BEFORE INSERT ON events WHEN EXISTS (SELECT 1 FROM events WHERE seq = new.seq) BEGIN
+  SELECT RAISE (ABORT, 'the event log is append-only');
+END;
 CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN
   SELECT RAISE (ABORT, 'the event log is append-only');
 END;
@@ -150,7 +153,10 @@ def version(db: apsw.Connection) -> int:
         raise StoreCorrupt(
             f"store: {db.filename} is a database of another program; give the path of a Nacre store or a new file"
         )
-    return int(db.execute("SELECT value FROM meta WHERE key = 'schema_version'").get)
+    try:
+        return int(db.execute("SELECT value FROM meta WHERE key = 'schema_version'").get)
+    except (apsw.SQLError, TypeError, ValueError):
+        raise StoreCorrupt(f"store: {db.filename} is damaged: no schema version; restore it from a backup") from None
 
 
 def migrate(db: apsw.Connection) -> None:

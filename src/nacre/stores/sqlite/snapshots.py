@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -118,12 +119,15 @@ class Snapshots:
         """Where the HNSW graph over the vectors file with this stamp lives."""
         return self._path(stamp, ".hnsw")
 
-    def place_graph(self, stamp: Stamp, written: Path) -> None:
-        written.replace(self.graph_path(stamp))
-
-    def aside_for_graph(self, stamp: Stamp) -> Path:
-        self._folder.mkdir(exist_ok=True)
-        return self._aside(self.graph_path(stamp))
+    def write_graph(self, stamp: Stamp, save: Callable[[Path], object]) -> None:
+        path = self.graph_path(stamp)
+        aside = self._aside(path)
+        try:
+            save(aside)
+            aside.replace(path)
+        except BaseException:
+            _remove(aside)
+            raise
 
     def drop(self, space: str) -> None:
         for path in self._files(space, ""):

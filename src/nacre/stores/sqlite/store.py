@@ -123,7 +123,6 @@ class SqliteStore:
     def purge(self, ids: Sequence[str], at: datetime) -> None:
         with self._connections.writing() as db:
             found = _several(db, ids)
-            db.execute("PRAGMA secure_delete = ON")
             count(db, ((memory.space, tokens) for _, memory, tokens in found if memory.deleted is None), -1)
             for row, memory, _ in found:
                 db.execute("DELETE FROM tokens WHERE row = ?", (row,))

@@ -110,13 +110,12 @@ class VectorIndex:
         state = self._caught_up(db, model, space)
         if not len(state.block) and not len(state.tail):
             return []
-        positions = _first_positions(state, query, 4 * limit)
-        if only is not None:
-            rows = state.rows[positions]
-            allowed = only.passing(np.unique(rows).tolist())
-            positions = positions[np.isin(rows, list(allowed))]
-        if len(np.unique(state.rows[positions])) < limit:
+        rows = state.rows
+        positions = _passing(_first_positions(state, query, 4 * limit), rows, only)
+        if len(np.unique(rows[positions])) < limit:
             positions = _exhaustive_positions(state, query, only, limit)
+        elif state.graph is not None:
+            positions = np.concatenate([positions, _passing(_tail_positions(state), rows, only)])
         return _best_of_each_row(state, query, positions)
 
     def forget_space(self, space: str) -> None:
@@ -241,16 +240,15 @@ class VectorIndex:
                 return
             part = matrix[start : start + _GRAPH_SLICE]
             graph.add(np.arange(start, start + len(part), dtype=np.uint64), part)
-        try:
-            aside = self._snapshots.aside_for_graph(stamp)
-            graph.save(str(aside))
-            self._snapshots.place_graph(stamp, aside)
-        except Exception as error:  # a cache that cannot be kept is still good for this process
-            _log.warning("the vector graph could not be written (%s)", error)
         with self._lock:
             current = self._states.get(stamp.space)
-            if current is not None and current.block is state.block:
-                self._states[stamp.space] = replace(current, graph=graph)
+            if current is None or current.block is not state.block:
+                return  # purged or made anew meanwhile
+            self._states[stamp.space] = replace(current, graph=graph)
+            try:
+                self._snapshots.write_graph(stamp, lambda path: graph.save(str(path)))
+            except Exception as error:  # a cache that cannot be kept is still good for this process
+                _log.warning("the vector graph could not be written (%s)", error)
 
 
 def _new_graph(dimensions: int) -> Any:
@@ -293,13 +291,23 @@ def _joined(blocks: list[Block]) -> Block:
 
 
 def _first_positions(state: SpaceVectors, query: FloatVector, count: int) -> Whole:
-    """Positions of about `count` nearest passages, by the graph where there is one."""
+    """Positions of about `count` nearest passages: of the block by its graph, or of everything by a scan."""
     if state.graph is None:
         return _top(_scan(state, query), count)
-    found = state.graph.search(query.astype(STORED), count)
-    positions = found.keys.astype(np.int64)
-    tail = np.arange(len(state.tail), dtype=np.int64) + len(state.block)
-    return np.concatenate([positions[~state.gone[positions]], tail])
+    found = state.graph.search(query.astype(STORED), count).keys.astype(np.int64)
+    alive: Whole = found[~state.gone[found]]
+    return alive
+
+
+def _tail_positions(state: SpaceVectors) -> Whole:
+    return np.arange(len(state.tail), dtype=np.int64) + len(state.block)
+
+
+def _passing(positions: Whole, rows: Whole, only: RowFilter | None) -> Whole:
+    if only is None:
+        return positions
+    allowed = only.passing(np.unique(rows[positions]).tolist())
+    return positions[np.isin(rows[positions], list(allowed))]
 
 
 def _exhaustive_positions(state: SpaceVectors, query: FloatVector, only: RowFilter | None, limit: int) -> Whole:
