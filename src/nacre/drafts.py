@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
 from nacre.text import words
-from nacre.types import Entry, Memory, NewMemory, Passages
+from nacre.types import Changes, Entry, Json, Memory, NewMemory, Passages
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,16 @@ def as_new(memory: Memory) -> NewMemory:
         importance=memory.importance,
         created=memory.created,
     )
+
+
+def replaced(old: Memory, new: Memory) -> dict[str, Json]:
+    """The fields an update changed, with what they were. Compared as JSON, where true is not 1."""
+    before: dict[str, Json] = {}
+    for name in Changes.__annotations__:
+        was, becomes = getattr(old, name), getattr(new, name)
+        if json.dumps(was) != json.dumps(becomes):
+            before[name] = list(was) if isinstance(was, tuple) else was
+    return before
 
 
 def entry(ready: Draft, embedded: Passages | None) -> Entry:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from nacre.drafts import replaced
 from nacre.errors import Conflict, EmbedderMismatch, NotFound
 from nacre.query.tree import Question, Term, holds, term_count
 from nacre.ranking.bm25 import bm25, idf
@@ -86,7 +87,7 @@ class MemoryStore:
             if same_text and entry.passages is None:
                 kept = self._kept[previous.id]
                 self._kept[previous.id] = replace(kept, spans=old.spans, blobs=old.blobs)
-            self._log("updated", previous.id, _difference(old.memory, entry.memory))
+            self._log("updated", previous.id, replaced(old.memory, entry.memory))
 
     def forget(self, ids: Sequence[str], at: datetime) -> None:
         with self._lock:
@@ -332,12 +333,6 @@ def _blobs(passages: Passages) -> tuple[bytes, ...]:
     from nacre.vectors import pack
 
     return tuple(pack(vector) for vector in passages.vectors)
-
-
-def _difference(old: Memory, new: Memory) -> dict[str, Json]:
-    names = [each.name for each in fields(Memory) if each.name not in ("id", "space", "created", "updated", "deleted")]
-    changed = {name: getattr(old, name) for name in names if getattr(old, name) != getattr(new, name)}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in changed.items()}
 
 
 def _tally(values: Iterable[str]) -> dict[str, int]:

@@ -122,7 +122,8 @@ class Connections:
             schema.migrate(db)
             db.execute("COMMIT")
         except BaseException:
-            db.execute("ROLLBACK")
+            if db.in_transaction:
+                db.execute("ROLLBACK")
             raise
 
     def _connect(self) -> apsw.Connection:
@@ -168,7 +169,7 @@ class Connections:
             raise
         except apsw.Error as error:
             raise self._in_our_words(error) from error
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (UnicodeDecodeError, json.JSONDecodeError, OverflowError) as error:
             raise StoreCorrupt(f"store: {self.path} is damaged ({error}); restore it from a backup") from error
 
     def _in_our_words(self, error: apsw.Error) -> StoreError:

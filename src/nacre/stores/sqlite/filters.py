@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nacre.query.tree import AllOf, AnyOf, Condition, Phrase, Term, Without
-from nacre.stores.sqlite.rows import microseconds
-from nacre.types import Filter, JsonScalar
+from nacre.stores.sqlite.rows import microseconds, to_json
+from nacre.types import Filter
 
 
 class Clause(NamedTuple):
@@ -19,6 +19,14 @@ class Clause(NamedTuple):
     def __and__(self, other: Clause) -> Clause:
         return Clause(f"{self.sql} AND {other.sql}", self.parameters + other.parameters)
 
+
+# JSON equality: true is not 1, but 1 is 1.0; a key that is there with null is not a missing key.
+_METADATA_EQUALS = """NOT EXISTS (
+  SELECT 1 FROM json_each(?) AS wanted WHERE NOT EXISTS (
+    SELECT 1 FROM json_each(m.metadata) AS held WHERE held.key = wanted.key AND held.atom IS wanted.atom
+      AND replace(held.type, 'real', 'integer') = replace(wanted.type, 'real', 'integer')
+  )
+)"""
 
 LIVE = Clause("m.deleted_us IS NULL", ())
 FORGOTTEN = Clause("m.deleted_us IS NOT NULL", ())
@@ -37,8 +45,8 @@ def filter_clause(where: Filter) -> Clause:
             clause &= _one_of(column, values)
     if where.tags_any:
         clause &= _tagged(where.tags_any)
-    for tag in where.tags_all:
-        clause &= _tagged((tag,))
+    if where.tags_all:
+        clause &= _tagged(where.tags_all, f"GROUP BY row HAVING count(*) = {len(where.tags_all)}")
     if where.tags_none:
         tagged = _tagged(where.tags_none)
         clause &= Clause(f"NOT {tagged.sql}", tagged.parameters)
@@ -46,8 +54,8 @@ def filter_clause(where: Filter) -> Clause:
         clause &= Clause("m.created_us >= ?", (microseconds(where.created_from),))
     if where.created_until is not None:
         clause &= Clause("m.created_us < ?", (microseconds(where.created_until),))
-    for key, value in where.metadata.items():
-        clause &= _metadata_equals(key, value)
+    if where.metadata:
+        clause &= Clause(_METADATA_EQUALS, (to_json(dict(where.metadata)),))
     return clause
 
 
@@ -110,25 +118,8 @@ def _one_of(column: str, values: Sequence[str]) -> Clause:
     return Clause(f"{column} IN ({marks(values)})", tuple(values))
 
 
-def _tagged(tags: Sequence[str]) -> Clause:
-    return Clause(f"m.row IN (SELECT row FROM tags WHERE tag IN ({marks(tags)}))", tuple(tags))
-
-
-def _metadata_equals(key: str, value: JsonScalar) -> Clause:
-    """JSON equality: true is not 1, and a key that is there with null is not a missing key."""
-    matches: Clause
-    match value:
-        case None:
-            matches = Clause("type = 'null'", ())
-        case bool():
-            matches = Clause("type = ?", ("true" if value else "false",))
-        case str():
-            matches = Clause("type = 'text' AND value = ?", (value,))
-        case _:
-            matches = Clause("type IN ('integer', 'real') AND value = ?", (value,))
-    return Clause(
-        f"EXISTS (SELECT 1 FROM json_each(m.metadata) WHERE key = ? AND {matches.sql})", (key, *matches.parameters)
-    )
+def _tagged(tags: Sequence[str], having: str = "") -> Clause:
+    return Clause(f"m.row IN (SELECT row FROM tags WHERE tag IN ({marks(tags)}) {having})", tuple(tags))
 
 
 def marks(values: Sequence[object]) -> str:

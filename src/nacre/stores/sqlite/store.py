@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import logging
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 
+from nacre.drafts import replaced
 from nacre.errors import Conflict, EmbedderMismatch, NotFound
 from nacre.query.tree import Question
 from nacre.stores.sqlite import rows, schema
@@ -32,6 +34,7 @@ _INSERT = (
     "ON CONFLICT (space, content_hash) WHERE deleted_us IS NULL DO NOTHING RETURNING row"
 )
 _EVERYTHING = Clause("1", ())
+_log = logging.getLogger("nacre")
 _REBUILD_ROWS = 500
 
 
@@ -40,6 +43,8 @@ class SqliteStore:
 
     def __init__(self, path: Path, busy_timeout_ms: int = 10_000, create: bool = True) -> None:
         self._path = path
+        self._index: VectorIndex | None = None
+        self._index_lock = threading.Lock()
         self._connections = Connections(path, busy_timeout_ms, create)
         with self._connections.reading() as db:
             self._store_id: str = _meta(db, "store_id") or ""
@@ -93,7 +98,7 @@ class SqliteStore:
                 db.execute("DELETE FROM passages WHERE row = ?", (row,))
                 _write_passages(db, [(row, entry.passages)])
                 db.execute("UPDATE memories SET embedded = ? WHERE row = ?", (int(entry.passages is not None), row))
-            before = rows.to_json(_changed_fields(stored, memory))
+            before = rows.to_json(replaced(stored, memory))
             _log_events(db, "updated", [(row, memory.space, memory.id, before)])
 
     def forget(self, ids: Sequence[str], at: datetime) -> None:
@@ -132,7 +137,9 @@ class SqliteStore:
             _log_events(db, "purged", ((row, memory.space, memory.id, None) for row, memory, _ in found), at)
         self._vectors.forget_all(sorted({memory.space for _, memory, _ in found}))
         with self._connections.exclusive() as db:
-            db.execute("PRAGMA wal_checkpoint (TRUNCATE)")
+            busy, _, _ = rows.fetch(db, "PRAGMA wal_checkpoint (TRUNCATE)")[0]
+        if busy:
+            _log.warning("purged text stays in the write-ahead log until other processes have finished reading")
 
     def embed(self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str) -> int:
         written = []
@@ -278,18 +285,23 @@ class SqliteStore:
                     self._vectors.build_graph(db, model, space)
 
     def close(self) -> None:
-        if "_vectors" in self.__dict__:
-            self._vectors.close()
+        if self._index is not None:
+            self._index.close()
         self._connections.close()
 
     # ---- inside
 
-    @cached_property
+    @property
     def _vectors(self) -> VectorIndex:
-        from nacre.stores.sqlite.snapshots import Snapshots
-        from nacre.stores.sqlite.vectors import VectorIndex
+        """Made when first needed: it brings numpy."""
+        with self._index_lock:
+            if self._index is None:
+                from nacre.stores.sqlite.snapshots import Snapshots
+                from nacre.stores.sqlite.vectors import VectorIndex
 
-        return VectorIndex(Snapshots(self._path.with_name(self._path.name + "-cache")), self._store_id)
+                folder = self._path.with_name(self._path.name + "-cache")
+                self._index = VectorIndex(Snapshots(folder), self._store_id)
+            return self._index
 
     def _retokenise(self) -> None:
         """Make tokens, FTS, tags and counts anew from the memories."""
@@ -366,12 +378,6 @@ def _mismatch(stored: str | None, given: str | None, path: Path) -> EmbedderMism
     return EmbedderMismatch(
         f"embedder: the vectors of {path} come from {stored}, not from {given}; run `nacre reembed`"
     )
-
-
-def _changed_fields(old: Memory, new: Memory) -> dict[str, Any]:
-    """What an update replaced, by field."""
-    names = ("kind", "namespace", "text", "summary", "tags", "source", "session", "position", "metadata", "importance")
-    return {name: getattr(old, name) for name in names if getattr(old, name) != getattr(new, name)}
 
 
 # ---------------------------------------------------------------- reading rows

@@ -194,7 +194,9 @@ class VectorIndex:
         """The state as of `seq`: touched memories leave block and tail and come back as they are now."""
         space = state.stamp.space
         changes = "FROM events WHERE seq > ? AND seq <= ?"
-        switched = db.execute(f"SELECT 1 {changes} AND action = ?", (state.seq, seq, MODEL_SWITCHED)).get
+        anew = f"SELECT 1 {changes} AND (action = ? OR (action = 'purged' AND space = ?))"
+        # After a purge the block is made anew, too, so that no snapshot keeps the purged vectors.
+        switched = db.execute(anew, (state.seq, seq, MODEL_SWITCHED, space)).get
         touched: list[int] = [
             row for (row,) in db.execute(f"SELECT DISTINCT row {changes} AND space = ?", (state.seq, seq, space))
         ]
@@ -351,6 +353,8 @@ def _top(scores: FloatVector, count: int) -> Whole:
 
 
 def _best_of_each_row(state: SpaceVectors, query: FloatVector, positions: Whole) -> list[Near]:
+    if not len(positions):
+        return []
     exact = cosines(state.vectors_at(positions).astype(np.float32), query)
     rows, keys = state.rows[positions], state.keys_at(positions)
     best: dict[int, Near] = {}
