@@ -53,6 +53,8 @@ from nacre.types import (
 )
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from nacre.types import FloatVector
 
 # One transaction of a bulk write: large ones spare FTS5 the merging of small segments, but with an embedder
@@ -90,7 +92,8 @@ class Nacre:
         self._clock = clock
         self._make_ids = make_ids
         self._query_vectors: OrderedDict[str, FloatVector] = OrderedDict()
-        self._cache_lock = threading.Lock()
+        self._lock = threading.Lock()
+        self._threads: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -99,6 +102,8 @@ class Nacre:
         self.close()
 
     def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown()
         self._store.close()
 
     # ---- writing
@@ -239,7 +244,8 @@ class Nacre:
 
     def _write(self, batch: Sequence[Draft]) -> list[Remembered]:
         """One batch, one transaction. Texts that are there already are neither embedded nor written."""
-        known = self._store.duplicates([draft.key for draft in batch])
+        # The store looks again; this look spares the embedder what is there already.
+        known = self._store.duplicates([draft.key for draft in batch]) if self._embedder is not None else {}
         new: dict[tuple[str, bytes], Draft] = {}
         for draft in batch:
             if draft.key not in known:
@@ -321,12 +327,24 @@ class Nacre:
 
         if request.recipe.alpha == 0:
             return find_words(), []
-        words_found = _Later(find_words) if request.recipe.alpha < 1 else None
+        if request.recipe.alpha == 1:
+            return [], self._by_meaning(request, question, pool, notes)
+        lexical = self._beside.submit(find_words)
         try:
             semantic = self._by_meaning(request, question, pool, notes)
         finally:
-            lexical = words_found.result() if words_found else []
-        return lexical, semantic
+            found = lexical.result()
+        return found, semantic
+
+    @property
+    def _beside(self) -> ThreadPoolExecutor:
+        """Threads for the channel beside the caller's; made by the first hybrid search."""
+        with self._lock:
+            if self._threads is None:
+                from concurrent.futures import ThreadPoolExecutor
+
+                self._threads = ThreadPoolExecutor(thread_name_prefix="nacre")
+            return self._threads
 
     def _by_meaning(self, request: SearchRequest, question: Question, pool: int, notes: list[str]) -> list[Match]:
         instead = "no results by meaning" if request.recipe.alpha == 1 else "keyword results only"
@@ -352,12 +370,12 @@ class Nacre:
         return [match for match in matches if match.score >= request.recipe.semantic_floor]
 
     def _query_vector(self, embedder: Embedder, text: str) -> FloatVector:
-        with self._cache_lock:
+        with self._lock:
             if text in self._query_vectors:
                 self._query_vectors.move_to_end(text)
                 return self._query_vectors[text]
         vector = embedder.embed_query(text)
-        with self._cache_lock:
+        with self._lock:
             self._query_vectors[text] = vector
             while len(self._query_vectors) > QUERY_VECTORS_CACHED:
                 self._query_vectors.popitem(last=False)
@@ -366,29 +384,6 @@ class Nacre:
     def _hits(self, ranked: Sequence[Ranked], question: Question) -> tuple[Hit, ...]:
         memories = self._store.get([each.id for each in ranked])
         return tuple(_hit(each, memories[each.id], question) for each in ranked if each.id in memories)
-
-
-class _Later:
-    """A call running in a thread of its own. (concurrent.futures takes longer to import than a search.)"""
-
-    def __init__(self, call: Callable[[], list[Match]]) -> None:
-        self._call = call
-        self._found: list[Match] = []
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="nacre-lexical")
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._found = self._call()
-        except BaseException as error:
-            self._error = error
-
-    def result(self) -> list[Match]:
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        return self._found
 
 
 def _for_mode(recipe: Recipe, mode: Mode) -> Recipe:

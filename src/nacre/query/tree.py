@@ -64,11 +64,9 @@ class Question:
 
 def term_counts(terms: Sequence[Term], words: Sequence[str], forms: Sequence[str]) -> list[int]:
     """How often each term occurs in a text with these tokens."""
+    tokens = [*words, *forms]
     return [
-        sum(word.startswith(term.text) for word in words)
-        if term.prefix
-        else words.count(term.text) + forms.count(term.text)
-        for term in terms
+        sum(word.startswith(term.text) for word in words) if term.prefix else tokens.count(term.text) for term in terms
     ]
 
 

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from nacre.query.tree import Term
 from nacre.text import words
@@ -15,6 +16,7 @@ SNIPPET_CHARS = 240
 SUMMARY_CHARS = 100
 _SCANNED_CHARS_MAX = 100_000  # of a long text; matches beyond are found but not shown
 _BORDER_SEARCH_CHARS = 24
+_CACHED_CHUNK_CHARS_MAX = 64
 _CHUNK = re.compile(r"\S+")
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 _SKIN_TONES = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
@@ -24,6 +26,8 @@ _FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 def snippet(text: str, terms: Sequence[Term], passage: Span | None, chars: int = SNIPPET_CHARS) -> Snippet:
     """The window of `chars` with the most of the question's words, or else the start of the passage."""
     found = _occurrences(text[:_SCANNED_CHARS_MAX], terms)
+    if len(text) <= chars:
+        return Snippet(text, _merged([span for span, _ in found]), 0)
     shown = _best_stretch(found, chars) if found else Span(passage.start, passage.start) if passage else Span(0, 0)
     window = _window(text, shown, chars)
     highlights = tuple(
@@ -48,21 +52,29 @@ def _occurrences(text: str, terms: Sequence[Term]) -> list[tuple[Span, str]]:
     prefixes = tuple(term.text for term in terms if term.prefix)
     found = []
     for place in _CHUNK.finditer(text):
-        raw, at = place.group(), place.start()
-        if _hit(words.analyse(raw), exact, prefixes) is None:
+        raw = place.group()
+        if not (words.mentions(raw, exact) or prefixes):
             continue
-        for span, chunk in words.located(raw):
+        at = place.start()
+        for span, chunk in _parts(raw) if len(raw) <= _CACHED_CHUNK_CHARS_MAX else words.located(raw):
             hit = _hit(chunk, exact, prefixes)
             if hit is not None:
                 found.append((Span(at + span.start, at + span.end), hit))
     return found
 
 
+@lru_cache(maxsize=1 << 14)
+def _parts(raw: str) -> tuple[tuple[Span, words.Chunk], ...]:
+    return tuple(words.located(raw))
+
+
 def _hit(chunk: words.Chunk, exact: set[str], prefixes: tuple[str, ...]) -> str | None:
     """The first token that the question asks for."""
-    if not (exact.isdisjoint(chunk.words) and exact.isdisjoint(chunk.forms)):
-        return next(token for token in (*chunk.words, *chunk.forms) if token in exact)
-    return next((word for word in chunk.words if word.startswith(prefixes)), None) if prefixes else None
+    words, forms, _ = chunk
+    for token in words + forms:
+        if token in exact:
+            return token
+    return next((word for word in words if word.startswith(prefixes)), None) if prefixes else None
 
 
 def _best_stretch(found: Sequence[tuple[Span, str]], chars: int) -> Span:
@@ -90,8 +102,6 @@ def _best_stretch(found: Sequence[tuple[Span, str]], chars: int) -> Span:
 
 def _window(text: str, shown: Span, chars: int) -> Span:
     """A window around a stretch, with a little before it, that begins and ends at word borders."""
-    if len(text) <= chars:
-        return Span(0, len(text))
     before = min(chars // 6, max(0, chars - (shown.end - shown.start)))
     begin = max(0, min(shown.start - before, len(text) - chars))
     begin = min(_border(text, begin, 1), shown.start) if begin else 0

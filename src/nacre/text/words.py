@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Iterator, Set
+from typing import NamedTuple, TypeAlias
 
 import Stemmer
 
@@ -27,6 +26,7 @@ from nacre.types import Span, Tokens
 VERSION = 1  # of what a text becomes; a store tokenised by another version is rebuilt when opened
 TOKEN_CHARS_MAX = 64  # longer tokens are cut: nobody types them, and they would bloat the vocabulary
 _CACHED_CHUNK_CHARS_MAX = 64
+_CACHED_CHUNKS_MAX = 1 << 17
 _STEMMED_CHARS = range(3, 40)
 
 # Written without spaces: kana, Han, Hangul, Thai, Lao, Myanmar, Khmer.
@@ -55,7 +55,13 @@ _LONE = re.compile(rf"[{_PAIRED}]")
 
 _EDGES = "()[]{}<>\"',;:!?*`“”‘’«»|"
 
+# Words repeat: a plain dictionary is the fastest cache for them. Plain tuples, because the garbage collector
+# leaves those alone, and would visit every Chunk again and again.
+_known: dict[str, _Plain] = {}
 _english = Stemmer.Stemmer("english", 0)  # no cache of its own: chunks are cached below
+
+
+_Plain: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
 class Chunk(NamedTuple):
@@ -69,9 +75,9 @@ def tokenise(text: str) -> Tokens:
     words: list[str] = []
     forms: list[str] = []
     for raw in text.split():
-        chunk = analyse(raw)
-        words += chunk.words
-        forms += chunk.forms
+        chunk_words, chunk_forms, _ = _known.get(raw) or _learn(raw)
+        words += chunk_words
+        forms += chunk_forms
     return Tokens(tuple(words), tuple(forms))
 
 
@@ -85,8 +91,9 @@ def located(text: str) -> Iterator[tuple[Span, Chunk]]:
     for run in _RUN.finditer(text):
         start, end = run.span()
         if run.lastgroup == "spaced":
-            core, chunk = _spaced_cached(run.group())
-            yield Span(start + core.start, start + core.end), chunk
+            core = _CORE.search(run.group())
+            if core is not None:
+                yield Span(start + core.start(), start + core.end()), analyse(run.group())
             continue
         for i in range(start, end):  # a pair belongs to both of its characters
             around = text[max(start, i - 1) : min(end, i + 2)]
@@ -96,8 +103,26 @@ def located(text: str) -> Iterator[tuple[Span, Chunk]]:
 
 def analyse(raw: str) -> Chunk:
     """The tokens of one chunk without white space."""
-    core = raw.strip(_EDGES).rstrip(".")  # the same tokens, and far fewer chunks to know
-    return _analyse_cached(core) if len(core) <= _CACHED_CHUNK_CHARS_MAX else _analyse(core)
+    return Chunk(*(_known.get(raw) or _learn(raw)))
+
+
+def mentions(raw: str, tokens: Set[str]) -> bool:
+    """Whether a chunk has any of these tokens."""
+    words, forms, _ = _known.get(raw) or _learn(raw)
+    return not (tokens.isdisjoint(words) and tokens.isdisjoint(forms))
+
+
+def _learn(raw: str) -> _Plain:
+    core = raw.strip(_EDGES).rstrip(".")  # the same tokens; with and without a comma, most are known already
+    chunk = _known.get(core)
+    if chunk is None:
+        words, forms, looked_for = _analyse(core)
+        chunk = (words, forms, looked_for)
+    if len(raw) <= _CACHED_CHUNK_CHARS_MAX:
+        if len(_known) >= _CACHED_CHUNKS_MAX:
+            _known.clear()
+        _known[raw] = _known[core] = chunk
+    return chunk
 
 
 def _analyse(raw: str) -> Chunk:
@@ -114,16 +139,6 @@ def _analyse(raw: str) -> Chunk:
         forms += chunk.forms
         looked_for += chunk.asked
     return Chunk(tuple(words), tuple(forms), tuple(looked_for))
-
-
-_analyse_cached = lru_cache(maxsize=1 << 16)(_analyse)
-
-
-@lru_cache(maxsize=1 << 14)
-def _spaced_cached(run: str) -> tuple[Span, Chunk]:
-    """Where a run without its punctuation begins and ends, and its tokens."""
-    core = _CORE.search(run)
-    return (Span(*core.span()) if core else Span(0, 0)), analyse(run)
 
 
 def _plain_word(word: str) -> Chunk:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # numpy is loaded with the first vector, not with the store
 _INSERT = (
     f"INSERT INTO memories ({rows.COLUMNS.replace('m.', '')}, content_hash, embedded) "
     f"VALUES ({', '.join('?' * 17)}) "
-    "ON CONFLICT (space, content_hash) WHERE deleted_us IS NULL DO NOTHING RETURNING row"
+    "ON CONFLICT (space, content_hash) WHERE deleted_us IS NULL DO NOTHING RETURNING id, row"
 )
 _EVERYTHING = Clause("1", ())
 _log = logging.getLogger("nacre")
@@ -55,23 +55,22 @@ class SqliteStore:
     # ---- writing
 
     def add(self, entries: Sequence[Entry], model: str | None) -> list[Remembered]:
-        remembered: list[Remembered] = []
-        written: list[tuple[int, Entry]] = []
         with self._connections.writing() as db:
             if any(entry.passages is not None for entry in entries):
                 _adopt(db, model, self._path)
-            for entry in entries:
-                row = db.execute(_INSERT, rows.values(entry)).get
-                if row is None:
-                    remembered.append(Remembered(_live_twin(db, entry), duplicate=True))
-                else:
-                    remembered.append(Remembered(entry.memory.id, duplicate=False))
-                    written.append((row, entry))
+            row_of: dict[Any, Any] = dict(db.executemany(_INSERT, map(rows.values, entries)))
+            written = [(row_of[entry.memory.id], entry) for entry in entries if entry.memory.id in row_of]
             _write_tokens(db, written)
             count(db, ((entry.memory.space, entry.tokens) for _, entry in written), 1)
             _write_passages(db, ((row, entry.passages) for row, entry in written))
-            _log_events(db, "remembered", ((row, entry.memory.space, entry.memory.id, None) for row, entry in written))
-        return remembered
+            logged = ((row, entry.memory.space, entry.memory.id, None) for row, entry in written)
+            _log_events(db, "remembered", logged)
+            return [
+                Remembered(entry.memory.id, duplicate=False)
+                if entry.memory.id in row_of
+                else Remembered(_live_twin(db, entry), duplicate=True)
+                for entry in entries
+            ]
 
     def replace(self, entry: Entry, previous: Memory, model: str | None) -> None:
         memory = entry.memory

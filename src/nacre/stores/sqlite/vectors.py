@@ -111,7 +111,7 @@ class VectorIndex:
         if not len(state.block) and not len(state.tail):
             return []
         rows = state.rows
-        positions = _passing(_first_positions(state, query, 4 * limit), rows, only)
+        positions = _passing(_first_positions(state, query, 2 * limit), rows, only)
         if len(np.unique(rows[positions])) < limit:
             positions = _exhaustive_positions(state, query, only, limit)
         elif state.graph is not None:
