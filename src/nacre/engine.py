@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 from nacre import checks, drafts
 from nacre.checks import LIMITS, Limits
 from nacre.drafts import Draft
-from nacre.errors import Conflict, EmbedderMismatch, EmbedderUnavailable, InvalidInput, NotFound
+from nacre.errors import Conflict, EmbedderMismatch, EmbedderUnavailable, InvalidInput, NotFound, StoreUnavailable
 from nacre.ids import new_ids
 from nacre.ports import Embedder, Store
 from nacre.query.parse import parse
@@ -329,7 +329,10 @@ class Nacre:
             return find_words(), []
         if request.recipe.alpha == 1:
             return [], self._by_meaning(request, question, pool, notes)
-        lexical = self._beside.submit(find_words)
+        try:
+            lexical = self._beside.submit(find_words)
+        except RuntimeError:  # its threads are shut down
+            raise StoreUnavailable("store: it is closed; open it again") from None
         try:
             semantic = self._by_meaning(request, question, pool, notes)
         finally:
