@@ -42,7 +42,9 @@ def sentences(data: Path, count: int) -> list[str]:
 
 def questions(data: Path, count: int) -> list[str]:
     """Natural questions, full of common words; quotation marks would make phrases of them."""
-    found = [query["text"].replace('"', "").strip() for name in SETS for query in _lines(data / name / "queries.jsonl.gz")]
+    found = [
+        query["text"].replace('"', "").strip() for name in SETS for query in _lines(data / name / "queries.jsonl.gz")
+    ]
     random.Random(7).shuffle(found)
     return found[:count]
 

@@ -117,12 +117,13 @@ def embedding(texts: Sequence[str], asked: Sequence[str]) -> list[Row]:
 def peak_memory(texts: Sequence[str]) -> list[Row]:
     """Peak memory of importing ten times as much, each in a process of its own."""
     script = (
-        "import resource, sys, nacre\n"
+        "import sys, nacre\n"
         "count = int(sys.argv[2])\n"
         "texts = (f'{i} ' + sys.argv[3 + i % (len(sys.argv) - 3)] for i in range(count))\n"
         "with nacre.open(sys.argv[1], embedder='hashing') as memory:\n"
         "    for _ in memory.remember_batches(texts): pass\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)\n"
+        "status = open('/proc/self/status').read()\n"  # ru_maxrss would count the parent's memory, too
+        "print(int(status.partition('VmHWM:')[2].split()[0]) // 1024)\n"
     )
     rows = []
     for count in IMPORTS:
@@ -161,8 +162,7 @@ def hnsw(
         for query, vector in zip(asked, query_vectors, strict=True):
             exact = np.argsort(-cosines(stored, vector), kind="stable")[:10]
             best = {prepared.text(int(at)) for at in exact}
-            request = nacre.Recipe(pool=10, semantic_floor=-1)
-            found = memory.search(query, mode="semantic", limit=10, recipe=request).hits
+            found = memory.search(query, mode="semantic", limit=10, recipe=nacre.Recipe(semantic_floor=-1)).hits
             recalls.append(len(best & {hit.text for hit in found}) / 10)
     return [
         row(size, "rebuild, HNSW graph included", f"{seconds:.0f} s"),

@@ -8,9 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+from typing import TypeAlias
 
 from nacre.text import words
 from nacre.types import Changes, Entry, Json, Memory, NewMemory, Passages
+
+Key: TypeAlias = tuple[str, bytes]  # space and content hash: what makes two memories the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +24,7 @@ class Draft:
     content_hash: bytes
 
     @property
-    def key(self) -> tuple[str, bytes]:
-        """What makes two memories the same: space and text."""
+    def key(self) -> Key:
         return self.memory.space, self.content_hash
 
 
@@ -46,7 +48,8 @@ def draft(checked: NewMemory, memory_id: str, updated: datetime) -> Draft:
         created=checked.created,
         updated=updated,
     )
-    return Draft(memory, hashlib.sha256(memory.text.encode()).digest())
+    # 128 bits: no two texts share them, and the index over them stays half the size.
+    return Draft(memory, hashlib.sha256(memory.text.encode()).digest()[:16])
 
 
 def as_new(memory: Memory) -> NewMemory:

@@ -9,15 +9,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Self, Unpack
 
 from nacre import checks, drafts
 from nacre.checks import LIMITS, Limits
-from nacre.drafts import Draft
+from nacre.drafts import Draft, Key
 from nacre.errors import Conflict, EmbedderMismatch, EmbedderUnavailable, InvalidInput, NotFound, StoreUnavailable
 from nacre.ids import new_ids
 from nacre.ports import Embedder, Store
@@ -28,6 +28,7 @@ from nacre.text import passages, snippets
 from nacre.types import (
     DEFAULT_SPACE,
     Changes,
+    Entry,
     Event,
     Hit,
     Match,
@@ -58,9 +59,9 @@ if TYPE_CHECKING:
     from nacre.types import FloatVector
 
 # One transaction of a bulk write: large ones spare FTS5 the merging of small segments, but with an embedder
-# nothing is acknowledged before its batch is embedded, which takes a second for so many.
+# nothing is acknowledged before its batch is embedded, which takes a second or two for so many.
 BATCH_MEMORIES = 2_048
-BATCH_EMBEDDED = 256
+BATCH_EMBEDDED = 512
 BATCH_CHARS = 1_000_000  # or this much text, so that memory stays bounded
 QUERY_VECTORS_CACHED = 256
 _UPDATE_TRIES = 5
@@ -70,6 +71,19 @@ _log = logging.getLogger("nacre")
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A batch ready to be written: what was asked for, what is there already, what is new."""
+
+    wanted: tuple[Key, ...]
+    known: Mapping[Key, str]
+    entries: Mapping[Key, Entry]
+
+    @property
+    def keys(self) -> Set[Key]:
+        return self.entries.keys()
 
 
 class Nacre:
@@ -124,14 +138,24 @@ class Nacre:
         """
         if isinstance(items, str | NewMemory):
             raise InvalidInput("items", "must be a list of texts; `remember` takes a single one")
-        done = 0
         memories_max = BATCH_MEMORIES if self._embedder is None else BATCH_EMBEDDED
+        number = 1
+        ready: _Ready | None = None
         for batch in drafts.batches(items, memories_max, BATCH_CHARS):
-            now = self._clock()
-            ids = self._make_ids(now, len(batch))
-            numbered = enumerate(zip(batch, ids, strict=True), done)
-            yield self._write([self._draft(item, each, now, at) for at, (item, each) in numbered])
-            done += len(batch)
+            if ready is None:
+                ready = self._prepare(batch, number, frozenset())
+            else:  # write one batch while the next is prepared
+                writing = self._beside.submit(self._write, ready)
+                try:
+                    following = self._prepare(batch, number, ready.keys)
+                except BaseException:
+                    yield writing.result()
+                    raise
+                yield writing.result()
+                ready = following
+            number += len(batch)
+        if ready is not None:
+            yield self._write(ready)
 
     def update(self, memory_id: str, **changes: Unpack[Changes]) -> Memory:
         """Change the named fields of a live memory. What they were is kept in its history."""
@@ -175,7 +199,7 @@ class Nacre:
         self._store.switch_model(model)
         done, total = 0, self._store.pending_count(None)
         yield Progress(done, total)
-        while waiting := dict(self._store.pending(None, BATCH_EMBEDDED // 4)):
+        while waiting := dict(self._store.pending(None, BATCH_EMBEDDED // 8)):
             done += self._store.embed(self._embedded(self._embedder, waiting), waiting, model)
             yield Progress(min(done, total), total)
 
@@ -232,34 +256,44 @@ class Nacre:
 
     # ---- inside: writing
 
+    def _prepare(self, batch: Sequence[str | NewMemory], number: int, in_flight: Set[Key]) -> _Ready:
+        """Check, tokenise and embed. Texts that are there already, or being written, are not embedded again."""
+        now = self._clock()
+        ids = self._make_ids(now, len(batch))
+        checked = [
+            self._draft(item, memory_id, now, at)
+            for at, (item, memory_id) in enumerate(zip(batch, ids, strict=True), number)
+        ]
+        # The store looks again; this look spares the embedder.
+        known = self._store.duplicates([draft.key for draft in checked]) if self._embedder is not None else {}
+        new: dict[Key, Draft] = {}
+        for draft in checked:
+            if draft.key not in known:
+                new.setdefault(draft.key, draft)
+        embedded = self._embed({each.memory.id: each.memory.text for key, each in new.items() if key not in in_flight})
+        entries = [drafts.entry(draft, embedded.get(draft.memory.id)) for draft in new.values()]
+        return _Ready(tuple(draft.key for draft in checked), known, dict(zip(new, entries, strict=True)))
+
     def _draft(self, item: str | NewMemory, memory_id: str, now: datetime, number: int) -> Draft:
         new = item if isinstance(item, NewMemory) else NewMemory(text=item)
         try:
             checked = checks.memory(new, self._space, now, self._limits)
         except InvalidInput as error:
-            if number == 0:
+            if number == 1:
                 raise
-            raise InvalidInput(error.field, f"{error.problem} (item {number + 1} of the input)") from None
+            raise InvalidInput(error.field, f"{error.problem} (item {number} of the input)") from None
         return drafts.draft(checked, memory_id, now)
 
-    def _write(self, batch: Sequence[Draft]) -> list[Remembered]:
-        """One batch, one transaction. Texts that are there already are neither embedded nor written."""
-        # The store looks again; this look spares the embedder what is there already.
-        known = self._store.duplicates([draft.key for draft in batch]) if self._embedder is not None else {}
-        new: dict[tuple[str, bytes], Draft] = {}
-        for draft in batch:
-            if draft.key not in known:
-                new.setdefault(draft.key, draft)
-        if not new:
-            return [Remembered(known[draft.key], duplicate=True) for draft in batch]
-        embedded = self._embed({draft.memory.id: draft.memory.text for draft in new.values()})
-        entries = [drafts.entry(draft, embedded.get(draft.memory.id)) for draft in new.values()]
-        receipts = dict(zip(new, self._store.add(entries, self._model_name()), strict=True))
+    def _write(self, ready: _Ready) -> list[Remembered]:
+        """One batch, one transaction."""
+        receipts = {key: Remembered(memory_id, duplicate=True) for key, memory_id in ready.known.items()}
+        if ready.entries:
+            added = self._store.add(list(ready.entries.values()), self._model_name())
+            receipts.update(zip(ready.entries, added, strict=True))
         remembered = []
-        for draft in batch:
-            receipt = receipts.get(draft.key) or Remembered(known[draft.key], duplicate=True)
-            remembered.append(receipt)
-            receipts[draft.key] = Remembered(receipt.id, duplicate=True)  # again in the same batch
+        for key in ready.wanted:
+            remembered.append(receipts[key])
+            receipts[key] = Remembered(receipts[key].id, duplicate=True)  # again in the same batch
         return remembered
 
     def _embed(self, texts: dict[str, str]) -> dict[str, Passages]:

@@ -26,7 +26,7 @@ from nacre.types import Span, Tokens
 VERSION = 1  # of what a text becomes; a store tokenised by another version is rebuilt when opened
 TOKEN_CHARS_MAX = 64  # longer tokens are cut: nobody types them, and they would bloat the vocabulary
 _CACHED_CHUNK_CHARS_MAX = 64
-_CACHED_CHUNKS_MAX = 1 << 17
+_CACHED_CHUNKS_MAX = 1 << 16
 _STEMMED_CHARS = range(3, 40)
 
 # Written without spaces: kana, Han, Hangul, Thai, Lao, Myanmar, Khmer.

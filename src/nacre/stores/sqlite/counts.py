@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Literal
@@ -19,10 +20,12 @@ def count(db: apsw.Connection, texts: Iterable[tuple[str, Tokens]], sign: Litera
         terms[space].update({*tokens.words, *tokens.forms})
         corpora[space][0] += 1
         corpora[space][1] += len(tokens.words)
-    db.executemany(
-        "INSERT INTO vocabulary VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET memories = memories + excluded.memories",
-        ((space, term, sign * times) for space, counter in terms.items() for term, times in counter.items()),
-    )
+    for space, counter in terms.items():
+        db.execute(
+            "INSERT INTO vocabulary SELECT ?, key, ? * value FROM json_each(?) WHERE true "
+            "ON CONFLICT DO UPDATE SET memories = memories + excluded.memories",
+            (space, sign, json.dumps(counter, ensure_ascii=False)),
+        )
     db.executemany(
         "INSERT INTO corpus VALUES (?, ?, ?) "
         "ON CONFLICT DO UPDATE SET memories = memories + excluded.memories, length = length + excluded.length",

@@ -59,7 +59,7 @@ def memory(row: Iterable[Any]) -> Memory:
 
 
 def values(entry: Entry) -> tuple[Any, ...]:
-    """What is written of a memory: COLUMNS, then content_hash and embedded."""
+    """What is written of a memory: COLUMNS, then content_hash in hex and embedded. All of it fits into JSON."""
     memory = entry.memory
     return (
         memory.id,
@@ -77,7 +77,7 @@ def values(entry: Entry) -> tuple[Any, ...]:
         microseconds(memory.created),
         microseconds(memory.updated),
         None if memory.deleted is None else microseconds(memory.deleted),
-        entry.content_hash,
+        entry.content_hash.hex(),
         int(entry.passages is not None),
     )
 
