@@ -132,8 +132,7 @@ class Connections:
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA secure_delete = ON")  # what is purged leaves no bytes; costs nothing measurable
-        db.execute("PRAGMA cache_size = -65536")  # KiB; bulk writes touch pages all over the indexes,
-        db.execute("PRAGMA wal_autocheckpoint = 8000")  # and the same ones in batch after batch
+        db.execute("PRAGMA cache_size = -16384")  # KiB
         db.execute("PRAGMA temp_store = MEMORY")
         return db
 
