@@ -39,6 +39,14 @@ def _print_json(value: Json, indent: int | None = 2) -> None:
     sys.stdout.write(wire.dumps(value, indent) + "\n")
 
 
+def _answer(context: click.Context, encoded: Json, lines: Iterable[render.Line]) -> None:
+    """The same answer for programs and for people."""
+    if wants_json(context):
+        _print_json(encoded)
+    else:
+        render.show(lines)
+
+
 # ---------------------------------------------------------------- writing
 
 
@@ -86,11 +94,8 @@ def remember(
     new = NewMemory(text=_text_given(text, file), **fields)
     with opened(context, create=True) as memory:
         receipt = memory.remember(new)
-    if wants_json(context):
-        _print_json(wire.remembered(receipt))
-    else:
-        said = "already remembered as" if receipt.duplicate else "remembered"
-        render.show([[(f"{said} ", ""), (receipt.id, "cyan")]])
+    said = "already remembered as" if receipt.duplicate else "remembered"
+    _answer(context, wire.remembered(receipt), [[(f"{said} ", ""), (receipt.id, "cyan")]])
 
 
 def _text_given(text: tuple[str, ...], file: Path | None) -> str:
@@ -153,10 +158,7 @@ def update(context: click.Context, /, memory_id: str, meta: tuple[str, ...], **g
     """Change the given fields of a memory. What they were is kept in its history."""
     with opened(context) as memory:
         changed = memory.update(memory_id, **only_given(metadata=to_metadata(meta) or None, **given))
-    if wants_json(context):
-        _print_json(wire.memory(changed))
-    else:
-        render.show(render.memory_lines(changed))
+    _answer(context, wire.memory(changed), render.memory_lines(changed))
 
 
 @nacre.command()
@@ -196,10 +198,7 @@ def purge(context: click.Context, ids: tuple[str, ...], yes: bool) -> None:
 
 
 def _say_done(context: click.Context, action: str, ids: tuple[str, ...]) -> None:
-    if wants_json(context):
-        _print_json({action: list(ids)})
-    else:
-        render.show([[(f"{action} ", ""), (" ".join(ids), "cyan")]])
+    _answer(context, {action: list(ids)}, [[(f"{action} ", ""), (" ".join(ids), "cyan")]])
 
 
 # ---------------------------------------------------------------- reading
@@ -224,10 +223,7 @@ def search(
     request = SearchRequest(query=" ".join(query), where=to_filter(given), **options)
     with opened(context) as memory:
         result = memory.search(request)
-    if wants_json(context):
-        _print_json(wire.search_result(result))
-    else:
-        render.show(render.search_lines(result))
+    _answer(context, wire.search_result(result), render.search_lines(result))
 
 
 @nacre.command()
@@ -238,10 +234,8 @@ def get(context: click.Context, ids: tuple[str, ...]) -> None:
     """Show memories in full."""
     with opened(context) as memory:
         found = memory.get(ids)
-    if wants_json(context):
-        _print_json([wire.memory(each) for each in found])
-    else:
-        render.show(line for each in found for line in render.memory_lines(each))
+    lines = (line for each in found for line in render.memory_lines(each))
+    _answer(context, [wire.memory(each) for each in found], lines)
 
 
 @nacre.command()
@@ -260,10 +254,7 @@ def timeline(
     request = TimelineRequest(where=to_filter(given), **options)
     with opened(context) as memory:
         page = memory.timeline(request)
-    if wants_json(context):
-        _print_json(wire.timeline(page))
-    else:
-        render.show(render.timeline_lines(page))
+    _answer(context, wire.timeline(page), render.timeline_lines(page))
 
 
 @nacre.command()
@@ -274,10 +265,7 @@ def history(context: click.Context, memory_id: str) -> None:
     """Show what happened to a memory, and what each update replaced."""
     with opened(context) as memory:
         events = memory.history(memory_id)
-    if wants_json(context):
-        _print_json([wire.event(each) for each in events])
-    else:
-        render.show(render.history_lines(events))
+    _answer(context, [wire.event(each) for each in events], render.history_lines(events))
 
 
 @nacre.command()
@@ -287,10 +275,7 @@ def stats(context: click.Context) -> None:
     """Count what the store holds."""
     with opened(context) as memory:
         counted = memory.stats()
-    if wants_json(context):
-        _print_json(wire.stats(counted))
-    else:
-        render.show(render.stats_lines(counted))
+    _answer(context, wire.stats(counted), render.stats_lines(counted))
 
 
 # ---------------------------------------------------------------- upkeep
@@ -305,10 +290,7 @@ def reembed(context: click.Context) -> None:
     with opened(context, switch_model=True) as memory, render.progress("embedding") as bar:
         for state in memory.reembed():
             bar(state)
-    if wants_json(context):
-        _print_json({"embedded": state.done})
-    else:
-        render.show([[(f"embedded {state.done:,} memories", "")]])
+    _answer(context, {"embedded": state.done}, [[(f"embedded {state.done:,} memories", "")]])
 
 
 @nacre.command()
@@ -318,10 +300,7 @@ def rebuild(context: click.Context) -> None:
     """Make every index and cache anew from the memories."""
     with opened(context) as memory:
         memory.rebuild()
-    if wants_json(context):
-        _print_json({"rebuilt": True})
-    else:
-        render.show([[("rebuilt", "")]])
+    _answer(context, {"rebuilt": True}, [[("rebuilt", "")]])
 
 
 @nacre.command()
@@ -330,16 +309,12 @@ def rebuild(context: click.Context) -> None:
 def config(context: click.Context) -> None:
     """Show each setting and where its value came from."""
     settings = settings_of(context)
-    if wants_json(context):
-        sourced = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
-        _print_json(
-            {
-                name: {"value": str(each.value) if isinstance(each.value, Path) else each.value, "source": each.source}
-                for name, each in sourced.items()
-            }
-        )
-    else:
-        render.show(render.settings_lines(settings))
+    sourced = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
+    encoded: dict[str, Json] = {
+        name: {"value": str(each.value) if isinstance(each.value, Path) else each.value, "source": each.source}
+        for name, each in sourced.items()
+    }
+    _answer(context, encoded, render.settings_lines(settings))
 
 
 @nacre.command()
