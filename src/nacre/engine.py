@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar, Unpack
 
 from nacre import checks, drafts
 from nacre.checks import LIMITS, Limits
@@ -54,9 +54,12 @@ from nacre.types import (
 )
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
     from nacre.types import FloatVector
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # One transaction of a bulk write: large ones spare FTS5 the merging of small segments, but with an embedder
 # nothing is acknowledged before its batch is embedded, which takes a second or two for so many.
@@ -145,7 +148,7 @@ class Nacre:
             if ready is None:
                 ready = self._prepare(batch, number, frozenset())
             else:  # write one batch while the next is prepared
-                writing = self._beside.submit(self._write, ready)
+                writing = self._beside(self._write, ready)
                 try:
                     following = self._prepare(batch, number, ready.keys)
                 except BaseException:
@@ -363,25 +366,24 @@ class Nacre:
             return find_words(), []
         if request.recipe.alpha == 1:
             return [], self._by_meaning(request, question, pool, notes)
-        try:
-            lexical = self._beside.submit(find_words)
-        except RuntimeError:  # its threads are shut down
-            raise StoreUnavailable("store: it is closed; open it again") from None
+        lexical = self._beside(find_words)
         try:
             semantic = self._by_meaning(request, question, pool, notes)
         finally:
             found = lexical.result()
         return found, semantic
 
-    @property
-    def _beside(self) -> ThreadPoolExecutor:
-        """Threads for the channel beside the caller's; made by the first hybrid search."""
+    def _beside(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Start a call in a thread beside the caller's."""
         with self._lock:
             if self._threads is None:
                 from concurrent.futures import ThreadPoolExecutor
 
                 self._threads = ThreadPoolExecutor(thread_name_prefix="nacre")
-            return self._threads
+        try:
+            return self._threads.submit(call, *args, **kwargs)
+        except RuntimeError:  # shut down by close
+            raise StoreUnavailable("store: it is closed; open it again") from None
 
     def _by_meaning(self, request: SearchRequest, question: Question, pool: int, notes: list[str]) -> list[Match]:
         instead = "no results by meaning" if request.recipe.alpha == 1 else "keyword results only"

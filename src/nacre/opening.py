@@ -11,11 +11,10 @@ from nacre.checks import LIMITS, Limits
 from nacre.engine import Nacre
 from nacre.errors import EmbedderMismatch, InvalidInput
 from nacre.ports import Embedder
-from nacre.stores.sqlite import SqliteStore
+from nacre.stores.sqlite import BUSY_TIMEOUT_MS, SqliteStore
 from nacre.types import DEFAULT_SPACE
 
 EmbedderName: TypeAlias = Literal["minilm", "hashing", "none"]
-BUSY_TIMEOUT_MS = 10_000
 
 
 def open_store(

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, get_args
 
 from nacre.errors import InvalidInput
-from nacre.opening import BUSY_TIMEOUT_MS, EmbedderName
+from nacre.opening import EmbedderName
+from nacre.stores.sqlite import BUSY_TIMEOUT_MS
 from nacre.types import DEFAULT_SPACE
 
 T = TypeVar("T")

@@ -94,7 +94,7 @@ class MemoryStore:
             for kept in self._found(ids):
                 if kept.memory.deleted is None:
                     self._kept[kept.memory.id] = replace(kept, memory=replace(kept.memory, deleted=at))
-                    self._log("forgotten", kept.memory.id)
+                    self._log("forgotten", kept.memory.id, at=at)
 
     def restore(self, ids: Sequence[str], at: datetime) -> None:
         with self._lock:
@@ -110,7 +110,7 @@ class MemoryStore:
                     raise Conflict(f"id: memory {twin} has the same text as {kept.memory.id}; forget it first")
                 memory = replace(kept.memory, deleted=None, updated=at)
                 self._kept[memory.id] = replace(kept, memory=memory)
-                self._log("restored", memory.id)
+                self._log("restored", memory.id, at=at)
 
     def purge(self, ids: Sequence[str], at: datetime) -> None:
         with self._lock:

@@ -15,6 +15,7 @@ from nacre.checks import storable
 from nacre.errors import NacreError, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnavailable
 from nacre.stores.sqlite import schema
 
+BUSY_TIMEOUT_MS = 10_000
 _IDLE_READERS_MAX = 16
 
 

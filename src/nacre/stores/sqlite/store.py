@@ -17,7 +17,7 @@ from nacre.drafts import replaced
 from nacre.errors import Conflict, EmbedderMismatch, NotFound
 from nacre.query.tree import Question
 from nacre.stores.sqlite import rows, schema
-from nacre.stores.sqlite.connections import Connections
+from nacre.stores.sqlite.connections import BUSY_TIMEOUT_MS, Connections
 from nacre.stores.sqlite.counts import count
 from nacre.stores.sqlite.filters import FORGOTTEN, LIVE, Clause, condition_clause, filter_clause, only_spaces
 from nacre.stores.sqlite.lexical import lexical
@@ -43,7 +43,7 @@ _REBUILD_ROWS = 500
 class SqliteStore:
     """Implements `nacre.ports.Store`. Safe to share between threads; processes may share the file."""
 
-    def __init__(self, path: Path, busy_timeout_ms: int = 10_000, create: bool = True) -> None:
+    def __init__(self, path: Path, busy_timeout_ms: int = BUSY_TIMEOUT_MS, create: bool = True) -> None:
         self._path = path
         self._index: VectorIndex | None = None
         self._index_lock = threading.Lock()
@@ -110,7 +110,7 @@ class SqliteStore:
                 ((rows.microseconds(at), row) for row, _, _ in live),
             )
             count(db, ((memory.space, tokens) for _, memory, tokens in live), -1)
-            _log_events(db, "forgotten", ((row, memory.space, memory.id, None) for row, memory, _ in live))
+            _log_events(db, "forgotten", ((row, memory.space, memory.id, None) for row, memory, _ in live), at)
 
     def restore(self, ids: Sequence[str], at: datetime) -> None:
         with self._connections.writing() as db:
@@ -124,7 +124,7 @@ class SqliteStore:
                     "UPDATE memories SET deleted_us = NULL, updated_us = ? WHERE row = ?", (rows.microseconds(at), row)
                 )
             count(db, ((memory.space, tokens) for _, memory, tokens in forgotten), 1)
-            _log_events(db, "restored", ((row, memory.space, memory.id, None) for row, memory, _ in forgotten))
+            _log_events(db, "restored", ((row, memory.space, memory.id, None) for row, memory, _ in forgotten), at)
 
     def purge(self, ids: Sequence[str], at: datetime) -> None:
         with self._connections.writing() as db:
