@@ -57,7 +57,7 @@ class Changes(MemoryFields, total=False):
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewMemory:
     """A text to remember. `space=None` means the space the engine was opened with."""
 
@@ -149,7 +149,7 @@ class Event:
 # ---------------------------------------------------------------- questions
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
     """Which memories may be found. Empty fields do not restrict; fields are joined by AND.
 
@@ -170,7 +170,7 @@ class Filter:
     metadata: Mapping[str, JsonScalar] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """How candidates become a ranking."""
 
@@ -192,7 +192,7 @@ class SearchOptions(TypedDict, total=False):
     recipe: Recipe
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
     query: str
     mode: Mode = "hybrid"
@@ -211,7 +211,7 @@ class TimelineOptions(TypedDict, total=False):
     cursor: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineRequest:
     """A page of summaries by creation time. `forgotten` lists the soft-deleted ones instead."""
 
