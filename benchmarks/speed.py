@@ -79,8 +79,9 @@ def measured_at(
             rows.append(
                 row(size, "first hybrid search of a process", milliseconds([timed(lambda: ask(memory, asked[0]))]))
             )
-            for mode in get_args(Mode):
-                rows.append(row(size, f"search, {mode}", milliseconds(latencies(memory, asked, mode))))
+            rows += [
+                row(size, f"search, {mode}", milliseconds(latencies(memory, asked, mode))) for mode in get_args(Mode)
+            ]
         rows += plain_fts5(size, texts, asked)
         if size >= 100_000:
             rows += hnsw(size, path, prepared, asked, vectors, query_vectors)
