@@ -16,7 +16,7 @@ import pytest
 
 import nacre
 from nacre import settings, wire
-from nacre.cli import run
+from nacre.cli import render, run
 from nacre.cli.commands import nacre as commands
 from nacre.cli.demo import SAMPLES
 from nacre.types import Recipe
@@ -352,6 +352,17 @@ def test_a_closed_pipe_is_no_error(cli: Cli) -> None:
 
 
 # ---------------------------------------------------------------- promises
+
+
+def test_a_stored_text_does_not_steer_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(render, "_styled", lambda _: True)
+    render.show([[("red \x1b[31m bell \x07 tab\t end", "")]])
+    shown = capsys.readouterr().out
+    assert "\x1b[31m" not in shown
+    assert "\x07" not in shown
+    assert "red \ufffd[31m bell \ufffd tab" in shown
 
 
 def test_every_command_has_help_and_json() -> None:

@@ -152,9 +152,11 @@ def stats_lines(stats: Stats) -> Iterator[Line]:
 
 
 def settings_lines(settings: Settings) -> Iterator[Line]:
+    from nacre.settings import MEANINGS
+
     for name in settings.__dataclass_fields__:
         sourced = getattr(settings, name)
-        yield [(f"{name:<16}", _BOLD), (f"{sourced.value}", ""), (f"  ({sourced.source})", _DIM)]
+        yield [(f"{name:<16}", _BOLD), (f"{sourced.value}", ""), (f"  ({sourced.source}): {MEANINGS[name]}", _DIM)]
 
 
 def _harmless(text: str) -> str:
