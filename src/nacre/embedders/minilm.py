@@ -117,7 +117,7 @@ def _load_word_pieces(path: Path) -> WordPiece:
 
 
 def _load_session(path: Path) -> Any:
-    # Read when the package is imported. Without it, releases from 1.29 on report the process to their maker.
+    # Read when the package is imported; without it, recent releases start telemetry there and then.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         import onnxruntime
