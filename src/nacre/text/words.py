@@ -58,7 +58,7 @@ _EDGES = "()[]{}<>\"',;:!?*`“”‘’«»|"
 # Words repeat: a plain dictionary is the fastest cache for them. Plain tuples, because the garbage collector
 # leaves those alone, and would visit every Chunk again and again.
 _known: dict[str, _Plain] = {}
-_english = Stemmer.Stemmer("english", 0)  # no cache of its own: chunks are cached below
+_english = Stemmer.Stemmer("english", 0)  # no cache of its own: `_known` is one
 
 
 _Plain: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]

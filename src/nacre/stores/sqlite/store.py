@@ -136,7 +136,7 @@ class SqliteStore:
                 db.execute("UPDATE events SET before = NULL WHERE memory_id = ? AND before IS NOT NULL", (memory.id,))
             db.execute("INSERT INTO fts (fts) VALUES ('optimize')")  # deleted tokens leave the file, too
             _log_events(db, "purged", ((row, memory.space, memory.id, None) for row, memory, _ in found), at)
-        self._vectors.forget_all(sorted({memory.space for _, memory, _ in found}))
+        self._vectors.drop({memory.space for _, memory, _ in found})
         with self._connections.exclusive() as db:
             busy, _, _ = rows.fetch(db, "PRAGMA wal_checkpoint (TRUNCATE)")[0]
         if busy:
@@ -280,7 +280,7 @@ class SqliteStore:
         with self._connections.reading() as db:
             model = _meta(db, "model")
             spaces = [space for (space,) in db.execute("SELECT DISTINCT space FROM memories")]
-            self._vectors.forget_all(spaces)
+            self._vectors.drop(spaces)
             if model is not None:
                 for space in spaces:
                     self._vectors.build_graph(db, model, space)

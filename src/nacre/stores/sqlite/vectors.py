@@ -12,7 +12,7 @@ import json
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -118,15 +118,12 @@ class VectorIndex:
             positions = np.concatenate([positions, _passing(_tail_positions(state), rows, only)])
         return _best_of_each_row(state, query, positions)
 
-    def forget_space(self, space: str) -> None:
-        """Drop state and files: a purged text must not live on in its vectors."""
+    def drop(self, spaces: Iterable[str]) -> None:
+        """Drop states and files: a purged text must not live on in its vectors."""
         with self._lock:
-            self._states.pop(space, None)
-            self._snapshots.drop(space)
-
-    def forget_all(self, spaces: list[str]) -> None:
-        for space in spaces:
-            self.forget_space(space)
+            for space in spaces:
+                self._states.pop(space, None)
+                self._snapshots.drop(space)
 
     def build_graph(self, db: apsw.Connection, model: str, space: str) -> None:
         """Build the HNSW graph of a large space now rather than in the background."""
@@ -194,14 +191,14 @@ class VectorIndex:
         """The state as of `seq`: touched memories leave block and tail and come back as they are now."""
         space = state.stamp.space
         changes = "FROM events WHERE seq > ? AND seq <= ?"
-        anew = f"SELECT 1 {changes} AND (action = ? OR (action = 'purged' AND space = ?))"
         # After a purge the block is made anew, too, so that no snapshot keeps the purged vectors.
-        switched = db.execute(anew, (state.seq, seq, MODEL_SWITCHED, space)).get
+        sql = f"SELECT 1 {changes} AND (action = ? OR (action = 'purged' AND space = ?))"
+        outdated = db.execute(sql, (state.seq, seq, MODEL_SWITCHED, space)).get
         touched: list[int] = [
             row for (row,) in db.execute(f"SELECT DISTINCT row {changes} AND space = ?", (state.seq, seq, space))
         ]
         tail_max = max(TAIL_PASSAGES_MAX, len(state.block) // 4)
-        if switched or len(touched) > tail_max:
+        if outdated or len(touched) > tail_max:
             return self._from_rows(db, state.stamp.model, space, seq)
         if not touched:
             return replace(state, seq=seq)
