@@ -273,7 +273,7 @@ def test_a_filter_that_nothing_passes(memory: nacre.Nacre) -> None:
     memory.remember("tulip")
     assert found(memory, "rose", where=nothing) == []
     assert found(memory, "-rose tulip", 1) != [first]
-    assert found(memory, '"no such phrase"') == []
+    assert found(memory, "such AND phrase") == []
 
 
 def test_the_only_memory_forgotten_after_a_search(memory: nacre.Nacre) -> None:

@@ -232,7 +232,7 @@ def test_a_bad_config_file_is_named(
     [
         (["remember", "   "], 2, "text: is blank"),
         (["remember", "x", "--importance", "2"], 2, "importance"),
-        (["remember", "x", "--created", "tomorrow"], 2, "created"),
+        (["remember", "x", "--created", "some day"], 2, "created"),
         (["remember", "x", "--meta", "nothing"], 2, "KEY=VALUE"),
         (["remember", "x", "--file", "y"], 2, "not both"),
         (["remember", "--file", "missing.txt"], 2, "missing.txt"),

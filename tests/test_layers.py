@@ -23,9 +23,9 @@ LINES_MAX = 500
 LAYERS: dict[str, tuple[str, ...]] = {
     "doors": ("cli", "mcp_server", "http_api", "ui"),
     "border": ("wire", "settings", "opening"),
-    "service": ("engine",),
+    "service": ("engine", "recall", "threads"),
     "adapters": ("stores", "embedders", "rerankers"),
-    "pure core": ("query", "ranking", "text", "vectors", "checks", "drafts", "ids"),
+    "pure core": ("query", "ranking", "text", "vectors", "checks", "drafts", "ids", "natives"),
     "values": ("types", "ports", "errors", "query.tree"),
 }
 # Neighbours in one layer that do not know each other.
@@ -162,6 +162,12 @@ with nacre.open({str(path)!r}) as memory:
     memory.stats()
 """
     assert loaded_by(code) == []
+
+
+def test_native_packages_live_together_in_every_order() -> None:
+    """A process that loaded usearch before onnxruntime crashed."""
+    for first, second in (("graph_index", "onnxruntime"), ("onnxruntime", "graph_index")):
+        loaded_by(f"from nacre import natives\nnatives.{first}()\nnatives.{second}()")
 
 
 # ---------------------------------------------------------------- errors

@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from nacre.query.parse import TERMS_MAX, parse
-from nacre.query.tree import AllOf, AnyOf, Condition, Phrase, Term, Without, holds, term_count
+from nacre.query import parse as parsing
+from nacre.query.fields import KEYS
+from nacre.query.parse import TERMS_MAX
+from nacre.query.tree import AllOf, AnyOf, Condition, Near, Phrase, Question, Term, Without, holds, term_counts
 from nacre.text import words
-from nacre.types import Tokens
+from nacre.types import Memory, Recipe, Tokens
 
 QUOTE_NOTE = 'an unbalanced " was ignored'
 PARENS_NOTE = "unbalanced or too deeply nested parentheses were ignored"
 Operand = str | Condition
+NOW = datetime(2026, 3, 11, 15, 30, tzinfo=UTC)
+MEMORY = Memory(
+    id="m", space="default", kind="note", namespace="general", text="a", summary=None, tags=(), source=None,
+    session=None, position=None, metadata={}, importance=0.5, created=NOW, updated=NOW,
+)  # fmt: skip
+
+
+def parse(query: str) -> Question:
+    return parsing.parse(query, NOW, UTC)
 
 
 def word_note(operator: str) -> str:
     return f"{operator} has nothing to join and was read as a word"
+
+
+def key_note(key: str) -> str:
+    return f"{key}: is not a filter and was read as a word; filters are {', '.join(sorted(KEYS))}"
+
+
+def star_note(word: str) -> str:
+    return f"* finds word beginnings only at the end of a single word; {word} was read as words"
+
+
+def symbol_note(symbol: str) -> str:
+    return f"{symbol} has nothing to act on and was read as a word"
 
 
 def _condition(part: Operand) -> Condition:
@@ -122,16 +147,16 @@ QUERIES: list[tuple[str, str, Condition | None, str | None, list[str]]] = [
     ),
     ("(-a) AND b", "b", all_of(without("a"), "b"), "b", []),
     # what FTS5 would take for syntax is words
-    ("NEAR(a b)", "near a b", None, None, []),
-    ("NEAR(a b, 5)", "near a b 5", None, None, []),
-    ("col:word", "col word col:word", None, None, []),
-    ("words:foo", "word foo words:foo", None, None, []),
+    ("NEAR(a b)", "a b", Near((phrase("a"), phrase("b")), 10), "a b", []),
+    ("NEAR(a b, 5)", "a b", Near((phrase("a"), phrase("b")), 5), "a b", []),
+    ("col:word", "col word col:word", None, None, [key_note("col")]),
+    ("words:foo", "word foo words:foo", None, None, [key_note("words")]),
     ("^word", "word", None, None, []),
     ("a + b", "a b", None, None, []),
     ("{a b}: c", "a b c", None, None, []),
-    ("a*b", "a b", None, None, []),
-    ("*", "", None, None, []),
-    ("**", "", None, None, []),
+    ("a*b", "a b", None, None, [star_note("a*b")]),
+    ("*", "", None, None, [symbol_note("*")]),
+    ("**", "", None, None, [symbol_note("**")]),
     ("-", "", None, None, []),
     ("'", "", None, None, []),
     (";", "", None, None, []),
@@ -230,7 +255,7 @@ def test_a_query_asks_this(
 def test_a_query_holds_for_a_text(query: str, text: str, found: bool) -> None:
     must = parse(query).must
     assert must is not None
-    assert holds(must, words.tokenise(text)) == found
+    assert holds(must, words.tokenise(text), MEMORY) == found
 
 
 # ---------------------------------------------------------------- size
@@ -246,9 +271,9 @@ def test_parentheses_nested_within_reason_are_honoured() -> None:
     question = parse("(a AND (b OR " * 4 + "c" + "))" * 4)
     assert question.notes == ()
     assert question.must is not None
-    assert holds(question.must, words.tokenise("a b"))
-    assert holds(question.must, words.tokenise("a c"))
-    assert not holds(question.must, words.tokenise("b c"))
+    assert holds(question.must, words.tokenise("a b"), MEMORY)
+    assert holds(question.must, words.tokenise("a c"), MEMORY)
+    assert not holds(question.must, words.tokenise("b c"), MEMORY)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +311,7 @@ def test_what_is_left_out_of_a_long_query_is_told(operator: str) -> None:
 def test_a_long_chain_of_conditions_can_be_evaluated(query: str) -> None:
     must = parse(query).must
     assert must is not None
-    holds(must, words.tokenise("a"))
+    holds(must, words.tokenise("a"), MEMORY)
 
 
 # ---------------------------------------------------------------- any text
@@ -324,7 +349,7 @@ def test_any_text_can_be_read(query: str) -> None:
     assert len(set(question.terms)) == len(question.terms)
     assert parse(query) == question
     if question.must is not None:
-        holds(question.must, words.tokenise("a b"))
+        holds(question.must, words.tokenise("a b"), MEMORY)
 
 
 @given(st.lists(st.sampled_from(["deploy", "staging", "is", "what", "C++", "猫", "a.b"]), min_size=1, max_size=8))
@@ -361,6 +386,7 @@ TOKENS = st.builds(
     Tokens,
     st.lists(st.sampled_from(WORDS), max_size=6).map(tuple),
     st.lists(st.sampled_from(["a", "f"]), max_size=2).map(tuple),
+    st.just(0),
 )
 
 
@@ -377,6 +403,7 @@ def _naively(condition: Condition, tokens: Tokens) -> bool:
         return not all(not _naively(part, tokens) for part in condition.parts)
     if isinstance(condition, AllOf):
         return not any(not _naively(part, tokens) for part in condition.parts)
+    assert isinstance(condition, Without)
     if _naively(condition.unwanted, tokens):
         return False
     return condition.wanted is None or _naively(condition.wanted, tokens)
@@ -385,7 +412,7 @@ def _naively(condition: Condition, tokens: Tokens) -> bool:
 @given(CONDITIONS, TOKENS)
 @settings(max_examples=300)
 def test_a_condition_holds_where_the_plainest_evaluator_says(condition: Condition, tokens: Tokens) -> None:
-    assert holds(condition, tokens) == _naively(condition, tokens)
+    assert holds(condition, tokens, MEMORY) == _naively(condition, tokens)
 
 
 @pytest.mark.parametrize(
@@ -394,5 +421,5 @@ def test_a_condition_holds_where_the_plainest_evaluator_says(condition: Conditio
 )
 def test_how_often_a_term_occurs(term: Term, times: int) -> None:
     """Forms count for whole terms (`run` as a word, and twice as the stem of another), not for prefixes."""
-    tokens = Tokens(words=("run", "running", "runner"), forms=("run", "run"))
-    assert term_count(term, tokens) == times
+    tokens = Tokens(words=("run", "running", "runner"), forms=("run", "run"), length=3)
+    assert term_counts((term,), tokens, Recipe()) == [times]

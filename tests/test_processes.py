@@ -130,7 +130,7 @@ def write_and_search(number: int, path: str, start: float, writes: int) -> list[
             found = [hit.id for hit in store.search(text, mode=mode).hits]
             assert found[0] == receipt.id, (mode, found)
         other = (number + 1) % 4
-        for hit in store.search(f'worker{other} "says turn"', mode="keyword").hits:
+        for hit in store.search(f"worker{other} AND says", mode="keyword").hits:
             assert f"worker{other}" in hit.text
     return written
 

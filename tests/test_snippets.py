@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,8 @@ from nacre.types import Snippet, Span
 
 
 def shown(text: str, query: str, passage: Span | None = None, chars: int = SNIPPET_CHARS) -> Snippet:
-    return snippet(text, parse(query).terms, passage, chars)
+    terms = parse(query, datetime(2026, 3, 1, tzinfo=UTC), UTC).terms
+    return snippet(text, dict.fromkeys(terms, 1.0), passage, chars)
 
 
 def highlighted(found: Snippet) -> list[str]:
@@ -225,7 +228,7 @@ TERMS = st.lists(
 def test_a_snippet_is_a_part_of_the_text(text: str, terms: list[Term], chars: int, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     passage = data.draw(st.none() | st.just(Span(start, len(text))))
-    found = snippet(text, terms, passage, chars)
+    found = snippet(text, dict.fromkeys(terms, 1.0), passage, chars)
     assert found.text == text[found.start : found.start + len(found.text)]
     assert found.text or not text
     assert len(found.text) <= chars
@@ -239,5 +242,5 @@ def test_a_snippet_is_a_part_of_the_text(text: str, terms: list[Term], chars: in
 def test_a_word_that_is_there_is_highlighted(text: str, word: str, chars: int) -> None:
     """Unless it stands in a run of more than a window."""
     spaced = f"{text} {word} {text}"
-    found = snippet(spaced, [Term(word)], None, chars)
+    found = snippet(spaced, {Term(word): 1.0}, None, chars)
     assert any(word in each for each in highlighted(found))

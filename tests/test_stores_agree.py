@@ -277,28 +277,34 @@ def check_derived_tables(path: Path) -> None:
     """FTS, tags, vocabulary and corpus are what a recount of the rows gives: nothing missing, no ghosts."""
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        rows: list[tuple[Any, ...]] = db.execute("SELECT row, space, text, tags, deleted_us FROM memories").fetchall()
-        live = [(row, space, words.tokenise(text)) for row, space, text, _, deleted in rows if deleted is None]
+        listed = "SELECT row, space, text, tags, deleted_us, summary, source FROM memories"
+        rows: list[tuple[Any, ...]] = db.execute(listed).fetchall()
+        live = [
+            (row, space, words.tokenise(text, summary or "", json.loads(tags), source or ""))
+            for row, space, text, tags, deleted, summary, source in rows
+            if deleted is None
+        ]
         db.execute("CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, fts, instance)")
         postings = Counter(db.execute("SELECT doc, term, col FROM temp.postings").fetchall())
         expected = Counter[Any]()
-        for row, _, tokens in live:
-            expected.update((row, token, "words") for token in tokens.words)
-            expected.update((row, token, "forms") for token in tokens.forms)
+        for row, space, tokens in live:
+            expected.update([(row, "|" + space.encode().hex(), "space")])
+            for column in ("words", "forms", "summary", "tags", "source"):
+                expected.update((row, token, column) for token in getattr(tokens, column))
         assert postings == expected
         assert sorted(db.execute("SELECT rowid FROM fts").fetchall()) == sorted((row,) for row, _, _ in live)
 
-        frequencies = Counter((space, term) for _, space, tokens in live for term in {*tokens.words, *tokens.forms})
+        frequencies = Counter((space, term) for _, space, tokens in live for term in words.vocabulary(tokens))
         stored: list[tuple[Any, ...]] = db.execute("SELECT space, term, memories FROM vocabulary").fetchall()
         assert {(space, term): memories for space, term, memories in stored} == frequencies
         counted = Counter(space for _, space, _ in live)
         lengths = Counter[str]()
         for _, space, tokens in live:
-            lengths[space] += len(tokens.words)
+            lengths[space] += tokens.length
         assert sorted(db.execute("SELECT space, memories, length FROM corpus").fetchall()) == sorted(
             (space, memories, lengths[space]) for space, memories in counted.items()
         )
-        tagged = {(tag, row) for row, _, _, tags, _ in rows for tag in json.loads(tags)}
+        tagged = {(tag, row) for row, _, _, tags, *_ in rows for tag in json.loads(tags)}
         assert set(db.execute("SELECT tag, row FROM tags").fetchall()) == tagged
     finally:
         db.close()

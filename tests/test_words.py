@@ -118,7 +118,7 @@ CHUNKS: list[tuple[str, str, str, str]] = [
 
 @pytest.mark.parametrize(("text", "its_words", "its_forms", "looked_for"), CHUNKS)
 def test_a_chunk_becomes_these_tokens(text: str, its_words: str, its_forms: str, looked_for: str) -> None:
-    assert words.tokenise(text) == Tokens(tuple(its_words.split()), tuple(its_forms.split()))
+    assert words.tokenise(text)[:2] == (tuple(its_words.split()), tuple(its_forms.split()))
     assert words.asked(text) == tuple(looked_for.split())
 
 
@@ -191,7 +191,7 @@ def test_a_long_token_is_cut() -> None:
 
 def test_a_long_identifier_has_no_whole_form() -> None:
     tokens = words.tokenise("_".join(["part"] * 20))
-    assert tokens == Tokens(("part",) * 20, ())
+    assert tokens == Tokens(("part",) * 20, (), 20)
 
 
 @pytest.mark.parametrize("separator", [" ", "\t", "\n", "\r\n", "\u00a0", "\u2028", "\u3000", "\x1c", "\x85"])

@@ -27,7 +27,9 @@ from nacre.errors import (
 )
 from nacre.opening import open_store as open  # noqa: A004
 from nacre.types import (
+    DidYouMean,
     Event,
+    Facets,
     Filter,
     Hit,
     Memory,
@@ -35,6 +37,7 @@ from nacre.types import (
     Progress,
     Reason,
     Recipe,
+    RelatedRequest,
     Remembered,
     SearchRequest,
     SearchResult,
@@ -50,10 +53,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Conflict",
+    "DidYouMean",
     "EmbedderError",
     "EmbedderMismatch",
     "EmbedderUnavailable",
     "Event",
+    "Facets",
     "Filter",
     "Hit",
     "InvalidInput",
@@ -66,6 +71,7 @@ __all__ = [
     "Progress",
     "Reason",
     "Recipe",
+    "RelatedRequest",
     "Remembered",
     "SearchRequest",
     "SearchResult",

@@ -10,7 +10,18 @@ from datetime import UTC, datetime
 from typing import Any, get_args
 
 from nacre.errors import InvalidInput
-from nacre.types import Filter, Json, JsonScalar, Mode, NewMemory, Recipe, SearchRequest, TimelineRequest
+from nacre.types import (
+    Filter,
+    Json,
+    JsonScalar,
+    Mode,
+    NewMemory,
+    Part,
+    Recipe,
+    RelatedRequest,
+    SearchRequest,
+    TimelineRequest,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +44,7 @@ class Limits:
 LIMITS = Limits()
 _INT64 = 2**63
 _METADATA_DEPTH_MAX = 32
+WILDCARDS_MAX = 8  # of one pattern: matching many is slow
 
 
 def memory(new: NewMemory, space: str, now: datetime, limits: Limits) -> NewMemory:
@@ -68,6 +80,12 @@ def search(request: SearchRequest, space: str, limits: Limits) -> SearchRequest:
     return replace(request, where=where(request.where, space, limits))
 
 
+def related(request: RelatedRequest, space: str, limits: Limits) -> RelatedRequest:
+    _whole("limit", request.limit, 1, limits.results_max)
+    recipe(request.recipe, limits)
+    return replace(request, where=where(request.where, space, limits))
+
+
 def recipe(value: Recipe, limits: Limits) -> Recipe:
     if not isinstance(value, Recipe):
         raise InvalidInput("recipe", f"must be a Recipe, not {_kind(value)}")
@@ -75,9 +93,12 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     _fraction("recipe.alpha", value.alpha)
     _whole("recipe.pool", value.pool, 1, limits.pool_max)
     _number("recipe.semantic_floor", value.semantic_floor, -1, 1)
-    _number("recipe.recency_weight", value.recency_weight, 0, 1)
+    for name in ("recency_weight", "temporal_weight", "session_weight"):
+        _number(f"recipe.{name}", getattr(value, name), 0, 1)
     _number("recipe.bm25_k1", value.bm25_k1, 0, 100)
     _fraction("recipe.bm25_b", value.bm25_b)
+    for name in ("summary_weight", "tags_weight", "source_weight"):
+        _number(f"recipe.{name}", getattr(value, name), 0, 100)
     return value
 
 
@@ -95,8 +116,13 @@ def where(value: Filter, space: str, limits: Limits) -> Filter:
     listed = {
         each.name: tuple(dict.fromkeys(_names(f"where.{each.name}", getattr(value, each.name), limits)))
         for each in fields(Filter)
-        if each.name not in ("created_from", "created_until", "metadata")
+        if each.name not in ("created_from", "created_until", "metadata", "has")
     }
+    unknown = [each for each in _names("where.has", value.has, limits) if each not in get_args(Part)]
+    if unknown:
+        raise InvalidInput("where.has", f"{unknown[0]!r} is unknown; allowed: {', '.join(get_args(Part))}")
+    if any(each.count("*") + each.count("?") > WILDCARDS_MAX for each in listed["sources"]):
+        raise InvalidInput("where.sources", f"a pattern may have {WILDCARDS_MAX} wildcards at most")
     moments = {
         name: None if moment is None else _moment(f"where.{name}", moment)
         for name, moment in (("created_from", value.created_from), ("created_until", value.created_until))
@@ -106,7 +132,7 @@ def where(value: Filter, space: str, limits: Limits) -> Filter:
     metadata = {
         _key("where.metadata", key): _scalar(f"where.metadata[{key!r}]", each) for key, each in value.metadata.items()
     }
-    changes: dict[str, Any] = {**listed, **moments, "metadata": metadata}
+    changes: dict[str, Any] = {**listed, **moments, "metadata": metadata, "has": tuple(value.has)}
     changes["spaces"] = changes["spaces"] or (space,)
     return replace(value, **changes)
 

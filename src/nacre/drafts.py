@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from nacre.text import words
-from nacre.types import Changes, Entry, Json, Memory, NewMemory, Passages
+from nacre.types import Changes, Entry, Json, Memory, NewMemory, Passages, Tokens
 
 Key: TypeAlias = tuple[str, bytes]  # space and content hash: what makes two memories the same
 
@@ -81,7 +81,12 @@ def replaced(old: Memory, new: Memory) -> dict[str, Json]:
 
 
 def entry(ready: Draft, embedded: Passages | None) -> Entry:
-    return Entry(ready.memory, ready.content_hash, words.tokenise(ready.memory.text), embedded)
+    return Entry(ready.memory, ready.content_hash, tokens_of(ready.memory), embedded)
+
+
+def tokens_of(memory: Memory) -> Tokens:
+    """Everything of a memory that words can find."""
+    return words.tokenise(memory.text, memory.summary or "", memory.tags, memory.source or "")
 
 
 def batches(items: Iterable[str | NewMemory], memories_max: int, chars_max: int) -> Iterator[list[str | NewMemory]]:

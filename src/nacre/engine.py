@@ -1,4 +1,4 @@
-"""The verbs: remember, search, get, timeline, update, forget, restore, purge, stats, reembed.
+"""The verbs: remember, search, related, facets, get, timeline, update, forget, restore, purge, stats, reembed.
 
 The engine joins a store and an embedder and holds no memories itself. Doors call these verbs and
 nothing else. All verbs may be called from several threads at once.
@@ -7,40 +7,35 @@ nothing else. All verbs may be called from several threads at once.
 from __future__ import annotations
 
 import logging
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from itertools import chain
-from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar, Unpack
+from typing import Self, Unpack
 
 from nacre import checks, drafts
 from nacre.checks import LIMITS, Limits
 from nacre.drafts import Draft, Key
-from nacre.errors import Conflict, EmbedderMismatch, EmbedderUnavailable, InvalidInput, NotFound, StoreUnavailable
+from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
 from nacre.ids import new_ids
 from nacre.ports import Embedder, Store
-from nacre.query.parse import parse
-from nacre.query.tree import Question
-from nacre.ranking import boost, fuse
+from nacre.recall import Recall
 from nacre.text import passages, snippets
+from nacre.threads import Threads
 from nacre.types import (
     DEFAULT_SPACE,
     Changes,
     Entry,
     Event,
-    Hit,
-    Match,
-    MatchType,
+    Facets,
+    Filter,
     Memory,
-    Mode,
     NewMemory,
     NewMemoryFields,
     Passages,
     Progress,
-    Ranked,
-    Recipe,
+    RelatedOptions,
+    RelatedRequest,
     Remembered,
     SearchOptions,
     SearchRequest,
@@ -53,20 +48,11 @@ from nacre.types import (
     TimelineRequest,
 )
 
-if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-    from nacre.types import FloatVector
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
 # One transaction of a bulk write: large ones spare FTS5 the merging of small segments, but with an embedder
 # nothing is acknowledged before its batch is embedded, which takes a second or two for so many.
 BATCH_MEMORIES = 2_048
 BATCH_EMBEDDED = 512
 BATCH_CHARS = 1_000_000  # or this much text, so that memory stays bounded
-QUERY_VECTORS_CACHED = 256
 _UPDATE_TRIES = 5
 
 _log = logging.getLogger("nacre")
@@ -99,6 +85,7 @@ class Nacre:
         *,
         space: str = DEFAULT_SPACE,
         limits: Limits = LIMITS,
+        zone: tzinfo | None = None,
         clock: Callable[[], datetime] = _utc_now,
         make_ids: Callable[[datetime, int], list[str]] = new_ids,
     ) -> None:
@@ -108,9 +95,16 @@ class Nacre:
         self._space = checks.space_name(space, limits)
         self._clock = clock
         self._make_ids = make_ids
-        self._query_vectors: OrderedDict[str, FloatVector] = OrderedDict()
-        self._lock = threading.Lock()
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads = Threads()
+        self._recall = Recall(
+            store,
+            embedder,
+            space=self._space,
+            limits=limits,
+            clock=clock,
+            zone=zone,
+            threads=self._threads,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -119,8 +113,7 @@ class Nacre:
         self.close()
 
     def close(self) -> None:
-        if self._threads is not None:
-            self._threads.shutdown()
+        self._threads.close()
         self._store.close()
 
     # ---- writing
@@ -148,7 +141,7 @@ class Nacre:
             if ready is None:
                 ready = self._prepare(batch, number, frozenset())
             else:  # write one batch while the next is prepared
-                writing = self._beside(self._write, ready)
+                writing = self._threads.start(self._write, ready)
                 try:
                     following = self._prepare(batch, number, ready.keys)
                 except BaseException:
@@ -214,19 +207,19 @@ class Nacre:
 
     def search(self, query: str | SearchRequest, **options: Unpack[SearchOptions]) -> SearchResult:
         """The memories that answer a question, best first, with reasons."""
-        request = (
+        return self._recall.search(
             replace(query, **options) if isinstance(query, SearchRequest) else SearchRequest(query=query, **options)
         )
-        request = checks.search(request, self._space, self._limits)
-        recipe = _for_mode(request.recipe, request.mode)
-        question = self._understand(request.query)
-        notes = list(question.notes)
-        lexical, semantic = self._candidates(replace(request, recipe=recipe), question, notes)
-        ranked = fuse.fuse(lexical, semantic, recipe)
-        created = self._store.created([each.id for each in ranked])
-        ranked = [each for each in ranked if each.id in created]  # forgotten since the channels looked
-        ranked = fuse.in_order(boost.recency(ranked, created, self._clock(), recipe.recency_weight))
-        return SearchResult(self._hits(ranked[: request.limit], question), tuple(notes))
+
+    def related(self, memory_id: str | RelatedRequest, **options: Unpack[RelatedOptions]) -> SearchResult:
+        """The memories most like one that is known, by meaning and by rare words they share, itself excluded."""
+        if isinstance(memory_id, RelatedRequest):
+            return self._recall.related(replace(memory_id, **options))
+        return self._recall.related(RelatedRequest(memory_id=memory_id, **options))
+
+    def facets(self, query: str, where: Filter | None = None) -> Facets:
+        """How all memories that match a query are spread over kinds, namespaces, tags, sources and months."""
+        return self._recall.facets(query, where or Filter())
 
     def get(self, ids: str | Sequence[str]) -> list[Memory]:
         """Memories in full, in the order asked for, forgotten ones too. Raises NotFound."""
@@ -338,119 +331,6 @@ class Nacre:
 
     def _ids(self, ids: str | Sequence[str]) -> tuple[str, ...]:
         return checks.ids([ids] if isinstance(ids, str) else ids, self._limits)
-
-    # ---- inside: reading
-
-    def _understand(self, query: str) -> Question:
-        text = query.encode("utf-8", "replace").decode()  # lone surrogates cannot be stored, so never match
-        if len(text) <= self._limits.query_chars_max:
-            question = parse(text)
-        else:
-            question = parse(text[: self._limits.query_chars_max])
-            note = f"the query has {len(text):,} characters; the first {self._limits.query_chars_max:,} were used"
-            question = replace(question, notes=(*question.notes, note))
-        if not question.terms and not question.meaning.strip():
-            question = replace(question, notes=(*question.notes, "the query asks for nothing: give some words"))
-        return question
-
-    def _candidates(
-        self, request: SearchRequest, question: Question, notes: list[str]
-    ) -> tuple[list[Match], list[Match]]:
-        """Both channels side by side: words in a thread, meaning in this one. Weight 0: not asked."""
-        pool = max(request.recipe.pool, 2 * request.limit)
-
-        def find_words() -> list[Match]:
-            return self._store.lexical(question, request.where, request.recipe, pool)
-
-        if request.recipe.alpha == 0:
-            return find_words(), []
-        if request.recipe.alpha == 1:
-            return [], self._by_meaning(request, question, pool, notes)
-        lexical = self._beside(find_words)
-        try:
-            semantic = self._by_meaning(request, question, pool, notes)
-        finally:
-            found = lexical.result()
-        return found, semantic
-
-    def _beside(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Start a call in a thread beside the caller's."""
-        with self._lock:
-            if self._threads is None:
-                from concurrent.futures import ThreadPoolExecutor
-
-                self._threads = ThreadPoolExecutor(thread_name_prefix="nacre")
-        try:
-            return self._threads.submit(call, *args, **kwargs)
-        except RuntimeError:  # shut down by close
-            raise StoreUnavailable("store: it is closed; open it again") from None
-
-    def _by_meaning(self, request: SearchRequest, question: Question, pool: int, notes: list[str]) -> list[Match]:
-        instead = "no results by meaning" if request.recipe.alpha == 1 else "keyword results only"
-        if not question.meaning.strip():
-            return []
-        if self._embedder is None:
-            notes.append(f"no embedder is configured: {instead}")
-            return []
-        try:
-            vector = self._query_vector(self._embedder, question.meaning)
-        except Exception as error:  # whatever the model's runtime raises, the words still answer
-            _log.warning("the embedder failed (%s): %s", error, instead)
-            notes.append(f"the embedder failed: {instead} ({error})")
-            return []
-        try:
-            matches = self._store.semantic(vector, self._embedder.fingerprint, question, request.where, pool)
-        except EmbedderMismatch as error:  # another process has changed the model
-            notes.append(f"{error}; until then {instead}")
-            return []
-        pending = self._store.pending_count(request.where)
-        if pending:
-            notes.append(f"{pending} memories have no vectors yet: run `nacre reembed`")
-        return [match for match in matches if match.score >= request.recipe.semantic_floor]
-
-    def _query_vector(self, embedder: Embedder, text: str) -> FloatVector:
-        with self._lock:
-            if text in self._query_vectors:
-                self._query_vectors.move_to_end(text)
-                return self._query_vectors[text]
-        vector = embedder.embed_query(text)
-        with self._lock:
-            self._query_vectors[text] = vector
-            while len(self._query_vectors) > QUERY_VECTORS_CACHED:
-                self._query_vectors.popitem(last=False)
-        return vector
-
-    def _hits(self, ranked: Sequence[Ranked], question: Question) -> tuple[Hit, ...]:
-        memories = self._store.get([each.id for each in ranked])
-        return tuple(_hit(each, memories[each.id], question) for each in ranked if each.id in memories)
-
-
-def _for_mode(recipe: Recipe, mode: Mode) -> Recipe:
-    """A mode is a weight: keyword is alpha 0, semantic is alpha 1."""
-    match mode:
-        case "keyword":
-            return replace(recipe, alpha=0)
-        case "semantic":
-            return replace(recipe, alpha=1)
-        case "hybrid":
-            return recipe
-
-
-def _hit(ranked: Ranked, memory: Memory, question: Question) -> Hit:
-    lexical, semantic = ranked.lexical, ranked.semantic
-    match_type: MatchType = "bm25" if semantic is None else "semantic" if lexical is None else "hybrid"
-    return Hit(
-        memory=memory,
-        score=ranked.score,
-        match_type=match_type,
-        bm25=lexical.score if lexical else None,
-        bm25_rank=lexical.rank if lexical else None,
-        cosine=semantic.score if semantic else None,
-        similarity=(semantic.score + 1) / 2 if semantic else None,
-        cosine_rank=semantic.rank if semantic else None,
-        snippet=snippets.snippet(memory.text, question.terms, semantic.span if semantic else None),
-        reasons=ranked.reasons,
-    )
 
 
 def _cursor(memory: Memory) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import tzinfo
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -27,12 +28,13 @@ def open_store(
     limits: Limits = LIMITS,
     create: bool = True,
     switch_model: bool = False,
+    time_zone: tzinfo | None = None,
 ) -> Nacre:
     """Open a store. If there is no file it is made, or with `create=False` StoreUnavailable is raised.
 
     `embedder` is a name, or an object with the methods of `nacre.ports.Embedder`. `threads=0` means one
     for each core. `switch_model=True` opens a store whose vectors come from another model, in order to
-    call `reembed` on it.
+    call `reembed` on it. `time_zone` is the user's, for words like "yesterday"; None means the system's.
     """
     checks.opening(space, threads, busy_timeout_ms, limits)  # before a file is made for nothing
     chosen = _embedder(embedder, threads) if isinstance(embedder, str) else embedder
@@ -44,7 +46,7 @@ def open_store(
                 f"embedder: the vectors of {path} come from {model}, not from {chosen.fingerprint}; "
                 "run `nacre reembed` to compute them anew, or open it with the model it was written with"
             )
-        return Nacre(store, chosen, space=space, limits=limits)
+        return Nacre(store, chosen, space=space, limits=limits, zone=time_zone)
     except BaseException:
         store.close()
         raise

@@ -10,8 +10,21 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from nacre.query.tree import Question
-from nacre.types import Entry, Event, Filter, Match, Memory, Passages, Recipe, Remembered, Span, Stats
+from nacre.query.tree import Condition, Question
+from nacre.types import (
+    Entry,
+    Event,
+    Filter,
+    Frequencies,
+    Match,
+    Memory,
+    Passages,
+    Recipe,
+    Remembered,
+    Span,
+    Stats,
+    Tally,
+)
 
 if TYPE_CHECKING:
     from nacre.types import FloatMatrix, FloatVector
@@ -99,9 +112,28 @@ class Store(Protocol):
         """
 
     def by_time(
-        self, where: Filter, limit: int, *, oldest_first: bool, forgotten: bool, after: tuple[datetime, str] | None
+        self,
+        where: Filter,
+        limit: int,
+        *,
+        must: Condition | None = None,
+        oldest_first: bool = False,
+        forgotten: bool = False,
+        after: tuple[datetime, str] | None = None,
     ) -> list[Memory]:
         """Memories ordered by (created, id), beginning after that place."""
+
+    def tally(self, question: Question, where: Filter) -> Tally:
+        """What all live memories are that have any of the question's terms (none given: any memory) and meet it."""
+
+    def frequencies(self, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
+        """In how many live memories of these spaces each token occurs."""
+
+    def spellings(self, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
+        """The words in texts of these spaces that are `spelling.alike`, with how many live memories have each token."""
+
+    def vectors(self, memory_id: str) -> FloatMatrix | None:
+        """The vectors of a memory's passages, or None when it has none of the store's model."""
 
     def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
         """(id, text) of live memories without vectors of the store's model."""

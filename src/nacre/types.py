@@ -21,10 +21,12 @@ if TYPE_CHECKING:  # numpy costs 90 ms to import; keyword search never needs it
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 JsonScalar: TypeAlias = str | int | float | bool | None
 Mode: TypeAlias = Literal["keyword", "semantic", "hybrid"]
-MatchType: TypeAlias = Literal["bm25", "semantic", "hybrid"]
+MatchType: TypeAlias = Literal["bm25", "semantic", "hybrid", "filter"]
 Effect: TypeAlias = Literal["add", "multiply"]
+Part: TypeAlias = Literal["facts", "tags", "source", "session", "summary", "metadata"]
 
 DEFAULT_SPACE = "default"
+BREAK = "|"  # a token that no text has: what stands on its two sides is not side by side
 
 
 # ---------------------------------------------------------------- memories
@@ -111,10 +113,18 @@ class Span(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """What the one tokeniser makes of a text. `words` keep their order; `forms` are further names for them."""
+    """What the one tokeniser makes of a memory.
+
+    `words` of the text keep their order; `forms` are further names for them. Each label has all its
+    tokens in one row, with BREAK between words that do not stand side by side.
+    """
 
     words: tuple[str, ...]
     forms: tuple[str, ...]
+    length: int  # of the text, in words; a spelling that was folded counts a little longer
+    summary: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +163,9 @@ class Event:
 class Filter:
     """Which memories may be found. Empty fields do not restrict; fields are joined by AND.
 
-    `spaces=()` means the space the engine was opened with. `created_from` is inclusive,
-    `created_until` exclusive. `metadata` compares top-level keys with JSON scalars.
+    `spaces=()` means the space the engine was opened with. `sources` may have `*` and `?`.
+    `created_from` is inclusive, `created_until` exclusive. `metadata` compares top-level keys with JSON
+    scalars. `has` names parts that must be there.
     """
 
     spaces: Sequence[str] = ()
@@ -168,6 +179,7 @@ class Filter:
     created_from: datetime | None = None
     created_until: datetime | None = None
     metadata: Mapping[str, JsonScalar] = field(default_factory=dict)
+    has: Sequence[Part] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,8 +191,21 @@ class Recipe:
     pool: int = 50  # candidates a channel gives, at the least 2 × limit
     semantic_floor: float = 0.3  # cosine below which a memory is not a semantic match
     recency_weight: float = 0.1  # × (1 + weight / (1 + days)); 0 switches it off
+    temporal_weight: float = 0.2  # × (1 + weight) inside the time a question names; 0 switches it off
+    session_weight: float = 0.1  # × (1 + weight) for memories of the same session, in `related`
     bm25_k1: float = 1.2
     bm25_b: float = 0.75
+    summary_weight: float = 1.0  # of a word in the summary, where one in the text has 1
+    tags_weight: float = 1.0
+    source_weight: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From `start` up to, not including, `end`, in UTC. None: open on that side."""
+
+    start: datetime | None
+    end: datetime | None
 
 
 class SearchOptions(TypedDict, total=False):
@@ -197,6 +222,24 @@ class SearchRequest:
     query: str
     mode: Mode = "hybrid"
     limit: int = 20
+    where: Filter = field(default_factory=Filter)
+    recipe: Recipe = field(default_factory=Recipe)
+
+
+class RelatedOptions(TypedDict, total=False):
+    """What `related(id, …)` takes besides the id: the fields of RelatedRequest."""
+
+    limit: int
+    where: Filter
+    recipe: Recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelatedRequest:
+    """Memories like one that is known. `where.spaces=()` means the space of that memory."""
+
+    memory_id: str
+    limit: int = 10
     where: Filter = field(default_factory=Filter)
     recipe: Recipe = field(default_factory=Recipe)
 
@@ -297,10 +340,51 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class DidYouMean:
+    """The query with its unknown words replaced, and for each of them the known words like it, best first."""
+
+    query: str
+    words: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """Hits, best first, and notes on anything that was read or done differently than asked."""
 
     hits: tuple[Hit, ...]
+    notes: tuple[str, ...] = ()
+    did_you_mean: DidYouMean | None = None
+
+
+class Frequencies(NamedTuple):
+    """How many live memories there are, and how many have each of some tokens; a token none has is missing."""
+
+    memories: int
+    having: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What a store counts of a query's matches. `created` counts by quarters of an hour, in UTC."""
+
+    total: int
+    kinds: Mapping[str, int]
+    namespaces: Mapping[str, int]
+    tags: Mapping[str, int]
+    sources: Mapping[str, int]
+    created: Mapping[datetime, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facets:
+    """How a query's matches are spread: values with their number of memories, the most frequent first."""
+
+    total: int
+    kinds: Mapping[str, int]
+    namespaces: Mapping[str, int]
+    tags: Mapping[str, int]
+    sources: Mapping[str, int]
+    months: Mapping[str, int]  # like 2026-03, in the user's time zone, in order
     notes: tuple[str, ...] = ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from nacre.errors import (
@@ -16,8 +16,11 @@ from nacre.errors import (
     NotFound,
     StoreError,
 )
+from nacre.query import times
 from nacre.types import (
+    DidYouMean,
     Event,
+    Facets,
     Hit,
     Json,
     Memory,
@@ -88,7 +91,22 @@ def remembered(value: Remembered) -> dict[str, Json]:
 
 
 def search_result(value: SearchResult) -> dict[str, Json]:
-    return {"hits": [hit(each) for each in value.hits], "notes": list(value.notes)}
+    return {
+        "hits": [hit(each) for each in value.hits],
+        "notes": list(value.notes),
+        "did_you_mean": None if value.did_you_mean is None else did_you_mean(value.did_you_mean),
+    }
+
+
+def did_you_mean(value: DidYouMean) -> dict[str, Json]:
+    return {"query": value.query, "words": {word: list(best) for word, best in value.words.items()}}
+
+
+def facets(value: Facets) -> dict[str, Json]:
+    counts = {each.name: getattr(value, each.name) for each in fields(value)}
+    return {name: dict(each) if isinstance(each, Mapping) else each for name, each in counts.items()} | {
+        "notes": list(value.notes)
+    }
 
 
 def hit(value: Hit) -> dict[str, Json]:
@@ -204,3 +222,13 @@ def parse_moment(field: str, text: object) -> datetime:
     except ValueError:
         pass
     raise InvalidInput(field, f"{text!r} is not a time; write it like 2026-03-01 or 2026-03-01T12:30:00Z")
+
+
+def parse_time(field: str, text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
+    """When the time that a person typed begins: 7d, yesterday, last week, March 2026, or ISO 8601."""
+    period = times.read(text, now, zone)
+    if period is None or period.start is None:
+        raise InvalidInput(
+            field, f"{text!r} is not a time; write it like 7d, yesterday, 'last week', 2026-03-01 or 2026-03-01T12:30"
+        )
+    return period.start

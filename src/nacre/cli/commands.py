@@ -23,7 +23,7 @@ from nacre.cli.options import (
     wants_json,
 )
 from nacre.errors import InvalidInput
-from nacre.types import Json, Mode, NewMemory, Progress, Recipe, SearchRequest, TimelineRequest
+from nacre.types import Json, Mode, NewMemory, Progress, Recipe, RelatedRequest, SearchRequest, TimelineRequest
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -217,13 +217,43 @@ def search(
 ) -> None:
     """Find memories that answer QUERY, best first, each with its reasons.
 
-    Words are alternatives; AND, OR, NOT, "phrases", prefix* and -exclusions are honoured.
+    Words are alternatives that rank. AND, OR, NOT, "phrases", prefix*, -exclusions, NEAR(a b, 5) and filters
+    like tag:x, ns:decisions, kind:fact, source:docs/*, since:7d, on:yesterday are honoured.
     """
     options = only_given(mode=mode, limit=limit, recipe=None if alpha is None else Recipe(alpha=alpha))
     request = SearchRequest(query=" ".join(query), where=to_filter(given), **options)
     with opened(context) as memory:
         result = memory.search(request)
     _answer(context, wire.search_result(result), render.search_lines(result))
+
+
+@nacre.command()
+@click.argument("memory_id", metavar="ID")
+@click.option("--limit", type=int, help="At most so many hits.")
+@click.option("--alpha", type=float, help="Weight of meaning against shared words, from 0 to 1.")
+@filters
+@common
+@click.pass_context
+def related(context: click.Context, /, memory_id: str, limit: int | None, alpha: float | None, **given: Any) -> None:
+    """Find memories like the one with this ID: near in meaning, sharing rare words, from the same session."""
+    options = only_given(limit=limit, recipe=None if alpha is None else Recipe(alpha=alpha))
+    request = RelatedRequest(memory_id=memory_id, where=to_filter(given), **options)
+    with opened(context) as memory:
+        result = memory.related(request)
+    _answer(context, wire.search_result(result), render.search_lines(result))
+
+
+@nacre.command()
+@click.argument("query", nargs=-1, required=True)
+@filters
+@common
+@click.pass_context
+def facets(context: click.Context, /, query: tuple[str, ...], **given: Any) -> None:
+    """Count all memories that match QUERY by kind, namespace, tag, source and month."""
+    where = to_filter(given)
+    with opened(context) as memory:
+        counted = memory.facets(" ".join(query), where)
+    _answer(context, wire.facets(counted), render.facets_lines(counted))
 
 
 @nacre.command()

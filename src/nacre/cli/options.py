@@ -6,8 +6,8 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
-from typing import Any, TypeVar
+from datetime import UTC, datetime
+from typing import Any, TypeVar, get_args
 
 import click
 
@@ -17,7 +17,7 @@ from nacre.engine import Nacre
 from nacre.errors import InvalidInput
 from nacre.opening import open_store
 from nacre.settings import Settings
-from nacre.types import Filter, JsonScalar
+from nacre.types import Filter, JsonScalar, Part
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,18 +78,21 @@ def filters(command: F) -> F:
         ("--tag", "TAG", "Must have this tag; may be repeated: all of them."),
         ("--any-tag", "TAG", "Must have one of these tags; may be repeated."),
         ("--no-tag", "TAG", "Must not have this tag; may be repeated."),
-        ("--source", "SOURCE", "Only from this source; may be repeated: any of them."),
+        ("--source", "SOURCE", "Only from this source, * and ? allowed; may be repeated: any of them."),
         ("--session", "SESSION", "Only from this session; may be repeated: any of them."),
         ("--in-space", "NAME", "Search this space instead; may be repeated: all of them."),
         ("--meta", "KEY=VALUE", "Metadata that must be equal; may be repeated."),
+        ("--has", "PART", f"Must have {', '.join(get_args(Part))}; may be repeated: all of them."),
     ):
         command = click.option(name, metavar=metavar, multiple=True, help=help_text)(command)
-    command = click.option("--since", metavar="TIME", help="Created at this time or later.")(command)
-    return click.option("--until", metavar="TIME", help="Created before this time.")(command)
+    command = click.option("--since", metavar="TIME", help="Created then or later: 7d, yesterday, 2026-03-01, …")(
+        command
+    )
+    return click.option("--until", metavar="TIME", help="Created before that time begins.")(command)
 
 
 FILTER_OPTIONS = (
-    "kind", "namespace", "tag", "any_tag", "no_tag", "source", "session", "in_space", "meta", "since", "until",
+    "kind", "namespace", "tag", "any_tag", "no_tag", "source", "session", "in_space", "meta", "has", "since", "until",
 )  # fmt: skip
 
 
@@ -108,12 +111,13 @@ def to_filter(given: dict[str, Any]) -> Filter:
         created_from=to_moment("since", taken["since"]),
         created_until=to_moment("until", taken["until"]),
         metadata=to_metadata(taken["meta"]),
+        has=taken["has"],
     )
 
 
 def to_moment(field: str, text: str | None) -> datetime | None:
     """A time that a person typed: without a time zone it is local."""
-    return None if text is None else wire.parse_moment(field, text).astimezone()
+    return None if text is None else wire.parse_time(field, text, datetime.now(UTC))
 
 
 def to_metadata(pairs: tuple[str, ...]) -> dict[str, JsonScalar]:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import IO, TYPE_CHECKING, TypeAlias
 
 from nacre.ranking.explain import describe
-from nacre.types import Event, Hit, Memory, Progress, SearchResult, Stats, Timeline
+from nacre.types import Event, Facets, Hit, Memory, Progress, SearchResult, Stats, Timeline
 
 if TYPE_CHECKING:
     from nacre.settings import Settings
@@ -72,8 +72,28 @@ def search_lines(result: SearchResult) -> Iterator[Line]:
         yield from _hit_lines(number, hit)
     if not result.hits:
         yield [("nothing found", _DIM)]
-    for note in result.notes:
+    if result.did_you_mean is not None:
+        yield [("did you mean: ", _DIM), (result.did_you_mean.query, _BOLD)]
+    yield from _note_lines(result.notes)
+
+
+def _note_lines(notes: Sequence[str]) -> Iterator[Line]:
+    for note in notes:
         yield [("note: " + note, _DIM)]
+
+
+def facets_lines(facets: Facets) -> Iterator[Line]:
+    yield [(f"{facets.total:,}", _BOLD), (" memories match", "")]
+    for name, counts in (
+        ("kinds", facets.kinds),
+        ("namespaces", facets.namespaces),
+        ("tags", facets.tags),
+        ("sources", facets.sources),
+        ("months", facets.months),
+    ):
+        if counts:
+            yield [(f"{name:<12}", _DIM), (", ".join(f"{value} {number:,}" for value, number in counts.items()), "")]
+    yield from _note_lines(facets.notes)
 
 
 def _hit_lines(number: int, hit: Hit) -> Iterator[Line]:

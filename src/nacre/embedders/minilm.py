@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nacre import natives
 from nacre.embedders.wordpiece import WordPiece
 from nacre.errors import EmbedderUnavailable
 from nacre.types import Span
@@ -117,10 +118,8 @@ def _load_word_pieces(path: Path) -> WordPiece:
 
 
 def _load_session(path: Path) -> Any:
-    # Read when the package is imported; without it, recent releases start telemetry there and then.
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
-        import onnxruntime
+        onnxruntime = natives.onnxruntime()
     except ImportError as error:
         raise EmbedderUnavailable(
             f"semantic search needs the packages numpy and onnxruntime ({error}); "

@@ -5,120 +5,78 @@
     blue OR green               either
     deploy NOT staging          without; also  deploy -staging  and  deploy AND code -(staging OR test)
     "exact phrase"              these words side by side
+    NEAR(blue green, 5)         both, with at most five words between
     deploy*                     words that begin so
+    tag:rust since:7d           filters, see fields.py
     (a OR b) AND c              grouping, where there is an operator
 
-Side by side, plain words are alternatives that rank; phrases and exclusions are conditions. AND and
-NOT bind tighter than OR: `a b AND c` is "a or b, and also c". In a text all in capitals, AND, OR and
-NOT are words, and so are operators with nothing to join.
+Side by side, plain words are alternatives that rank; phrases, filters and exclusions are conditions. AND
+and NOT bind tighter than OR: `a b AND c` is "a or b, and also c". In a text all in capitals, AND, OR
+and NOT are words, and so are operators with nothing to join.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
 from itertools import groupby
 
-from nacre.query.tree import AllOf, AnyOf, Condition, Phrase, Question, Term, Without
+from nacre.query import fields, lexemes, times
+from nacre.query.lexemes import Lexeme
+from nacre.query.tree import AllOf, AnyOf, Condition, Near, Phrase, Question, Term, Without
 from nacre.text import words
 
 TERMS_MAX = 256  # terms of one question that are looked up; further ones are left out, with a note
-LEXEMES_MAX = 512  # words and operators of one question that are read; bounds what a store has to compile
-_DEPTH_MAX = 50  # nested parentheses that are honoured
-
-_LEXEME = re.compile(r'(?P<minus>-)?"(?P<phrase>[^"]*)"|(?P<paren>[()])|(?P<word>[^\s()"]+)')
-_OPERATORS = frozenset({"AND", "OR", "NOT"})
+_OPERANDS = ("word", "prefix", "phrase", "field", "near", "(")
+_WORD_OF_LETTERS = re.compile(r"[^\W\d_]{4,}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Lexeme:
-    """`role`: word, prefix, phrase, "(", ")", AND, OR or NOT."""
-
-    role: str
-    text: str
-    at: int  # where it begins in the query
-    minus: bool = False
-
-
-def parse(text: str) -> Question:
-    """The question a text asks."""
-    lexemes, notes = _lex(text)
-    reader = _Reader(lexemes)
+def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool = False) -> Question:
+    """The question a text asks. `relaxed`: phrases are words that rank, not conditions."""
+    found, notes = lexemes.read(text, fields.KEYS)
+    if relaxed:
+        found = [_unquoted(each) for each in found]
+    reader = _Reader(found, now, zone)
     group = reader.alternatives()
     notes += reader.notes
     terms = list(dict.fromkeys(group.terms))
     if len(terms) > TERMS_MAX:
         notes.append(f"only the first {TERMS_MAX} of {len(terms)} words were looked up")
-    plain = all(each.role == "word" and not each.minus for each in lexemes)
-    meaning = text.strip() if plain else " ".join(text for _, text in sorted(group.meaning))
-    return Question(tuple(terms[:TERMS_MAX]), group.must, meaning, tuple(notes))
+    plain = all(each.role == "word" and not each.minus for each in found)
+    asked = {at for at, _ in group.meaning}
+    return Question(
+        terms=tuple(terms[:TERMS_MAX]),
+        must=group.must,
+        meaning=text.strip() if plain else " ".join(text for _, text in sorted(group.meaning)),
+        notes=tuple(dict.fromkeys(notes)),
+        spelled=_spelled([each for each in found if each.role == "word" and each.at in asked]),
+        spaces=tuple(dict.fromkeys(group.spaces)),
+        periods=tuple(mention.period for mention in times.mentions(_without_fields(text, found), now, zone)),
+        quoted=any(each.role == "phrase" and each.at in asked for each in found),
+        listing=group.must is not None and (group.wordless or not terms),
+    )
 
 
-def _lex(text: str) -> tuple[list[_Lexeme], list[str]]:
-    notes: list[str] = []
-    found = list(_LEXEME.finditer(text))
-    if text.count('"') % 2:
-        notes.append('an unbalanced " was ignored')
-    shouted = text.isupper()  # in a text all in capitals NOT is just a word
-    spoken = not shouted and any(each["word"] in _OPERATORS for each in found)
-    lexemes: list[_Lexeme] = []
+def _without_fields(text: str, found: Sequence[Lexeme]) -> str:
+    """The text with filters and exclusions blanked: the times in them restrict already, or are not asked for."""
     for each in found:
-        if each["phrase"] is not None:
-            lexemes.append(
-                _Lexeme("phrase", each["phrase"], each.start(), _excludes(text, each.start(), each["minus"]))
-            )
-        elif each["paren"]:
-            if spoken:  # without operators, parentheses are punctuation
-                lexemes.append(_Lexeme(each["paren"], each["paren"], each.start()))
-        elif spoken and each["word"] == "-" and text[each.end() : each.end() + 1] == "(":
-            lexemes.append(_Lexeme("NOT", "-", each.start()))
-        elif each["word"] in _OPERATORS and not shouted:
-            lexemes.append(_Lexeme(each["word"], each["word"], each.start()))
-        else:
-            lexemes.append(_word(text, each))
-    balanced = _balanced(lexemes)
-    if len(balanced) < len(lexemes):
-        notes.append("unbalanced or too deeply nested parentheses were ignored")
-    if len(balanced) > LEXEMES_MAX:
-        notes.append(f"only the first {LEXEMES_MAX} of {len(balanced)} words and operators were read")
-        balanced = _balanced(balanced[:LEXEMES_MAX])
-        while balanced and balanced[-1].role in _OPERATORS:  # what it joined was cut off
-            balanced.pop()
-    return balanced, notes
+        if each.role == "field" or each.minus:
+            end = each.at + each.minus + len(each.key) + 1 + len(each.text)
+            text = text[: each.at] + " " * (end - each.at) + text[end:]
+    return text
 
 
-def _word(text: str, found: re.Match[str]) -> _Lexeme:
-    word = found["word"]
-    minus = len(word) > 1 and word[1] != "-" and _excludes(text, found.start(), word[0] == "-")
-    if minus:
-        word = word[1:]
-    stem = word.rstrip("*")
-    if stem != word and len(words.tokenise(stem).words) == 1:
-        return _Lexeme("prefix", stem, found.start(), minus)
-    return _Lexeme("word", word, found.start(), minus)
+def _unquoted(lexeme: Lexeme) -> Lexeme:
+    wanted = lexeme.role == "phrase" and not lexeme.minus
+    return Lexeme("word", lexeme.text, lexeme.at) if wanted else lexeme
 
 
-def _excludes(text: str, start: int, dashed: object) -> bool:
-    """A dash excludes only at the beginning of a word: `foo-bar` and `a - b` have ordinary dashes."""
-    return bool(dashed) and (start == 0 or text[start - 1].isspace() or text[start - 1] == "(")
-
-
-def _balanced(lexemes: list[_Lexeme]) -> list[_Lexeme]:
-    """Without the parentheses that have no partner, or are nested too deep to mean anything."""
-    opened: list[int] = []
-    dropped: set[int] = set()
-    for i, lexeme in enumerate(lexemes):
-        if lexeme.role == "(":
-            opened.append(i)
-        elif lexeme.role == ")":
-            partner = opened.pop() if opened else None
-            if partner is None:
-                dropped.add(i)
-            elif len(opened) >= _DEPTH_MAX:
-                dropped.update((partner, i))
-    dropped.update(opened)
-    return [lexeme for i, lexeme in enumerate(lexemes) if i not in dropped]
+def _spelled(typed: Sequence[Lexeme]) -> tuple[str, ...]:
+    """The words that may be misspelled: not names of files, not numbers, not a syllable."""
+    each = (word for lexeme in typed for word in words.tokenise(lexeme.text).words)
+    return tuple(dict.fromkeys(word for word in each if _WORD_OF_LETTERS.fullmatch(word)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +90,17 @@ class _Group:
     condition: Condition | None = None
     must: Condition | None = None
     meaning: tuple[tuple[int, str], ...] = ()  # with their places in the query
+    spaces: tuple[str, ...] = ()
+    wordless: bool = False  # one of its alternatives has conditions and no words
 
 
 class _Reader:
     """Recursive descent over lexemes with balanced parentheses."""
 
-    def __init__(self, lexemes: Sequence[_Lexeme]) -> None:
-        self._lexemes = lexemes
+    def __init__(self, found: Sequence[Lexeme], now: datetime, zone: tzinfo | None) -> None:
+        self._lexemes = found
+        self._now = now
+        self._zone = zone
         self._at = 0
         self.notes: list[str] = []
 
@@ -154,7 +116,7 @@ class _Reader:
             return groups[0]
         joined = _any_of(groups)
         must = joined.condition if any(each.must is not None for each in groups) else None
-        return _Group(joined.terms, joined.condition, must, joined.meaning)
+        return replace(joined, must=must, wordless=any(each.must and not each.terms for each in groups))
 
     def _conjunction(self) -> _Group:
         """side-by-side AND side-by-side NOT side-by-side …"""
@@ -175,41 +137,60 @@ class _Reader:
         optional: list[_Group] = []
         required: list[_Group] = []
         excluded: list[_Group] = []
-        while self._next_is("word", "prefix", "phrase", "("):
+        while self._next_is(*_OPERANDS):
             lexeme = self._take()
             if lexeme.role == "(":
                 group = self.alternatives()
                 self._take()  # its partner
                 required.append(group)
-            elif lexeme.minus:
-                excluded.append(_operand(lexeme))
+                continue
+            group = self._field(lexeme) if lexeme.role == "field" else _operand(lexeme)
+            if lexeme.minus:
+                excluded.append(group)
             else:
-                (required if lexeme.role == "phrase" else optional).append(_operand(lexeme))
+                (required if group.must is not None else optional).append(group)
         group = _any_of(optional)
         if any(each.condition is not None for each in required):
             demanded = _all_of(required)
             condition = demanded.condition
             must = condition if optional or len(required) > 1 else demanded.must
-            group = _Group(group.terms + demanded.terms, condition, must, group.meaning + demanded.meaning)
+            group = replace(_any_of([group, demanded]), condition=condition, must=must)
         return _excluding(group, excluded)
 
-    def _as_word(self, operator: _Lexeme) -> _Group:
+    def _field(self, lexeme: Lexeme) -> _Group:
+        """A filter, or the words it is made of when it makes no sense."""
+        if lexeme.key == "entity":
+            named = [words.tokenise(name).words for name in fields.names("entity", lexeme.text)]
+            mentioned = tuple(_in_a_row(each) for each in named if each)
+            found = _either(mentioned) if mentioned else "entity: has no value"
+        else:
+            found = fields.condition(lexeme.key, lexeme.text, self._now, self._zone)
+        if isinstance(found, str):
+            self.notes.append(f"{found}; it was read as words")
+            return _operand(Lexeme("word", f"{lexeme.key} {lexeme.text}", lexeme.at))
+        return _Group((), found, found, spaces=fields.names("space", lexeme.text) if lexeme.key == "space" else ())
+
+    def _as_word(self, operator: Lexeme) -> _Group:
         self.notes.append(f"{operator.text} has nothing to join and was read as a word")
-        return _operand(_Lexeme("word", operator.text.lower(), operator.at))
+        return _operand(Lexeme("word", operator.text.lower(), operator.at))
 
     def _operand_follows(self) -> bool:
         at = self._at + (self._next_is("NOT") and self._at + 1 < len(self._lexemes))
-        return at < len(self._lexemes) and self._lexemes[at].role in ("word", "prefix", "phrase", "(")
+        return at < len(self._lexemes) and self._lexemes[at].role in _OPERANDS
 
     def _next_is(self, *roles: str) -> bool:
         return self._at < len(self._lexemes) and self._lexemes[self._at].role in roles
 
-    def _take(self) -> _Lexeme:
+    def _take(self) -> Lexeme:
         self._at += 1
         return self._lexemes[self._at - 1]
 
 
-def _operand(lexeme: _Lexeme) -> _Group:
+def _operand(lexeme: Lexeme) -> _Group:
+    if lexeme.role == "near":
+        parts = _any_of([_operand(each) for each in lexeme.operands])
+        together = _near(lexeme)
+        return replace(parts, condition=together, must=together)
     meaning = ((lexeme.at, lexeme.text),)
     if lexeme.role == "prefix":
         (prefix,) = words.tokenise(lexeme.text).words
@@ -241,34 +222,45 @@ def _in_a_row(tokens: Sequence[str]) -> Condition:
     return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
 
 
+def _near(lexeme: Lexeme) -> Condition:
+    """Words close together. A lone character has no place in the order, so then all only have to be there."""
+    rows = [words.tokenise(each.text).words for each in lexeme.operands]
+    if any(words.is_lone(word) for row in rows for word in row):
+        return AllOf(tuple(_in_a_row(row) for row in rows))
+    phrases = (Phrase(row, each.role == "prefix") for row, each in zip(rows, lexeme.operands, strict=True))
+    return Near(tuple(phrases), lexeme.distance)
+
+
+def _either(conditions: tuple[Condition, ...]) -> Condition:
+    return conditions[0] if len(conditions) == 1 else AnyOf(conditions)
+
+
 def _any_of(groups: Sequence[_Group]) -> _Group:
     conditions = _conditions(groups)
-    condition = conditions[0] if len(conditions) == 1 else AnyOf(conditions) if conditions else None
     must = next((each.must for each in groups if each.must is not None), None) if len(conditions) == 1 else None
-    return _Group(_terms(groups), condition, must, _meaning(groups))
+    return _Group(
+        terms=tuple(term for each in groups for term in each.terms),
+        condition=_either(conditions) if conditions else None,
+        must=must,
+        meaning=tuple(part for each in groups for part in each.meaning),
+        spaces=tuple(space for each in groups for space in each.spaces),
+    )
 
 
 def _all_of(groups: Sequence[_Group]) -> _Group:
+    joined = _any_of(groups)
     conditions = _conditions(groups)
     if len(conditions) < 2:
-        return _any_of(groups)
-    return _Group(_terms(groups), AllOf(conditions), AllOf(conditions), _meaning(groups))
+        return joined
+    return replace(joined, condition=AllOf(conditions), must=AllOf(conditions))
 
 
 def _excluding(group: _Group, unwanted: Sequence[_Group]) -> _Group:
     refused = _any_of(unwanted).condition
     if refused is None:
         return group
-    return _Group(group.terms, Without(group.condition, refused), Without(group.must, refused), group.meaning)
+    return replace(group, condition=Without(group.condition, refused), must=Without(group.must, refused))
 
 
 def _conditions(groups: Sequence[_Group]) -> tuple[Condition, ...]:
     return tuple(each.condition for each in groups if each.condition is not None)
-
-
-def _terms(groups: Sequence[_Group]) -> tuple[Term, ...]:
-    return tuple(term for each in groups for term in each.terms)
-
-
-def _meaning(groups: Sequence[_Group]) -> tuple[tuple[int, str], ...]:
-    return tuple(part for each in groups for part in each.meaning)

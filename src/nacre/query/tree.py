@@ -1,21 +1,22 @@
 """What a question means: terms that score, and conditions that must hold.
 
-A store compiles these values; `holds` below is their plain meaning.
+A store compiles these values; `holds` and `allows` below are their plain meaning.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from nacre.types import Tokens
+from nacre.types import Filter, Json, JsonScalar, Memory, Part, Period, Recipe, Tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Matches tokens equal to `text`, or words beginning with it."""
+    """Matches tokens equal to `text`, or words (and tokens of labels) beginning with it."""
 
     text: str
     prefix: bool = False
@@ -23,9 +24,25 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Holds where these words stand side by side, in this order."""
+    """Holds where these words stand side by side, in this order. `prefix`: the last may go on."""
 
     words: tuple[str, ...]
+    prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Holds where all phrases stand with at most `distance` words between the end of each and the start of the last."""
+
+    phrases: tuple[Phrase, ...]
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """Holds for the memories a filter allows. Its spaces restrict only where they are named."""
+
+    where: Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +63,7 @@ class Without:
     unwanted: Condition
 
 
-Condition: TypeAlias = Term | Phrase | AnyOf | AllOf | Without
+Condition: TypeAlias = Term | Phrase | Near | Only | AnyOf | AllOf | Without
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,42 +71,149 @@ class Question:
     """A parsed query.
 
     `terms` score by BM25, any of them is enough. `must` restricts every channel; it is None for
-    plain words. `meaning` is the text to embed: the query without operators and exclusions.
+    plain words. `meaning` is the text to embed: the query without operators, filters and exclusions.
+    `spelled` are the plain words as typed, `spaces` the spaces named by the query itself, `periods`
+    the times a natural question names.
     """
 
     terms: tuple[Term, ...]
     must: Condition | None
     meaning: str
     notes: tuple[str, ...] = ()
+    spelled: tuple[str, ...] = ()
+    spaces: tuple[str, ...] = ()
+    periods: tuple[Period, ...] = ()
+    quoted: bool = False  # a phrase is among the conditions
+    listing: bool = False  # conditions alone are enough: no word has to be found
 
 
-def term_counts(terms: Sequence[Term], words: Sequence[str], forms: Sequence[str]) -> list[int]:
-    """How often each term occurs in a text with these tokens."""
-    tally = Counter([*words, *forms])  # one pass, however many terms: bigrams make many
-    return [
-        sum(word.startswith(term.text) for word in words) if term.prefix else tally.get(term.text, 0) for term in terms
+# ---------------------------------------------------------------- words
+
+
+def term_counts(terms: Sequence[Term], tokens: Tokens, recipe: Recipe) -> list[float]:
+    """How often each term occurs in a memory with these tokens; labels count with their weight."""
+    tally = Counter([*tokens.words, *tokens.forms])  # one pass, however many terms: bigrams make many
+    counts: list[float] = [
+        sum(_begun(term, tokens.words)) if term.prefix else tally.get(term.text, 0) for term in terms
     ]
+    for label, weight in (
+        (tokens.summary, recipe.summary_weight),
+        (tokens.tags, recipe.tags_weight),
+        (tokens.source, recipe.source_weight),
+    ):
+        if label and weight:
+            tally = Counter(label)
+            for at, term in enumerate(terms):
+                counts[at] += weight * (sum(_begun(term, label)) if term.prefix else tally.get(term.text, 0))
+    return counts
 
 
-def term_count(term: Term, tokens: Tokens) -> int:
-    return term_counts((term,), tokens.words, tokens.forms)[0]
+def _begun(term: Term, tokens: Sequence[str]) -> Iterator[bool]:
+    return (token.startswith(term.text) for token in tokens)
 
 
-def holds(condition: Condition, tokens: Tokens) -> bool:
-    """Whether a text with these tokens meets the condition."""
+def occurs(term: Term, tokens: Tokens) -> bool:
+    """Whether a term stands anywhere in a memory with these tokens."""
+    labels = (tokens.summary, tokens.tags, tokens.source)
+    if term.prefix:
+        return any(any(_begun(term, each)) for each in (tokens.words, *labels))
+    return any(term.text in each for each in (tokens.words, tokens.forms, *labels))
+
+
+def holds(condition: Condition, tokens: Tokens, memory: Memory) -> bool:
+    """Whether a memory with these tokens meets the condition."""
     match condition:
         case Term():
-            return term_count(condition, tokens) > 0
-        case Phrase(words):
-            return _contains(tokens.words, words)
+            return occurs(condition, tokens)
+        case Phrase():
+            return any(next(_starts(condition, row), None) is not None for row in _rows(tokens))
+        case Near(phrases, distance):
+            return any(_close(phrases, distance, row) for row in _rows(tokens))
+        case Only(where):
+            return allows(where, memory)
         case AnyOf(parts):
-            return any(holds(part, tokens) for part in parts)
+            return any(holds(part, tokens, memory) for part in parts)
         case AllOf(parts):
-            return all(holds(part, tokens) for part in parts)
+            return all(holds(part, tokens, memory) for part in parts)
         case Without(wanted, unwanted):
-            return (wanted is None or holds(wanted, tokens)) and not holds(unwanted, tokens)
+            return (wanted is None or holds(wanted, tokens, memory)) and not holds(unwanted, tokens, memory)
 
 
-def _contains(words: Sequence[str], run: Sequence[str]) -> bool:
-    width = len(run)
-    return any(tuple(words[i : i + width]) == tuple(run) for i in range(len(words) - width + 1))
+def _rows(tokens: Tokens) -> tuple[tuple[str, ...], ...]:
+    """Where words stand side by side."""
+    return tokens.words, tokens.summary, tokens.tags, tokens.source
+
+
+def _starts(phrase: Phrase, row: Sequence[str]) -> Iterator[int]:
+    *first, last = phrase.words
+    for at in range(len(row) - len(first)):
+        end = row[at + len(first)]
+        if list(row[at : at + len(first)]) == first and (end.startswith(last) if phrase.prefix else end == last):
+            yield at
+
+
+def _close(phrases: Sequence[Phrase], distance: int, row: Sequence[str]) -> bool:
+    starts = [list(_starts(phrase, row)) for phrase in phrases]
+    return any(
+        all(
+            any(last - len(phrase.words) - distance <= at <= last for at in places)
+            for phrase, places in zip(phrases, starts, strict=True)
+        )
+        for last in sorted({at for places in starts for at in places})
+    )
+
+
+# ---------------------------------------------------------------- filters
+
+
+def allows(where: Filter, memory: Memory) -> bool:
+    """The plain meaning of a filter."""
+    tags = set(memory.tags)
+    return (
+        (not where.spaces or memory.space in where.spaces)
+        and (not where.kinds or memory.kind in where.kinds)
+        and (not where.namespaces or memory.namespace in where.namespaces)
+        and (not where.sources or any(_source_matches(each, memory.source) for each in where.sources))
+        and (not where.sessions or memory.session in where.sessions)
+        and (not where.tags_any or bool(tags.intersection(where.tags_any)))
+        and tags.issuperset(where.tags_all)
+        and tags.isdisjoint(where.tags_none)
+        and (where.created_from is None or memory.created >= where.created_from)
+        and (where.created_until is None or memory.created < where.created_until)
+        and all(_same(memory.metadata, key, value) for key, value in where.metadata.items())
+        and all(_has(part, memory) for part in where.has)
+    )
+
+
+def has_wildcards(source: str) -> bool:
+    return "*" in source or "?" in source
+
+
+def _source_matches(pattern: str, source: str | None) -> bool:
+    """`*` is any run of characters, `?` any one; nothing else is special."""
+    if source is None or not has_wildcards(pattern):
+        return source == pattern
+    expression = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.fullmatch(expression, source, re.DOTALL) is not None
+
+
+def _same(metadata: Mapping[str, Json], key: str, value: JsonScalar) -> bool:
+    """JSON equality: true is not 1, and null is not a missing key."""
+    if key not in metadata:
+        return False
+    stored = metadata[key]
+    if isinstance(stored, bool) or isinstance(value, bool):
+        return stored is value
+    return stored == value
+
+
+def _has(part: Part, memory: Memory) -> bool:
+    match part:
+        case "facts":
+            return memory.kind == "fact"
+        case "tags":
+            return bool(memory.tags)
+        case "metadata":
+            return bool(memory.metadata)
+        case "source" | "session" | "summary":
+            return getattr(memory, part) is not None

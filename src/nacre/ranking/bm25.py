@@ -11,7 +11,7 @@ def idf(documents: int, with_term: int) -> float:
     return log(1 + (documents - with_term + 0.5) / (with_term + 0.5))
 
 
-def bm25(counts: Sequence[int], idfs: Sequence[float], length: int, mean_length: float, k1: float, b: float) -> float:
+def bm25(counts: Sequence[float], idfs: Sequence[float], length: int, mean_length: float, k1: float, b: float) -> float:
     """The score of one text: `counts[i]` occurrences of a term that tells `idfs[i]`."""
     damping = k1 * (1 - b + b * length / mean_length) if mean_length else k1
     return sum(idf * count * (k1 + 1) / (count + damping) for count, idf in zip(counts, idfs, strict=True) if count)

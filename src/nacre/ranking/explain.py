@@ -33,6 +33,15 @@ def describe(reason: Reason) -> str:
                 f"meaning: cosine {numbers['cosine']:.3f}, rank {numbers['rank']:.0f} "
                 f"→ {numbers['weight']:g} / ({numbers['k']:g} + {numbers['rank']:.0f}) = {reason.value:.5f}"
             )
+        case "filter":
+            return (
+                f"filter: meets every condition, rank {numbers['rank']:.0f} by time "
+                f"→ {numbers['weight']:g} / ({numbers['k']:g} + {numbers['rank']:.0f}) = {reason.value:.5f}"
+            )
+        case "temporal":
+            return f"time: from the time the question names → × {reason.value:.4f}"
+        case "session":
+            return f"session: the same → × {reason.value:.4f}"
         case "recency":
             days = f"{numbers['days']:.0f} day{'' if numbers['days'] == 1 else 's'}"
             return f"recency: {days} old → × {reason.value:.4f}"

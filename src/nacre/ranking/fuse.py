@@ -13,10 +13,19 @@ def places(matches: Sequence[Match]) -> dict[str, Found]:
     return {match.id: Found(match.score, rank, match.span) for rank, match in enumerate(matches, 1)}
 
 
-def fuse(lexical: Sequence[Match], semantic: Sequence[Match], recipe: Recipe) -> list[Ranked]:
-    """One order out of two. A channel that was not asked is empty; ties are broken by id."""
+def fuse(
+    lexical: Sequence[Match], semantic: Sequence[Match], recipe: Recipe, listed: Sequence[str] = ()
+) -> list[Ranked]:
+    """One order out of two. A channel that was not asked is empty; ties are broken by id.
+
+    `listed` are ids that meet the conditions of a question without having its words: they come after
+    those that have, in their order.
+    """
     by_words, by_meaning = places(lexical), places(semantic)
-    ranked = [_ranked(each, by_words.get(each), by_meaning.get(each), recipe) for each in {**by_words, **by_meaning}]
+    found = {**by_words, **by_meaning}
+    ranked = [_ranked(each, by_words.get(each), by_meaning.get(each), recipe) for each in found]
+    others = (each for each in listed if each not in found)
+    ranked += [_listed(each, rank, recipe) for rank, each in enumerate(others, len(lexical) + 1)]
     return in_order(ranked)
 
 
@@ -36,3 +45,9 @@ def _ranked(memory_id: str, lexical: Found | None, semantic: Found | None, recip
 def _share(signal: str, raw: str, found: Found, weight: float, k: int) -> Reason:
     numbers = {raw: found.score, "rank": found.rank, "weight": weight, "k": k}
     return Reason(signal, "add", weight / (k + found.rank), numbers)
+
+
+def _listed(memory_id: str, rank: int, recipe: Recipe) -> Ranked:
+    weight = 1 - recipe.alpha or 1.0
+    reason = Reason("filter", "add", weight / (recipe.k + rank), {"rank": rank, "weight": weight, "k": recipe.k})
+    return Ranked(memory_id, explain.score([reason]), (reason,), None, None)

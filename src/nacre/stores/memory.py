@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 
 from nacre.drafts import replaced
 from nacre.errors import Conflict, EmbedderMismatch, NotFound
-from nacre.query.tree import Question, Term, holds, term_count
+from nacre.query import spelling
+from nacre.query.tree import Condition, Question, Term, allows, holds, occurs, term_counts
 from nacre.ranking.bm25 import bm25, idf
+from nacre.text import words
 from nacre.types import (
     Entry,
     Event,
     Filter,
+    Frequencies,
     Json,
-    JsonScalar,
     Match,
     Memory,
     Passages,
@@ -29,11 +31,12 @@ from nacre.types import (
     Remembered,
     Span,
     Stats,
+    Tally,
     Tokens,
 )
 
 if TYPE_CHECKING:
-    from nacre.types import FloatVector
+    from nacre.types import FloatMatrix, FloatVector
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,20 +163,20 @@ class MemoryStore:
         return {key: memory_id for key, memory_id in found.items() if memory_id is not None}
 
     def lexical(self, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
-        with self._lock:
-            live = [kept for kept in self._kept.values() if kept.memory.deleted is None]
-        corpus = [kept.tokens for kept in live if kept.memory.space in where.spaces]
+        corpus = self._corpus(where.spaces)
         if not corpus:
             return []
+        with self._lock:
+            live = [kept for kept in self._kept.values() if kept.memory.deleted is None]
         frequencies = [_frequency(term, corpus) for term in question.terms]
         known = [(term, n) for term, n in zip(question.terms, frequencies, strict=True) if n]
         idfs = [idf(len(corpus), n) for _, n in known]
-        mean_length = sum(len(tokens.words) for tokens in corpus) / len(corpus)
+        mean_length = sum(tokens.length for tokens in corpus) / len(corpus)
         matches = []
         for kept in live:
-            counts = [term_count(term, kept.tokens) for term, _ in known]
-            if any(counts) and _passes(kept, question, where):
-                score = bm25(counts, idfs, len(kept.tokens.words), mean_length, recipe.bm25_k1, recipe.bm25_b)
+            if any(occurs(term, kept.tokens) for term, _ in known) and _passes(kept, question.must, where):
+                counts = term_counts([term for term, _ in known], kept.tokens, recipe)
+                score = bm25(counts, idfs, kept.tokens.length, mean_length, recipe.bm25_k1, recipe.bm25_b)
                 matches.append(Match(kept.memory.id, score))
         return _best(matches, limit)
 
@@ -187,18 +190,25 @@ class MemoryStore:
         with self._lock:
             live = [kept for kept in self._kept.values() if kept.memory.deleted is None and kept.spans]
         for kept in live:
-            if kept.spans and _passes(kept, question, where):
+            if kept.spans and _passes(kept, question.must, where):
                 scores = cosines(unpack(list(kept.blobs)), vector)
                 best = int(scores.argmax())
                 matches.append(Match(kept.memory.id, float(scores[best]), kept.spans[best]))
         return _best(matches, limit)
 
     def by_time(
-        self, where: Filter, limit: int, *, oldest_first: bool, forgotten: bool, after: tuple[datetime, str] | None
+        self,
+        where: Filter,
+        limit: int,
+        *,
+        must: Condition | None = None,
+        oldest_first: bool = False,
+        forgotten: bool = False,
+        after: tuple[datetime, str] | None = None,
     ) -> list[Memory]:
         with self._lock:
-            found = [kept.memory for kept in self._kept.values()]
-        listed = [each for each in found if (each.deleted is not None) == forgotten and _allows(where, each)]
+            every = [kept for kept in self._kept.values() if (kept.memory.deleted is not None) == forgotten]
+        listed = [kept.memory for kept in every if _passes(kept, must, where)]
         listed.sort(key=lambda each: (each.created, each.id), reverse=not oldest_first)
         if after is not None:
             listed = [
@@ -208,10 +218,44 @@ class MemoryStore:
             ]
         return listed[:limit]
 
+    def tally(self, question: Question, where: Filter) -> Tally:
+        with self._lock:
+            live = [kept for kept in self._kept.values() if kept.memory.deleted is None]
+        wanted = () if question.listing else question.terms
+        matched = [
+            kept.memory
+            for kept in live
+            if _passes(kept, question.must, where) and (not wanted or any(occurs(term, kept.tokens) for term in wanted))
+        ]
+        return Tally(
+            total=len(matched),
+            kinds=Counter(memory.kind for memory in matched),
+            namespaces=Counter(memory.namespace for memory in matched),
+            tags=Counter(tag for memory in matched for tag in memory.tags),
+            sources=Counter(memory.source for memory in matched if memory.source is not None),
+            created=Counter(_quarter(memory.created) for memory in matched),
+        )
+
+    def frequencies(self, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
+        corpus = self._corpus(spaces)
+        having = {token: sum(occurs(Term(token), each) for each in corpus) for token in tokens}
+        return Frequencies(len(corpus), {token: memories for token, memories in having.items() if memories})
+
+    def spellings(self, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
+        known = {each for tokens in self._corpus(spaces) for each in tokens.words}
+        alike = [each for each in known if spelling.alike(word, each) is not None]
+        return list(self.frequencies(alike, spaces).having.items())
+
+    def vectors(self, memory_id: str) -> FloatMatrix | None:
+        from nacre.vectors import unpack
+
+        kept = self._kept.get(memory_id)
+        return unpack(list(kept.blobs)) if kept is not None and kept.blobs else None
+
     def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
         with self._lock:
             waiting = [kept.memory for kept in self._kept.values() if _pending(kept)]
-        return [(each.id, each.text) for each in waiting if where is None or _allows(where, each)][:limit]
+        return [(each.id, each.text) for each in waiting if where is None or allows(where, each)][:limit]
 
     def pending_count(self, where: Filter | None) -> int:
         return len(self.pending(where, len(self._kept)))
@@ -253,6 +297,11 @@ class MemoryStore:
         blobs = () if entry.passages is None else _blobs(entry.passages)
         self._kept[entry.memory.id] = _Kept(entry.memory, entry.content_hash, entry.tokens, spans, blobs)
 
+    def _corpus(self, spaces: Sequence[str]) -> list[Tokens]:
+        with self._lock:
+            every = list(self._kept.values())
+        return [kept.tokens for kept in every if kept.memory.deleted is None and kept.memory.space in spaces]
+
     def _adopt(self, model: str | None) -> None:
         if self._model is None:
             self._model = model
@@ -284,41 +333,17 @@ def _mismatch(stored: str | None, given: str | None) -> EmbedderMismatch:
 def _frequency(term: Term, corpus: Sequence[Tokens]) -> int:
     """In how many texts a term occurs; for a prefix, each word that begins so counts its own texts."""
     if not term.prefix:
-        return sum(term_count(term, tokens) > 0 for tokens in corpus)
-    total = sum(token.startswith(term.text) for tokens in corpus for token in {*tokens.words, *tokens.forms})
+        return sum(occurs(term, tokens) for tokens in corpus)
+    total = sum(token.startswith(term.text) for tokens in corpus for token in words.vocabulary(tokens))
     return min(len(corpus), total)
 
 
-def _passes(kept: _Kept, question: Question, where: Filter) -> bool:
-    return _allows(where, kept.memory) and (question.must is None or holds(question.must, kept.tokens))
+def _passes(kept: _Kept, must: Condition | None, where: Filter) -> bool:
+    return allows(where, kept.memory) and (must is None or holds(must, kept.tokens, kept.memory))
 
 
-def _allows(where: Filter, memory: Memory) -> bool:
-    """The plain meaning of a filter."""
-    tags = set(memory.tags)
-    return (
-        memory.space in where.spaces
-        and (not where.kinds or memory.kind in where.kinds)
-        and (not where.namespaces or memory.namespace in where.namespaces)
-        and (not where.sources or memory.source in where.sources)
-        and (not where.sessions or memory.session in where.sessions)
-        and (not where.tags_any or bool(tags.intersection(where.tags_any)))
-        and tags.issuperset(where.tags_all)
-        and tags.isdisjoint(where.tags_none)
-        and (where.created_from is None or memory.created >= where.created_from)
-        and (where.created_until is None or memory.created < where.created_until)
-        and all(_same(memory.metadata, key, value) for key, value in where.metadata.items())
-    )
-
-
-def _same(metadata: Mapping[str, Json], key: str, value: JsonScalar) -> bool:
-    """JSON equality: true is not 1, and null is not a missing key."""
-    if key not in metadata:
-        return False
-    stored = metadata[key]
-    if isinstance(stored, bool) or isinstance(value, bool):
-        return stored is value
-    return stored == value
+def _quarter(moment: datetime) -> datetime:
+    return moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
 
 
 def _pending(kept: _Kept) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from nacre.query.tree import Term
@@ -15,7 +15,8 @@ from nacre.types import Snippet, Span
 SNIPPET_CHARS = 240
 SUMMARY_CHARS = 100
 _SCANNED_CHARS_MAX = 100_000  # of a long text; matches beyond are found but not shown
-_BORDER_SEARCH_CHARS = 24
+_BORDER_SEARCH_CHARS = 60  # a longer word is cut, but never inside a character
+_TELLING_SHARE = 0.25  # of what the most telling word of the question tells
 _CACHED_CHUNK_CHARS_MAX = 64
 _CHUNK = re.compile(r"\S+")
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
@@ -23,12 +24,21 @@ _SKIN_TONES = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
 _FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 
 
-def snippet(text: str, terms: Sequence[Term], passage: Span | None, chars: int = SNIPPET_CHARS) -> Snippet:
-    """The window of `chars` with the most of the question's words, or else the start of the passage."""
-    found = _occurrences(text[:_SCANNED_CHARS_MAX], terms)
+def snippet(text: str, terms: Mapping[Term, float], passage: Span | None, chars: int = SNIPPET_CHARS) -> Snippet:
+    """The window of `chars` with the most of the question's words, or else the start of the passage.
+
+    `terms` come with how much each tells. Words that tell little are shown only where no others are.
+    """
+    least = _TELLING_SHARE * max(terms.values(), default=0)
+    telling = {term: weight for term, weight in terms.items() if weight >= least}
+    scanned = text[:_SCANNED_CHARS_MAX]
+    found = _occurrences(scanned, telling) or _occurrences(scanned, terms)
     if len(text) <= chars:
         return Snippet(text, _merged([span for span, _ in found]), 0)
-    shown = _best_stretch(found, chars) if found else Span(passage.start, passage.start) if passage else Span(0, 0)
+    weights = {term.text: weight for term, weight in terms.items()}
+    shown = (
+        _best_stretch(found, weights, chars) if found else Span(passage.start, passage.start) if passage else Span(0, 0)
+    )
     window = _window(text, shown, chars)
     highlights = tuple(
         Span(span.start - window.start, span.end - window.start)
@@ -46,10 +56,11 @@ def summary(text: str, chars: int = SUMMARY_CHARS) -> str:
     return line[: _border(line, chars, -1)].rstrip() + "…"
 
 
-def _occurrences(text: str, terms: Sequence[Term]) -> list[tuple[Span, str]]:
+def _occurrences(text: str, terms: Iterable[Term]) -> list[tuple[Span, str]]:
     """Where the question's words stand. Most chunks hold none, so only the others are looked at closely."""
-    exact = {term.text for term in terms if not term.prefix}
-    prefixes = tuple(term.text for term in terms if term.prefix)
+    listed = list(terms)
+    exact = {term.text for term in listed if not term.prefix}
+    prefixes = tuple(term.text for term in listed if term.prefix)
     found = []
     for place in _CHUNK.finditer(text):
         raw = place.group()
@@ -70,27 +81,33 @@ def _parts(raw: str) -> tuple[tuple[Span, words.Chunk], ...]:
 
 def _hit(chunk: words.Chunk, exact: set[str], prefixes: tuple[str, ...]) -> str | None:
     """The first token that the question asks for."""
-    words, forms, _ = chunk
-    for token in words + forms:
+    for token in chunk.words + chunk.forms:
         if token in exact:
             return token
-    return next((word for word in words if word.startswith(prefixes)), None) if prefixes else None
+    for prefix in prefixes:
+        if any(word.startswith(prefix) for word in chunk.words):
+            return prefix
+    return None
 
 
-def _best_stretch(found: Sequence[tuple[Span, str]], chars: int) -> Span:
-    """The stretch of at most `chars` with the most different words; a rarer word counts more, the earliest wins."""
+def _best_stretch(found: Sequence[tuple[Span, str]], weights: Mapping[str, float], chars: int) -> Span:
+    """The stretch of at most `chars` whose different words tell the most together; the earliest wins."""
     often = Counter(hit for _, hit in found)
+
+    def worth(hit: str) -> float:
+        return weights[hit] * (1 + 1 / often[hit])
+
     inside: Counter[str] = Counter()
     best, best_value, value, left = found[0][0], 0.0, 0.0, 0
     for right, (span, hit) in enumerate(found):
         inside[hit] += 1
         if inside[hit] == 1:
-            value += 1 + 1 / often[hit]
+            value += worth(hit)
         while span.end - found[left][0].start > chars and left < right:
             gone = found[left][1]
             inside[gone] -= 1
             if not inside[gone]:
-                value -= 1 + 1 / often[gone]
+                value -= worth(gone)
             left += 1
         while inside[found[left][1]] > 1:  # the shortest stretch with these words
             inside[found[left][1]] -= 1

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple, TypeAlias
 
 import Stemmer
 
-from nacre.types import Span, Tokens
+from nacre.types import BREAK, Span, Tokens
 
-VERSION = 1  # of what a text becomes; a store tokenised by another version is rebuilt when opened
+VERSION = 2  # of what a text becomes; a store tokenised by another version is rebuilt when opened
 TOKEN_CHARS_MAX = 64  # longer tokens are cut: nobody types them, and they would bloat the vocabulary
 _CACHED_CHUNK_CHARS_MAX = 64
 _CACHED_CHUNKS_MAX = 1 << 16
@@ -46,6 +46,8 @@ _FOLDED_AWAY = re.compile(r"[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b
 
 _RUN = re.compile(rf"(?P<paired>[{_PAIRED}]+)|(?P<spaced>(?:(?![{_PAIRED}])[\w{_MARKS}{_INVISIBLE}.\-/:@#+&\\~'’])+)")
 _APOSTROPHES = re.compile(r"['’]s?$|['’]")
+# l'été, d'accord, qu'elle, dell'arte: the article is not part of the word. But o'clock and don't are whole.
+_ELIDED = re.compile(r"(?:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu|(?:d[ae]|ne|su|a)ll|un)['’](?=\w\w)", re.IGNORECASE)
 _CORE = re.compile(rf"(?:#(?=\d)|\.(?=[^\W\d]))?[\w{_MARKS}](?:.*[\w{_MARKS}])?(?:\+\+|[+#])?")
 _PART = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -61,24 +63,47 @@ _known: dict[str, _Plain] = {}
 _english = Stemmer.Stemmer("english", 0)  # no cache of its own: `_known` is one
 
 
-_Plain: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+_Plain: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], int]
 
 
 class Chunk(NamedTuple):
     words: tuple[str, ...]
     forms: tuple[str, ...]
     asked: tuple[str, ...]
+    length: int  # number of words; one more for each that lost diacritics, so that the exact spelling ranks higher
 
 
-def tokenise(text: str) -> Tokens:
-    """The tokens of a text, for writing."""
+_NOTHING = Chunk((), (), (), 0)
+
+
+def tokenise(text: str, summary: str = "", tags: Sequence[str] = (), source: str = "") -> Tokens:
+    """The tokens of a text and of its labels, for writing."""
     words: list[str] = []
     forms: list[str] = []
+    length = 0
     for raw in text.split():
-        chunk_words, chunk_forms, _ = _known.get(raw) or _learn(raw)
+        chunk_words, chunk_forms, _, chunk_length = _known.get(raw) or _learn(raw)
         words += chunk_words
         forms += chunk_forms
-    return Tokens(tuple(words), tuple(forms))
+        length += chunk_length
+    labels = [_label(each) if any(each) else () for each in ((summary,), tags, (source,))]
+    return Tokens(tuple(words), tuple(forms), length, *labels)
+
+
+def _label(texts: Iterable[str]) -> tuple[str, ...]:
+    """All tokens of these texts in one row: the words of each text side by side, every form on its own."""
+    row: list[str] = []
+    for text in texts:
+        tokens = tokenise(text)
+        row += [*tokens.words, BREAK]
+        for form in tokens.forms:
+            row += (form, BREAK)
+    return tuple(row[:-1])
+
+
+def vocabulary(tokens: Tokens) -> set[str]:
+    """Every different token of a memory."""
+    return {*tokens.words, *tokens.forms, *tokens.summary, *tokens.tags, *tokens.source} - {BREAK}
 
 
 def asked(text: str) -> tuple[str, ...]:
@@ -98,7 +123,7 @@ def located(text: str) -> Iterator[tuple[Span, Chunk]]:
         for i in range(start, end):  # a pair belongs to both of its characters
             around = text[max(start, i - 1) : min(end, i + 2)]
             pairs = tuple(around[j : j + 2] for j in range(len(around) - 1))
-            yield Span(i, i + 1), Chunk(pairs, (text[i],), ())
+            yield Span(i, i + 1), Chunk(pairs, (text[i],), (), 1)
 
 
 def analyse(raw: str) -> Chunk:
@@ -108,7 +133,7 @@ def analyse(raw: str) -> Chunk:
 
 def mentions(raw: str, tokens: Set[str]) -> bool:
     """Whether a chunk has any of these tokens."""
-    words, forms, _ = _known.get(raw) or _learn(raw)
+    words, forms, _, _ = _known.get(raw) or _learn(raw)
     return not (tokens.isdisjoint(words) and tokens.isdisjoint(forms))
 
 
@@ -116,8 +141,8 @@ def _learn(raw: str) -> _Plain:
     core = raw.strip(_EDGES).rstrip(".")  # the same tokens; with and without a comma, most are known already
     chunk = _known.get(core)
     if chunk is None:
-        words, forms, looked_for = _analyse(core)
-        chunk = (words, forms, looked_for)
+        words, forms, looked_for, length = _analyse(core)
+        chunk = (words, forms, looked_for, length)
     if len(raw) <= _CACHED_CHUNK_CHARS_MAX:
         if len(_known) >= _CACHED_CHUNKS_MAX:
             _known.clear()
@@ -131,6 +156,7 @@ def _analyse(raw: str) -> Chunk:
     words: list[str] = []
     forms: list[str] = []
     looked_for: list[str] = []
+    length = 0
     normal = unicodedata.normalize("NFKC", raw).translate(_WITHOUT_INVISIBLE)
     for run in _RUN.finditer(normal):
         parse = _paired if run.lastgroup == "paired" else _spaced
@@ -138,23 +164,24 @@ def _analyse(raw: str) -> Chunk:
         words += chunk.words
         forms += chunk.forms
         looked_for += chunk.asked
-    return Chunk(tuple(words), tuple(forms), tuple(looked_for))
+        length += chunk.length
+    return Chunk(tuple(words), tuple(forms), tuple(looked_for), length)
 
 
 def _plain_word(word: str) -> Chunk:
     word = word[:TOKEN_CHARS_MAX]
     stem = _stem(word)
     if stem == word:
-        return Chunk((word,), (), (word,))
-    return Chunk((word,), (stem,), (stem,))
+        return Chunk((word,), (), (word,), 1)
+    return Chunk((word,), (stem,), (stem,), 1)
 
 
 def _paired(run: str) -> Chunk:
     """Overlapping pairs, and single characters so that a one-character question finds them."""
     if len(run) == 1:
-        return Chunk((run,), (), (run,))
+        return Chunk((run,), (), (run,), 1)
     pairs = tuple(run[i : i + 2] for i in range(len(run) - 1))
-    return Chunk(pairs, tuple(run), pairs)
+    return Chunk(pairs, tuple(run), pairs, len(pairs))
 
 
 def _spaced(run: str) -> Chunk:
@@ -162,11 +189,13 @@ def _spaced(run: str) -> Chunk:
     words: list[str] = []
     forms: list[str] = []
     looked_for: list[str] = []
+    folded = 0
     core = _CORE.search(run)
     if core is None:
-        return Chunk((), (), ())
+        return _NOTHING
+    elided = _ELIDED.match(core.group())
     bare = _APOSTROPHES.sub("", core.group())
-    for part in _PART.findall(bare):
+    for part in _PART.findall(_APOSTROPHES.sub("", core.group()[elided.end() :]) if elided else bare):
         for piece in _HUMP.split(part):
             exact = piece.casefold()[:TOKEN_CHARS_MAX]
             word = _fold(exact)
@@ -178,13 +207,14 @@ def _spaced(run: str) -> Chunk:
             if exact != word:
                 forms.append(exact)
                 looked_for.append(exact)
+                folded += 1
             if _DIGIT.search(word) and not word.isdigit():
                 forms += [_stem(each) for each in _LETTERS_OR_DIGITS.findall(word) if each != word]
     whole = _stem(_fold(bare.casefold()))
-    if words and len(whole) <= TOKEN_CHARS_MAX and (len(words) > 1 or not _PART.fullmatch(whole)):
+    if words and len(whole) <= TOKEN_CHARS_MAX and (elided or len(words) > 1 or not _PART.fullmatch(whole)):
         forms.append(whole)
         looked_for.append(whole)
-    return Chunk(tuple(words), tuple(forms), tuple(looked_for))
+    return Chunk(tuple(words), tuple(forms), tuple(looked_for), len(words) + folded)
 
 
 def is_lone(token: str) -> bool:

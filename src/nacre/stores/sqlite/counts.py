@@ -9,6 +9,7 @@ from typing import Literal
 
 import apsw
 
+from nacre.text.words import vocabulary
 from nacre.types import Tokens
 
 
@@ -17,9 +18,9 @@ def count(db: apsw.Connection, texts: Iterable[tuple[str, Tokens]], sign: Litera
     terms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     corpora: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for space, tokens in texts:
-        terms[space].update({*tokens.words, *tokens.forms})
+        terms[space].update(vocabulary(tokens))
         corpora[space][0] += 1
-        corpora[space][1] += len(tokens.words)
+        corpora[space][1] += tokens.length
     for space, counter in terms.items():
         db.execute(
             "INSERT INTO vocabulary SELECT ?, key, ? * value FROM json_each(?) WHERE true "

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nacre.query.tree import AllOf, AnyOf, Condition, Phrase, Term, Without
+from nacre.query.tree import AllOf, AnyOf, Condition, Near, Only, Phrase, Term, Without, has_wildcards
 from nacre.stores.sqlite.rows import microseconds, to_json
-from nacre.types import Filter
+from nacre.types import Filter, Part
+
+_IN_ORDER = "{words summary tags source}"  # the columns of `fts` in which words stand side by side
 
 
 class Clause(NamedTuple):
@@ -28,21 +30,33 @@ _METADATA_EQUALS = """NOT EXISTS (
   )
 )"""
 
+_HAS: dict[Part, str] = {
+    "facts": "m.kind = 'fact'",
+    "tags": "m.tags <> '[]'",
+    "metadata": "m.metadata <> '{}'",
+    "source": "m.source IS NOT NULL",
+    "session": "m.session IS NOT NULL",
+    "summary": "m.summary IS NOT NULL",
+}
+
+EVERYTHING = Clause("1", ())
 LIVE = Clause("m.deleted_us IS NULL", ())
 FORGOTTEN = Clause("m.deleted_us IS NOT NULL", ())
 
 
 def filter_clause(where: Filter) -> Clause:
-    """All fields of the filter, joined by AND. Spaces are always among them."""
-    clause = _one_of("m.space", where.spaces)
+    """All fields of the filter, joined by AND."""
+    clause = EVERYTHING
     for column, values in (
+        ("m.space", where.spaces),
         ("m.kind", where.kinds),
         ("m.namespace", where.namespaces),
-        ("m.source", where.sources),
         ("m.session", where.sessions),
     ):
         if values:
             clause &= _one_of(column, values)
+    if where.sources:
+        clause &= _from_source(where.sources)
     if where.tags_any:
         clause &= _tagged(where.tags_any)
     if where.tags_all:
@@ -56,6 +70,8 @@ def filter_clause(where: Filter) -> Clause:
         clause &= Clause("m.created_us < ?", (microseconds(where.created_until),))
     if where.metadata:
         clause &= Clause(_METADATA_EQUALS, (to_json(dict(where.metadata)),))
+    for part in where.has:
+        clause &= Clause(_HAS[part], ())
     return clause
 
 
@@ -69,6 +85,9 @@ def condition_clause(condition: Condition) -> Clause:
     if _simple(condition):
         return Clause("m.row IN (SELECT rowid FROM fts WHERE fts MATCH ?)", (fts_query(condition),))
     match condition:
+        case Only(where):
+            allowed = filter_clause(where)
+            return Clause(f"({allowed.sql})", allowed.parameters)
         case AnyOf(parts):
             return _joined(" OR ", parts)
         case AllOf(parts):
@@ -87,11 +106,13 @@ def fts_query(condition: Condition) -> str:
     """An FTS5 expression. Tokens are quoted, so nothing in them is syntax."""
     match condition:
         case Term(text, prefix=True):
-            return f"words : {_quoted(text)} *"
+            return f"{_IN_ORDER} : {_quoted(text)} *"
         case Term(text):
             return _quoted(text)
-        case Phrase(words):
-            return f"words : {_quoted(' '.join(words))}"
+        case Phrase():
+            return f"{_IN_ORDER} : {_phrase(condition)}"
+        case Near(phrases, distance):
+            return f"{_IN_ORDER} : NEAR({' '.join(map(_phrase, phrases))}, {distance})"
         case AnyOf(parts):
             return f"({' OR '.join(map(fts_query, parts))})"
         case AllOf(parts):
@@ -101,7 +122,11 @@ def fts_query(condition: Condition) -> str:
 
 def _simple(condition: Condition) -> bool:
     parts = condition.parts if isinstance(condition, AnyOf | AllOf) else (condition,)
-    return all(isinstance(part, Term | Phrase) for part in parts)
+    return all(isinstance(part, Term | Phrase | Near) for part in parts)
+
+
+def _phrase(phrase: Phrase) -> str:
+    return _quoted(" ".join(phrase.words)) + " *" * phrase.prefix
 
 
 def _joined(operator: str, parts: Sequence[Condition]) -> Clause:
@@ -116,6 +141,16 @@ def _quoted(token: str) -> str:
 
 def _one_of(column: str, values: Sequence[str]) -> Clause:
     return Clause(f"{column} IN ({marks(values)})", tuple(values))
+
+
+def _from_source(patterns: Sequence[str]) -> Clause:
+    """Equal to any of these, or like it: in SQLite's GLOB a bracket is special, in ours it is not."""
+    exact = [each for each in patterns if not has_wildcards(each)]
+    globs = [each.replace("[", "[[]") for each in patterns if has_wildcards(each)]
+    tests = ["m.source GLOB ?"] * len(globs)
+    if exact:
+        tests.append(f"m.source IN ({marks(exact)})")
+    return Clause(f"({' OR '.join(tests)})", (*globs, *exact))
 
 
 def _tagged(tags: Sequence[str], having: str = "") -> Clause:

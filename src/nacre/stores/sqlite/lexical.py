@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import apsw
 
 from nacre.query.tree import AnyOf, Question, Term, term_counts
 from nacre.ranking.bm25 import bm25, idf
 from nacre.stores.sqlite import rows
-from nacre.stores.sqlite.filters import LIVE, Clause, condition_clause, filter_clause, fts_query, marks
+from nacre.stores.sqlite.filters import Clause, condition_clause, filter_clause, fts_query, marks, only_spaces
 from nacre.types import Filter, Match, Recipe
 
 # FTS5 scores about a thousand rows a millisecond. With these, the first ten are those of a full search for
@@ -27,24 +28,43 @@ CANDIDATES_MIN = 100
 
 def lexical(db: apsw.Connection, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
     """The best live memories by BM25, best first, ties by id."""
-    sql = f"SELECT total(memories), total(length) FROM corpus WHERE space IN ({marks(where.spaces)})"
-    memories, length = rows.fetch(db, sql, tuple(where.spaces))[0]
-    if not question.terms or not memories:
-        return []
-    frequencies = [min(int(memories), _frequency(db, term, where.spaces)) for term in question.terms]
+    listed = marks(where.spaces)
+    sql = f"SELECT space, memories, length FROM corpus WHERE space IN ({listed})"
+    corpus = rows.fetch(db, sql, tuple(where.spaces))
+    spaces = [space for space, _, _ in corpus]
+    memories = sum(each for _, each, _ in corpus)
+    frequencies = [min(memories, _frequency(db, term, spaces)) for term in question.terms]
     known = [(term, frequency) for term, frequency in zip(question.terms, frequencies, strict=True) if frequency]
     if not known:
         return []
-    clause = filter_clause(where) & LIVE
-    if question.must is not None:
-        clause &= condition_clause(question.must)
+    terms = [term for term, _ in known]
+    others = f"SELECT EXISTS (SELECT 1 FROM corpus WHERE space NOT IN ({listed}))"
+    within = Within(
+        spaces=spaces if db.execute(others, tuple(where.spaces)).get else (),
+        clause=None if only_spaces(where) and question.must is None else _clause(question, where),
+        weights=f"bm25(0, 1, 1, {recipe.summary_weight}, {recipe.tags_weight}, {recipe.source_weight})",
+    )
     wanted = max(CANDIDATES_MIN, 2 * limit)
     rare = _rarest(known, max(MATCHED_ROWS_MIN, int(MATCHED_SHARE * memories)))
-    found = _candidates(db, rare, clause, wanted)
-    if len(found) < limit and len(rare) < len(known):
-        found = _candidates(db, [term for term, _ in known], clause, wanted)
-    idfs = [idf(int(memories), frequency) for _, frequency in known]
-    return _scored(db, found, [term for term, _ in known], idfs, length / memories, recipe)[:limit]
+    found = _candidates(db, rare, within, wanted)
+    if len(found) < limit and len(rare) < len(terms):
+        found = _candidates(db, terms, within, wanted)
+    idfs = [idf(memories, frequency) for _, frequency in known]
+    mean_length = sum(length for _, _, length in corpus) / memories
+    return _scored(db, found, terms, idfs, mean_length, recipe)[:limit]
+
+
+class Within(NamedTuple):
+    """Where candidates are looked for: FTS5 has live memories only, and knows their spaces."""
+
+    spaces: Sequence[str]  # none: all that there are
+    clause: Clause | None  # what only the rows can tell
+    weights: str  # FTS5's own ranking with the weights of the recipe
+
+
+def _clause(question: Question, where: Filter) -> Clause:
+    clause = filter_clause(where)
+    return clause if question.must is None else clause & condition_clause(question.must)
 
 
 def _frequency(db: apsw.Connection, term: Term, spaces: Sequence[str]) -> int:
@@ -67,13 +87,19 @@ def _rarest(known: Sequence[tuple[Term, int]], matched_max: int) -> list[Term]:
     return chosen
 
 
-def _candidates(db: apsw.Connection, terms: Sequence[Term], clause: Clause, wanted: int) -> list[int]:
+def _candidates(db: apsw.Connection, terms: Sequence[Term], within: Within, wanted: int) -> list[int]:
+    query = fts_query(AnyOf(tuple(terms)))
+    if within.spaces:
+        spaces = " OR ".join(f'"{rows.space_token(space)}"' for space in within.spaces)
+        query = f"({spaces}) AND {query}"
+    if within.clause is None:
+        sql = "SELECT rowid FROM fts WHERE fts MATCH ? AND rank MATCH ? ORDER BY rank LIMIT ?"
+        return [row for (row,) in db.execute(sql, (query, within.weights, wanted))]
     sql = (
         "SELECT fts.rowid FROM fts JOIN memories AS m ON m.row = fts.rowid "
-        f"WHERE fts MATCH ? AND {clause.sql} ORDER BY fts.rank LIMIT ?"
+        f"WHERE fts MATCH ? AND fts.rank MATCH ? AND {within.clause.sql} ORDER BY fts.rank LIMIT ?"
     )
-    query = fts_query(AnyOf(tuple(terms)))
-    return [row for (row,) in db.execute(sql, (query, *clause.parameters, wanted))]
+    return [row for (row,) in db.execute(sql, (query, within.weights, *within.clause.parameters, wanted))]
 
 
 def _scored(
@@ -85,12 +111,13 @@ def _scored(
     recipe: Recipe,
 ) -> list[Match]:
     sql = (
-        "SELECT m.id, t.words, t.forms, t.length FROM json_each(?) AS j "
+        f"SELECT m.id, {rows.WORD_COLUMNS} FROM json_each(?) AS j "
         "JOIN tokens AS t ON t.row = j.value JOIN memories AS m ON m.row = j.value"
     )
     matches = []
-    for memory_id, words, forms, length in db.execute(sql, (json.dumps(found),)):
-        counts = term_counts(terms, words.split(), forms.split())
-        score = bm25(counts, idfs, length, mean_length, recipe.bm25_k1, recipe.bm25_b)
+    for memory_id, *columns in db.execute(sql, (json.dumps(found),)):
+        tokens = rows.tokens(columns)
+        counts = term_counts(terms, tokens, recipe)
+        score = bm25(counts, idfs, tokens.length, mean_length, recipe.bm25_k1, recipe.bm25_b)
         matches.append(Match(memory_id, score))
     return sorted(matches, key=lambda match: (-match.score, match.id))

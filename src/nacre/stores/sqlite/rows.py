@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from nacre.types import Entry, Memory, Tokens
+from nacre.types import BREAK, Entry, Memory, Tokens
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -18,6 +18,7 @@ COLUMNS = (
     "m.id, m.space, m.kind, m.namespace, m.text, m.summary, m.tags, m.source, m.session, m.position, "
     "m.metadata, m.importance, m.created_us, m.updated_us, m.deleted_us"
 )
+WORD_COLUMNS = "t.words, t.forms, t.length, t.summary, t.tags, t.source"
 
 
 def fetch(db: apsw.Connection, sql: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -82,8 +83,21 @@ def values(entry: Entry) -> tuple[Any, ...]:
     )
 
 
-def tokens(words: str, forms: str) -> Tokens:
-    return Tokens(tuple(words.split()), tuple(forms.split()))
+def tokens(row: Iterable[Any]) -> Tokens:
+    """Tokens from a row of WORD_COLUMNS."""
+    words, forms, length, *labels = row
+    return Tokens(tuple(words.split()), tuple(forms.split()), length, *(tuple(label.split()) for label in labels))
+
+
+def token_values(row: int, space: str, tokens: Tokens) -> tuple[Any, ...]:
+    """What is written of tokens, in the order of the table."""
+    words, forms, length, *labels = tokens
+    return row, space_token(space), " ".join(words), " ".join(forms), *map(" ".join, labels), length
+
+
+def space_token(space: str) -> str:
+    """The name of a space as one token for FTS5. No word has a bar, so no query can ask for it."""
+    return f"{BREAK}{space.encode().hex()}"
 
 
 def to_json(value: object) -> str:

@@ -19,6 +19,9 @@ APPLICATION_ID = 0x4E616372  # "Nacr": tells our files from other programs' data
 _SYMBOLS = "".join(chr(code) for code in range(33, 127) if not chr(code).isalnum())
 _TOKENIZE = f"ascii tokenchars '{_SYMBOLS.replace(chr(39), chr(39) * 2)}'".replace('"', '""')
 
+_FTS_COLUMNS = "space, words, forms, summary, tags, source"
+_NEW_COLUMNS = ", ".join(f"new.{column}" for column in _FTS_COLUMNS.split(", "))
+
 _FIRST = f"""
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,
@@ -141,7 +144,53 @@ WHEN new.before IS NOT NULL OR new.seq <> old.seq OR new.at_us <> old.at_us OR n
 END;
 """
 
-MIGRATIONS = (_FIRST,)
+# Labels (summary, tags, source) are found, too, and the index knows spaces, so that a search in one space does
+# not go through all others. Everything dropped here is made anew from the memories when the store is opened.
+_SECOND = f"""
+DROP TRIGGER memories_forgotten;
+DROP TRIGGER memories_restored;
+DROP TABLE fts;
+DROP TABLE tokens;
+DELETE FROM vocabulary;
+DELETE FROM corpus;
+DELETE FROM meta WHERE key = 'words_version';
+
+CREATE TABLE tokens (
+  row     INTEGER PRIMARY KEY REFERENCES memories (row) ON DELETE CASCADE,
+  space   TEXT NOT NULL,                  -- as one token that no query has
+  words   TEXT NOT NULL,                  -- in order, separated by spaces
+  forms   TEXT NOT NULL,
+  summary TEXT NOT NULL,
+  tags    TEXT NOT NULL,
+  source  TEXT NOT NULL,
+  length  INTEGER NOT NULL                -- number of words
+) STRICT;
+CREATE VIRTUAL TABLE fts USING fts5 (
+  {_FTS_COLUMNS}, content = '', contentless_delete = 1, tokenize = "{_TOKENIZE}"
+);
+CREATE TRIGGER tokens_added AFTER INSERT ON tokens
+WHEN (SELECT deleted_us FROM memories WHERE row = new.row) IS NULL BEGIN
+  INSERT INTO fts (rowid, {_FTS_COLUMNS}) VALUES (new.row, {_NEW_COLUMNS});
+END;
+CREATE TRIGGER tokens_changed AFTER UPDATE ON tokens BEGIN
+  DELETE FROM fts WHERE rowid = old.row;
+  INSERT INTO fts (rowid, {_FTS_COLUMNS}) SELECT new.row, {_NEW_COLUMNS} FROM memories
+  WHERE row = new.row AND deleted_us IS NULL;
+END;
+CREATE TRIGGER tokens_removed AFTER DELETE ON tokens BEGIN
+  DELETE FROM fts WHERE rowid = old.row;
+END;
+CREATE TRIGGER memories_forgotten AFTER UPDATE OF deleted_us ON memories
+WHEN old.deleted_us IS NULL AND new.deleted_us IS NOT NULL BEGIN
+  DELETE FROM fts WHERE rowid = old.row;
+END;
+CREATE TRIGGER memories_restored AFTER UPDATE OF deleted_us ON memories
+WHEN old.deleted_us IS NOT NULL AND new.deleted_us IS NULL BEGIN
+  INSERT INTO fts (rowid, {_FTS_COLUMNS}) SELECT row, {_FTS_COLUMNS} FROM tokens WHERE row = new.row;
+END;
+"""
+
+MIGRATIONS = (_FIRST, _SECOND)
 VERSION = len(MIGRATIONS)
 
 

@@ -13,20 +13,42 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from nacre.drafts import replaced
+from nacre.drafts import replaced, tokens_of
 from nacre.errors import Conflict, EmbedderMismatch, NotFound
-from nacre.query.tree import Question
+from nacre.query.tree import Condition, Question
 from nacre.stores.sqlite import rows, schema
 from nacre.stores.sqlite.connections import BUSY_TIMEOUT_MS, Connections
 from nacre.stores.sqlite.counts import count
-from nacre.stores.sqlite.filters import FORGOTTEN, LIVE, Clause, condition_clause, filter_clause, only_spaces
+from nacre.stores.sqlite.filters import (
+    EVERYTHING,
+    FORGOTTEN,
+    LIVE,
+    Clause,
+    condition_clause,
+    filter_clause,
+)
 from nacre.stores.sqlite.lexical import lexical
+from nacre.stores.sqlite.tally import tally
+from nacre.stores.sqlite.vocabulary import frequencies, spellings
 from nacre.text import words
-from nacre.types import Entry, Event, Filter, Match, Memory, Passages, Recipe, Remembered, Span, Stats, Tokens
+from nacre.types import (
+    Entry,
+    Event,
+    Filter,
+    Frequencies,
+    Match,
+    Memory,
+    Passages,
+    Recipe,
+    Remembered,
+    Stats,
+    Tally,
+    Tokens,
+)
 
 if TYPE_CHECKING:  # numpy is loaded with the first vector, not with the store
-    from nacre.stores.sqlite.vectors import Near, RowFilter, VectorIndex
-    from nacre.types import FloatVector
+    from nacre.stores.sqlite.vectors import VectorIndex
+    from nacre.types import FloatMatrix, FloatVector
 
 _VALUES = [f"value ->> {at}" for at in range(15)]
 # One statement a batch: it runs in C from beginning to end while Python prepares the next batch.
@@ -35,7 +57,6 @@ _INSERT = (
     f"SELECT {', '.join(_VALUES)}, unhex(value ->> 15), value ->> 16 FROM json_each(?) WHERE true "
     "ON CONFLICT (space, content_hash) WHERE deleted_us IS NULL DO NOTHING RETURNING id, row"
 )
-_EVERYTHING = Clause("1", ())
 _log = logging.getLogger("nacre")
 _REBUILD_ROWS = 500
 
@@ -62,7 +83,7 @@ class SqliteStore:
                 _adopt(db, model, self._path)
             row_of = dict(rows.fetch(db, _INSERT, (rows.to_json([rows.values(entry) for entry in entries]),)))
             written = [(row_of[entry.memory.id], entry) for entry in entries if entry.memory.id in row_of]
-            _write_tokens(db, written)
+            _write_tokens(db, [(row, entry.memory.space, entry.tokens) for row, entry in written])
             count(db, ((entry.memory.space, entry.tokens) for _, entry in written), 1)
             _write_passages(db, ((row, entry.passages) for row, entry in written))
             logged = ((row, entry.memory.space, entry.memory.id, None) for row, entry in written)
@@ -91,9 +112,9 @@ class SqliteStore:
                 f"UPDATE memories SET {assignments}, content_hash = ? WHERE row = ?",
                 (*rows.values(entry)[:-2], entry.content_hash, row),
             )
-            if memory.text != stored.text:
+            if entry.tokens != tokens:
                 count(db, [(stored.space, tokens)], -1)
-                _write_tokens(db, [(row, entry)])
+                _write_tokens(db, [(row, memory.space, entry.tokens)])
                 count(db, [(memory.space, entry.tokens)], 1)
             if memory.text != stored.text or entry.passages is not None:
                 db.execute("DELETE FROM passages WHERE row = ?", (row,))
@@ -202,16 +223,23 @@ class SqliteStore:
                 return []
             if stored != model:
                 raise _mismatch(stored, model, self._path)
-            only = _row_filter(db, question, where)
-            near: list[Near] = []
-            for space in where.spaces:
-                near += self._vectors.nearest(db, model, space, vector, only, limit)
-            return _matches(db, near, limit)
+            from nacre.stores.sqlite.semantic import semantic
+
+            return semantic(db, self._vectors, vector, model, question, where, limit)
 
     def by_time(
-        self, where: Filter, limit: int, *, oldest_first: bool, forgotten: bool, after: tuple[datetime, str] | None
+        self,
+        where: Filter,
+        limit: int,
+        *,
+        must: Condition | None = None,
+        oldest_first: bool = False,
+        forgotten: bool = False,
+        after: tuple[datetime, str] | None = None,
     ) -> list[Memory]:
         clause = filter_clause(where) & (FORGOTTEN if forgotten else LIVE)
+        if must is not None:
+            clause &= condition_clause(must)
         direction, beyond = ("ASC", ">") if oldest_first else ("DESC", "<")
         if after is not None:
             clause &= Clause(f"(m.created_us, m.id) {beyond} (?, ?)", (rows.microseconds(after[0]), after[1]))
@@ -222,8 +250,31 @@ class SqliteStore:
         with self._connections.reading() as db:
             return [rows.memory(row) for row in db.execute(sql, (*clause.parameters, limit))]
 
+    def tally(self, question: Question, where: Filter) -> Tally:
+        with self._connections.reading() as db:
+            return tally(db, question, where)
+
+    def frequencies(self, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
+        with self._connections.reading() as db:
+            return frequencies(db, tokens, spaces)
+
+    def spellings(self, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
+        with self._connections.reading() as db:
+            return spellings(db, word, spaces)
+
+    def vectors(self, memory_id: str) -> FloatMatrix | None:
+        from nacre.vectors import unpack
+
+        sql = (
+            "SELECT p.vector FROM passages AS p JOIN memories AS m ON m.row = p.row "
+            "WHERE m.id = ? AND m.embedded = 1 ORDER BY p.passage"
+        )
+        with self._connections.reading() as db:
+            blobs = [blob for (blob,) in db.execute(sql, (memory_id,))]
+        return unpack(blobs) if blobs else None
+
     def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
-        clause = _EVERYTHING if where is None else filter_clause(where)
+        clause = EVERYTHING if where is None else filter_clause(where)
         sql = (
             "SELECT m.id, m.text FROM memories AS m "
             f"WHERE m.embedded = 0 AND m.deleted_us IS NULL AND {clause.sql} ORDER BY m.row LIMIT ?"
@@ -232,7 +283,7 @@ class SqliteStore:
             return [(memory_id, text) for memory_id, text in rows.fetch(db, sql, (*clause.parameters, limit))]
 
     def pending_count(self, where: Filter | None) -> int:
-        clause = _EVERYTHING if where is None else filter_clause(where)
+        clause = EVERYTHING if where is None else filter_clause(where)
         sql = (
             "SELECT count(*) FROM memories AS m INDEXED BY memories_pending "
             f"WHERE m.embedded = 0 AND m.deleted_us IS NULL AND {clause.sql}"
@@ -313,11 +364,12 @@ class SqliteStore:
                 db.execute(f"DELETE FROM {table}")
             db.execute("INSERT INTO tags SELECT value, row FROM memories, json_each(tags)")
             after = 0
-            sql = "SELECT row, space, text, deleted_us FROM memories WHERE row > ? ORDER BY row LIMIT ?"
+            sql = f"SELECT m.row, {rows.COLUMNS} FROM memories AS m WHERE m.row > ? ORDER BY m.row LIMIT ?"
             while batch := rows.fetch(db, sql, (after, _REBUILD_ROWS)):
-                tokenised = [(row, space, words.tokenise(text), deleted) for row, space, text, deleted in batch]
-                _upsert_tokens(db, [(row, tokens) for row, _, tokens, _ in tokenised])
-                count(db, ((space, tokens) for _, space, tokens, deleted in tokenised if deleted is None), 1)
+                memories = [(row, rows.memory(columns)) for row, *columns in batch]
+                tokenised = [(row, memory, tokens_of(memory)) for row, memory in memories]
+                _write_tokens(db, [(row, memory.space, tokens) for row, memory, tokens in tokenised])
+                count(db, ((memory.space, tokens) for _, memory, tokens in tokenised if memory.deleted is None), 1)
                 after = batch[-1][0]
             _set_meta(db, "words_version", str(words.VERSION))
 
@@ -325,16 +377,13 @@ class SqliteStore:
 # ---------------------------------------------------------------- writing rows
 
 
-def _write_tokens(db: apsw.Connection, written: Iterable[tuple[int, Entry]]) -> None:
-    _upsert_tokens(db, [(row, entry.tokens) for row, entry in written])
-
-
-def _upsert_tokens(db: apsw.Connection, texts: Iterable[tuple[int, Tokens]]) -> None:
+def _write_tokens(db: apsw.Connection, written: Iterable[tuple[int, str, Tokens]]) -> None:
     """One statement for all: FTS5 does much work for each statement that touches it, however small."""
-    listed = [(row, " ".join(tokens.words), " ".join(tokens.forms), len(tokens.words)) for row, tokens in texts]
+    listed = [rows.token_values(row, space, tokens) for row, space, tokens in written]
     db.execute(
-        "INSERT INTO tokens SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?) WHERE true "
-        "ON CONFLICT DO UPDATE SET words = excluded.words, forms = excluded.forms, length = excluded.length",
+        f"INSERT INTO tokens SELECT {', '.join(_VALUES[:8])} FROM json_each(?) WHERE true "
+        "ON CONFLICT DO UPDATE SET words = excluded.words, forms = excluded.forms, length = excluded.length, "
+        "summary = excluded.summary, tags = excluded.tags, source = excluded.source",
         (rows.to_json(listed),),
     )
 
@@ -413,7 +462,7 @@ def _live_twin(db: apsw.Connection, entry: Entry) -> str:
 def _several(db: apsw.Connection, ids: Sequence[str]) -> list[tuple[int, Memory, Tokens]]:
     """Rows, memories and tokens by id, each once, in order. Raises NotFound."""
     sql = (
-        f"SELECT m.row, t.words, t.forms, {rows.COLUMNS} FROM memories AS m "
+        f"SELECT m.row, {rows.COLUMNS}, {rows.WORD_COLUMNS} FROM memories AS m "
         "JOIN tokens AS t ON t.row = m.row WHERE m.id = ?"
     )
     found = []
@@ -421,8 +470,8 @@ def _several(db: apsw.Connection, ids: Sequence[str]) -> list[tuple[int, Memory,
     for memory_id in dict.fromkeys(ids):
         each = rows.fetch(db, sql, (memory_id,))
         if each:
-            row, word_text, form_text, *columns = each[0]
-            found.append((row, rows.memory(columns), rows.tokens(word_text, form_text)))
+            row, *columns = each[0]
+            found.append((row, rows.memory(columns[:-6]), rows.tokens(columns[-6:])))
         else:
             missing.append(memory_id)
     if missing:
@@ -432,40 +481,3 @@ def _several(db: apsw.Connection, ids: Sequence[str]) -> list[tuple[int, Memory,
 
 def _one(db: apsw.Connection, memory_id: str) -> tuple[int, Memory, Tokens]:
     return _several(db, [memory_id])[0]
-
-
-def _row_filter(db: apsw.Connection, question: Question, where: Filter) -> RowFilter | None:
-    """The filter over rows for the vector index, which sees only live memories of one space at a time."""
-    if only_spaces(where) and question.must is None:
-        return None
-    from nacre.stores.sqlite.vectors import RowFilter
-
-    clause = filter_clause(where) & LIVE
-    if question.must is not None:
-        clause &= condition_clause(question.must)
-    base = f"SELECT m.row FROM memories AS m WHERE {clause.sql}"
-
-    def passing(candidates: list[int]) -> set[int]:
-        sql = f"{base} AND m.row IN (SELECT value FROM json_each(?))"
-        return {row for (row,) in db.execute(sql, (*clause.parameters, json.dumps(candidates)))}
-
-    def all_rows() -> list[int]:
-        return [row for (row,) in db.execute(base, clause.parameters)]
-
-    return RowFilter(passing, all_rows)
-
-
-def _matches(db: apsw.Connection, near: Sequence[Near], limit: int) -> list[Match]:
-    """The best passages as matches: ids and spans looked up in one go, ties broken by id."""
-    if not near:
-        return []
-    best = sorted(near, key=lambda each: -each.cosine)
-    least = best[min(limit, len(best)) - 1].cosine
-    kept = {each.key: each.cosine for each in best if each.cosine >= least}
-    sql = (
-        "SELECT p.passage, m.id, p.start_char, p.end_char FROM json_each(?) AS j "
-        "JOIN passages AS p ON p.passage = j.value JOIN memories AS m ON m.row = p.row WHERE m.deleted_us IS NULL"
-    )
-    found = db.execute(sql, (json.dumps(list(kept)),))
-    matches = [Match(memory_id, kept[key], Span(start, end)) for key, memory_id, start, end in found]
-    return sorted(matches, key=lambda match: (-match.score, match.id))[:limit]

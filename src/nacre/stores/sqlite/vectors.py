@@ -21,6 +21,7 @@ import numkong
 import numpy as np
 import numpy.typing as npt
 
+from nacre import natives
 from nacre.stores.sqlite.snapshots import Block, Half, Snapshots, Stamp, Whole, empty_block
 from nacre.vectors import STORED, cosines
 
@@ -251,9 +252,8 @@ class VectorIndex:
 
 
 def _new_graph(dimensions: int) -> Any:
-    from usearch.index import Index  # 20 ms that small stores never pay
-
-    return Index(
+    graph_index = natives.graph_index()  # 20 ms or more, which small stores never pay
+    return graph_index(
         ndim=dimensions,
         metric="cos",
         dtype="f16",

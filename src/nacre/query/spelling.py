@@ -1,0 +1,80 @@
+"""Which known words a misspelled one may mean.
+
+Known words one edit away count, two edits away only for long words that begin alike: for short words everything
+is alike. So they have to begin with the same letter, and very short ones are not one letter replaced (`went` and
+`sent` are both words). An edit is a letter added, left out, replaced, or swapped with its neighbour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+_REPLACED_CHARS_MIN = 5
+_ANY_FIRST_CHARS_MIN = 6
+_TWO_EDITS_CHARS_MIN = 8
+BEGINNING_CHARS = 3  # that words two edits apart have in common
+SUGGESTIONS_MAX = 3
+
+
+def alike(word: str, known: str) -> int | None:
+    """The number of edits between two words that may be meant for each other, or None."""
+    if abs(len(word) - len(known)) > 2 or known == word or not _alphabet(word).issuperset(known):
+        return None
+    if len(word) < _ANY_FIRST_CHARS_MIN and word[0] != known[0]:
+        return None
+    if len(word) < _REPLACED_CHARS_MIN and len(word) == len(known) and sorted(word) != sorted(known):
+        return None
+    edits = distance(word, known)
+    far = looks_far(word) and known[:BEGINNING_CHARS] == word[:BEGINNING_CHARS]
+    return edits if edits <= 1 + far else None
+
+
+def best(word: str, known: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+    """The likeliest of some known words, given with how many memories have them: the nearest, then the commonest."""
+    near = [(edits, -memories, each) for each, memories in known if (edits := alike(word, each)) is not None]
+    return tuple(each for _, _, each in sorted(near)[:SUGGESTIONS_MAX])
+
+
+def one_edit(word: str) -> Iterator[str]:
+    """Every spelling one edit away, in the word's own script."""
+    letters = _alphabet(word)
+    for at in range(len(word) + 1):
+        before, after = word[:at], word[at:]
+        if after:
+            yield before + after[1:]
+            yield from (before + letter + after[1:] for letter in letters)
+        if len(after) > 1:
+            yield before + after[1] + after[0] + after[2:]
+        yield from (before + letter + after for letter in letters)
+
+
+def looks_far(word: str) -> bool:
+    """Whether words two edits away count."""
+    return len(word) >= _TWO_EDITS_CHARS_MIN
+
+
+def distance(one: str, other: str) -> int:
+    """Edits between two words (optimal string alignment)."""
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        row = [i]
+        for j, against in enumerate(other, 1):
+            edits = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (letter != against))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
+                edits = min(edits, before[j - 2] + 1)
+            row.append(edits)
+        before, last = last, row
+    return last[-1]
+
+
+def _alphabet(word: str) -> frozenset[str]:
+    """The small letters that stand near those of a word in Unicode: as good as those of its script."""
+    return frozenset(word).union(*(_neighbours(block) for block in {ord(each) >> 7 for each in word}))
+
+
+@lru_cache(maxsize=64)
+def _neighbours(block: int) -> frozenset[str]:
+    chars = map(chr, range(block << 7, (block + 1) << 7))
+    return frozenset(each for each in chars if each.isalpha() and each == each.casefold())
