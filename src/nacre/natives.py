@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Any
 
 
@@ -17,12 +18,10 @@ def onnxruntime() -> Any:
 
 def graph_index() -> Any:
     """The class of usearch's HNSW graphs."""
-    try:
+    with suppress(ImportError):
         # The import of onnxruntime crashes a process in which usearch was loaded before it
         # (seen with onnxruntime 1.31 and usearch 2.26 on Linux); the other order does no harm.
         onnxruntime()
-    except ImportError:
-        pass
     from usearch.index import Index
 
     return Index

@@ -17,7 +17,7 @@ from nacre.errors import EmbedderMismatch, NotFound
 from nacre.ports import Embedder, Store
 from nacre.query import spelling
 from nacre.query.parse import parse
-from nacre.query.tree import Question, Term
+from nacre.query.tree import Question, Term, telling
 from nacre.ranking import boost, fuse
 from nacre.ranking.bm25 import idf
 from nacre.text import snippets, words
@@ -127,7 +127,7 @@ class Recall:
         question = self._understand(request.query)
         aimed = _aimed(question, where, request.where)
         notes = question.notes if aimed.spaces else (*question.notes, _not_allowed(question))
-        tally = self._store.tally(question, aimed)
+        tally = self._store.tally(replace(question, terms=self._enough(question, aimed)), aimed)
         months: dict[str, int] = {}
         for moment, memories in sorted(tally.created.items()):
             month = moment.astimezone(self._zone).strftime("%Y-%m")
@@ -161,6 +161,12 @@ class Recall:
         spelled = (token for word in question.spelled for token in (word, *words.asked(word)))
         tokens = dict.fromkeys([*(term.text for term in question.terms if not term.prefix), *spelled])
         return self._store.frequencies(list(tokens), where.spaces)
+
+    def _enough(self, question: Question, where: Filter) -> tuple[Term, ...]:
+        """The terms of which a match has at least one, as in a search."""
+        having = self._frequencies(question, where).having
+        known = [term for term in question.terms if term.prefix or term.text in having]
+        return tuple(telling(known)) or question.terms
 
     def _did_you_mean(
         self, query: str, question: Question, where: Filter, frequencies: Frequencies

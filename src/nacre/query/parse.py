@@ -30,13 +30,15 @@ from nacre.text import words
 
 TERMS_MAX = 256  # terms of one question that are looked up; further ones are left out, with a note
 _OPERANDS = ("word", "prefix", "phrase", "field", "near", "(")
+_SENTENCE_WORDS_MIN = 5
+_QUESTION_MARKS = ("?", "？", "؟", "\u037e")
 _WORD_OF_LETTERS = re.compile(r"[^\W\d_]{4,}")
 
 
 def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool = False) -> Question:
     """The question a text asks. `relaxed`: phrases are words that rank, not conditions."""
     found, notes = lexemes.read(text, fields.KEYS)
-    if relaxed:
+    if relaxed or _is_sentence(found):
         found = [_unquoted(each) for each in found]
     reader = _Reader(found, now, zone)
     group = reader.alternatives()
@@ -57,6 +59,14 @@ def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool
         quoted=any(each.role == "phrase" and each.at in asked for each in found),
         listing=group.must is not None and (group.wordless or not terms),
     )
+
+
+def _is_sentence(found: Sequence[Lexeme]) -> bool:
+    """Whether quotation marks only quote: among many words, or in a question, they are not meant as an operator."""
+    typed = [each for each in found if each.role == "word" and not each.minus]
+    if len(found) > len(typed) + sum(each.role == "phrase" and not each.minus for each in found):
+        return False
+    return len(typed) >= _SENTENCE_WORDS_MIN or (len(typed) > 1 and found[-1].text.endswith(_QUESTION_MARKS))
 
 
 def _without_fields(text: str, found: Sequence[Lexeme]) -> str:
@@ -196,7 +206,7 @@ def _operand(lexeme: Lexeme) -> _Group:
         (prefix,) = words.tokenise(lexeme.text).words
         term = Term(prefix, prefix=not words.is_lone(prefix))
         return _Group((term,), term, None, meaning)
-    terms = tuple(Term(token) for token in words.asked(lexeme.text))
+    terms = tuple(Term(token, common=words.is_common(token)) for token in words.asked(lexeme.text))
     if not terms:  # punctuation: no words, but perhaps a meaning (an emoji)
         return _Group((), None, None, meaning)
     if lexeme.role == "phrase":

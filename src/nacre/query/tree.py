@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from nacre.types import Filter, Json, JsonScalar, Memory, Part, Period, Recipe, Tokens
@@ -20,6 +20,8 @@ class Term:
 
     text: str
     prefix: bool = False
+    # A word that any text may have: it tells little even where it is rare. It follows from the text.
+    common: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,11 @@ def term_counts(terms: Sequence[Term], tokens: Tokens, recipe: Recipe) -> list[f
 
 def _begun(term: Term, tokens: Sequence[str]) -> Iterator[bool]:
     return (token.startswith(term.text) for token in tokens)
+
+
+def telling(terms: Sequence[Term]) -> list[Term]:
+    """The terms of which a memory must have one to match: those that are not common, if there are any."""
+    return [term for term in terms if not term.common] or list(terms)
 
 
 def occurs(term: Term, tokens: Tokens) -> bool:

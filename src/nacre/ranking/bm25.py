@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log
 
+COMMON_SHARE = 0.5  # of the documents that a common word counts as standing in, at the least
 
-def idf(documents: int, with_term: int) -> float:
-    """How much a term tells: rare ones much, common ones little, never less than nothing."""
+
+def idf(documents: int, with_term: float, *, common: bool = False) -> float:
+    """How much a term tells: rare ones much, frequent ones little, never less than nothing.
+
+    Few notes say "did" or "where", but questions do: words like these must not decide because they are rare here.
+    """
+    if common:
+        with_term = max(with_term, COMMON_SHARE * documents)
     return log(1 + (documents - with_term + 0.5) / (with_term + 0.5))
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from nacre.drafts import replaced
 from nacre.errors import Conflict, EmbedderMismatch, NotFound
 from nacre.query import spelling
-from nacre.query.tree import Condition, Question, Term, allows, holds, occurs, term_counts
+from nacre.query.tree import Condition, Question, Term, allows, holds, occurs, telling, term_counts
 from nacre.ranking.bm25 import bm25, idf
 from nacre.text import words
 from nacre.types import (
@@ -170,11 +170,12 @@ class MemoryStore:
             live = [kept for kept in self._kept.values() if kept.memory.deleted is None]
         frequencies = [_frequency(term, corpus) for term in question.terms]
         known = [(term, n) for term, n in zip(question.terms, frequencies, strict=True) if n]
-        idfs = [idf(len(corpus), n) for _, n in known]
+        idfs = [idf(len(corpus), n, common=term.common) for term, n in known]
+        enough = telling([term for term, _ in known])
         mean_length = sum(tokens.length for tokens in corpus) / len(corpus)
         matches = []
         for kept in live:
-            if any(occurs(term, kept.tokens) for term, _ in known) and _passes(kept, question.must, where):
+            if any(occurs(term, kept.tokens) for term in enough) and _passes(kept, question.must, where):
                 counts = term_counts([term for term, _ in known], kept.tokens, recipe)
                 score = bm25(counts, idfs, kept.tokens.length, mean_length, recipe.bm25_k1, recipe.bm25_b)
                 matches.append(Match(kept.memory.id, score))

@@ -21,6 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 import Stemmer
 
+from nacre.text import common
 from nacre.types import BREAK, Span, Tokens
 
 VERSION = 2  # of what a text becomes; a store tokenised by another version is rebuilt when opened
@@ -60,7 +61,20 @@ _EDGES = "()[]{}<>\"',;:!?*`“”‘’«»|"
 # Words repeat: a plain dictionary is the fastest cache for them. Plain tuples, because the garbage collector
 # leaves those alone, and would visit every Chunk again and again.
 _known: dict[str, _Plain] = {}
-_english = Stemmer.Stemmer("english", 0)  # no cache of its own: `_known` is one
+# A script tells the language well enough to stem by; Latin letters are taken for English. No caches: `_known` is one.
+_english = Stemmer.Stemmer("english", 0)
+_BY_SCRIPT = tuple(
+    (range(first, last + 1), Stemmer.Stemmer(language, 0))
+    for first, last, language in (
+        (0x0370, 0x03FF, "greek"),
+        (0x0400, 0x052F, "russian"),
+        (0x0530, 0x058F, "armenian"),
+        (0x0600, 0x06FF, "arabic"),
+        (0x0900, 0x097F, "hindi"),
+        (0x0B80, 0x0BFF, "tamil"),
+    )
+)
+_COMMON: frozenset[str] = common.WORDS | frozenset(_english.stemWords(sorted(common.WORDS)))
 
 
 _Plain: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], int]
@@ -199,7 +213,7 @@ def _spaced(run: str) -> Chunk:
         for piece in _HUMP.split(part):
             exact = piece.casefold()[:TOKEN_CHARS_MAX]
             word = _fold(exact)
-            stem = _stem(word)
+            stem = _stem(word) if word.isascii() else _stem(exact)
             words.append(word)
             looked_for.append(stem)
             if stem != word:
@@ -217,6 +231,11 @@ def _spaced(run: str) -> Chunk:
     return Chunk(tuple(words), tuple(forms), tuple(looked_for), len(words) + folded)
 
 
+def is_common(token: str) -> bool:
+    """Whether a token is an English word that says nothing of what a text is about."""
+    return token in _COMMON
+
+
 def is_lone(token: str) -> bool:
     """Whether a token is a single character of a script without spaces: it stands among the forms, not the words."""
     return _LONE.fullmatch(token) is not None
@@ -231,7 +250,14 @@ def _fold(text: str) -> str:
 
 
 def _stem(word: str) -> str:
-    if len(word) in _STEMMED_CHARS and word.isascii() and word.isalpha():
+    """What inflected forms have in common. Of letters only, so that identifiers stay what they are."""
+    if len(word) not in _STEMMED_CHARS or not (word.isalpha() or _PART.fullmatch(word)) or _DIGIT.search(word):
+        return word
+    if word.isascii():
         stem: str = _english.stemWord(word)
         return stem
+    letter = ord(word[0])
+    for letters, stemmer in _BY_SCRIPT:
+        if letter in letters:
+            return _fold(stemmer.stemWord(word)) or word
     return word

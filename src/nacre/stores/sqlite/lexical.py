@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import apsw
 
-from nacre.query.tree import AnyOf, Question, Term, term_counts
+from nacre.query.tree import AnyOf, Question, Term, telling, term_counts
 from nacre.ranking.bm25 import bm25, idf
 from nacre.stores.sqlite import rows
 from nacre.stores.sqlite.filters import Clause, condition_clause, filter_clause, fts_query, marks, only_spaces
@@ -38,6 +38,7 @@ def lexical(db: apsw.Connection, question: Question, where: Filter, recipe: Reci
     if not known:
         return []
     terms = [term for term, _ in known]
+    enough = set(telling(terms))
     others = f"SELECT EXISTS (SELECT 1 FROM corpus WHERE space NOT IN ({listed}))"
     within = Within(
         spaces=spaces if db.execute(others, tuple(where.spaces)).get else (),
@@ -45,11 +46,11 @@ def lexical(db: apsw.Connection, question: Question, where: Filter, recipe: Reci
         weights=f"bm25(0, 1, 1, {recipe.summary_weight}, {recipe.tags_weight}, {recipe.source_weight})",
     )
     wanted = max(CANDIDATES_MIN, 2 * limit)
-    rare = _rarest(known, max(MATCHED_ROWS_MIN, int(MATCHED_SHARE * memories)))
+    rare = _rarest([each for each in known if each[0] in enough], max(MATCHED_ROWS_MIN, int(MATCHED_SHARE * memories)))
     found = _candidates(db, rare, within, wanted)
-    if len(found) < limit and len(rare) < len(terms):
-        found = _candidates(db, terms, within, wanted)
-    idfs = [idf(memories, frequency) for _, frequency in known]
+    if len(found) < limit and len(rare) < len(enough):
+        found = _candidates(db, list(enough), within, wanted)
+    idfs = [idf(memories, frequency, common=term.common) for term, frequency in known]
     mean_length = sum(length for _, _, length in corpus) / memories
     return _scored(db, found, terms, idfs, mean_length, recipe)[:limit]
 
