@@ -26,7 +26,10 @@ _SLICE = 4_096
 
 
 def sentences(data: Path, count: int) -> list[str]:
-    """`count` different sentences of the English sets, shuffled with a fixed seed."""
+    """`count` different sentences of the English sets, shuffled with a fixed seed.
+
+    When there are not enough, the first half of one and the second half of another make further ones.
+    """
     found: dict[str, None] = {}
     for name in SETS:
         for document in _lines(data / name / "corpus.jsonl.gz"):
@@ -34,9 +37,12 @@ def sentences(data: Path, count: int) -> list[str]:
                 if len(sentence) > 20:
                     found[sentence] = None
     texts = list(found)
-    if len(texts) < count:
-        raise SystemExit(f"{data} has {len(texts):,} sentences; {count:,} are needed")
-    random.Random(7).shuffle(texts)
+    rng = random.Random(7)
+    rng.shuffle(texts)
+    real = len(texts)
+    while len(texts) < count:
+        first, second = texts[rng.randrange(real)].split(), texts[rng.randrange(real)].split()
+        texts.append(" ".join(first[: len(first) // 2] + second[len(second) // 2 :]))
     return texts[:count]
 
 

@@ -28,6 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -36,6 +37,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import nacre
 from benchmarks import report
 from benchmarks.labelled import Document, Grades, Half, LabelledSet, half, load, ndcg, recall, reciprocal_rank
+from nacre.embedders.minilm import MiniLM
+from nacre.stores.sqlite import SqliteStore
 from nacre.types import DEFAULT_SPACE, Mode
 
 GROUPS: Mapping[str, Sequence[str]] = {
@@ -81,6 +84,7 @@ class Filled:
     memory: nacre.Nacre
     mode: Mode
     documents: Mapping[str, Sequence[str]]  # by memory id: equal texts are one memory, which stands for all of them
+    clock: Clock
 
     def evaluate(self, recipe: nacre.Recipe | None = None, part: Part = "all", limit: int = LIMIT) -> Scores:
         return self.evaluate_all([recipe or nacre.Recipe()], part, limit)[0]
@@ -96,6 +100,7 @@ class Filled:
         asked = [query for query in self.labelled.queries if part in ("all", half(query.id))]
         for number, query in enumerate(asked, 1):
             where = nacre.Filter(spaces=[query.scope or DEFAULT_SPACE])
+            self.clock.ask(query.scope)
             for recipe, given in zip(recipes, answers, strict=True):
                 start = time.perf_counter()
                 hits = self.memory.search(query.text, mode=self.mode, limit=limit, where=where, recipe=recipe).hits
@@ -106,14 +111,33 @@ class Filled:
         return answers
 
 
+class Clock:
+    """A question is asked the day after the last document of its scope, whenever the benchmark runs."""
+
+    def __init__(self, labelled: LabelledSet) -> None:
+        self._last: dict[str | None, datetime] = {}
+        for document in labelled.documents:
+            if document.created is not None:
+                last = self._last.get(document.scope, document.created)
+                self._last[document.scope] = max(last, document.created)
+        self._now = datetime.now(UTC)
+
+    def ask(self, scope: str | None) -> None:
+        if scope in self._last:
+            self._now = self._last[scope] + timedelta(days=1)
+
+    def __call__(self) -> datetime:
+        return self._now
+
+
 @contextmanager
 def filled(labelled: LabelledSet, mode: Mode, *, title_as_summary: bool = False, threads: int = 0) -> Iterator[Filled]:
     """A store in a temporary folder, gone afterwards."""
+    clock = Clock(labelled)
+    embedder = None if mode == "keyword" else MiniLM(threads=threads or None)
     with (
         tempfile.TemporaryDirectory() as folder,
-        nacre.open(
-            Path(folder) / "quality.db", embedder="none" if mode == "keyword" else "minilm", threads=threads
-        ) as memory,
+        nacre.Nacre(SqliteStore(Path(folder) / "quality.db"), embedder, clock=clock, zone=UTC) as memory,
     ):
         new = (new_memory(document, title_as_summary=title_as_summary) for document in labelled.documents)
         ids: list[str] = []
@@ -123,7 +147,7 @@ def filled(labelled: LabelledSet, mode: Mode, *, title_as_summary: bool = False,
         documents: dict[str, list[str]] = defaultdict(list)
         for memory_id, document in zip(ids, labelled.documents, strict=True):
             documents[memory_id].append(document.id)
-        yield Filled(labelled, memory, mode, documents)
+        yield Filled(labelled, memory, mode, documents, clock)
 
 
 def evaluate(

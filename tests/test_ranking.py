@@ -16,17 +16,31 @@ from hypothesis import strategies as st
 import nacre
 from nacre.embedders.hashing import Hashing
 from nacre.engine import Nacre
-from nacre.query.tree import Question
+from nacre.query.tree import Question, Term, occurs, term_counts
 from nacre.ranking import boost, explain, fuse
 from nacre.ranking.bm25 import bm25, idf
 from nacre.stores.memory import MemoryStore
-from nacre.types import Effect, Filter, Found, Match, Ranked, Reason, Recipe, SearchResult, Span
+from nacre.types import (
+    BREAK,
+    Effect,
+    Filter,
+    Found,
+    Match,
+    Period,
+    Ranked,
+    Reason,
+    Recipe,
+    SearchResult,
+    Span,
+    Tokens,
+)
 
 if TYPE_CHECKING:
     from nacre.types import FloatVector
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 PLAIN = Recipe(recency_weight=0, semantic_floor=-1)  # the channels alone
+CLASSIC = Recipe(bm25_k1=1.2, bm25_b=0.75, bm25_padding=0)  # BM25 as in the textbook
 
 
 def engine(*texts: str, store: MemoryStore | None = None) -> Nacre:
@@ -217,7 +231,7 @@ def test_bm25_of_three_texts() -> None:
     "a big blue bird"     has none of the words
     """
     memory = engine("red fish", "red red car", "a big blue bird")
-    result = memory.search("red fish", mode="keyword")
+    result = memory.search("red fish", mode="keyword", recipe=CLASSIC)
     assert ids(result) == ["m0000", "m0001"]
     scores = [hit.bm25 for hit in result.hits]
     assert [None if score is None else round(score, 6) for score in scores] == [1.679912, 0.646255]
@@ -225,20 +239,167 @@ def test_bm25_of_three_texts() -> None:
 
 def test_bm25_without_length_normalisation() -> None:
     """b = 0: damping is k1 whatever the length: 1 × 2.2 / (1 + 1.2) = 1 of the idf."""
-    assert isclose(bm25([1], [0.5], 1, 10, 1.2, 0), 0.5)
-    assert isclose(bm25([1], [0.5], 100, 10, 1.2, 0), 0.5)
+    recipe = Recipe(bm25_k1=1.2, bm25_b=0)
+    assert isclose(bm25([1], [0.5], 1, 10, recipe), 0.5)
+    assert isclose(bm25([1], [0.5], 100, 10, recipe), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("padding", "length", "score"),
+    [
+        # k1 = 1, b = 1: damping is (length + padding) / (10 + padding), and a count of 1 gives 2 / (1 + damping).
+        (0, 10, 1.0),
+        (0, 30, 0.5),  # damping 3
+        (20, 10, 1.0),
+        (20, 30, 0.75),  # damping 50/30: 2 / 2.666667
+        (20, 0, 1.2),  # damping 20/30: 2 / 1.666667
+        (90, 30, 2 / 2.2),  # damping 120/100
+    ],
+)
+def test_padded_lengths_differ_less(padding: float, length: int, score: float) -> None:
+    recipe = Recipe(bm25_k1=1, bm25_b=1, bm25_padding=padding)
+    assert isclose(bm25([1], [1.0], length, 10, recipe), score, rel_tol=1e-12)
 
 
 def test_bm25_of_nothing() -> None:
-    assert bm25([], [], 0, 0, 1.2, 0.75) == 0
-    assert bm25([0, 0], [1.0, 2.0], 5, 5, 1.2, 0.75) == 0
+    assert bm25([], [], 0, 0, CLASSIC) == 0
+    assert bm25([0, 0], [1.0, 2.0], 5, 5, CLASSIC) == 0
+    assert isclose(bm25([1], [0.5], 0, 0, CLASSIC), 0.5)  # only labels, no text has a word: damping is k1
 
 
 def test_bm25_in_a_file_is_the_same(memory: nacre.Nacre) -> None:
     for text in ("red fish", "red red car", "a big blue bird"):
         memory.remember(text)
-    scores = [hit.bm25 for hit in memory.search("red fish", mode="keyword").hits]
+    scores = [hit.bm25 for hit in memory.search("red fish", mode="keyword", recipe=CLASSIC).hits]
     assert [None if score is None else round(score, 6) for score in scores] == [1.679912, 0.646255]
+
+
+@pytest.mark.parametrize(
+    ("documents", "with_term", "value"),
+    [
+        (10, 1, log(1 + 5.5 / 5.5)),  # counted as 5: ln 2, not ln(1 + 9.5/1.5) = 1.9924
+        (10, 5, log(1 + 5.5 / 5.5)),
+        (10, 8, log(1 + 2.5 / 8.5)),  # in more than half: as any other word
+        (1000, 1, log(2)),
+        (3, 1, log(2)),  # counted as 1.5: (3 - 1.5 + .5) / (1.5 + .5) = 1
+        (1, 1, log(1 + 0.5 / 1.5)),
+    ],
+)
+def test_a_common_word_tells_no_more_than_one_in_half_of_the_texts(
+    documents: int, with_term: int, value: float
+) -> None:
+    assert isclose(idf(documents, with_term, common=True), value, rel_tol=1e-12)
+
+
+@given(st.integers(1, 10**6), st.data())
+def test_a_common_word_never_tells_more_than_another_word(documents: int, data: st.DataObject) -> None:
+    with_term = data.draw(st.integers(1, documents))
+    assert 0 < idf(documents, with_term, common=True) <= min(idf(documents, with_term), log(2) + 1e-12)
+
+
+TOKENS = Tokens(
+    ("red", "fish", "red"), ("fishi",), 3, ("red", "soup"), ("fish", BREAK, "redder"), ("red", BREAK, "red")
+)
+
+
+@pytest.mark.parametrize(
+    ("term", "recipe", "count"),
+    [
+        # red: twice in the text, once in the summary, twice in the source.
+        (Term("red"), Recipe(summary_weight=1, tags_weight=1, source_weight=0.5), 2 + 1 + 2 * 0.5),
+        (Term("red"), Recipe(summary_weight=0, tags_weight=0, source_weight=0), 2),
+        (Term("red"), Recipe(summary_weight=3, tags_weight=9, source_weight=0), 2 + 3),
+        (Term("red", prefix=True), Recipe(summary_weight=1, tags_weight=10, source_weight=0.5), 2 + 1 + 10 + 2 * 0.5),
+        (Term("fish"), Recipe(tags_weight=0.25), 1 + 0.25),
+        (Term("fishi"), Recipe(), 1),  # a form
+        (Term("fishi", prefix=True), Recipe(), 0),  # prefixes are of words
+        (Term("soup"), Recipe(summary_weight=0.5), 0.5),
+        (Term("soup"), Recipe(summary_weight=0), 0),
+        (Term("bird"), Recipe(), 0),
+    ],
+)
+def test_words_of_labels_count_with_their_weights(term: Term, recipe: Recipe, count: float) -> None:
+    assert term_counts([term], TOKENS, recipe) == [count]
+    assert term_counts([Term("bird"), term, term], TOKENS, recipe) == [0, count, count]
+    assert occurs(term, TOKENS) == (term.text != "bird" and not (term.prefix and term.text == "fishi"))
+
+
+# ---------------------------------------------------------------- what a question or a memory has in common
+
+LAST_WEEK = Period(NOW - timedelta(days=7), NOW)
+
+
+@pytest.mark.parametrize(
+    ("created", "periods", "raised"),
+    [
+        (NOW - timedelta(days=1), [LAST_WEEK], True),
+        (NOW - timedelta(days=7), [LAST_WEEK], True),  # the start belongs to it
+        (NOW, [LAST_WEEK], False),  # the end does not
+        (NOW - timedelta(days=8), [LAST_WEEK], False),
+        (NOW - timedelta(days=999), [Period(None, NOW)], True),
+        (NOW, [Period(NOW, None)], True),
+        (NOW - timedelta(microseconds=1), [Period(NOW, None)], False),
+        (NOW - timedelta(days=30), [LAST_WEEK, Period(None, NOW - timedelta(days=20))], True),  # one is enough
+        (NOW - timedelta(days=1), [LAST_WEEK, LAST_WEEK], True),  # but counts once
+        (NOW - timedelta(days=1), [], False),
+    ],
+)
+def test_a_memory_from_the_time_in_question(created: datetime, periods: list[Period], raised: bool) -> None:
+    """1/61 × 1.2 = .0196721."""
+    ranked = fuse.fuse([Match("a", 1.0)], [], Recipe(alpha=0))
+    (found,) = boost.temporal(ranked, {"a": created}, periods, 0.2)
+    assert round(found.score, 7) == (0.0196721 if raised else 0.0163934)
+    assert found.reasons[1:] == ((Reason("temporal", "multiply", 1.2, {"weight": 0.2}),) if raised else ())
+    assert boost.temporal(ranked, {"a": created}, periods, 0) == ranked
+
+
+def test_memories_of_the_same_session() -> None:
+    """a 1/61 = .0163934; b 1/62 × 1.25 = .0201613: the factor does not sort, `in_order` does."""
+    ranked = fuse.fuse([Match("a", 2.0), Match("b", 1.0)], [], Recipe(alpha=0))
+    boosted = boost.same_session(ranked, {"b", "unknown"}, 0.25)
+    assert [(each.id, round(each.score, 7)) for each in boosted] == [("a", 0.0163934), ("b", 0.0201613)]
+    assert [each.id for each in fuse.in_order(boosted)] == ["b", "a"]
+    assert boosted[1].reasons[-1] == Reason("session", "multiply", 1.25, {"weight": 0.25})
+    assert boost.same_session(ranked, {"b"}, 0) == ranked
+    assert boost.same_session(ranked, set(), 1) == ranked
+
+
+def test_factors_multiply_in_their_order() -> None:
+    """1/61 × 1.2 × 1.05 = .0206557."""
+    ranked = fuse.fuse([Match("a", 1.0)], [], Recipe(alpha=0))
+    created = {"a": NOW - timedelta(days=1)}
+    (found,) = boost.recency(boost.temporal(ranked, created, [LAST_WEEK], 0.2), created, NOW, 0.1)
+    assert round(found.score, 7) == 0.0206557
+    assert [reason.signal for reason in found.reasons] == ["lexical", "temporal", "recency"]
+
+
+# ---------------------------------------------------------------- what only meets a condition
+
+
+@pytest.mark.parametrize(("alpha", "weight"), [(0, 1.0), (0.3, 0.7), (0.5, 0.5), (1, 1.0)])
+def test_what_is_listed_gets_the_share_of_words(alpha: float, weight: float) -> None:
+    """weight / (60 + rank); the weight of words, or all of it where only meaning counts."""
+    first, second = fuse.fuse([], [], Recipe(alpha=alpha), listed=["z", "a"])
+    assert (first.id, second.id) == ("z", "a")
+    assert (first.lexical, first.semantic) == (None, None)
+    assert first.reasons == (Reason("filter", "add", weight / 61, {"rank": 1, "weight": weight, "k": 60}),)
+    assert isclose(second.score, weight / 62, rel_tol=1e-12)
+
+
+def test_what_is_listed_comes_after_what_has_the_words() -> None:
+    """Two have the words: .5/61 and .5/62. Of the listed, a is one of them, so c is third: .5/63, then d: .5/64.
+
+    b has the words and the meaning: .5/62 + .5/61 = .0162612.
+    """
+    ranked = fuse.fuse([Match("a", 2.0), Match("b", 1.0)], [Match("b", 0.9)], Recipe(alpha=0.5), listed=["c", "a", "d"])
+    assert [each.id for each in ranked] == ["b", "a", "c", "d"]
+    assert [round(each.score, 7) for each in ranked] == [0.0162612, 0.0081967, 0.0079365, 0.0078125]
+    assert [[reason.signal for reason in each.reasons] for each in ranked] == [
+        ["lexical", "semantic"],
+        ["lexical"],
+        ["filter"],
+        ["filter"],
+    ]
 
 
 # ---------------------------------------------------------------- explanations
@@ -269,6 +430,16 @@ def test_a_score_is_the_sum_of_the_shares_times_the_factors(reasons: list[Reason
             "meaning: cosine 0.876, rank 1 → 0.3 / (60 + 1) = 0.00492",
         ),
         (Reason("recency", "multiply", 1.01, {"days": 9, "weight": 0.1}), "recency: 9 days old → × 1.0100"),
+        (Reason("recency", "multiply", 1.05, {"days": 1, "weight": 0.1}), "recency: 1 day old → × 1.0500"),
+        (
+            Reason("filter", "add", 0.5 / 63, {"rank": 3, "weight": 0.5, "k": 60}),
+            "filter: meets every condition, rank 3 by time → 0.5 / (60 + 3) = 0.00794",
+        ),
+        (
+            Reason("temporal", "multiply", 1.2, {"weight": 0.2}),
+            "time: from the time the question names → × 1.2000",
+        ),
+        (Reason("session", "multiply", 1.1, {"weight": 0.1}), "session: the same → × 1.1000"),
         (Reason("entity", "multiply", 1.2, {}), "entity: × 1.2"),
         (Reason("echo", "add", 0.25, {}), "echo: + 0.25"),
     ],

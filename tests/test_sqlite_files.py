@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -141,6 +143,144 @@ def test_nothing_is_left_beside_a_closed_store(path: Path) -> None:
         engine.remember("tea")
         engine.search("tea")
     assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+# ---------------------------------------------------------------- files of older versions
+
+FIRST_MEMORIES: tuple[tuple[str, str, str, str | None, list[str], str | None, int | None], ...] = (
+    # id, space, text, summary, tags, source, deleted
+    ("old-1", "default", "green tea in the garden", "a warm drink", ["hot", "two words"], "docs/tea.md", None),
+    ("old-2", "default", "running late", None, [], None, None),
+    ("old-3", "work", "deploy to staging", None, ["hot"], None, None),
+    ("old-4", "default", "green parrots", None, ["hot"], None, 7),
+)
+
+
+def make_first_version(path: Path) -> None:
+    """A store as the first schema had it, filled by hand: words and forms only, and no spaces in the index."""
+    with raw(path) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("BEGIN IMMEDIATE")
+        db.execute(schema.MIGRATIONS[0])
+        db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+        db.execute("INSERT INTO meta VALUES ('store_id', '00112233aabbccdd'), ('schema_version', '1')")
+        db.execute("INSERT INTO meta VALUES ('words_version', '1')")
+        for row, (memory_id, space, text, summary, tags, source, deleted) in enumerate(FIRST_MEMORIES, 1):
+            db.execute(
+                "INSERT INTO memories "
+                "VALUES (?, ?, ?, 'note', 'general', ?, ?, ?, ?, NULL, NULL, '{}', .5, ?, ?, ?, ?, 0)",
+                (row, memory_id, space, text, summary, json.dumps(tags), source, row, row, deleted, bytes([row] * 16)),
+            )
+            tokens = words.tokenise(text)
+            listed = (row, " ".join(tokens.words), " ".join(tokens.forms), tokens.length)
+            db.execute("INSERT INTO tokens VALUES (?, ?, ?, ?)", listed)
+            db.execute(
+                "INSERT INTO events (at_us, action, space, row, memory_id) VALUES (?, 'remembered', ?, ?, ?)",
+                (row, space, row, memory_id),
+            )
+        live = [each for each in FIRST_MEMORIES if each[-1] is None]
+        counted = Counter((each[1], token) for each in live for token in words.vocabulary(words.tokenise(each[2])))
+        db.executemany("INSERT INTO vocabulary VALUES (?, ?, ?)", ((*key, n) for key, n in counted.items()))
+        for space in ("default", "work"):
+            lengths = [words.tokenise(each[2]).length for each in live if each[1] == space]
+            db.execute("INSERT INTO corpus VALUES (?, ?, ?)", (space, len(lengths), sum(lengths)))
+        db.execute("COMMIT")
+
+
+def keyword_ids(engine: nacre.Nacre, query: str, *spaces: str) -> list[str]:
+    where = nacre.Filter(spaces=spaces)
+    return sorted(hit.id for hit in engine.search(query, mode="keyword", where=where).hits)
+
+
+def check_first_memories(engine: nacre.Nacre) -> None:
+    for query, found in (
+        ("green", ["old-1"]),  # a word; old-4 is forgotten
+        ("run", ["old-2"]),  # a stem
+        ("drinks", ["old-1"]),  # the summary
+        ("words", ["old-1"]),  # a tag
+        ("tea.md", ["old-1"]),  # the source
+        ('"warm drink"', ["old-1"]),
+        ("tag:hot", ["old-1"]),
+        ("deploy", []),  # another space
+        ("gren", ["old-1"]),  # a known word is suggested
+    ):
+        assert keyword_ids(engine, query) == found, query
+    assert keyword_ids(engine, "deploy", "work") == ["old-3"]
+    assert keyword_ids(engine, "hot", "work", "default") == ["old-1", "old-3"]
+    assert engine.facets("tag:hot", nacre.Filter(spaces=["work", "default"])).total == 2
+    assert [event.action for event in engine.history("old-1")] == ["remembered"]
+
+
+def test_a_file_of_the_first_version_is_brought_up_to_date(path: Path) -> None:
+    make_first_version(path)
+    with opened(path) as engine:
+        check_first_memories(engine)
+        stats = engine.stats()
+        assert (stats.memories, stats.forgotten, stats.pending, stats.schema_version) == (3, 1, 3, schema.VERSION)
+        assert sqlite_store(engine)._store_id == "00112233aabbccdd"
+        engine.restore("old-4")
+        assert keyword_ids(engine, "green") == ["old-1", "old-4"]
+        engine.update("old-2", tags=["late"], summary="hurry")
+        assert keyword_ids(engine, "hurry") == keyword_ids(engine, "tag:late") == ["old-2"]
+        engine.purge("old-1")
+        assert keyword_ids(engine, "green") == ["old-4"]
+        assert len(list(engine.reembed())) > 1
+        assert [hit.id for hit in engine.search("parrots", mode="semantic").hits] == ["old-4"]
+    check_derived_tables(path)
+    check_integrity(path)
+    with opened(path) as engine:
+        assert keyword_ids(engine, "hurry") == ["old-2"]
+
+
+def test_what_an_older_file_becomes_is_what_a_new_one_is(tmp_path: Path) -> None:
+    """The same tables, indexes and triggers, whichever way a file came to them."""
+    listed = []
+    for name in ("old.db", "new.db"):
+        if name == "old.db":
+            make_first_version(tmp_path / name)
+        with opened(tmp_path / name):
+            pass
+        with raw(tmp_path / name) as db:
+            listed.append(db.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY 1, 2").fetchall())
+    assert listed[0] == listed[1]
+
+
+def test_an_interrupted_migration_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fails at its very end, after everything old was dropped: nothing of that may stay."""
+    make_first_version(path)
+    before = contents(path)
+    with monkeypatch.context() as failing:
+        broken = (schema.MIGRATIONS[0], schema.MIGRATIONS[1] + "SELECT no_such_function();")
+        failing.setattr(schema, "MIGRATIONS", broken)
+        with pytest.raises(StoreError, match="no_such_function"):
+            opened(path)
+    assert contents(path) == before
+    with raw(path) as db:
+        assert schema.version(db) == 1
+        assert db.execute("SELECT rowid FROM fts WHERE fts MATCH 'words : green'").fetchall() == [(1,)]
+    check_integrity(path)
+    with opened(path) as engine:
+        check_first_memories(engine)
+    check_derived_tables(path)
+
+
+def test_an_interrupted_tokenising_after_a_migration_is_done_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_first_version(path)
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    for step in ("_write_tokens", "count", "_set_meta"):
+        with monkeypatch.context() as failing:
+            failing.setattr(store_module, step, interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                opened(path)
+        with raw(path) as db:
+            assert db.execute("SELECT count(*) FROM tokens").get == 0
+            assert db.execute("SELECT count(*) FROM memories").get == len(FIRST_MEMORIES)
+    with opened(path) as engine:
+        check_first_memories(engine)
+    check_derived_tables(path)
 
 
 # ---------------------------------------------------------------- files that are not stores

@@ -9,47 +9,51 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
 import apsw
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from nacre.embedders.hashing import Hashing
 from nacre.engine import Nacre
 from nacre.errors import NacreError
-from nacre.query.tree import Term
+from nacre.query.parse import parse
+from nacre.query.tree import AllOf, AnyOf, Condition, Near, Only, Phrase, Question, Term, Without
 from nacre.stores.memory import MemoryStore
 from nacre.stores.sqlite import SqliteStore
 from nacre.stores.sqlite import vectors as sqlite_vectors
 from nacre.text import words
-from nacre.types import Filter, Json, JsonScalar, NewMemory, Recipe, SearchResult, Stats
+from nacre.types import Filter, Json, JsonScalar, Mode, NewMemory, Recipe, SearchResult, Stats
 
 # ---------------------------------------------------------------- small alphabets
 
 WORDS = (
-    "deploy", "Deploying", "deployed", "staging", "stages", "run", "running", "the", "not", "NOT",
+    "deploy", "Deploying", "deployed", "staging", "stages", "run", "running", "the", "did", "not", "NOT", "kubernetes",
     "snake_case", "snakeCase", "main.py:42", "c++", "c", "C#", "gpt4", "ERR-404", "don't", "x@y.org",
     "café", "cafe", "naïve", "STRASSE", "straße", "今天天气", "天气", "東京都", "京", "ไทย", "привет", "🙂", "…",
 )  # fmt: skip
 KINDS = ("note", "fact")
 NAMESPACES = ("general", "decisions")
 SPACES = ("default", "other", "ещё")
-TAGS = ("red", "Red", "two words", 'quo"te', "100%")
-SOURCES = ("chat", "https://example.org/?a=1&b='2'")
+SUMMARIES = ("a summary", "the deploy to staging", "今天天气, café", "snakeCase? snake_case! did run")
+TAGS = ("red", "Red", "two words", 'quo"te', "100%", "deploy", "snake_case")
+SOURCES = ("chat", "https://example.org/?a=1&b='2'", "docs/deploy/main.py", "docs/[x] staging.md")
+PATTERNS = ("docs/*", "*deploy*", "ch?t", "docs/[x]*", "?", "*", "docs/[xy] staging.md")
 SESSIONS = ("s1", "s2")
 KEYS = ("a", "b", 'quo"te', "back\\slash", "new\nline", "", "a.b", "$", "ключ")
 SCALARS: tuple[JsonScalar, ...] = (
     True, False, None, 0, 1, 1.0, -0.0, 0.1, 1.5, 1e300, -1, 2**62, 2**53 + 1, float(2**53),
     "", "1", "true", "null", "Ы\n",
 )  # fmt: skip
+ZONE = timezone(timedelta(hours=5, minutes=45))
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
 MOMENTS = tuple(START + timedelta(hours=hours, microseconds=hours % 2) for hours in (-10_000, -30, -29, -1, 0, 1, 30))
 
@@ -77,7 +81,7 @@ def new_memories(draw: st.DrawFn) -> NewMemory:
         space=draw(st.sampled_from([None, None, *SPACES])),
         kind=draw(st.sampled_from(KINDS)),
         namespace=draw(st.sampled_from(NAMESPACES)),
-        summary=draw(st.sampled_from([None, None, "a summary"])),
+        summary=draw(st.sampled_from([None, None, *SUMMARIES])),
         tags=draw(some(TAGS)),
         source=draw(st.sampled_from([None, *SOURCES])),
         session=session,
@@ -94,7 +98,7 @@ changes = st.fixed_dictionaries(
         "text": texts,
         "kind": st.sampled_from(KINDS),
         "namespace": st.sampled_from(NAMESPACES),
-        "summary": st.sampled_from([None, "another summary"]),
+        "summary": st.sampled_from([None, "another summary", *SUMMARIES]),
         "tags": some(TAGS),
         "source": st.sampled_from([None, *SOURCES]),
         "session": st.sampled_from([None, *SESSIONS]),
@@ -116,8 +120,9 @@ def filters(draw: st.DrawFn) -> Filter:
         "tags_any": some((*TAGS, "unknown")),
         "tags_all": some((*TAGS, "unknown")),
         "tags_none": some((*TAGS, "unknown")),
-        "sources": some((*SOURCES, "unknown")),
+        "sources": some((*SOURCES, *PATTERNS, "unknown")),
         "sessions": some((*SESSIONS, "unknown")),
+        "has": some(("facts", "tags", "source", "session", "summary", "metadata")),
         "created_from": st.sampled_from(MOMENTS),
         "created_until": st.sampled_from(MOMENTS),
         "metadata": st.dictionaries(st.sampled_from(KEYS), scalars, min_size=1, max_size=2),
@@ -127,15 +132,31 @@ def filters(draw: st.DrawFn) -> Filter:
     return Filter(**chosen)
 
 
-asked_words = st.sampled_from([*WORDS, "unknown", "stage"])
-operands = st.one_of(
-    asked_words,
-    asked_words,
-    st.sampled_from(["dep*", "s*", "sta*", "caf*", "天*", "京*", "g*"]),
-    st.lists(asked_words, min_size=1, max_size=2).map(lambda run: f'"{" ".join(run)}"'),
+MISSPELLED = ("deplyo", "stagnig", "runing", "kuberntees", "првиет", "tje")
+FIELDS = (
+    "tag:red", "tag:red,deploy", 'tag:"two words"', "tag:deploy", "ns:decisions", "namespace:general,decisions",
+    "kind:fact", "kind:note,fact", "entity:deploy", 'entity:"the deploy",天气', "entity:snake_case", "entity:京",
+    "source:chat", "source:docs/*", "source:*deploy*", "source:ch?t", 'source:"docs/[x]*"', "session:s1,s2",
+    "has:tags", "has:summary,session", "has:facts", "has:metadata", "has:source",
+    "since:1d", "until:2024-05-01", "on:yesterday", "on:2024-04", "since:2023", "until:2024-05-01T17:45",
+    "space:other", "space:default,other", "space:ещё", "space:nowhere", "has:nothing", "since:whenever", "tag:,",
+)  # fmt: skip
+TIMES = ("yesterday", "in March 2023", "last month", "since 2023", "today")
+
+asked_words = st.sampled_from([*WORDS, *MISSPELLED, "unknown", "stage"])
+prefixes = st.sampled_from(["dep*", "s*", "sta*", "caf*", "天*", "京*", "g*"])
+phrases = st.lists(asked_words, min_size=1, max_size=2).map(lambda run: f'"{" ".join(run)}"')
+nears = st.builds(
+    lambda near, distance: f"NEAR({' '.join(near)}{distance})",
+    st.lists(st.one_of(asked_words, prefixes, phrases), min_size=1, max_size=3),
+    st.sampled_from(["", ", 0", ", 1", ", 2"]),
 )
+operands = st.one_of(asked_words, asked_words, prefixes, phrases, st.sampled_from(FIELDS), nears)
 queries = st.one_of(
     st.lists(asked_words, max_size=4).map(" ".join),
+    st.lists(st.one_of(asked_words, st.sampled_from(TIMES)), max_size=6).map(" ".join),
+    st.lists(st.sampled_from(FIELDS), min_size=1, max_size=2).map(" ".join),
+    st.tuples(st.lists(asked_words, max_size=2).map(" ".join), st.sampled_from(FIELDS)).map(" ".join),
     st.recursive(
         st.one_of(operands, operands.map(lambda operand: f"-{operand}")),
         lambda part: st.one_of(
@@ -155,8 +176,13 @@ recipes = st.one_of(
         pool=st.sampled_from([1, 2, 100]),
         semantic_floor=st.sampled_from([-1, 0, 0.3, 0.9]),
         recency_weight=st.sampled_from([0, 0.1, 1]),
+        temporal_weight=st.sampled_from([0, 0.2, 1]),
+        session_weight=st.sampled_from([0, 0.1, 1]),
         bm25_k1=st.sampled_from([0, 1.2, 3]),
         bm25_b=st.sampled_from([0, 0.4, 1]),
+        summary_weight=st.sampled_from([0, 1, 2.5]),
+        tags_weight=st.sampled_from([0, 0.001, 1]),
+        source_weight=st.sampled_from([0, 0.5, 100]),
     ),
 )
 
@@ -224,10 +250,13 @@ class Pair:
 
     def _without_path(self, outcome: Outcome) -> Outcome:
         """Only a store in a file can name it in a note."""
-        if not isinstance(outcome.answer, SearchResult):
-            return outcome
-        notes = tuple(note.replace(f" of {self.path}", "") for note in outcome.answer.notes)
-        return Outcome(replace(outcome.answer, notes=notes), outcome.error)
+
+        def plain(answer: Any) -> Any:
+            if isinstance(answer, SearchResult):
+                return replace(answer, notes=tuple(note.replace(f" of {self.path}", "") for note in answer.notes))
+            return [plain(each) for each in answer] if type(answer) is list else answer
+
+        return Outcome(plain(outcome.answer), outcome.error)
 
     def _open(self) -> None:
         self._sqlite_store = SqliteStore(self.path)
@@ -235,7 +264,7 @@ class Pair:
 
     def _engines(self, store: SqliteStore | MemoryStore, numbering: Numbering) -> dict[bool, Nacre]:
         return {
-            embedding: Nacre(store, Hashing(64) if embedding else None, clock=self.clock, make_ids=numbering)
+            embedding: Nacre(store, Hashing(64) if embedding else None, clock=self.clock, make_ids=numbering, zone=ZONE)
             for embedding in (False, True)
         }
 
@@ -268,6 +297,41 @@ def pages(engine: Nacre, **options: Any) -> list[Any]:
     while (cursor := listed[-1].next) is not None:
         listed.append(engine.timeline(**{**options, "cursor": cursor}))
     return listed
+
+
+# ---------------------------------------------------------------- every way of asking
+
+MODES: tuple[Mode, ...] = ("keyword", "semantic", "hybrid")
+
+
+def found_in_each_mode(engine: Nacre, query: str, where: Filter, recipe: Recipe, limit: int) -> list[SearchResult]:
+    return [engine.search(query, mode=mode, where=where, recipe=recipe, limit=limit) for mode in MODES]
+
+
+def read_by_condition(engine: Nacre, question: Question, where: Filter) -> tuple[Any, ...]:
+    """What the store itself says of a question: counts, and the memories that meet its conditions, by time."""
+    store = engine._store
+    tally = store.tally(question, where)
+    counted = [dict(each) for each in (tally.kinds, tally.namespaces, tally.tags, tally.sources, tally.created)]
+    listed = [
+        store.by_time(where, 2, must=question.must),
+        store.by_time(where, 100, must=question.must, oldest_first=True),
+        store.by_time(where, 100, must=question.must, after=(START, "id-0003")),
+    ]
+    return tally.total, counted, listed
+
+
+def known_words(engine: Nacre, asked: Sequence[str], spaces: Sequence[str]) -> tuple[Any, ...]:
+    """Numbers of memories by token, and the spellings that each word may be meant for."""
+    tokens = [token for word in asked for token in (word.lower(), *words.asked(word))]
+    frequencies = engine._store.frequencies(tokens, spaces)
+    spelled = {word: sorted(engine._store.spellings(word, spaces)) for word in tokens if word.isalpha()}
+    return frequencies.memories, dict(frequencies.having), spelled
+
+
+def vectors(engine: Nacre, ids: Sequence[str]) -> dict[str, Any]:
+    found = {each: engine._store.vectors(each) for each in ids}
+    return {each: None if matrix is None else matrix.tolist() for each, matrix in found.items()}
 
 
 # ---------------------------------------------------------------- what must be true of the file
@@ -408,17 +472,28 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.ids)
     @rule(query=queries, where=filters(), recipe=recipes, limit=st.sampled_from([1, 2, 20]), embedding=st.booleans())
     def search(self, query: str, where: Filter, recipe: Recipe, limit: int, embedding: bool) -> None:
-        for mode in ("keyword", "semantic", "hybrid"):
-            self.pair.same(
-                lambda nacre, mode=mode: nacre.search(query, mode=mode, where=where, recipe=recipe, limit=limit),  # type: ignore[misc]
-                embedding,
-            )
+        self.pair.same(lambda nacre: found_in_each_mode(nacre, query, where, recipe, limit), embedding)
 
     @precondition(lambda self: self.ids)
     @rule(query=queries)
     def search_plainly(self, query: str) -> None:
-        for mode in ("keyword", "semantic", "hybrid"):
-            self.pair.same(lambda nacre, mode=mode: nacre.search(query, mode=mode))  # type: ignore[misc]
+        self.pair.same(lambda nacre: found_in_each_mode(nacre, query, Filter(), Recipe(), 20))
+
+    @rule(query=queries, where=filters())
+    def facets(self, query: str, where: Filter) -> None:
+        self.pair.same(lambda nacre: nacre.facets(query, where))
+        question = parse(query, self.pair.clock.now, ZONE)
+        filled = where if where.spaces else replace(where, spaces=SPACES)
+        self.pair.same(lambda nacre: read_by_condition(nacre, question, filled))
+
+    @rule(number=st.integers(0, 100), where=filters(), recipe=recipes, limit=st.sampled_from([1, 3, 20]))
+    def related(self, number: int, where: Filter, recipe: Recipe, limit: int) -> None:
+        (memory_id,) = self.chosen([number])
+        self.pair.same(lambda nacre: nacre.related(memory_id, where=where, recipe=recipe, limit=limit))
+
+    @rule(asked=st.lists(asked_words, max_size=5), spaces=some((*SPACES, "nowhere")))
+    def look_words_up(self, asked: list[str], spaces: tuple[str, ...]) -> None:
+        self.pair.same(lambda nacre: known_words(nacre, asked, spaces))
 
     @rule(where=filters(), limit=st.sampled_from([1, 2, 50]), oldest_first=st.booleans(), forgotten=st.booleans())
     def timeline(self, where: Filter, limit: int, oldest_first: bool, forgotten: bool) -> None:
@@ -444,7 +519,7 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def same_memories(self) -> None:
         if hasattr(self, "pair"):
-            self.pair.same(lambda nacre: everything(nacre, self.ids))
+            self.pair.same(lambda nacre: (everything(nacre, self.ids), vectors(nacre, [*self.ids, "never"])))
 
     @invariant()
     def derived_tables_in_step(self) -> None:
@@ -483,6 +558,79 @@ Machine.TestCase.settings = _BOUNDED
 MachineWithSnapshots.TestCase.settings = _BOUNDED
 TestStoresAgree = Machine.TestCase
 TestStoresAgreeWithSnapshots = MachineWithSnapshots.TestCase
+
+
+# ---------------------------------------------------------------- any question, any condition
+
+questions = st.tuples(queries, st.one_of(st.just(Filter()), filters()), recipes, st.sampled_from([1, 20]))
+
+
+@given(st.lists(new_memories(), max_size=8), st.lists(questions, min_size=5, max_size=10), st.booleans())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_any_question_has_the_same_answers(
+    items: list[NewMemory], asked: list[tuple[str, Filter, Recipe, int]], embedding: bool
+) -> None:
+    """The same calls as in the machine, on a store that was filled at once: failures become small here."""
+    with tempfile.TemporaryDirectory() as folder:
+        pair = Pair(Path(folder))
+        pair.same(lambda nacre: nacre.remember_many(items), embedding)
+        for call in (call for each in asked for call in calls(*each)):
+            pair.same(call, embedding)
+        pair.close()
+
+
+def calls(query: str, where: Filter, recipe: Recipe, limit: int) -> list[Callable[[Nacre], Any]]:
+    filled = where if where.spaces else replace(where, spaces=SPACES)
+    question = parse(query, START, ZONE)
+    return [
+        lambda nacre: found_in_each_mode(nacre, query, where, recipe, limit),
+        lambda nacre: nacre.facets(query, where),
+        lambda nacre: nacre.related("id-0000", where=where, recipe=recipe, limit=limit),
+        lambda nacre: read_by_condition(nacre, question, filled),
+        lambda nacre: known_words(nacre, query.split(), filled.spaces),
+    ]
+
+
+TOKENS = sorted({token for word in WORDS for token in words.vocabulary(words.tokenise(word))})
+runs = st.builds(Phrase, st.lists(st.sampled_from(TOKENS), min_size=1, max_size=3).map(tuple), st.booleans())
+small_filters = st.sampled_from(
+    [
+        Filter(tags_any=("red", "deploy")),
+        Filter(tags_none=("red",)),
+        Filter(kinds=("fact",)),
+        Filter(sources=("docs/*", "chat")),
+        Filter(sessions=("s1",)),
+        Filter(has=("source", "tags")),
+        Filter(created_from=START),
+    ]
+)
+conditions: st.SearchStrategy[Condition] = st.recursive(
+    st.one_of(
+        st.builds(Term, st.sampled_from(TOKENS), st.booleans()),
+        runs,
+        st.builds(Near, st.lists(runs, min_size=2, max_size=3).map(tuple), st.integers(0, 3)),
+        st.builds(Only, small_filters),
+    ),
+    lambda part: st.one_of(
+        st.builds(AnyOf, st.lists(part, min_size=1, max_size=3).map(tuple)),
+        st.builds(AllOf, st.lists(part, min_size=1, max_size=3).map(tuple)),
+        st.builds(Without, st.one_of(st.none(), part), part),
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.lists(new_memories(), min_size=1, max_size=8), st.lists(conditions, min_size=10, max_size=20))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_any_condition_holds_for_the_same_memories(items: list[NewMemory], demanded: list[Condition]) -> None:
+    """Also those that no query is read as, such as a condition inside an exclusion inside a condition."""
+    with tempfile.TemporaryDirectory() as folder:
+        pair = Pair(Path(folder))
+        pair.same(lambda nacre: nacre.remember_many(items), embedding=False)
+        for must in demanded:
+            question = Question((), must, "")
+            pair.same(lambda nacre, question=question: read_by_condition(nacre, question, Filter(spaces=SPACES)))  # type: ignore[misc]
+        pair.close()
 
 
 # ---------------------------------------------------------------- single cases that a machine rarely meets
@@ -552,6 +700,14 @@ def test_many_values_that_must_all_hold(pair: Pair, where: Filter) -> None:
         "_".join(["tea"] * 2000),
         "(" * 3000 + "tea AND x" + ")" * 3000,
         "tea " * 2000,
+        "tea" + " -tag:x" * 1200,
+        "tea OR " + " OR ".join(f"tag:t{number}" for number in range(1000)),
+        "tag:x" + " AND tag:y" * 900,
+        "tea -tag:" + ",".join(f"t{number}" for number in range(2000)),
+        "tea OR source:" + ",".join(["t*?*"] * 2000),
+        "tea " + "NEAR(tea x) " * 800,
+        "NEAR(" + "tea x " * 1600 + ", 9)",
+        "entity:" + ",".join(f'"tea t{number}"' for number in range(800)),
     ],
     ids=[
         "minus",
@@ -566,6 +722,14 @@ def test_many_values_that_must_all_hold(pair: Pair, where: Filter) -> None:
         "identifier",
         "parentheses",
         "words",
+        "without-tags",
+        "or-tags",
+        "and-tags",
+        "values",
+        "patterns",
+        "nears",
+        "near",
+        "entities",
     ],
 )
 @pytest.mark.parametrize("mode", ["keyword", "semantic"])
@@ -677,3 +841,103 @@ def test_words_that_match_more_than_is_scored(pair: Pair) -> None:
         assert [real[each] for each in both] == [right[each] for each in both]
         shared.append(len(both) / max(1, len(right)))
     assert sum(shared) / len(shared) >= 0.98
+
+
+def test_a_thousand_spaces_at_once(pair: Pair) -> None:
+    """FTS5 is asked for each of them, in a search and for every spelling; one more space must not be seen."""
+    several = [NewMemory(text="green teapot", space=f"space {number}") for number in range(1_000)]
+    pair.same(lambda nacre: nacre.remember_many([*several, NewMemory(text="green teapto", space="hidden")]))
+    where = Filter(spaces=[each.space or "" for each in several])
+    found = pair.same(lambda nacre: nacre.search("teapto", where=where, mode="keyword", limit=3)).answer
+    assert [hit.memory.space for hit in found.hits] == ["space 0", "space 1", "space 2"]
+    assert found.did_you_mean.words == {"teapto": ("teapot",)}
+    assert pair.same(lambda nacre: nacre.facets("teapot", where)).answer.total == 1_000
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("NEAR(alpha beta, 0)", ["alpha beta", "beta alpha"]),
+        ("NEAR(alpha beta, 1)", ["alpha beta", "alpha one beta", "beta alpha"]),
+        ("NEAR(alpha beta)", ["alpha beta", "alpha one beta", "alpha one two beta", "beta alpha"]),
+        ('NEAR("alpha one" beta, 0)', ["alpha one beta"]),
+        ("NEAR(al* be*, 1)", ["alpha beta", "alpha one beta", "beta alpha"]),
+        ("NEAR(alpha beta, 1) -one", ["alpha beta", "beta alpha"]),
+        ("NEAR(label words, 0)", ["labelled"]),  # in the summary
+        ("NEAR(words first, 9)", []),  # not from the summary into a tag
+        ('"first tag"', ["labelled"]),
+        ('"tag second"', []),  # one tag ends, another begins
+        ('"label words"', ["labelled"]),
+        ('"docs guide"', ["labelled"]),  # in the source
+        ("entity:words,two", ["alpha one two beta", "labelled"]),
+    ],
+)
+def test_words_side_by_side_in_texts_and_labels(pair: Pair, query: str, found: list[str]) -> None:
+    labelled = NewMemory(text="labelled", summary="label words", tags=["first tag", "second tag"], source="docs/guide")
+    texts = ["alpha beta", "beta alpha", "alpha one beta", "alpha one two beta"]
+    pair.same(lambda nacre: nacre.remember_many([*texts, labelled]))
+    question = parse(query, START, ZONE)
+    listed = pair.same(lambda nacre: nacre._store.by_time(Filter(spaces=["default"]), 10, must=question.must)).answer
+    assert sorted(memory.text for memory in listed) == found
+    assert pair.same(lambda nacre: nacre.facets(query)).answer.total == len(found)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_counts_are_of_the_spaces_asked_for(pair: Pair, alone: bool) -> None:
+    """The index takes another path when there are other spaces, with the same numbers."""
+    pair.same(lambda nacre: nacre.remember_many(["green tea", "black tea"]))
+    if not alone:
+        pair.same(lambda nacre: nacre.remember_many(NewMemory(text=f"tea {n}", space="other") for n in range(50)))
+    (first, second) = pair.same(lambda nacre: nacre.search("green tea", mode="keyword")).answer.hits
+    assert (first.text, second.text) == ("green tea", "black tea")
+    # idf(green) = ln(1 + 1.5 / 1.5) = ln 2, idf(tea) = ln(1 + .5 / 2.5) = ln 1.2; both texts have the mean length.
+    assert [round(hit.bm25, 6) for hit in (first, second)] == [0.875469, 0.182322]
+    frequencies = pair.same(lambda nacre: nacre._store.frequencies(["tea", "green", "milk"], ["default"])).answer
+    assert (frequencies.memories, dict(frequencies.having)) == (2, {"tea": 2, "green": 1})
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("tea -source:chat", ["tea", "tea from docs"]),
+        ("tea NOT source:ch*", ["tea", "tea from docs"]),
+        ("-session:s1", ["tea", "tea from docs"]),
+        ("-source:docs/*,chat", ["tea"]),
+        ("-(source:chat)", ["tea", "tea from docs"]),
+        ("tea AND NOT (source:chat OR session:s2)", ["tea", "tea from docs"]),
+        ("(tea -source:chat) OR session:s1", ["tea", "tea from chat", "tea from docs"]),
+        ("-has:source", ["tea"]),
+        ("source:chat", ["tea from chat"]),
+    ],
+)
+def test_excluding_a_source_leaves_memories_without_one(pair: Pair, query: str, found: list[str]) -> None:
+    """In SQL a missing value is neither like nor unlike another; here it is unlike."""
+    chat = NewMemory(text="tea from chat", source="chat", session="s1")
+    docs = NewMemory(text="tea from docs", source="docs/tea.md")
+    pair.same(lambda nacre: nacre.remember_many(["tea", chat, docs]))
+    result = pair.same(lambda nacre: nacre.search(query, mode="keyword")).answer
+    assert sorted(hit.text for hit in result.hits) == found
+    assert pair.same(lambda nacre: nacre.facets(query)).answer.total == len(found)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("docs/[x]*", ["docs/[x] a"]),  # a bracket is only a bracket
+        ("docs/?x*", ["docs/[x] a", "docs/^x"]),
+        ("docs/*x*", ["docs/[x] a", "docs/^x", "docs/x"]),
+        ("docs/[^x]", []),
+        ("*", ["docs/[x] a", "docs/^x", "docs/x", "two\nlines"]),
+        ("two?lines", ["two\nlines"]),
+        ("DOCS/x", []),
+        ("docs/", []),
+        ("docs/x", ["docs/x"]),
+    ],
+)
+def test_patterns_of_sources(pair: Pair, pattern: str, found: list[str]) -> None:
+    sources = ["docs/[x] a", "docs/^x", "docs/x", "two\nlines", None]
+    pair.same(lambda nacre: nacre.remember_many(NewMemory(text=f"tea {source}", source=source) for source in sources))
+    listed = pair.same(lambda nacre: nacre._store.by_time(Filter(spaces=["default"], sources=[pattern]), 10)).answer
+    assert sorted(memory.source for memory in listed) == found
+    result = pair.same(lambda nacre: nacre.search(f'source:"{pattern}"', mode="keyword")).answer
+    assert sorted(hit.memory.source for hit in result.hits) == found

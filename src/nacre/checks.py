@@ -97,6 +97,7 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
         _number(f"recipe.{name}", getattr(value, name), 0, 1)
     _number("recipe.bm25_k1", value.bm25_k1, 0, 100)
     _fraction("recipe.bm25_b", value.bm25_b)
+    _number("recipe.bm25_padding", value.bm25_padding, 0, 1_000_000)
     for name in ("summary_weight", "tags_weight", "source_weight"):
         _number(f"recipe.{name}", getattr(value, name), 0, 100)
     return value

@@ -121,10 +121,14 @@ class Store(Protocol):
         forgotten: bool = False,
         after: tuple[datetime, str] | None = None,
     ) -> list[Memory]:
-        """Memories ordered by (created, id), beginning after that place."""
+        """Memories ordered by (created, id), beginning after that place.
+
+        `must` is for live memories: what forgotten ones say is not indexed.
+        """
 
     def tally(self, question: Question, where: Filter) -> Tally:
-        """What all live memories are that have any of the question's terms (none given: any memory) and meet it."""
+        """Counts of all live memories that meet the question's conditions, and have one of its telling terms
+        unless it is a listing."""
 
     def frequencies(self, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
         """In how many live memories of these spaces each token occurs."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +15,9 @@ from nacre.checks import Limits
 from nacre.errors import EmbedderMismatch, NotFound
 from nacre.ports import Embedder, Store
 from nacre.query import spelling
+from nacre.query.lexemes import shown
 from nacre.query.parse import parse
-from nacre.query.tree import Question, Term, telling
+from nacre.query.tree import Question, Term
 from nacre.ranking import boost, fuse
 from nacre.ranking.bm25 import idf
 from nacre.text import snippets, words
@@ -37,6 +37,7 @@ from nacre.types import (
     RelatedRequest,
     SearchRequest,
     SearchResult,
+    Tally,
 )
 
 if TYPE_CHECKING:
@@ -77,27 +78,39 @@ class Recall:
 
     def search(self, asked: SearchRequest) -> SearchResult:
         request = checks.search(asked, self._space, self._limits)
-        request = replace(request, recipe=_for_mode(request.recipe, request.mode))
         question = self._understand(request.query)
         notes = list(question.notes)
-        if not _aimed(question, asked.where, request.where).spaces:
-            return SearchResult((), (*notes, _not_allowed(question)))
-        ranked = self._ranked(request, question, asked.where, notes)
-        if not ranked and question.quoted:
-            question = self._understand(request.query, relaxed=True)
-            ranked = self._ranked(request, question, asked.where, notes)
-            if ranked:
-                notes.append("no memory has the quoted words side by side; they were searched one by one")
         where = _aimed(question, asked.where, request.where)
-        frequencies = self._frequencies(question, where)
-        meant = self._did_you_mean(request.query, question, where, frequencies)
-        if not ranked and meant is not None:
-            question = self._understand(meant.query)
-            ranked = self._ranked(request, question, asked.where, notes)
-            frequencies = self._frequencies(question, where)
+        if not where.spaces:
+            return SearchResult((), (*notes, _not_allowed(question)))
+        request = replace(request, where=where, recipe=_for_mode(request.recipe, request.mode))
+        if request.recipe.alpha == 0 and question.meaning.strip() and not (question.terms or question.listing):
+            notes.append("the query has no words to search for; emoji and symbols are found by meaning only")
+        ranked = self._ranked(request, question, notes)
+        meant = self._did_you_mean(question, where)
+        if not ranked:
+            question, ranked = self._otherwise(request, question, meant, notes)
+        hits = self._hits(ranked[: request.limit], question, where)
+        return SearchResult(hits, tuple(dict.fromkeys(notes)), meant)
+
+    def _otherwise(
+        self, request: SearchRequest, question: Question, meant: DidYouMean | None, notes: list[str]
+    ) -> tuple[Question, list[Ranked]]:
+        """Nothing was found as typed: quoted words one by one, then the likeliest spelling, then both."""
+        apart = "no memory has the quoted words side by side; they were searched one by one"
+        tries = [(request.query, True, [apart])]
+        if meant is not None:
+            instead = f"nothing was found as typed; these are the results for: {shown(meant.query)}"
+            tries += [(meant.query, False, [instead]), (meant.query, True, [instead, apart])]
+        for text, relaxed, said in tries:
+            if relaxed and not question.quoted:
+                continue
+            other = self._understand(text, relaxed=relaxed)
+            ranked = self._ranked(request, other, notes)
             if ranked:
-                notes.append(f"nothing was found as typed; these are the results for: {meant.query}")
-        return SearchResult(self._hits(ranked[: request.limit], question, frequencies), tuple(notes), meant)
+                notes += said
+                return other, ranked
+        return question, []
 
     def related(self, asked: RelatedRequest) -> SearchResult:
         known = self._store.get([asked.memory_id]).get(asked.memory_id)
@@ -106,9 +119,10 @@ class Recall:
         request = checks.related(asked, known.space, self._limits)
         notes: list[str] = []
         pool = max(request.recipe.pool, 2 * request.limit) + 1  # itself is among them
-        question, frequencies = self._telling(known, request.where)
-        lexical = self._store.lexical(question, request.where, request.recipe, pool)
-        semantic = self._near(known, request, pool, notes)
+        question = self._telling(known, request.where)
+        alpha = request.recipe.alpha
+        lexical = self._store.lexical(question, request.where, request.recipe, pool) if alpha < 1 else []
+        semantic = self._near(known, request, pool, notes) if alpha > 0 else []
         ranked = fuse.fuse(
             [match for match in lexical if match.id != known.id],
             [match for match in semantic if match.id != known.id],
@@ -120,17 +134,19 @@ class Recall:
             members = {each for each, memory in memories.items() if memory.session == known.session}
             ranked = boost.same_session(ranked, members, request.recipe.session_weight)
         ranked = fuse.in_order(ranked)
-        return SearchResult(self._hits(ranked[: request.limit], question, frequencies), tuple(notes))
+        return SearchResult(self._hits(ranked[: request.limit], question, request.where), tuple(notes))
 
     def facets(self, query: str, where: Filter) -> Facets:
         request = checks.search(SearchRequest(query=query, where=where), self._space, self._limits)
         question = self._understand(request.query)
         aimed = _aimed(question, where, request.where)
         notes = question.notes if aimed.spaces else (*question.notes, _not_allowed(question))
-        tally = self._store.tally(replace(question, terms=self._enough(question, aimed)), aimed)
+        tally = Tally(total=0, kinds={}, namespaces={}, tags={}, sources={}, created={})
+        if aimed.spaces and (question.terms or question.listing):
+            tally = self._store.tally(question, aimed)
         months: dict[str, int] = {}
         for moment, memories in sorted(tally.created.items()):
-            month = moment.astimezone(self._zone).strftime("%Y-%m")
+            month = _month(moment, self._zone)
             months[month] = months.get(month, 0) + memories
         return Facets(
             total=tally.total,
@@ -157,47 +173,37 @@ class Recall:
             notes.append("the query asks for nothing: give some words")
         return replace(question, notes=tuple(notes))
 
-    def _frequencies(self, question: Question, where: Filter) -> Frequencies:
-        spelled = (token for word in question.spelled for token in (word, *words.asked(word)))
-        tokens = dict.fromkeys([*(term.text for term in question.terms if not term.prefix), *spelled])
-        return self._store.frequencies(list(tokens), where.spaces)
-
-    def _enough(self, question: Question, where: Filter) -> tuple[Term, ...]:
-        """The terms of which a match has at least one, as in a search."""
-        having = self._frequencies(question, where).having
-        known = [term for term in question.terms if term.prefix or term.text in having]
-        return tuple(telling(known)) or question.terms
-
-    def _did_you_mean(
-        self, query: str, question: Question, where: Filter, frequencies: Frequencies
-    ) -> DidYouMean | None:
+    def _did_you_mean(self, question: Question, where: Filter) -> DidYouMean | None:
         """Known words in place of those that no memory has."""
-        if not frequencies.memories:
+        tokens = {word: (word, *words.asked(word)) for word, _ in question.spelled}
+        listed = list(dict.fromkeys(token for several in tokens.values() for token in several))
+        known = self._store.frequencies(listed, where.spaces)
+        if not known.memories:
             return None
-        unknown = [
-            word
-            for word in question.spelled
-            if word not in frequencies.having and frequencies.having.keys().isdisjoint(words.asked(word))
-        ]
-        meant: dict[str, tuple[str, ...]] = {}
-        for word in unknown[:_CORRECTED_WORDS_MAX]:
-            if best := spelling.best(word, self._store.spellings(word, where.spaces)):
-                meant[word] = best
-                query = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", best[0], query, flags=re.IGNORECASE)
-        return DidYouMean(query, meant) if meant else None
+        unknown = [each for each in question.spelled if known.having.keys().isdisjoint(tokens[each[0]])]
+        meant = {
+            word: best
+            for word, _ in unknown[:_CORRECTED_WORDS_MAX]
+            if (best := spelling.best(word, self._store.spellings(word, where.spaces)))
+        }
+        if not meant:
+            return None
+        text = question.text
+        places = [(place, meant[word][0]) for word, several in unknown if word in meant for place in several]
+        for place, instead in sorted(places, reverse=True):  # from the end, so that the other places stay
+            text = text[: place.start] + instead + text[place.end :]
+        return DidYouMean(text, meant)
 
-    def _telling(self, known: Memory, where: Filter) -> tuple[Question, Frequencies]:
+    def _telling(self, known: Memory, where: Filter) -> Question:
         """A question made of the words that tell a memory from others."""
-        tokens = words.asked(known.text)
-        frequencies = self._store.frequencies(tokens, where.spaces)
-        rare = sorted(tokens, key=lambda token: (frequencies.having.get(token, 0), token))
-        terms = tuple(Term(token) for token in rare[:_RELATED_TERMS_MAX])
-        return Question(terms, None, ""), frequencies
+        tokens = [token for token in words.asked(known.text) if not words.is_common(token)]
+        having = self._store.frequencies(tokens, where.spaces).having
+        rare = sorted(tokens, key=lambda token: (having.get(token, 0), token))
+        return Question(tuple(Term(token) for token in rare[:_RELATED_TERMS_MAX]), None, "")
 
     # ---- candidates
 
-    def _ranked(self, request: SearchRequest, question: Question, asked: Filter, notes: list[str]) -> list[Ranked]:
-        request = replace(request, where=_aimed(question, asked, request.where))
+    def _ranked(self, request: SearchRequest, question: Question, notes: list[str]) -> list[Ranked]:
         recipe = request.recipe
         lexical, semantic = self._candidates(request, question, notes)
         listed = self._listed(request, question)
@@ -258,8 +264,7 @@ class Recall:
 
     def _near(self, known: Memory, request: RelatedRequest, pool: int, notes: list[str]) -> list[Match]:
         """Memories whose vectors are near those of a memory: no embedder is needed for that."""
-        model = self._store.model()
-        vectors = self._store.vectors(known.id) if request.recipe.alpha else None
+        model, vectors = self._store.model(), self._store.vectors(known.id)
         if model is None or vectors is None:
             notes.append("the memory has no vectors: only memories that share its words were looked for")
             return []
@@ -285,9 +290,11 @@ class Recall:
 
     # ---- answers
 
-    def _hits(self, ranked: Sequence[Ranked], question: Question, frequencies: Frequencies) -> tuple[Hit, ...]:
+    def _hits(self, ranked: Sequence[Ranked], question: Question, where: Filter) -> tuple[Hit, ...]:
         memories = self._store.get([each.id for each in ranked])
-        weights = _weights(question.terms, frequencies)
+        weights = _weights(
+            question.terms, self._store.frequencies([term.text for term in question.terms], where.spaces)
+        )
         return tuple(_hit(each, memories[each.id], weights) for each in ranked if each.id in memories)
 
 
@@ -315,14 +322,27 @@ def _aimed(question: Question, asked: Filter, checked: Filter) -> Filter:
 
 
 def _not_allowed(question: Question) -> str:
-    return f"space:{','.join(question.spaces)} is not among the spaces this search may see"
+    return f"space:{shown(','.join(question.spaces))} is not among the spaces this search may see"
 
 
 def _weights(terms: Sequence[Term], frequencies: Frequencies) -> dict[Term, float]:
-    """How much each term tells. How often a prefix occurs is not known: it tells as much as the best."""
-    known = {term: idf(frequencies.memories, frequencies.having.get(term.text, 0)) for term in terms if not term.prefix}
+    """How much each term that occurs tells. How often a prefix occurs is not known: it tells as much as the best."""
+    having = frequencies.having
+    known = {
+        term: 0.0 if term.common else idf(frequencies.memories, having[term.text])
+        for term in terms
+        if term.text in having and not term.prefix
+    }
     most = max(known.values(), default=1.0)
-    return {term: known.get(term, most) for term in terms}
+    return {term: known.get(term, most) for term in terms if term in known or term.prefix}
+
+
+def _month(moment: datetime, zone: tzinfo | None) -> str:
+    try:
+        local = moment.astimezone(zone)
+    except OverflowError:  # the first and the last day there are
+        local = moment
+    return f"{local.year:04}-{local.month:02}"
 
 
 def _most_frequent(counts: Mapping[str, int]) -> dict[str, int]:

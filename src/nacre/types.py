@@ -193,9 +193,10 @@ class Recipe:
     recency_weight: float = 0.1  # × (1 + weight / (1 + days)); 0 switches it off
     temporal_weight: float = 0.2  # × (1 + weight) inside the time a question names; 0 switches it off
     session_weight: float = 0.1  # × (1 + weight) for memories of the same session, in `related`
-    bm25_k1: float = 1.2
-    bm25_b: float = 0.75
-    summary_weight: float = 1.0  # of a word in the summary, where one in the text has 1
+    bm25_k1: float = 0.9
+    bm25_b: float = 1.0
+    bm25_padding: float = 20.0  # words added to every length: short texts differ less in length than it seems
+    summary_weight: float = 2.0  # of a word in the summary, where one in the text has 1
     tags_weight: float = 1.0
     source_weight: float = 0.5
 

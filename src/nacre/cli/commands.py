@@ -12,6 +12,7 @@ import click
 from nacre import __version__, wire
 from nacre.cli import render
 from nacre.cli.options import (
+    QueryCommand,
     common,
     filters,
     only_given,
@@ -204,7 +205,7 @@ def _say_done(context: click.Context, action: str, ids: tuple[str, ...]) -> None
 # ---------------------------------------------------------------- reading
 
 
-@nacre.command()
+@nacre.command(cls=QueryCommand)
 @click.argument("query", nargs=-1, required=True)
 @click.option("--mode", metavar="MODE", help=f"{', '.join(get_args(Mode))}.")
 @click.option("--limit", type=int, help="At most so many hits.")
@@ -243,7 +244,7 @@ def related(context: click.Context, /, memory_id: str, limit: int | None, alpha:
     _answer(context, wire.search_result(result), render.search_lines(result))
 
 
-@nacre.command()
+@nacre.command(cls=QueryCommand)
 @click.argument("query", nargs=-1, required=True)
 @filters
 @common

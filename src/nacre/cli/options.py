@@ -70,6 +70,16 @@ def opened(context: click.Context, *, create: bool = False, switch_model: bool =
         yield memory
 
 
+class QueryCommand(click.Command):
+    """A command whose arguments are a query: in `deploy -staging`, -staging is an exclusion and no option."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        if "--" not in args:
+            excluded = [each for each in args if len(each) > 2 and each[0] == "-" and each[1] != "-"]
+            args = [*(each for each in args if each not in excluded), "--", *excluded]
+        return super().parse_args(context, args)
+
+
 def filters(command: F) -> F:
     """The options that restrict which memories may be found."""
     for name, metavar, help_text in (

@@ -17,6 +17,7 @@ from typing import Any, get_args
 
 from nacre.checks import WILDCARDS_MAX
 from nacre.query import times
+from nacre.query.lexemes import shown
 from nacre.query.tree import AnyOf, Condition, Only
 from nacre.types import Filter, Part
 
@@ -36,9 +37,11 @@ def names(key: str, value: str) -> tuple[str, ...]:
     found = []
     for quoted, bare in _VALUE.findall(value):
         each = quoted or (bare if key == "source" else bare.rstrip(_TRAILING))
+        if len(each) > 2 and each[0] == each[-1] == "'":
+            each = each[1:-1]
         if each.strip():
             found.append(each.strip())
-    return tuple(dict.fromkeys(found))[:VALUES_MAX]
+    return tuple(dict.fromkeys(found))
 
 
 def condition(key: str, value: str, now: datetime, zone: tzinfo | None) -> Condition | str:
@@ -48,10 +51,13 @@ def condition(key: str, value: str, now: datetime, zone: tzinfo | None) -> Condi
     listed = names(key, value)
     if not listed:
         return f"{key}: has no value"
+    if len(listed) > VALUES_MAX:
+        return f"{key}: has {len(listed)} values, at most {VALUES_MAX} are allowed"
     if key == "has":
+        listed = tuple(map(str.lower, listed))
         unknown = [each for each in listed if each not in get_args(Part)]
         if unknown:
-            return f"has:{unknown[0]} is unknown; allowed: {', '.join(get_args(Part))}"
+            return f"has:{shown(unknown[0])} is unknown; allowed: {', '.join(get_args(Part))}"
         parts = tuple(Only(Filter(has=(part,))) for part in get_args(Part) if part in listed)
         return parts[0] if len(parts) == 1 else AnyOf(parts)
     if key == "source" and any(each.count("*") + each.count("?") > WILDCARDS_MAX for each in listed):
@@ -64,7 +70,7 @@ def _created(key: str, value: str, now: datetime, zone: tzinfo | None) -> Condit
     text = value.replace('"', " ").strip()
     period = times.read(text, now, zone) or times.read(text.rstrip(_TRAILING), now, zone)
     if period is None or (period.start is None and key != "on"):
-        return f"{key}:{text} is not a time; write it like 7d, yesterday, last-week, 2026-03 or 2026-03-01T12:30"
+        return f"{key}:{shown(text)} is not a time; write it like 7d, yesterday, last-week, 2026-03 or 2026-03-01T12:30"
     match key:
         case "since":
             return Only(Filter(created_from=period.start))

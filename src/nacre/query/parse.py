@@ -18,46 +18,53 @@ and NOT are words, and so are operators with nothing to join.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from itertools import groupby
 
-from nacre.query import fields, lexemes, times
+from nacre.query import fields, lexemes, spelling, times
 from nacre.query.lexemes import Lexeme
 from nacre.query.tree import AllOf, AnyOf, Condition, Near, Phrase, Question, Term, Without
 from nacre.text import words
+from nacre.types import Span
 
+PHRASE_WORDS_MAX = 256  # words of all phrases together that have to stand side by side; bounds FTS5's time
 TERMS_MAX = 256  # terms of one question that are looked up; further ones are left out, with a note
-_OPERANDS = ("word", "prefix", "phrase", "field", "near", "(")
+_OPERANDS = ("word", "loose", "prefix", "phrase", "field", "near", "(")
 _SENTENCE_WORDS_MIN = 5
+_LETTERS = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w)")
 _QUESTION_MARKS = ("?", "？", "؟", "\u037e")
-_WORD_OF_LETTERS = re.compile(r"[^\W\d_]{4,}")
 
 
 def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool = False) -> Question:
     """The question a text asks. `relaxed`: phrases are words that rank, not conditions."""
+    text = lexemes.cleaned(text)
     found, notes = lexemes.read(text, fields.KEYS)
+    quoted = any(each.role == "phrase" and not each.minus for each in found)
     if relaxed or _is_sentence(found):
         found = [_unquoted(each) for each in found]
+        quoted = False
     reader = _Reader(found, now, zone)
     group = reader.alternatives()
     notes += reader.notes
     terms = list(dict.fromkeys(group.terms))
     if len(terms) > TERMS_MAX:
         notes.append(f"only the first {TERMS_MAX} of {len(terms)} words were looked up")
-    plain = all(each.role == "word" and not each.minus for each in found)
+    plain = all(each.role in ("word", "loose") and not each.minus for each in found)
     asked = {at for at, _ in group.meaning}
     return Question(
         terms=tuple(terms[:TERMS_MAX]),
         must=group.must,
         meaning=text.strip() if plain else " ".join(text for _, text in sorted(group.meaning)),
         notes=tuple(dict.fromkeys(notes)),
-        spelled=_spelled([each for each in found if each.role == "word" and each.at in asked]),
+        text=text,
+        spelled=_spelled([each for each in found if each.at in asked]),
         spaces=tuple(dict.fromkeys(group.spaces)),
-        periods=tuple(mention.period for mention in times.mentions(_without_fields(text, found), now, zone)),
-        quoted=any(each.role == "phrase" and each.at in asked for each in found),
-        listing=group.must is not None and (group.wordless or not terms),
+        periods=tuple(mention.period for mention in times.mentions(_only(asked, text, found), now, zone)),
+        quoted=quoted,
+        listing=group.must is not None and (group.wordless or all(term.common for term in terms)),
     )
 
 
@@ -69,24 +76,31 @@ def _is_sentence(found: Sequence[Lexeme]) -> bool:
     return len(typed) >= _SENTENCE_WORDS_MIN or (len(typed) > 1 and found[-1].text.endswith(_QUESTION_MARKS))
 
 
-def _without_fields(text: str, found: Sequence[Lexeme]) -> str:
-    """The text with filters and exclusions blanked: the times in them restrict already, or are not asked for."""
+def _only(asked: Set[int], text: str, found: Sequence[Lexeme]) -> str:
+    """The text with all but what is asked blanked: times in filters restrict already, excluded ones are not wanted."""
+    kept = [" "] * len(text)
     for each in found:
-        if each.role == "field" or each.minus:
-            end = each.at + each.minus + len(each.key) + 1 + len(each.text)
-            text = text[: each.at] + " " * (end - each.at) + text[end:]
-    return text
+        if each.at in asked:
+            kept[each.at : each.end] = text[each.at : each.end]
+    return "".join(kept)
 
 
 def _unquoted(lexeme: Lexeme) -> Lexeme:
     wanted = lexeme.role == "phrase" and not lexeme.minus
-    return Lexeme("word", lexeme.text, lexeme.at) if wanted else lexeme
+    return Lexeme("word", lexeme.text, lexeme.at + 1) if wanted else lexeme
 
 
-def _spelled(typed: Sequence[Lexeme]) -> tuple[str, ...]:
-    """The words that may be misspelled: not names of files, not numbers, not a syllable."""
-    each = (word for lexeme in typed for word in words.tokenise(lexeme.text).words)
-    return tuple(dict.fromkeys(word for word in each if _WORD_OF_LETTERS.fullmatch(word)))
+def _spelled(typed: Sequence[Lexeme]) -> tuple[tuple[str, tuple[Span, ...]], ...]:
+    """The words that may be misspelled, with their places: not numbers, not parts of a camelCase identifier."""
+    found: defaultdict[str, list[Span]] = defaultdict(list)
+    for lexeme in typed:
+        if lexeme.role in ("word", "phrase"):
+            start = lexeme.at + (lexeme.role == "phrase")
+            for run in _LETTERS.finditer(lexeme.text):
+                several = words.tokenise(run.group()).words
+                if len(several) == 1 and spelling.correctable(several[0]):
+                    found[several[0]].append(Span(start + run.start(), start + run.end()))
+    return tuple((word, tuple(places)) for word, places in found.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +126,14 @@ class _Reader:
         self._now = now
         self._zone = zone
         self._at = 0
+        self._phrase_words = 0
         self.notes: list[str] = []
 
     def alternatives(self) -> _Group:
         """group OR group OR …"""
         groups = [self._conjunction()]
         while self._next_is("OR"):
-            operator = self._take()
-            if groups[-1] == _Group() or not self._operand_follows():
-                groups.append(self._as_word(operator))
+            self._take()
             groups.append(self._conjunction())
         if len(groups) == 1:
             return groups[0]
@@ -129,36 +142,32 @@ class _Reader:
         return replace(joined, must=must, wordless=any(each.must and not each.terms for each in groups))
 
     def _conjunction(self) -> _Group:
-        """side-by-side AND side-by-side NOT side-by-side …"""
+        """side-by-side AND side-by-side …"""
         wanted = [self._side_by_side()]
-        unwanted: list[_Group] = []
-        while self._next_is("AND", "NOT"):
-            operator = self._take()
-            if not self._operand_follows() or (operator.role == "AND" and wanted == [_Group()]):
-                wanted[-1] = _any_of([wanted[-1], self._as_word(operator), self._side_by_side()])
-            elif operator.role == "NOT":
-                unwanted.append(self._side_by_side())
-            elif not self._next_is("NOT"):  # `AND NOT` is NOT
-                wanted.append(self._side_by_side())
-        return _excluding(_all_of(wanted), unwanted)
+        while self._next_is("AND"):
+            self._take()
+            wanted.append(self._side_by_side())
+        return _all_of(wanted)
 
     def _side_by_side(self) -> _Group:
-        """Words that rank, and phrases, groups and exclusions that restrict."""
+        """Words that rank, and phrases, filters, groups and exclusions that restrict."""
         optional: list[_Group] = []
         required: list[_Group] = []
         excluded: list[_Group] = []
-        while self._next_is(*_OPERANDS):
+        while self._next_is(*_OPERANDS, "NOT") or self._and_not():
+            refused = self._refused()
             lexeme = self._take()
             if lexeme.role == "(":
                 group = self.alternatives()
                 self._take()  # its partner
-                required.append(group)
-                continue
-            group = self._field(lexeme) if lexeme.role == "field" else _operand(lexeme)
-            if lexeme.minus:
-                excluded.append(group)
             else:
-                (required if group.must is not None else optional).append(group)
+                group = self._field(lexeme) if lexeme.role == "field" else self._operand(lexeme)
+            if refused or lexeme.minus:
+                excluded.append(group)
+            elif lexeme.role == "(" or group.must is not None:
+                required.append(group)
+            else:
+                optional.append(group)
         group = _any_of(optional)
         if any(each.condition is not None for each in required):
             demanded = _all_of(required)
@@ -167,26 +176,81 @@ class _Reader:
             group = replace(_any_of([group, demanded]), condition=condition, must=must)
         return _excluding(group, excluded)
 
+    def _refused(self) -> bool:
+        """Whether NOT stands before the next operand; `AND NOT` is the same."""
+        start = self._at
+        while self._next_is("NOT") or self._and_not():
+            self._take()
+        return self._at > start
+
+    def _and_not(self) -> bool:
+        return self._next_is("AND") and self._at + 1 < len(self._lexemes) and self._lexemes[self._at + 1].role == "NOT"
+
     def _field(self, lexeme: Lexeme) -> _Group:
         """A filter, or the words it is made of when it makes no sense."""
         if lexeme.key == "entity":
             named = [words.tokenise(name).words for name in fields.names("entity", lexeme.text)]
-            mentioned = tuple(_in_a_row(each) for each in named if each)
+            mentioned = tuple(self._in_a_row(each) for each in named[: fields.VALUES_MAX] if each)
             found = _either(mentioned) if mentioned else "entity: has no value"
+            if len(named) > fields.VALUES_MAX:
+                found = f"entity: has {len(named)} values, at most {fields.VALUES_MAX} are allowed"
         else:
             found = fields.condition(lexeme.key, lexeme.text, self._now, self._zone)
         if isinstance(found, str):
             self.notes.append(f"{found}; it was read as words")
-            return _operand(Lexeme("word", f"{lexeme.key} {lexeme.text}", lexeme.at))
+            return self._operand(Lexeme("word", f"{lexeme.key} {lexeme.text}", lexeme.at))
         return _Group((), found, found, spaces=fields.names("space", lexeme.text) if lexeme.key == "space" else ())
 
-    def _as_word(self, operator: Lexeme) -> _Group:
-        self.notes.append(f"{operator.text} has nothing to join and was read as a word")
-        return _operand(Lexeme("word", operator.text.lower(), operator.at))
+    def _operand(self, lexeme: Lexeme) -> _Group:
+        if lexeme.role == "near":
+            parts = _any_of([self._operand(each) for each in lexeme.operands])
+            together = self._near(lexeme)
+            return replace(parts, condition=together, must=together)
+        meaning = ((lexeme.at, lexeme.text),)
+        if lexeme.role == "prefix":
+            (prefix,) = words.tokenise(lexeme.text).words
+            term = Term(prefix, prefix=not words.is_lone(prefix))
+            return _Group((term,), term, None, meaning)
+        terms = tuple(Term(token, common=words.is_common(token)) for token in words.asked(lexeme.text))
+        if not terms:  # punctuation: no words, but perhaps a meaning (an emoji)
+            return _Group((), None, None, meaning)
+        if lexeme.role == "loose":
+            return _Group(terms, None, None, meaning)
+        if lexeme.role == "phrase":
+            phrase = self._in_a_row(words.tokenise(lexeme.text).words)
+            return _Group(terms, phrase, phrase, meaning)
+        return _Group(terms, self._stands(lexeme.text, terms), None, meaning)
 
-    def _operand_follows(self) -> bool:
-        at = self._at + (self._next_is("NOT") and self._at + 1 < len(self._lexemes))
-        return at < len(self._lexemes) and self._lexemes[at].role in _OPERANDS
+    def _stands(self, word: str, terms: tuple[Term, ...]) -> Condition:
+        """Where a word stands: all parts of an identifier side by side, but `C++` and not every `C`."""
+        parts = words.tokenise(word).words
+        if len(parts) > 1:
+            return self._in_a_row(parts)
+        return next((term for term in terms if not term.text.isalnum()), terms[0])
+
+    def _in_a_row(self, tokens: Sequence[str]) -> Condition:
+        """These words side by side. A lone character has no place in the order, so it only has to be there."""
+        conditions: list[Condition] = []
+        for lone, run in groupby(self._affordable(tokens), words.is_lone):
+            together = tuple(run)
+            conditions += map(Term, together) if lone else [Phrase(together)]
+        return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
+
+    def _near(self, lexeme: Lexeme) -> Condition:
+        """Words close together. A lone character has no place in the order, so then all only have to be there."""
+        rows = [self._affordable(words.tokenise(each.text).words) for each in lexeme.operands]
+        if any(words.is_lone(word) for row in rows for word in row):
+            return AllOf(tuple(self._in_a_row(row) for row in rows))
+        phrases = (Phrase(row, each.role == "prefix") for row, each in zip(rows, lexeme.operands, strict=True))
+        return Near(tuple(phrases), lexeme.distance)
+
+    def _affordable(self, row: Sequence[str]) -> tuple[str, ...]:
+        """The words of a phrase that are still looked at, at least one."""
+        kept = tuple(row[: max(1, PHRASE_WORDS_MAX - self._phrase_words)])
+        self._phrase_words += len(kept)
+        if len(kept) < len(row):
+            self.notes.append(f"only the first {PHRASE_WORDS_MAX} words of phrases were compared word by word")
+        return kept
 
     def _next_is(self, *roles: str) -> bool:
         return self._at < len(self._lexemes) and self._lexemes[self._at].role in roles
@@ -194,51 +258,6 @@ class _Reader:
     def _take(self) -> Lexeme:
         self._at += 1
         return self._lexemes[self._at - 1]
-
-
-def _operand(lexeme: Lexeme) -> _Group:
-    if lexeme.role == "near":
-        parts = _any_of([_operand(each) for each in lexeme.operands])
-        together = _near(lexeme)
-        return replace(parts, condition=together, must=together)
-    meaning = ((lexeme.at, lexeme.text),)
-    if lexeme.role == "prefix":
-        (prefix,) = words.tokenise(lexeme.text).words
-        term = Term(prefix, prefix=not words.is_lone(prefix))
-        return _Group((term,), term, None, meaning)
-    terms = tuple(Term(token, common=words.is_common(token)) for token in words.asked(lexeme.text))
-    if not terms:  # punctuation: no words, but perhaps a meaning (an emoji)
-        return _Group((), None, None, meaning)
-    if lexeme.role == "phrase":
-        phrase = _in_a_row(words.tokenise(lexeme.text).words)
-        return _Group(terms, phrase, phrase, meaning)
-    return _Group(terms, _stands(lexeme.text, terms), None, meaning)
-
-
-def _stands(word: str, terms: tuple[Term, ...]) -> Condition:
-    """Where a word stands: all parts of an identifier side by side, but `C++` and not every `C`."""
-    parts = words.tokenise(word).words
-    if len(parts) > 1:
-        return _in_a_row(parts)
-    return next((term for term in terms if not term.text.isalnum()), terms[0])
-
-
-def _in_a_row(tokens: Sequence[str]) -> Condition:
-    """These words side by side. A lone character has no place in the order, so it only has to be there."""
-    conditions: list[Condition] = []
-    for lone, run in groupby(tokens, words.is_lone):
-        together = tuple(run)
-        conditions += map(Term, together) if lone else [Phrase(together)]
-    return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
-
-
-def _near(lexeme: Lexeme) -> Condition:
-    """Words close together. A lone character has no place in the order, so then all only have to be there."""
-    rows = [words.tokenise(each.text).words for each in lexeme.operands]
-    if any(words.is_lone(word) for row in rows for word in row):
-        return AllOf(tuple(_in_a_row(row) for row in rows))
-    phrases = (Phrase(row, each.role == "prefix") for row, each in zip(rows, lexeme.operands, strict=True))
-    return Near(tuple(phrases), lexeme.distance)
 
 
 def _either(conditions: tuple[Condition, ...]) -> Condition:
@@ -273,4 +292,5 @@ def _excluding(group: _Group, unwanted: Sequence[_Group]) -> _Group:
 
 
 def _conditions(groups: Sequence[_Group]) -> tuple[Condition, ...]:
-    return tuple(each.condition for each in groups if each.condition is not None)
+    """The conditions of all groups, each once; told apart by how they are written, because filters have no hash."""
+    return tuple({repr(each.condition): each.condition for each in groups if each.condition is not None}.values())

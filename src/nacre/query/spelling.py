@@ -10,11 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+_WORD_CHARS = range(4, 31)  # shorter ones could be anything, longer ones are no words
+_SCRIPTS_MAX = 2  # blocks of letters in one word
 _REPLACED_CHARS_MIN = 5
 _ANY_FIRST_CHARS_MIN = 6
 _TWO_EDITS_CHARS_MIN = 8
 BEGINNING_CHARS = 3  # that words two edits apart have in common
 SUGGESTIONS_MAX = 3
+
+
+def correctable(word: str) -> bool:
+    """Whether a word may be a misspelled one at all."""
+    return len(word) in _WORD_CHARS and word.isalpha() and len({ord(each) >> 7 for each in word}) <= _SCRIPTS_MAX
 
 
 def alike(word: str, known: str) -> int | None:

@@ -326,7 +326,7 @@ _OFFSET = f"(?P<offset>z|(?:-(?:0[0-9]|1[0-2])|\\+(?:0[0-9]|1[0-4])):?{_DIGITS})
 _FORMS = (
     _form(_AMOUNT, _up_to_now, lambda _, place: "since" in place.helpers, "duration"),
     _form(f"(?:{_LAST}) {_AMOUNT}", _up_to_now, _unit_counts),
-    _form("(?:(?:last|previous)(?= hour)|past) (?P<long>hour|day)", _up_to_now, _unit_counts),
+    _form("(?:(?:last|previous)(?= hour)|past) (?P<long>hour|day|week|month|quarter|year)", _up_to_now, _unit_counts),
     _form(f"{_AMOUNT} ago", _ago, lambda _, place: not _OTHER_NUMBER_BEFORE.search(place.before)),
     _form("now", lambda _, clock: (clock.now, clock.now), lambda _, place: "to" in place.helpers),
     _form(f"today|(?:yesterday|tomorrow){_PART}|tonight|this (?:morning|afternoon|evening)", _named_day),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from nacre.types import Filter, Json, JsonScalar, Memory, Part, Period, Recipe, Tokens
+from nacre.types import Filter, Json, JsonScalar, Memory, Part, Period, Recipe, Span, Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +74,16 @@ class Question:
 
     `terms` score by BM25, any of them is enough. `must` restricts every channel; it is None for
     plain words. `meaning` is the text to embed: the query without operators, filters and exclusions.
-    `spelled` are the plain words as typed, `spaces` the spaces named by the query itself, `periods`
-    the times a natural question names.
+    `text` is the query without what nobody sees, `spelled` the words in it that may be misspelled, with their
+    places; `spaces` are the spaces named by the query itself, `periods` the times a natural question names.
     """
 
     terms: tuple[Term, ...]
     must: Condition | None
     meaning: str
     notes: tuple[str, ...] = ()
-    spelled: tuple[str, ...] = ()
+    text: str = ""
+    spelled: tuple[tuple[str, tuple[Span, ...]], ...] = ()
     spaces: tuple[str, ...] = ()
     periods: tuple[Period, ...] = ()
     quoted: bool = False  # a phrase is among the conditions

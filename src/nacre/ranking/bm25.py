@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log
 
+from nacre.types import Recipe
+
 COMMON_SHARE = 0.5  # of the documents that a common word counts as standing in, at the least
 
 
@@ -18,7 +20,13 @@ def idf(documents: int, with_term: float, *, common: bool = False) -> float:
     return log(1 + (documents - with_term + 0.5) / (with_term + 0.5))
 
 
-def bm25(counts: Sequence[float], idfs: Sequence[float], length: int, mean_length: float, k1: float, b: float) -> float:
-    """The score of one text: `counts[i]` occurrences of a term that tells `idfs[i]`."""
-    damping = k1 * (1 - b + b * length / mean_length) if mean_length else k1
+def bm25(counts: Sequence[float], idfs: Sequence[float], length: int, mean_length: float, recipe: Recipe) -> float:
+    """The score of one text: `counts[i]` occurrences of a term that tells `idfs[i]`.
+
+    A text of ten words is not verbose beside one of five, but one of a thousand is beside one of five hundred:
+    so every length is padded by a few words before it is compared with the mean.
+    """
+    k1, b, padding = recipe.bm25_k1, recipe.bm25_b, recipe.bm25_padding
+    padded_mean = mean_length + padding
+    damping = k1 * (1 - b + b * (length + padding) / padded_mean) if padded_mean else k1
     return sum(idf * count * (k1 + 1) / (count + damping) for count, idf in zip(counts, idfs, strict=True) if count)

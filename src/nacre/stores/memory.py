@@ -171,13 +171,13 @@ class MemoryStore:
         frequencies = [_frequency(term, corpus) for term in question.terms]
         known = [(term, n) for term, n in zip(question.terms, frequencies, strict=True) if n]
         idfs = [idf(len(corpus), n, common=term.common) for term, n in known]
-        enough = telling([term for term, _ in known])
+        enough = telling(question.terms)
         mean_length = sum(tokens.length for tokens in corpus) / len(corpus)
         matches = []
         for kept in live:
             if any(occurs(term, kept.tokens) for term in enough) and _passes(kept, question.must, where):
                 counts = term_counts([term for term, _ in known], kept.tokens, recipe)
-                score = bm25(counts, idfs, kept.tokens.length, mean_length, recipe.bm25_k1, recipe.bm25_b)
+                score = bm25(counts, idfs, kept.tokens.length, mean_length, recipe)
                 matches.append(Match(kept.memory.id, score))
         return _best(matches, limit)
 
@@ -222,7 +222,7 @@ class MemoryStore:
     def tally(self, question: Question, where: Filter) -> Tally:
         with self._lock:
             live = [kept for kept in self._kept.values() if kept.memory.deleted is None]
-        wanted = () if question.listing else question.terms
+        wanted = () if question.listing else telling(question.terms)
         matched = [
             kept.memory
             for kept in live
@@ -256,7 +256,11 @@ class MemoryStore:
     def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
         with self._lock:
             waiting = [kept.memory for kept in self._kept.values() if _pending(kept)]
-        return [(each.id, each.text) for each in waiting if where is None or allows(where, each)][:limit]
+        return [
+            (each.id, each.text)
+            for each in waiting
+            if where is None or (each.space in where.spaces and allows(where, each))
+        ][:limit]
 
     def pending_count(self, where: Filter | None) -> int:
         return len(self.pending(where, len(self._kept)))
@@ -340,7 +344,8 @@ def _frequency(term: Term, corpus: Sequence[Tokens]) -> int:
 
 
 def _passes(kept: _Kept, must: Condition | None, where: Filter) -> bool:
-    return allows(where, kept.memory) and (must is None or holds(must, kept.tokens, kept.memory))
+    meets = must is None or holds(must, kept.tokens, kept.memory)
+    return kept.memory.space in where.spaces and allows(where, kept.memory) and meets
 
 
 def _quarter(moment: datetime) -> datetime:

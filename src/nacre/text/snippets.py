@@ -131,7 +131,7 @@ def _window(text: str, shown: Span, chars: int) -> Span:
 def _border(text: str, at: int, step: int) -> int:
     """The nearest place before or after `at` that is between words, or at least between characters."""
     place = at
-    for _ in range(_BORDER_SEARCH_CHARS):
+    for _ in range(_BORDER_SEARCH_CHARS + 1):
         if not 0 < place < len(text):
             return place
         if text[place].isspace() if step < 0 else text[place - 1].isspace():

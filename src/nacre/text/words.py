@@ -45,6 +45,10 @@ _INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"  # inside a word they are as
 _WITHOUT_INVISIBLE = dict.fromkeys(map(ord, _INVISIBLE))
 _FOLDED_AWAY = re.compile(r"[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
 
+_FOLDED_LETTERS = str.maketrans(  # letters that people leave the stroke or the ligature out of
+    {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ł": "l", "ŧ": "t", "þ": "th"}
+)
+
 _RUN = re.compile(rf"(?P<paired>[{_PAIRED}]+)|(?P<spaced>(?:(?![{_PAIRED}])[\w{_MARKS}{_INVISIBLE}.\-/:@#+&\\~'’])+)")
 _APOSTROPHES = re.compile(r"['’]s?$|['’]")
 # l'été, d'accord, qu'elle, dell'arte: the article is not part of the word. But o'clock and don't are whole.
@@ -213,7 +217,9 @@ def _spaced(run: str) -> Chunk:
         for piece in _HUMP.split(part):
             exact = piece.casefold()[:TOKEN_CHARS_MAX]
             word = _fold(exact)
-            stem = _stem(word) if word.isascii() else _stem(exact)
+            stem = _stem(exact) if word.isascii() == exact.isascii() else _stem(word)
+            if stem == exact:
+                stem = word
             words.append(word)
             looked_for.append(stem)
             if stem != word:
@@ -245,6 +251,7 @@ def _fold(text: str) -> str:
     """Without diacritics. Vowel signs of Indic scripts stay: they tell words apart."""
     if text.isascii():
         return text
+    text = text.translate(_FOLDED_LETTERS)
     bare = _FOLDED_AWAY.sub("", unicodedata.normalize("NFD", text))
     return unicodedata.normalize("NFC", bare) or text
 

@@ -45,10 +45,13 @@ FORGOTTEN = Clause("m.deleted_us IS NOT NULL", ())
 
 
 def filter_clause(where: Filter) -> Clause:
-    """All fields of the filter, joined by AND."""
+    """All fields of the filter, joined by AND. Without spaces it allows nothing: no search sees all by accident."""
+    return _one_of("m.space", where.spaces) & _restrictions(where)
+
+
+def _restrictions(where: Filter) -> Clause:
     clause = EVERYTHING
     for column, values in (
-        ("m.space", where.spaces),
         ("m.kind", where.kinds),
         ("m.namespace", where.namespaces),
         ("m.session", where.sessions),
@@ -86,7 +89,7 @@ def condition_clause(condition: Condition) -> Clause:
         return Clause("m.row IN (SELECT rowid FROM fts WHERE fts MATCH ?)", (fts_query(condition),))
     match condition:
         case Only(where):
-            allowed = filter_clause(where)
+            allowed = filter_clause(where) if where.spaces else _restrictions(where)
             return Clause(f"({allowed.sql})", allowed.parameters)
         case AnyOf(parts):
             return _joined(" OR ", parts)
@@ -94,11 +97,11 @@ def condition_clause(condition: Condition) -> Clause:
             return _joined(" AND ", parts)
         case Without(None, unwanted):
             refused = condition_clause(unwanted)
-            return Clause(f"NOT {refused.sql}", refused.parameters)
+            return Clause(f"NOT ifnull({refused.sql}, 0)", refused.parameters)  # a missing source is not unlike any
         case Without(wanted, unwanted):
             assert wanted is not None
-            accepted, refused = condition_clause(wanted), condition_clause(unwanted)
-            return Clause(f"({accepted.sql} AND NOT {refused.sql})", accepted.parameters + refused.parameters)
+            accepted, refused = condition_clause(wanted), condition_clause(Without(None, unwanted))
+            return Clause(f"({accepted.sql} AND {refused.sql})", accepted.parameters + refused.parameters)
     raise AssertionError(condition)
 
 

@@ -19,11 +19,13 @@ from nacre.stores.sqlite import rows
 from nacre.stores.sqlite.filters import Clause, condition_clause, filter_clause, fts_query, marks, only_spaces
 from nacre.types import Filter, Match, Recipe
 
-# FTS5 scores about a thousand rows a millisecond. With these, the first ten are those of a full search for
-# 99.7 % (10,000 memories) and 99.4 % (100,000) of natural questions: `python -m benchmarks.pruning`.
+# FTS5 scores about a thousand rows a millisecond. How much of a full search is found with these numbers, at what
+# size and in what time: `python -m benchmarks.pruning`.
 MATCHED_ROWS_MIN = 2_000
 MATCHED_SHARE = 0.1  # of the memories
-CANDIDATES_MIN = 100
+MATCHED_ROWS_MAX = 75_000
+CANDIDATES_MIN = 100  # that are scored by our own BM25
+CANDIDATES_SHARE = 0.0001  # of the memories, and so many more: FTS5's order is less like ours in large stores
 
 
 def lexical(db: apsw.Connection, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
@@ -35,21 +37,23 @@ def lexical(db: apsw.Connection, question: Question, where: Filter, recipe: Reci
     memories = sum(each for _, each, _ in corpus)
     frequencies = [min(memories, _frequency(db, term, spaces)) for term in question.terms]
     known = [(term, frequency) for term, frequency in zip(question.terms, frequencies, strict=True) if frequency]
-    if not known:
-        return []
     terms = [term for term, _ in known]
-    enough = set(telling(terms))
+    matching = set(telling(question.terms))
+    enough = [(term, frequency) for term, frequency in known if term in matching]
+    if not enough:
+        return []
     others = f"SELECT EXISTS (SELECT 1 FROM corpus WHERE space NOT IN ({listed}))"
     within = Within(
         spaces=spaces if db.execute(others, tuple(where.spaces)).get else (),
         clause=None if only_spaces(where) and question.must is None else _clause(question, where),
-        weights=f"bm25(0, 1, 1, {recipe.summary_weight}, {recipe.tags_weight}, {recipe.source_weight})",
+        weights=f"bm25(0, 1, 1, {recipe.summary_weight:.6f}, {recipe.tags_weight:.6f}, {recipe.source_weight:.6f})",
     )
-    wanted = max(CANDIDATES_MIN, 2 * limit)
-    rare = _rarest([each for each in known if each[0] in enough], max(MATCHED_ROWS_MIN, int(MATCHED_SHARE * memories)))
+    wanted = max(CANDIDATES_MIN + int(CANDIDATES_SHARE * memories), 2 * limit)
+    matched_max = max(MATCHED_ROWS_MIN, min(int(MATCHED_SHARE * memories), MATCHED_ROWS_MAX))
+    rare = _rarest(enough, matched_max)
     found = _candidates(db, rare, within, wanted)
     if len(found) < limit and len(rare) < len(enough):
-        found = _candidates(db, list(enough), within, wanted)
+        found = _candidates(db, [term for term, _ in enough], within, wanted)
     idfs = [idf(memories, frequency, common=term.common) for term, frequency in known]
     mean_length = sum(length for _, _, length in corpus) / memories
     return _scored(db, found, terms, idfs, mean_length, recipe)[:limit]
@@ -96,8 +100,8 @@ def _candidates(db: apsw.Connection, terms: Sequence[Term], within: Within, want
     if within.clause is None:
         sql = "SELECT rowid FROM fts WHERE fts MATCH ? AND rank MATCH ? ORDER BY rank LIMIT ?"
         return [row for (row,) in db.execute(sql, (query, within.weights, wanted))]
-    sql = (
-        "SELECT fts.rowid FROM fts JOIN memories AS m ON m.row = fts.rowid "
+    sql = (  # CROSS JOIN: FTS5 first, because it has no quick way to look at a single row
+        "SELECT fts.rowid FROM fts CROSS JOIN memories AS m ON m.row = fts.rowid "
         f"WHERE fts MATCH ? AND fts.rank MATCH ? AND {within.clause.sql} ORDER BY fts.rank LIMIT ?"
     )
     return [row for (row,) in db.execute(sql, (query, within.weights, *within.clause.parameters, wanted))]
@@ -119,6 +123,6 @@ def _scored(
     for memory_id, *columns in db.execute(sql, (json.dumps(found),)):
         tokens = rows.tokens(columns)
         counts = term_counts(terms, tokens, recipe)
-        score = bm25(counts, idfs, tokens.length, mean_length, recipe.bm25_k1, recipe.bm25_b)
+        score = bm25(counts, idfs, tokens.length, mean_length, recipe)
         matches.append(Match(memory_id, score))
     return sorted(matches, key=lambda match: (-match.score, match.id))

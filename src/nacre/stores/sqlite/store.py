@@ -73,7 +73,11 @@ class SqliteStore:
             self._store_id: str = _meta(db, "store_id") or ""
             version = _meta(db, "words_version")
         if version != str(words.VERSION):
-            self._retokenise()
+            try:
+                self._retokenise()
+            except BaseException:
+                self._connections.close()
+                raise
 
     # ---- writing
 

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from datetime import timedelta
-from typing import Any
+from collections import Counter
+from datetime import datetime, timedelta
 
 import apsw
 
-from nacre.query.tree import AnyOf, Question
+from nacre.query.tree import AnyOf, Question, telling
 from nacre.stores.sqlite import rows
 from nacre.stores.sqlite.filters import LIVE, condition_clause, filter_clause
 from nacre.types import Filter, Tally
 
 _QUARTER_US = timedelta(minutes=15) // timedelta(microseconds=1)
-_COUNTS = f"""
-WITH matched AS MATERIALIZED (
-  SELECT m.row, m.kind, m.namespace, m.source, m.created_us FROM memories AS m WHERE {{clause}}
-)
-SELECT 'total', NULL, count(*) FROM matched
-UNION ALL SELECT 'kind', kind, count(*) FROM matched GROUP BY 2
-UNION ALL SELECT 'namespace', namespace, count(*) FROM matched GROUP BY 2
-UNION ALL SELECT 'source', source, count(*) FROM matched WHERE source IS NOT NULL GROUP BY 2
-UNION ALL SELECT 'tag', tag, count(*) FROM matched JOIN tags USING (row) GROUP BY 2
--- SQLite divides towards zero; a remainder below it would put times before 1970 into the quarter after.
-UNION ALL SELECT 'created', created_us - (created_us % {_QUARTER_US} + {_QUARTER_US}) % {_QUARTER_US}, count(*)
-  FROM matched GROUP BY 2
-"""
+# SQLite divides towards zero; without the second remainder, times before 1970 would fall into the quarter after.
+_QUARTER = f"m.created_us - (m.created_us % {_QUARTER_US} + {_QUARTER_US}) % {_QUARTER_US}"
 
 
 def tally(db: apsw.Connection, question: Question, where: Filter) -> Tally:
@@ -34,15 +22,25 @@ def tally(db: apsw.Connection, question: Question, where: Filter) -> Tally:
     if question.must is not None:
         clause &= condition_clause(question.must)
     if question.terms and not question.listing:
-        clause &= condition_clause(AnyOf(question.terms))
-    counts: defaultdict[str, dict[Any, int]] = defaultdict(dict)
-    for facet, value, memories in rows.fetch(db, _COUNTS.format(clause=clause.sql), clause.parameters):
-        counts[facet][value] = memories
+        clause &= condition_clause(AnyOf(tuple(telling(question.terms))))
+    kinds, namespaces, sources = Counter[str](), Counter[str](), Counter[str]()
+    created = Counter[datetime]()
+    counted = (
+        f"SELECT m.kind, m.namespace, m.source, {_QUARTER}, count(*) FROM memories AS m "
+        f"WHERE {clause.sql} GROUP BY 1, 2, 3, 4"
+    )
+    for kind, namespace, source, quarter, memories in rows.fetch(db, counted, clause.parameters):
+        kinds[kind] += memories
+        namespaces[namespace] += memories
+        created[rows.moment(quarter)] += memories
+        if source is not None:
+            sources[source] += memories
+    tagged = f"SELECT t.tag, count(*) FROM memories AS m JOIN tags AS t USING (row) WHERE {clause.sql} GROUP BY 1"
     return Tally(
-        total=counts["total"][None],
-        kinds=counts["kind"],
-        namespaces=counts["namespace"],
-        tags=counts["tag"],
-        sources=counts["source"],
-        created={rows.moment(us): memories for us, memories in counts["created"].items()},
+        total=sum(kinds.values()),
+        kinds=kinds,
+        namespaces=namespaces,
+        tags=dict(rows.fetch(db, tagged, clause.parameters)),
+        sources=sources,
+        created=created,
     )
