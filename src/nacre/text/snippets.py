@@ -57,17 +57,18 @@ def summary(text: str, chars: int = SUMMARY_CHARS) -> str:
 
 
 def _occurrences(text: str, terms: Iterable[Term]) -> list[tuple[Span, str]]:
-    """Where the question's words stand. Most chunks hold none, so only the others are looked at closely."""
+    """Where the question's words stand. Most short chunks hold none, so only the others are looked at closely."""
     listed = list(terms)
     exact = {term.text for term in listed if not term.prefix}
     prefixes = tuple(term.text for term in listed if term.prefix)
     found = []
     for place in _CHUNK.finditer(text):
         raw = place.group()
-        if not (words.mentions(raw, exact) or prefixes):
+        short = len(raw) <= _CACHED_CHUNK_CHARS_MAX
+        if short and not (words.mentions(raw, exact) or prefixes):
             continue
         at = place.start()
-        for span, chunk in _parts(raw) if len(raw) <= _CACHED_CHUNK_CHARS_MAX else words.located(raw):
+        for span, chunk in _parts(raw) if short else words.located(raw, None if prefixes else exact):
             hit = _hit(chunk, exact, prefixes)
             if hit is not None:
                 found.append((Span(at + span.start, at + span.end), hit))

@@ -129,14 +129,23 @@ def asked(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(token for raw in text.split() for token in analyse(raw).asked))
 
 
-def located(text: str) -> Iterator[tuple[Span, Chunk]]:
-    """The chunks of a text with their places, for snippets. Runs without spaces come character by character."""
+def located(text: str, wanted: Set[str] | None = None) -> Iterator[tuple[Span, Chunk]]:
+    """The chunks of a text with their places, for snippets.
+
+    Runs without spaces come character by character; when it is known which tokens are wanted, only those come.
+    """
     for run in _RUN.finditer(text):
         start, end = run.span()
         if run.lastgroup == "spaced":
             core = _CORE.search(run.group())
             if core is not None:
                 yield Span(start + core.start(), start + core.end()), analyse(run.group())
+            continue
+        if wanted is not None:
+            for i in range(start, end):
+                for token in (text[i], text[i : min(end, i + 2)]):
+                    if token in wanted:
+                        yield Span(i, i + len(token)), Chunk((token,), (), (), 1)
             continue
         for i in range(start, end):  # a pair belongs to both of its characters
             around = text[max(start, i - 1) : min(end, i + 2)]
