@@ -22,7 +22,7 @@ from nacre.cli import run
 from nacre.engine import Nacre
 from nacre.ports import Embedder, Store
 from nacre.query import fields, lexemes, times
-from nacre.query.parse import TERMS_MAX
+from nacre.query.parse import PHRASE_WORDS_MAX, TERMS_MAX
 from nacre.stores.sqlite import SqliteStore
 from nacre.types import Filter, NewMemory, Part, Period, Recipe, SearchResult
 
@@ -291,7 +291,10 @@ def test_the_numbers_are_those_of_the_code() -> None:
         "words and operators that are read": lexemes.LEXEMES_MAX,
         "words that are looked up": TERMS_MAX,
         "parentheses inside each other": lexemes.DEPTH_MAX,
+        "words of all phrases together": PHRASE_WORDS_MAX,
         "words between, in NEAR": lexemes.NEAR_MAX,
+        "words and phrases of one NEAR": lexemes.NEAR_OPERANDS_MAX,
+        "NEAR groups": lexemes.NEARS_MAX,
         "values of one filter": fields.VALUES_MAX,
         "wildcards of one source": WILDCARDS_MAX,
     }
