@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -163,12 +164,12 @@ class Recall:
     def _understand(self, query: str, *, relaxed: bool = False) -> Question:
         text = query.encode("utf-8", "replace").decode()  # lone surrogates cannot be stored, so never match
         most = self._limits.query_chars_max
+        # A single character may stand for eighteen when it is normalised: those count.
+        most = min(most, most * most // max(1, len(unicodedata.normalize("NFKC", text[:most]))))
         question = parse(text[:most], self._clock(), self._zone, relaxed=relaxed)
         notes = list(question.notes)
-        if len(text) > self._limits.query_chars_max:
-            notes.append(
-                f"the query has {len(text):,} characters; the first {self._limits.query_chars_max:,} were used"
-            )
+        if len(text) > most:
+            notes.append(f"the query has {len(text):,} characters; the first {most:,} were used")
         if not question.terms and not question.meaning.strip() and not question.listing:
             notes.append("the query asks for nothing: give some words")
         return replace(question, notes=tuple(notes))
