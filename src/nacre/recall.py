@@ -88,10 +88,12 @@ class Recall:
         if request.recipe.alpha == 0 and question.meaning.strip() and not (question.terms or question.listing):
             notes.append("the query has no words to search for; emoji and symbols are found by meaning only")
         ranked = self._ranked(request, question, notes)
-        meant = self._did_you_mean(question, where)
+        frequencies = self._frequencies(question, where)
+        meant = self._did_you_mean(question, where, frequencies) if request.recipe.alpha < 1 else None
         if not ranked:
             question, ranked = self._otherwise(request, question, meant, notes)
-        hits = self._hits(ranked[: request.limit], question, where)
+            frequencies = self._frequencies(question, where)
+        hits = self._hits(ranked[: request.limit], question, frequencies)
         return SearchResult(hits, tuple(dict.fromkeys(notes)), meant)
 
     def _otherwise(
@@ -135,7 +137,8 @@ class Recall:
             members = {each for each, memory in memories.items() if memory.session == known.session}
             ranked = boost.same_session(ranked, members, request.recipe.session_weight)
         ranked = fuse.in_order(ranked)
-        return SearchResult(self._hits(ranked[: request.limit], question, request.where), tuple(notes))
+        frequencies = self._frequencies(question, request.where)
+        return SearchResult(self._hits(ranked[: request.limit], question, frequencies), tuple(notes))
 
     def facets(self, query: str, where: Filter) -> Facets:
         request = checks.search(SearchRequest(query=query, where=where), self._space, self._limits)
@@ -174,14 +177,18 @@ class Recall:
             notes.append("the query asks for nothing: give some words")
         return replace(question, notes=tuple(notes))
 
-    def _did_you_mean(self, question: Question, where: Filter) -> DidYouMean | None:
+    def _frequencies(self, question: Question, where: Filter) -> Frequencies:
+        """Of all words that are asked for, and of those that may be misspelled."""
+        spelled = (token for word, _ in question.spelled for token in _known_as(word))
+        return self._store.frequencies(
+            list(dict.fromkeys([*(term.text for term in question.terms), *spelled])), where.spaces
+        )
+
+    def _did_you_mean(self, question: Question, where: Filter, known: Frequencies) -> DidYouMean | None:
         """Known words in place of those that no memory has."""
-        tokens = {word: (word, *words.asked(word)) for word, _ in question.spelled}
-        listed = list(dict.fromkeys(token for several in tokens.values() for token in several))
-        known = self._store.frequencies(listed, where.spaces)
         if not known.memories:
             return None
-        unknown = [each for each in question.spelled if known.having.keys().isdisjoint(tokens[each[0]])]
+        unknown = [each for each in question.spelled if known.having.keys().isdisjoint(_known_as(each[0]))]
         meant = {
             word: best
             for word, _ in unknown[:_CORRECTED_WORDS_MAX]
@@ -291,11 +298,9 @@ class Recall:
 
     # ---- answers
 
-    def _hits(self, ranked: Sequence[Ranked], question: Question, where: Filter) -> tuple[Hit, ...]:
+    def _hits(self, ranked: Sequence[Ranked], question: Question, frequencies: Frequencies) -> tuple[Hit, ...]:
         memories = self._store.get([each.id for each in ranked])
-        weights = _weights(
-            question.terms, self._store.frequencies([term.text for term in question.terms], where.spaces)
-        )
+        weights = _weights(question.terms, frequencies)
         return tuple(_hit(each, memories[each.id], weights) for each in ranked if each.id in memories)
 
 
@@ -324,6 +329,11 @@ def _aimed(question: Question, asked: Filter, checked: Filter) -> Filter:
 
 def _not_allowed(question: Question) -> str:
     return f"space:{shown(','.join(question.spaces))} is not among the spaces this search may see"
+
+
+def _known_as(word: str) -> tuple[str, ...]:
+    """The tokens any of which shows that a word is known."""
+    return word, *words.asked(word)
 
 
 def _weights(terms: Sequence[Term], frequencies: Frequencies) -> dict[Term, float]:

@@ -293,4 +293,5 @@ def _excluding(group: _Group, unwanted: Sequence[_Group]) -> _Group:
 
 def _conditions(groups: Sequence[_Group]) -> tuple[Condition, ...]:
     """The conditions of all groups, each once; told apart by how they are written, because filters have no hash."""
-    return tuple({repr(each.condition): each.condition for each in groups if each.condition is not None}.values())
+    found = [each.condition for each in groups if each.condition is not None]
+    return tuple({repr(each): each for each in found}.values()) if len(found) > 1 else tuple(found)

@@ -15,6 +15,7 @@ _SCRIPTS_MAX = 2  # blocks of letters in one word
 _REPLACED_CHARS_MIN = 5
 _ANY_FIRST_CHARS_MIN = 6
 _TWO_EDITS_CHARS_MIN = 8
+_LETTERS_CHANGED_MAX = 4  # by two edits: each may take one letter and bring another
 BEGINNING_CHARS = 3  # that words two edits apart have in common
 SUGGESTIONS_MAX = 3
 
@@ -31,6 +32,8 @@ def alike(word: str, known: str) -> int | None:
     if len(word) < _ANY_FIRST_CHARS_MIN and word[0] != known[0]:
         return None
     if len(word) < _REPLACED_CHARS_MIN and len(word) == len(known) and sorted(word) != sorted(known):
+        return None
+    if len(set(word).symmetric_difference(known)) > _LETTERS_CHANGED_MAX:  # cheap, and true of most
         return None
     edits = distance(word, known)
     far = looks_far(word) and known[:BEGINNING_CHARS] == word[:BEGINNING_CHARS]

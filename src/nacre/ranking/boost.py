@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from nacre.ranking import explain
@@ -50,7 +49,7 @@ def _multiplied(ranked: Sequence[Ranked], signal: str, members: Set[str], weight
 
 def _with(ranked: Ranked, reason: Reason) -> Ranked:
     reasons = (*ranked.reasons, reason)
-    return replace(ranked, score=explain.score(reasons), reasons=reasons)
+    return Ranked(ranked.id, explain.score(reasons), reasons, ranked.lexical, ranked.semantic)
 
 
 def recency(ranked: Sequence[Ranked], created: Mapping[str, datetime], now: datetime, weight: float) -> list[Ranked]:

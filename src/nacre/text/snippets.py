@@ -27,12 +27,15 @@ _FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 def snippet(text: str, terms: Mapping[Term, float], passage: Span | None, chars: int = SNIPPET_CHARS) -> Snippet:
     """The window of `chars` with the most of the question's words, or else the start of the passage.
 
-    `terms` come with how much each tells. Words that tell little are shown only where no others are.
+    `terms` come with how much each tells. Words that tell little are shown only where there is nothing better: no
+    other words, and no passage.
     """
     least = _TELLING_SHARE * max(terms.values(), default=0)
     telling = {term: weight for term, weight in terms.items() if weight >= least}
     scanned = text[:_SCANNED_CHARS_MAX]
-    found = _occurrences(scanned, telling) or _occurrences(scanned, terms)
+    found = _occurrences(scanned, telling)
+    if not found and passage is None:
+        found = _occurrences(scanned, terms)
     if len(text) <= chars:
         return Snippet(text, _merged([span for span, _ in found]), 0)
     weights = {term.text: weight for term, weight in terms.items()}
