@@ -33,6 +33,7 @@ from nacre.types import Span
 PHRASE_WORDS_MAX = 256  # words of all phrases together that have to stand side by side; bounds FTS5's time
 TERMS_MAX = 256  # terms of one question that are looked up; further ones are left out, with a note
 _OPERANDS = ("word", "loose", "prefix", "phrase", "field", "near", "(")
+_FEW = 16  # conditions that are not worth a look for repeated ones
 _SENTENCE_WORDS_MIN = 5
 _LETTERS = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w)")
 _QUESTION_MARKS = ("?", "？", "؟", "\u037e")
@@ -292,6 +293,6 @@ def _excluding(group: _Group, unwanted: Sequence[_Group]) -> _Group:
 
 
 def _conditions(groups: Sequence[_Group]) -> tuple[Condition, ...]:
-    """The conditions of all groups, each once; told apart by how they are written, because filters have no hash."""
+    """The conditions of all groups; many of them each once, told apart as they are written: filters have no hash."""
     found = [each.condition for each in groups if each.condition is not None]
-    return tuple({repr(each): each for each in found}.values()) if len(found) > 1 else tuple(found)
+    return tuple({repr(each): each for each in found}.values()) if len(found) > _FEW else tuple(found)

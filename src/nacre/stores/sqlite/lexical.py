@@ -98,13 +98,16 @@ def _candidates(db: apsw.Connection, terms: Sequence[Term], within: Within, want
         spaces = " OR ".join(f'"{rows.space_token(space)}"' for space in within.spaces)
         query = f"({spaces}) AND {query}"
     if within.clause is None:
-        sql = "SELECT rowid FROM fts WHERE fts MATCH ? AND rank MATCH ? ORDER BY rank LIMIT ?"
-        return [row for (row,) in db.execute(sql, (query, within.weights, wanted))]
-    sql = (  # CROSS JOIN: FTS5 first, because it has no quick way to look at a single row
-        "SELECT fts.rowid FROM fts CROSS JOIN memories AS m ON m.row = fts.rowid "
-        f"WHERE fts MATCH ? AND fts.rank MATCH ? AND {within.clause.sql} ORDER BY fts.rank LIMIT ?"
-    )
-    return [row for (row,) in db.execute(sql, (query, within.weights, *within.clause.parameters, wanted))]
+        sql = "SELECT rowid AS found FROM fts WHERE fts MATCH ? AND rank MATCH ? ORDER BY rank LIMIT ?"
+        parameters: tuple[str | int | float, ...] = (query, within.weights, wanted)
+    else:
+        sql = (  # CROSS JOIN: FTS5 first, because it has no quick way to look at a single row
+            "SELECT fts.rowid AS found FROM fts CROSS JOIN memories AS m ON m.row = fts.rowid "
+            f"WHERE fts MATCH ? AND fts.rank MATCH ? AND {within.clause.sql} ORDER BY fts.rank LIMIT ?"
+        )
+        parameters = (query, within.weights, *within.clause.parameters, wanted)
+    found: list[int] = json.loads(db.execute(f"SELECT json_group_array(found) FROM ({sql})", parameters).get)
+    return found
 
 
 def _scored(
@@ -115,12 +118,13 @@ def _scored(
     mean_length: float,
     recipe: Recipe,
 ) -> list[Match]:
+    # All rows in one step: Python's lock is given away at each step, and beside a busy thread it comes back late.
     sql = (
-        f"SELECT m.id, {rows.WORD_COLUMNS} FROM json_each(?) AS j "
+        f"SELECT json_group_array(json_array(m.id, {rows.WORD_COLUMNS})) FROM json_each(?) AS j "
         "JOIN tokens AS t ON t.row = j.value JOIN memories AS m ON m.row = j.value"
     )
     matches = []
-    for memory_id, *columns in db.execute(sql, (json.dumps(found),)):
+    for memory_id, *columns in json.loads(db.execute(sql, (json.dumps(found),)).get):
         tokens = rows.tokens(columns)
         counts = term_counts(terms, tokens, recipe)
         score = bm25(counts, idfs, tokens.length, mean_length, recipe)
