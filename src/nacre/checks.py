@@ -122,7 +122,7 @@ def where(value: Filter, space: str, limits: Limits) -> Filter:
     unknown = [each for each in _names("where.has", value.has, limits) if each not in get_args(Part)]
     if unknown:
         raise InvalidInput("where.has", f"{unknown[0]!r} is unknown; allowed: {', '.join(get_args(Part))}")
-    if any(each.count("*") + each.count("?") > WILDCARDS_MAX for each in listed["sources"]):
+    if any(map(too_many_wildcards, listed["sources"])):
         raise InvalidInput("where.sources", f"a pattern may have {WILDCARDS_MAX} wildcards at most")
     moments = {
         name: None if moment is None else _moment(f"where.{name}", moment)
@@ -136,6 +136,10 @@ def where(value: Filter, space: str, limits: Limits) -> Filter:
     changes: dict[str, Any] = {**listed, **moments, "metadata": metadata, "has": tuple(value.has)}
     changes["spaces"] = changes["spaces"] or (space,)
     return replace(value, **changes)
+
+
+def too_many_wildcards(pattern: str) -> bool:
+    return pattern.count("*") + pattern.count("?") > WILDCARDS_MAX
 
 
 def ids(value: Sequence[str], limits: Limits) -> tuple[str, ...]:

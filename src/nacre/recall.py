@@ -121,7 +121,7 @@ class Recall:
             raise NotFound((asked.memory_id,))
         request = checks.related(asked, known.space, self._limits)
         notes: list[str] = []
-        pool = max(request.recipe.pool, 2 * request.limit) + 1  # itself is among them
+        pool = _pool(request) + 1  # itself is among them
         question = self._telling(known, request.where)
         alpha = request.recipe.alpha
         lexical = self._store.lexical(question, request.where, request.recipe, pool) if alpha < 1 else []
@@ -268,7 +268,7 @@ class Recall:
         pending = self._store.pending_count(request.where)
         if pending:
             notes.append(f"{pending} memories have no vectors yet: run `nacre reembed`")
-        return [match for match in matches if match.score >= request.recipe.semantic_floor]
+        return _above_floor(matches, request.recipe)
 
     def _near(self, known: Memory, request: RelatedRequest, pool: int, notes: list[str]) -> list[Match]:
         """Memories whose vectors are near those of a memory: no embedder is needed for that."""
@@ -282,7 +282,7 @@ class Recall:
         except EmbedderMismatch as error:  # another process has changed the model just now
             notes.append(str(error))
             return []
-        return [match for match in matches if match.score >= request.recipe.semantic_floor]
+        return _above_floor(matches, request.recipe)
 
     def _query_vector(self, embedder: Embedder, text: str) -> FloatVector:
         with self._lock:
@@ -315,8 +315,12 @@ def _for_mode(recipe: Recipe, mode: Mode) -> Recipe:
             return recipe
 
 
-def _pool(request: SearchRequest) -> int:
+def _pool(request: SearchRequest | RelatedRequest) -> int:
     return max(request.recipe.pool, 2 * request.limit)
+
+
+def _above_floor(matches: Sequence[Match], recipe: Recipe) -> list[Match]:
+    return [match for match in matches if match.score >= recipe.semantic_floor]
 
 
 def _aimed(question: Question, asked: Filter, checked: Filter) -> Filter:

@@ -103,10 +103,7 @@ def did_you_mean(value: DidYouMean) -> dict[str, Json]:
 
 
 def facets(value: Facets) -> dict[str, Json]:
-    counts = {each.name: getattr(value, each.name) for each in fields(value)}
-    return {name: dict(each) if isinstance(each, Mapping) else each for name, each in counts.items()} | {
-        "notes": list(value.notes)
-    }
+    return _counts(value) | {"notes": list(value.notes)}
 
 
 def hit(value: Hit) -> dict[str, Json]:
@@ -176,6 +173,10 @@ def event(value: Event) -> dict[str, Json]:
 
 
 def stats(value: Stats) -> dict[str, Json]:
+    return _counts(value)
+
+
+def _counts(value: Stats | Facets) -> dict[str, Json]:
     counts: dict[str, Json] = {}
     for each in fields(value):
         found = getattr(value, each.name)

@@ -15,10 +15,10 @@ import re
 from datetime import datetime, tzinfo
 from typing import Any, get_args
 
-from nacre.checks import WILDCARDS_MAX
+from nacre.checks import WILDCARDS_MAX, too_many_wildcards
 from nacre.query import times
 from nacre.query.lexemes import shown
-from nacre.query.tree import AnyOf, Condition, Only
+from nacre.query.tree import Condition, Only, either
 from nacre.types import Filter, Part
 
 VALUES_MAX = 100
@@ -59,8 +59,8 @@ def condition(key: str, value: str, now: datetime, zone: tzinfo | None) -> Condi
         if unknown:
             return f"has:{shown(unknown[0])} is unknown; allowed: {', '.join(get_args(Part))}"
         parts = tuple(Only(Filter(has=(part,))) for part in get_args(Part) if part in listed)
-        return parts[0] if len(parts) == 1 else AnyOf(parts)
-    if key == "source" and any(each.count("*") + each.count("?") > WILDCARDS_MAX for each in listed):
+        return either(parts)
+    if key == "source" and any(map(too_many_wildcards, listed)):
         return f"source: a pattern may have {WILDCARDS_MAX} wildcards at most"
     allowed: dict[str, Any] = {_LISTS[key]: listed}
     return Only(Filter(**allowed))

@@ -26,7 +26,7 @@ from itertools import groupby
 
 from nacre.query import fields, lexemes, spelling, times
 from nacre.query.lexemes import Lexeme
-from nacre.query.tree import AllOf, AnyOf, Condition, Near, Phrase, Question, Term, Without
+from nacre.query.tree import AllOf, Condition, Near, Phrase, Question, Term, Without, either
 from nacre.text import words
 from nacre.types import Span
 
@@ -192,7 +192,7 @@ class _Reader:
         if lexeme.key == "entity":
             named = [words.tokenise(name).words for name in fields.names("entity", lexeme.text)]
             mentioned = tuple(self._in_a_row(each) for each in named[: fields.VALUES_MAX] if each)
-            found = _either(mentioned) if mentioned else "entity: has no value"
+            found = either(mentioned) if mentioned else "entity: has no value"
             if len(named) > fields.VALUES_MAX:
                 found = f"entity: has {len(named)} values, at most {fields.VALUES_MAX} are allowed"
         else:
@@ -261,16 +261,12 @@ class _Reader:
         return self._lexemes[self._at - 1]
 
 
-def _either(conditions: tuple[Condition, ...]) -> Condition:
-    return conditions[0] if len(conditions) == 1 else AnyOf(conditions)
-
-
 def _any_of(groups: Sequence[_Group]) -> _Group:
     conditions = _conditions(groups)
     must = next((each.must for each in groups if each.must is not None), None) if len(conditions) == 1 else None
     return _Group(
         terms=tuple(term for each in groups for term in each.terms),
-        condition=_either(conditions) if conditions else None,
+        condition=either(conditions) if conditions else None,
         must=must,
         meaning=tuple(part for each in groups for part in each.meaning),
         spaces=tuple(space for each in groups for space in each.spaces),
@@ -282,7 +278,8 @@ def _all_of(groups: Sequence[_Group]) -> _Group:
     conditions = _conditions(groups)
     if len(conditions) < 2:
         return joined
-    return replace(joined, condition=AllOf(conditions), must=AllOf(conditions))
+    every = AllOf(conditions)
+    return replace(joined, condition=every, must=every)
 
 
 def _excluding(group: _Group, unwanted: Sequence[_Group]) -> _Group:

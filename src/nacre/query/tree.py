@@ -69,6 +69,11 @@ class Without:
 Condition: TypeAlias = Term | Phrase | Near | Only | AnyOf | AllOf | Without
 
 
+def either(conditions: tuple[Condition, ...]) -> Condition:
+    """Any of them; a single one is itself."""
+    return conditions[0] if len(conditions) == 1 else AnyOf(conditions)
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A parsed query.

@@ -24,20 +24,11 @@ def describe(reason: Reason) -> str:
     numbers = reason.numbers
     match reason.signal:
         case "lexical":
-            return (
-                f"words: BM25 {numbers['bm25']:.2f}, rank {numbers['rank']:.0f} "
-                f"→ {numbers['weight']:g} / ({numbers['k']:g} + {numbers['rank']:.0f}) = {reason.value:.5f}"
-            )
+            return f"words: BM25 {numbers['bm25']:.2f}, rank {numbers['rank']:.0f} {_share(reason)}"
         case "semantic":
-            return (
-                f"meaning: cosine {numbers['cosine']:.3f}, rank {numbers['rank']:.0f} "
-                f"→ {numbers['weight']:g} / ({numbers['k']:g} + {numbers['rank']:.0f}) = {reason.value:.5f}"
-            )
+            return f"meaning: cosine {numbers['cosine']:.3f}, rank {numbers['rank']:.0f} {_share(reason)}"
         case "filter":
-            return (
-                f"filter: meets every condition, rank {numbers['rank']:.0f} by time "
-                f"→ {numbers['weight']:g} / ({numbers['k']:g} + {numbers['rank']:.0f}) = {reason.value:.5f}"
-            )
+            return f"filter: meets every condition, rank {numbers['rank']:.0f} by time {_share(reason)}"
         case "temporal":
             return f"time: from the time the question names → × {reason.value:.4f}"
         case "session":
@@ -47,3 +38,9 @@ def describe(reason: Reason) -> str:
             return f"recency: {days} old → × {reason.value:.4f}"
     sign = "+" if reason.effect == "add" else "×"
     return f"{reason.signal}: {sign} {reason.value:.5g}"
+
+
+def _share(reason: Reason) -> str:
+    """The share that a rank gives, worked out."""
+    numbers = reason.numbers
+    return f"→ {numbers['weight']:g} / ({numbers['k']:g} + {numbers['rank']:.0f}) = {reason.value:.5f}"

@@ -255,12 +255,9 @@ class MemoryStore:
 
     def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
         with self._lock:
-            waiting = [kept.memory for kept in self._kept.values() if _pending(kept)]
-        return [
-            (each.id, each.text)
-            for each in waiting
-            if where is None or (each.space in where.spaces and allows(where, each))
-        ][:limit]
+            waiting = [kept for kept in self._kept.values() if _pending(kept)]
+        passing = [kept.memory for kept in waiting if where is None or _passes(kept, None, where)]
+        return [(each.id, each.text) for each in passing[:limit]]
 
     def pending_count(self, where: Filter | None) -> int:
         return len(self.pending(where, len(self._kept)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nacre.query.tree import AllOf, AnyOf, Condition, Near, Only, Phrase, Term, Without, has_wildcards
-from nacre.stores.sqlite.rows import microseconds, to_json
+from nacre.stores.sqlite.rows import microseconds, space_token, to_json
 from nacre.types import Filter, Part
 
 _IN_ORDER = "{words summary tags source}"  # the columns of `fts` in which words stand side by side
@@ -78,6 +78,12 @@ def _restrictions(where: Filter) -> Clause:
     return clause
 
 
+def meeting(must: Condition | None, where: Filter) -> Clause:
+    """What a filter allows and, where there is one, a condition holds for."""
+    clause = filter_clause(where)
+    return clause if must is None else clause & condition_clause(must)
+
+
 def only_spaces(where: Filter) -> bool:
     """Whether the filter restricts nothing but the space."""
     return where == Filter(spaces=where.spaces)
@@ -121,6 +127,11 @@ def fts_query(condition: Condition) -> str:
         case AllOf(parts):
             return f"({' AND '.join(map(fts_query, parts))})"
     raise AssertionError("exclusions are compiled to SQL")
+
+
+def in_spaces(spaces: Sequence[str]) -> str:
+    """An FTS5 expression for the rows of these spaces."""
+    return f"({' OR '.join(_quoted(space_token(space)) for space in spaces)})"
 
 
 def _simple(condition: Condition) -> bool:

@@ -16,7 +16,8 @@ import apsw
 from nacre.query.tree import AnyOf, Question, Term, telling, term_counts
 from nacre.ranking.bm25 import bm25, idf
 from nacre.stores.sqlite import rows
-from nacre.stores.sqlite.filters import Clause, condition_clause, filter_clause, fts_query, marks, only_spaces
+from nacre.stores.sqlite.filters import Clause, fts_query, in_spaces, marks, meeting, only_spaces
+from nacre.stores.sqlite.vocabulary import frequencies
 from nacre.types import Filter, Match, Recipe
 
 # FTS5 scores about a thousand rows a millisecond. How much of a full search is found with these numbers, at what
@@ -35,8 +36,12 @@ def lexical(db: apsw.Connection, question: Question, where: Filter, recipe: Reci
     corpus = rows.fetch(db, sql, tuple(where.spaces))
     spaces = [space for space, _, _ in corpus]
     memories = sum(each for _, each, _ in corpus)
-    frequencies = [min(memories, _frequency(db, term, spaces)) for term in question.terms]
-    known = [(term, frequency) for term, frequency in zip(question.terms, frequencies, strict=True) if frequency]
+    having = frequencies(db, [term.text for term in question.terms if not term.prefix], spaces).having
+    counted = [
+        (term, min(memories, _beginning_so(db, term.text, spaces)) if term.prefix else having.get(term.text, 0))
+        for term in question.terms
+    ]
+    known = [(term, frequency) for term, frequency in counted if frequency]
     terms = [term for term, _ in known]
     matching = set(telling(question.terms))
     enough = [(term, frequency) for term, frequency in known if term in matching]
@@ -45,7 +50,7 @@ def lexical(db: apsw.Connection, question: Question, where: Filter, recipe: Reci
     others = f"SELECT EXISTS (SELECT 1 FROM corpus WHERE space NOT IN ({listed}))"
     within = Within(
         spaces=spaces if db.execute(others, tuple(where.spaces)).get else (),
-        clause=None if only_spaces(where) and question.must is None else _clause(question, where),
+        clause=None if only_spaces(where) and question.must is None else meeting(question.must, where),
         weights=f"bm25(0, 1, 1, {recipe.summary_weight:.6f}, {recipe.tags_weight:.6f}, {recipe.source_weight:.6f})",
     )
     wanted = max(CANDIDATES_MIN + int(CANDIDATES_SHARE * memories), 2 * limit)
@@ -67,16 +72,10 @@ class Within(NamedTuple):
     weights: str  # FTS5's own ranking with the weights of the recipe
 
 
-def _clause(question: Question, where: Filter) -> Clause:
-    clause = filter_clause(where)
-    return clause if question.must is None else clause & condition_clause(question.must)
-
-
-def _frequency(db: apsw.Connection, term: Term, spaces: Sequence[str]) -> int:
-    """In how many live memories of these spaces a term occurs."""
-    last = term.text + "\U0010ffff" if term.prefix else term.text
+def _beginning_so(db: apsw.Connection, prefix: str, spaces: Sequence[str]) -> int:
+    """In how many live memories of these spaces the tokens that begin so occur, each counted for itself."""
     sql = f"SELECT total(memories) FROM vocabulary WHERE space IN ({marks(spaces)}) AND term BETWEEN ? AND ?"
-    return int(db.execute(sql, (*spaces, term.text, last)).get)
+    return int(db.execute(sql, (*spaces, prefix, prefix + "\U0010ffff")).get)
 
 
 def _rarest(known: Sequence[tuple[Term, int]], matched_max: int) -> list[Term]:
@@ -95,8 +94,7 @@ def _rarest(known: Sequence[tuple[Term, int]], matched_max: int) -> list[Term]:
 def _candidates(db: apsw.Connection, terms: Sequence[Term], within: Within, wanted: int) -> list[int]:
     query = fts_query(AnyOf(tuple(terms)))
     if within.spaces:
-        spaces = " OR ".join(f'"{rows.space_token(space)}"' for space in within.spaces)
-        query = f"({spaces}) AND {query}"
+        query = f"{in_spaces(within.spaces)} AND {query}"
     if within.clause is None:
         sql = "SELECT rowid AS found FROM fts WHERE fts MATCH ? AND rank MATCH ? ORDER BY rank LIMIT ?"
         parameters: tuple[str | int | float, ...] = (query, within.weights, wanted)

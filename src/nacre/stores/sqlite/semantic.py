@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from nacre.query.tree import Question
-from nacre.stores.sqlite.filters import LIVE, condition_clause, filter_clause, only_spaces
+from nacre.stores.sqlite.filters import LIVE, meeting, only_spaces
 from nacre.stores.sqlite.vectors import Near, RowFilter, VectorIndex
 from nacre.types import Filter, Match, Span
 
@@ -36,9 +36,7 @@ def _row_filter(db: apsw.Connection, question: Question, where: Filter) -> RowFi
     """The filter over rows for the vector index, which sees only live memories of one space at a time."""
     if only_spaces(where) and question.must is None:
         return None
-    clause = filter_clause(where) & LIVE
-    if question.must is not None:
-        clause &= condition_clause(question.must)
+    clause = meeting(question.must, where) & LIVE
     base = f"SELECT m.row FROM memories AS m WHERE {clause.sql}"
 
     def passing(candidates: list[int]) -> set[int]:

@@ -24,8 +24,8 @@ from nacre.stores.sqlite.filters import (
     FORGOTTEN,
     LIVE,
     Clause,
-    condition_clause,
     filter_clause,
+    meeting,
 )
 from nacre.stores.sqlite.lexical import lexical
 from nacre.stores.sqlite.tally import tally
@@ -241,9 +241,7 @@ class SqliteStore:
         forgotten: bool = False,
         after: tuple[datetime, str] | None = None,
     ) -> list[Memory]:
-        clause = filter_clause(where) & (FORGOTTEN if forgotten else LIVE)
-        if must is not None:
-            clause &= condition_clause(must)
+        clause = meeting(must, where) & (FORGOTTEN if forgotten else LIVE)
         direction, beyond = ("ASC", ">") if oldest_first else ("DESC", "<")
         if after is not None:
             clause &= Clause(f"(m.created_us, m.id) {beyond} (?, ?)", (rows.microseconds(after[0]), after[1]))

@@ -9,7 +9,7 @@ import apsw
 
 from nacre.query.tree import AnyOf, Question, telling
 from nacre.stores.sqlite import rows
-from nacre.stores.sqlite.filters import LIVE, condition_clause, filter_clause
+from nacre.stores.sqlite.filters import LIVE, condition_clause, meeting
 from nacre.types import Filter, Tally
 
 _QUARTER_US = timedelta(minutes=15) // timedelta(microseconds=1)
@@ -18,9 +18,7 @@ _QUARTER = f"m.created_us - (m.created_us % {_QUARTER_US} + {_QUARTER_US}) % {_Q
 
 
 def tally(db: apsw.Connection, question: Question, where: Filter) -> Tally:
-    clause = filter_clause(where) & LIVE
-    if question.must is not None:
-        clause &= condition_clause(question.must)
+    clause = meeting(question.must, where) & LIVE
     if question.terms and not question.listing:
         clause &= condition_clause(AnyOf(tuple(telling(question.terms))))
     kinds, namespaces, sources = Counter[str](), Counter[str](), Counter[str]()

@@ -9,7 +9,7 @@ import apsw
 
 from nacre.query import spelling
 from nacre.stores.sqlite import rows
-from nacre.stores.sqlite.filters import marks
+from nacre.stores.sqlite.filters import in_spaces, marks
 from nacre.types import Frequencies
 
 _AMONG = "SELECT term, sum(memories) FROM vocabulary WHERE space IN ({spaces}) AND {terms} GROUP BY term"
@@ -39,6 +39,5 @@ def spellings(db: apsw.Connection, word: str, spaces: Sequence[str]) -> list[tup
 
 def _is_word(db: apsw.Connection, token: str, spaces: Sequence[str]) -> bool:
     """Whether a text has it: the vocabulary has stems and other forms, too."""
-    within = " OR ".join(f'"{rows.space_token(space)}"' for space in spaces)
-    query = f'({within}) AND words : "{token}"'  # letters only: nothing to quote
+    query = f'{in_spaces(spaces)} AND words : "{token}"'  # letters only: nothing to quote
     return bool(db.execute("SELECT EXISTS (SELECT 1 FROM fts WHERE fts MATCH ?)", (query,)).get)
