@@ -1,0 +1,190 @@
+"""How likely a person would call a memory an answer to the question: one scale for all queries, stores and modes.
+
+A score orders one result and says nothing beyond it. A relevance does: it is a logistic regression on what the
+channels saw of a memory, and on how far the memory stands out from the other matches. Both are needed: a cosine of
+.6 is an answer where the next memory has .4, and a coincidence where fifty memories have .6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp
+
+from nacre.query.tree import Term, telling
+from nacre.ranking.bm25 import idf
+from nacre.types import Found, Match, Recipe
+
+CROWD = 10  # the place whose cosine stands for "memories that any such question finds"
+UNRELATED = 0.3  # a cosine that texts about different things have: memories below it do not count as others
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the words of the question show of one memory."""
+
+    coverage: float  # its BM25 over that of a memory with all telling words: 0 where it has none of them
+    lead: float  # less the coverage of the best other memory: below 0 for all but the first
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What the vectors show of one memory."""
+
+    cosine: float  # of a memory that was not found by meaning, the most that it can have
+    lead: float  # less the cosine of the best other memory: below 0 for all but the first
+    above_crowd: float  # less the cosine of the tenth match
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of one hit. None: that channel was not asked."""
+
+    words: Words | None
+    meaning: Meaning | None
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Log-odds: where they start, and what one unit of each kind of evidence adds. None is negative but the start."""
+
+    start: float
+    coverage: float = 0.0
+    words_behind: float = 0.0  # of a lead below 0
+    words_ahead: float = 0.0  # of a lead above 0
+    cosine: float = 0.0
+    meaning_behind: float = 0.0
+    meaning_ahead: float = 0.0
+    above_crowd: float = 0.0
+
+
+# Fitted on SQuAD 1.1 (CC BY-SA 4.0, Rajpurkar et al.) and QMSum (MIT, Zhong et al.), with the vectors of
+# all-MiniLM-L6-v2, by `python -m benchmarks.relevance --fit`.
+BY_WORDS = Weights(start=-3.05, coverage=3.68, words_behind=6.19, words_ahead=11.45)
+BY_MEANING = Weights(start=-3.34, cosine=1.94, meaning_behind=9.18, meaning_ahead=13.92, above_crowd=5.56)
+BY_BOTH = Weights(
+    start=-3.74,
+    coverage=1.92,
+    words_behind=3.83,
+    words_ahead=9.25,
+    cosine=2.26,
+    meaning_behind=2.00,
+    meaning_ahead=10.72,
+    above_crowd=3.66,
+)
+
+
+def relevance(evidence: Evidence) -> float:
+    """The probability that a memory answers the question.
+
+    Without words and without meaning a question is nothing but conditions, and those the memory meets.
+    """
+    words, meaning = evidence.words, evidence.meaning
+    if words is not None and meaning is not None:
+        return _logistic(BY_BOTH.start + _of_words(words, BY_BOTH) + _of_meaning(meaning, BY_BOTH))
+    if words is not None:
+        return _logistic(BY_WORDS.start + _of_words(words, BY_WORDS))
+    if meaning is not None:
+        return _logistic(BY_MEANING.start + _of_meaning(meaning, BY_MEANING))
+    return 1.0
+
+
+def _of_words(words: Words, weights: Weights) -> float:
+    behind, ahead = min(words.lead, 0.0), max(words.lead, 0.0)
+    return weights.coverage * words.coverage + weights.words_behind * behind + weights.words_ahead * ahead
+
+
+def _of_meaning(meaning: Meaning, weights: Weights) -> float:
+    behind, ahead = min(meaning.lead, 0.0), max(meaning.lead, 0.0)
+    return (
+        weights.cosine * meaning.cosine
+        + weights.meaning_behind * behind
+        + weights.meaning_ahead * ahead
+        + weights.above_crowd * meaning.above_crowd
+    )
+
+
+def _logistic(log_odds: float) -> float:
+    if log_odds < 0:  # exp of a large number overflows, of a small one it is 0
+        odds = exp(log_odds)
+        return odds / (1 + odds)
+    return 1 / (1 + exp(-log_odds))
+
+
+# ---------------------------------------------------------------- from matches to evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What a question found, by which each of its hits is measured. None: that channel was not asked."""
+
+    ideal: float  # what BM25 comes near to where a memory has every telling word, over and over
+    words: tuple[float, float] | None  # the two best coverages
+    meaning: tuple[float, float] | None  # the two best cosines
+    crowd: float  # the tenth cosine
+    least: float  # what a memory that was not found by meaning has at the most
+
+
+def others(
+    terms: Sequence[Term],
+    memories: int,
+    having: Mapping[str, int],
+    lexical: Sequence[Match] | None,
+    semantic: Sequence[Match] | None,
+    recipe: Recipe,
+    pool: int,
+) -> Others:
+    """Of a question's terms, how many memories there are and have each token, and both channels' matches, best first.
+
+    `pool` is how many matches a channel gives at the most.
+    """
+    best_bm25 = ideal(terms, memories, having, recipe)
+    cosines = [match.score for match in semantic or ()]
+    words = meaning = None
+    if lexical is not None and terms:
+        words = _best_two([_coverage(match.score, best_bm25) for match in lexical[:2]], 0.0)
+    if semantic is not None:
+        meaning = _best_two([max(cosine, UNRELATED) for cosine in cosines[:2]], UNRELATED)
+    return Others(
+        ideal=best_bm25,
+        words=words,
+        meaning=meaning,
+        crowd=max(cosines[CROWD - 1], UNRELATED) if len(cosines) >= CROWD else UNRELATED,
+        least=cosines[-1] if len(cosines) >= pool else min([*cosines[-1:], UNRELATED]),
+    )
+
+
+def ideal(terms: Sequence[Term], memories: int, having: Mapping[str, int], recipe: Recipe) -> float:
+    """Σ idf · (k1 + 1) over the telling words.
+
+    A word that no memory has counts as the rarest there is: what is asked with such words is hardly answered here.
+    """
+    told = (idf(memories, having.get(term.text, 0), common=term.common) for term in telling(terms))
+    return (recipe.bm25_k1 + 1) * sum(told)
+
+
+def evidence(lexical: Found | None, semantic: Found | None, among: Others) -> Evidence:
+    """Of one hit. Not found by words it has none of them; not found by meaning it has the least cosine at the most."""
+    words = meaning = None
+    if among.words is not None:
+        coverage = _coverage(lexical.score, among.ideal) if lexical else 0.0
+        words = Words(coverage, coverage - _rival(lexical, among.words))
+    if among.meaning is not None:
+        cosine = semantic.score if semantic else among.least
+        meaning = Meaning(cosine, cosine - _rival(semantic, among.meaning), cosine - among.crowd)
+    return Evidence(words, meaning)
+
+
+def _coverage(bm25: float, ideal_bm25: float) -> float:
+    """At most 1: common words add to a score but not to its ideal."""
+    return min(1.0, bm25 / ideal_bm25) if ideal_bm25 > 0 else 0.0
+
+
+def _best_two(scores: Sequence[float], least: float) -> tuple[float, float]:
+    best, second, *_ = (*scores, least, least)
+    return best, second
+
+
+def _rival(found: Found | None, best_two: tuple[float, float]) -> float:
+    """The best of the others: the second for the first, the first for all else."""
+    return best_two[1] if found is not None and found.rank == 1 else best_two[0]
