@@ -14,7 +14,7 @@ from typing import ForwardRef
 import pytest
 
 import nacre
-from nacre import errors, types
+from nacre import counting, errors, knowledge, receipts, types
 
 SOURCE = Path(nacre.__file__).parent
 LINES_MAX = 500
@@ -23,10 +23,22 @@ LINES_MAX = 500
 LAYERS: dict[str, tuple[str, ...]] = {
     "doors": ("cli", "mcp_server", "http_api", "ui"),
     "border": ("wire", "settings", "opening"),
-    "service": ("engine", "recall", "threads"),
+    "service": (
+        "engine",
+        "recall",
+        "asking",
+        "channels",
+        "searching",
+        "explaining",
+        "knowing",
+        "learning",
+        "journal",
+        "parts",
+        "threads",
+    ),
     "adapters": ("stores", "embedders", "rerankers"),
-    "pure core": ("query", "ranking", "text", "vectors", "checks", "drafts", "ids", "natives"),
-    "values": ("types", "ports", "errors", "query.tree"),
+    "pure core": ("query", "ranking", "text", "vectors", "checks", "chronicle", "drafts", "ids", "lenses", "natives"),
+    "values": ("types", "knowledge", "receipts", "intents", "counting", "ports", "errors", "query.tree"),
 }
 # Neighbours in one layer that do not know each other.
 APART = ("cli", "mcp_server", "http_api", "ui", "stores.memory", "stores.sqlite", "embedders", "rerankers")
@@ -214,6 +226,8 @@ def typed_dict_fields(of: type) -> dict[str, str]:
     [
         (types.SearchOptions, types.SearchRequest, {"query"}),
         (types.TimelineOptions, types.TimelineRequest, set[str]()),
+        (types.RelatedOptions, types.RelatedRequest, {"memory_id"}),
+        (knowledge.FactOptions, knowledge.FactQuery, set[str]()),
         (types.NewMemoryFields, types.NewMemory, {"text"}),
     ],
 )
@@ -222,20 +236,29 @@ def test_options_are_the_fields_of_the_request(options: type, request_type: type
     assert typed_dict_fields(options) == expected
 
 
+# What a new memory says, and whether it is read for more. That is kept beside the memory, with verbs of its own:
+# an update changes none of it, and a memory is given with what became of it, its facts as they are settled.
+SAID = {"facts", "entities", "extract"}
+
+
 def test_changes_are_fields_of_a_new_memory() -> None:
     changes, fields = typed_dict_fields(types.Changes), dataclass_fields(types.NewMemory)
     assert changes.items() <= fields.items()
-    assert fields.keys() - changes.keys() == {"space", "created"}
+    assert fields.keys() - changes.keys() == {"space", "created", *SAID}
 
 
 def test_a_memory_has_every_field_of_a_new_one() -> None:
-    assert dataclass_fields(types.NewMemory).keys() <= dataclass_fields(types.Memory).keys()
+    new, kept = dataclass_fields(types.NewMemory), dataclass_fields(types.Memory)
+    assert new.keys() - kept.keys() == SAID - {"facts"}
+    assert kept.keys() - new.keys() == {"id", "updated", "deleted"}
+    assert (new["facts"], kept["facts"]) == ("Sequence[NewFact]", "tuple[Fact, ...]")
 
 
 VALUES = [
     each
-    for _, each in inspect.getmembers(types, dataclasses.is_dataclass)
-    if inspect.isclass(each) and each.__module__ == types.__name__
+    for module in (types, knowledge, receipts, counting)
+    for _, each in inspect.getmembers(module, dataclasses.is_dataclass)
+    if inspect.isclass(each) and each.__module__ == module.__name__
 ]
 
 

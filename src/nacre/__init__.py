@@ -9,6 +9,7 @@ with nacre.open("agent.db") as memory:
 """
 
 from nacre.checks import Limits
+from nacre.counting import Facets, Stats
 from nacre.engine import Nacre
 from nacre.errors import (
     Conflict,
@@ -25,11 +26,15 @@ from nacre.errors import (
     StoreTooNew,
     StoreUnavailable,
 )
+from nacre.explaining import Why, WhyNot
+from nacre.intents import Intent
+from nacre.knowledge import Belief, Disagreement, Entity, Fact, FactQuery, NewEntity, NewFact, RelatedEntity
+from nacre.lenses import Lens
 from nacre.opening import open_store as open  # noqa: A004
+from nacre.receipts import Delivery, Receipt
 from nacre.types import (
     DidYouMean,
     Event,
-    Facets,
     Filter,
     Hit,
     Memory,
@@ -38,12 +43,12 @@ from nacre.types import (
     Reason,
     Recipe,
     RelatedRequest,
+    RelationHit,
     Remembered,
     SearchRequest,
     SearchResult,
     Snippet,
     Span,
-    Stats,
     Timeline,
     TimelineEntry,
     TimelineRequest,
@@ -52,26 +57,39 @@ from nacre.types import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "Belief",
     "Conflict",
+    "Delivery",
     "DidYouMean",
+    "Disagreement",
     "EmbedderError",
     "EmbedderMismatch",
     "EmbedderUnavailable",
+    "Entity",
     "Event",
     "Facets",
+    "Fact",
+    "FactQuery",
     "Filter",
     "Hit",
+    "Intent",
     "InvalidInput",
+    "Lens",
     "Limits",
     "Memory",
     "Nacre",
     "NacreError",
+    "NewEntity",
+    "NewFact",
     "NewMemory",
     "NotFound",
     "Progress",
     "Reason",
+    "Receipt",
     "Recipe",
+    "RelatedEntity",
     "RelatedRequest",
+    "RelationHit",
     "Remembered",
     "SearchRequest",
     "SearchResult",
@@ -87,6 +105,8 @@ __all__ = [
     "Timeline",
     "TimelineEntry",
     "TimelineRequest",
+    "Why",
+    "WhyNot",
     "__version__",
     "open",
 ]

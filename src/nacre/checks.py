@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from typing import Any, get_args
 
 from nacre.errors import InvalidInput
+from nacre.intents import IntentName
+from nacre.knowledge import DECAY_PER_DAY, FactQuery, FactType, NewEntity, NewFact
 from nacre.types import (
     Filter,
     Json,
@@ -38,13 +40,23 @@ class Limits:
     results_max: int = 1_000
     pool_max: int = 10_000
     filter_values_max: int = 1_000
+    facts_max: int = 1_000  # given with one memory
+    object_chars_max: int = 2_000  # of a fact, and of its quote
+    entities_max: int = 100  # given with one memory, and aliases of one
     ids_max: int = 10_000
+    results_cached: int = 128  # results kept until something is written; 0: none
 
 
 LIMITS = Limits()
 _INT64 = 2**63
 _METADATA_DEPTH_MAX = 32
 WILDCARDS_MAX = 8  # of one pattern: matching many is slow
+LOG_DAYS_MAX = 36_500
+DECAY_MAX = 10.0  # a day; nothing is left after one
+_FRACTIONS = (
+    "recency_weight", "temporal_weight", "session_weight", "confidence_weight", "min_confidence", "entity_weight",
+    "intent_weight", "usage_weight", "relation_weight",
+)  # fmt: skip
 
 
 def memory(new: NewMemory, space: str, now: datetime, limits: Limits) -> NewMemory:
@@ -67,7 +79,110 @@ def memory(new: NewMemory, space: str, now: datetime, limits: Limits) -> NewMemo
         metadata=_metadata(new.metadata, limits),
         importance=float(new.importance),
         created=now if new.created is None else _moment("created", new.created),
+        happened=None if new.happened is None else _moment("happened", new.happened),
+        facts=facts(new.facts, limits) if new.facts != () else (),
+        entities=entities(new.entities, limits) if new.entities != () else (),
+        extract=new.extract if new.extract is None else _yes_or_no("extract", new.extract),
     )
+
+
+def facts(value: object, limits: Limits) -> tuple[NewFact, ...]:
+    listed = _listed("facts", value, limits.facts_max)
+    return tuple(_fact(f"facts[{at}]", each, limits) for at, each in enumerate(listed))
+
+
+def _fact(field: str, value: object, limits: Limits) -> NewFact:
+    if not isinstance(value, NewFact):
+        raise InvalidInput(field, f"must be a NewFact, not {_kind(value)}")
+    if value.type not in get_args(FactType):
+        raise InvalidInput(f"{field}.type", f"{value.type!r} is unknown; allowed: {', '.join(get_args(FactType))}")
+    _fraction(f"{field}.confidence", value.confidence)
+    if value.decay_rate is not None:
+        _number(f"{field}.decay_rate", value.decay_rate, 0, DECAY_MAX)
+    starts, ends = (
+        None if moment is None else _moment(f"{field}.{name}", moment)
+        for name, moment in (("valid_from", value.valid_from), ("valid_to", value.valid_to))
+    )
+    if starts is not None and ends is not None and ends <= starts:
+        raise InvalidInput(f"{field}.valid_to", "must be after valid_from")
+    return replace(
+        value,
+        subject=_name(f"{field}.subject", value.subject, limits),
+        predicate=_name(f"{field}.predicate", value.predicate, limits),
+        object=_text(f"{field}.object", value.object, limits.object_chars_max),
+        confidence=float(value.confidence),
+        valid_from=starts,
+        valid_to=ends,
+        quote=None if value.quote is None else _text(f"{field}.quote", value.quote, limits.object_chars_max),
+        relation=_yes_or_no(f"{field}.relation", value.relation),
+        single=value.single if value.single is None else _yes_or_no(f"{field}.single", value.single),
+    )
+
+
+def entities(value: object, limits: Limits) -> tuple[NewEntity, ...]:
+    return tuple(entity(each, limits) for each in _listed("entities", value, limits.entities_max))
+
+
+def entity(value: object, limits: Limits) -> NewEntity:
+    """An entity, or its name alone."""
+    if isinstance(value, str):
+        value = NewEntity(name=value)
+    if not isinstance(value, NewEntity):
+        raise InvalidInput("entities", f"must be names or NewEntity values, not {_kind(value)}")
+    return replace(
+        value,
+        name=_name("entities.name", value.name, limits).strip(),
+        type=None if value.type is None else _name("entities.type", value.type, limits),
+        aliases=tuple(
+            dict.fromkeys(
+                name.strip() for name in _names("entities.aliases", value.aliases, limits, limits.entities_max)
+            )
+        ),
+    )
+
+
+def fact_query(query: FactQuery, space: str, now: datetime, limits: Limits) -> FactQuery:
+    for name in ("subject", "predicate", "object"):
+        if getattr(query, name) is not None:
+            _text(name, getattr(query, name), limits.object_chars_max)
+    if query.type is not None and query.type not in get_args(FactType):
+        raise InvalidInput("type", f"{query.type!r} is unknown; allowed: {', '.join(get_args(FactType))}")
+    if query.memory_id is not None:
+        _text("memory_id", query.memory_id, limits.name_chars_max)
+    for name in ("relations", "history"):
+        _yes_or_no(name, getattr(query, name))
+    _whole("limit", query.limit, 1, limits.ids_max)
+    return replace(
+        query,
+        spaces=spaces(query.spaces, space, limits),
+        as_of=now if query.as_of is None else _moment("as_of", query.as_of),
+    )
+
+
+def spaces(value: Sequence[str], space: str, limits: Limits) -> tuple[str, ...]:
+    """The spaces named, or the one that the engine was opened with."""
+    return tuple(dict.fromkeys(_names("spaces", value, limits))) or (space,)
+
+
+def entity_names(value: Sequence[str] | None, limit: int, limits: Limits) -> list[str] | None:
+    """The names that are looked up; None for all."""
+    _whole("limit", limit, 1, limits.ids_max)
+    return None if value is None else _names("names", value, limits)
+
+
+def receipts(limit: int, session: str | None, limits: Limits) -> None:
+    _whole("limit", limit, 1, limits.ids_max)
+    if session is not None:
+        _name("session", session, limits)
+
+
+def decay_rates(value: Mapping[Any, float]) -> dict[FactType, float]:
+    """The rates of all types, some of them changed."""
+    for name, rate in value.items():
+        if name not in get_args(FactType):
+            raise InvalidInput("decay_rates", f"{name!r} is no type of fact; allowed: {', '.join(get_args(FactType))}")
+        _number(f"decay_rates.{name}", rate, 0, DECAY_MAX)
+    return {**DECAY_PER_DAY, **value}
 
 
 def search(request: SearchRequest, space: str, limits: Limits) -> SearchRequest:
@@ -77,7 +192,20 @@ def search(request: SearchRequest, space: str, limits: Limits) -> SearchRequest:
         raise InvalidInput("mode", f"{request.mode!r} is unknown; allowed: {', '.join(get_args(Mode))}")
     _whole("limit", request.limit, 1, limits.results_max)
     recipe(request.recipe, limits)
-    return replace(request, where=where(request.where, space, limits))
+    _fraction("min_score", request.min_score)
+    if request.token_budget is not None:
+        _whole("token_budget", request.token_budget, 1, _INT64)
+    for name, chars_max in (("lens", limits.name_chars_max), ("session", limits.name_chars_max), ("folder", 10_000)):
+        if getattr(request, name) is not None:
+            _text(name, getattr(request, name), chars_max)
+    for name in ("merge_relations", "collapse"):
+        _yes_or_no(name, getattr(request, name))
+    return replace(
+        request,
+        where=where(request.where, space, limits),
+        boost_entities=tuple(dict.fromkeys(_names("boost_entities", request.boost_entities, limits))),
+        as_of=None if request.as_of is None else _moment("as_of", request.as_of),
+    )
 
 
 def related(request: RelatedRequest, space: str, limits: Limits) -> RelatedRequest:
@@ -93,8 +221,17 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     _fraction("recipe.alpha", value.alpha)
     _whole("recipe.pool", value.pool, 1, limits.pool_max)
     _number("recipe.semantic_floor", value.semantic_floor, -1, 1)
-    for name in ("recency_weight", "temporal_weight", "session_weight"):
-        _number(f"recipe.{name}", getattr(value, name), 0, 1)
+    for name in _FRACTIONS:
+        _fraction(f"recipe.{name}", getattr(value, name))
+    if not isinstance(value.intents, Mapping):
+        raise InvalidInput("recipe.intents", f"must be a mapping of intents to namespaces, not {_kind(value.intents)}")
+    for intent, namespaces in value.intents.items():
+        if intent not in get_args(IntentName) or not isinstance(namespaces, Mapping):
+            allowed = ", ".join(get_args(IntentName))
+            raise InvalidInput("recipe.intents", f"{intent!r} must be one of {allowed}, with weights by namespace")
+        for namespace, weight in namespaces.items():
+            _name("recipe.intents", namespace, limits)
+            _number(f"recipe.intents[{intent!r}][{namespace!r}]", weight, 0.5, 2)
     _number("recipe.bm25_k1", value.bm25_k1, 0, 100)
     _fraction("recipe.bm25_b", value.bm25_b)
     _number("recipe.bm25_padding", value.bm25_padding, 0, 1_000_000)
@@ -153,11 +290,12 @@ def ids(value: Sequence[str], limits: Limits) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.encode("utf-8", "replace").decode() for each in value))
 
 
-def opening(space: str, threads: int, busy_timeout_ms: int, limits: Limits) -> None:
+def opening(space: str, threads: int, busy_timeout_ms: int, limits: Limits, log_days: int) -> None:
     """What a store is opened with."""
     _name("space", space, limits)
     _whole("threads", threads, 0, 1_000)
     _whole("busy_timeout_ms", busy_timeout_ms, 0, 86_400_000)
+    _whole("log_days", log_days, 1, LOG_DAYS_MAX)
 
 
 def space_name(value: str, limits: Limits) -> str:
@@ -221,6 +359,20 @@ def _number(field: str, value: object, least: float, most: float) -> None:
 
 def _fraction(field: str, value: object) -> None:
     _number(field, value, 0, 1)
+
+
+def _yes_or_no(field: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(field, f"must be true or false, not {_kind(value)}")
+    return value
+
+
+def _listed(field: str, value: object, most: int) -> Sequence[object]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInput(field, f"must be a list, not {_kind(value)}")
+    if len(value) > most:
+        raise InvalidInput(field, f"has {len(value)} values; at most {most} are allowed")
+    return value
 
 
 def _metadata(value: object, limits: Limits) -> dict[str, Json]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from nacre.text import words
+from nacre.chronicle import is_single
+from nacre.errors import InvalidInput
+from nacre.knowledge import Fact, FactType, NewEntity, NewFact, Origin
+from nacre.text import near, words
+from nacre.text.names import fold, is_pronoun, predicate_words
 from nacre.types import Changes, Entry, Json, Memory, NewMemory, Passages, Tokens
 
 Key: TypeAlias = tuple[str, bytes]  # space and content hash: what makes two memories the same
@@ -22,6 +26,7 @@ class Draft:
 
     memory: Memory
     content_hash: bytes
+    new: NewMemory
 
     @property
     def key(self) -> Key:
@@ -47,9 +52,10 @@ def draft(checked: NewMemory, memory_id: str, updated: datetime) -> Draft:
         importance=checked.importance,
         created=checked.created,
         updated=updated,
+        happened=checked.happened,
     )
     # 128 bits: no two texts share them, and the index over them stays half the size.
-    return Draft(memory, hashlib.sha256(memory.text.encode()).digest()[:16])
+    return Draft(memory, hashlib.sha256(memory.text.encode()).digest()[:16], checked)
 
 
 def as_new(memory: Memory) -> NewMemory:
@@ -67,6 +73,7 @@ def as_new(memory: Memory) -> NewMemory:
         metadata=memory.metadata,
         importance=memory.importance,
         created=memory.created,
+        happened=memory.happened,
     )
 
 
@@ -75,13 +82,74 @@ def replaced(old: Memory, new: Memory) -> dict[str, Json]:
     before: dict[str, Json] = {}
     for name in Changes.__annotations__:
         was, becomes = getattr(old, name), getattr(new, name)
+        was, becomes = _plain(was), _plain(becomes)
         if json.dumps(was) != json.dumps(becomes):
-            before[name] = list(was) if isinstance(was, tuple) else was
+            before[name] = was
     return before
 
 
-def entry(ready: Draft, embedded: Passages | None) -> Entry:
-    return Entry(ready.memory, ready.content_hash, tokens_of(ready.memory), embedded)
+def _plain(value: Any) -> Json:
+    """A field of a memory as JSON has it."""
+    match value:
+        case datetime():
+            return value.isoformat()
+        case tuple():
+            return list(value)
+    plain: Json = value
+    return plain
+
+
+def entry(
+    ready: Draft, embedded: Passages | None, facts: Sequence[Fact] = (), entities: Sequence[NewEntity] = ()
+) -> Entry:
+    tokens = tokens_of(ready.memory)
+    return Entry(ready.memory, ready.content_hash, tokens, embedded, tuple(facts), tuple(entities), near.sketch(tokens))
+
+
+def fact(new: NewFact, memory: Memory, fact_id: str, rates: Mapping[FactType, float], origin: Origin) -> Fact:
+    """A fact of a memory. It holds, and fades, from when the memory happened, unless it says otherwise."""
+    moment = memory.happened or memory.created
+    if new.valid_to is not None and new.valid_to <= (new.valid_from or moment):
+        raise InvalidInput("facts.valid_to", "is before the memory's time; give valid_from, too")
+    return Fact(
+        id=fact_id,
+        memory_id=memory.id,
+        space=memory.space,
+        subject=new.subject,
+        predicate=new.predicate,
+        object=new.object,
+        type=new.type,
+        confidence=new.confidence,
+        decay_rate=rates[new.type] if new.decay_rate is None else new.decay_rate,
+        reinforced=moment,
+        touched=moment,
+        valid_from=new.valid_from or moment,
+        valid_to=new.valid_to,
+        superseded_by=None,
+        quote=new.quote,
+        relation=new.relation,
+        single=is_single(new.predicate, new.type) if new.single is None else new.single,
+        origin=origin,
+        ends=new.valid_to,
+    )
+
+
+def not_given(read: Sequence[Fact], given: Sequence[Fact]) -> list[Fact]:
+    """The facts read from a text without those that its giver states, too."""
+    stated = {_said(each) for each in given}
+    return [each for each in read if _said(each) not in stated]
+
+
+def _said(stated: Fact) -> tuple[str, str, str]:
+    return fold(stated.subject), predicate_words(stated.predicate), fold(stated.object)
+
+
+def entities_named(stated: Fact) -> list[str]:
+    """The entities that a fact makes known. A key of a list that was read from a text is none."""
+    named = [stated.object] if stated.relation else []
+    if stated.origin == "given" or stated.relation or stated.type not in ("kv", "config", "temporal", "state"):
+        named.insert(0, stated.subject)
+    return [name for name in named if not is_pronoun(name)]
 
 
 def tokens_of(memory: Memory) -> Tokens:

@@ -1,4 +1,5 @@
-"""The verbs: remember, search, related, facets, get, timeline, update, forget, restore, purge, stats, reembed.
+"""The verbs: remember, search, why, related, facets, get, timeline, update, forget, restore, purge, stats, reembed.
+Those for what memories say are in knowing.py, those for what became of them in learning.py.
 
 The engine joins a store and an embedder and holds no memories itself. Doors call these verbs and
 nothing else. All verbs may be called from several threads at once.
@@ -14,20 +15,29 @@ from itertools import chain
 from typing import Self, Unpack
 
 from nacre import checks, drafts
+from nacre.asking import Asking
+from nacre.channels import Channels
 from nacre.checks import LIMITS, Limits
+from nacre.counting import Facets, Stats
 from nacre.drafts import Draft, Key
 from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
+from nacre.explaining import Explaining, Why, WhyNot
 from nacre.ids import new_ids
+from nacre.journal import Journal
+from nacre.knowing import Knowing
+from nacre.knowledge import Fact, FactType
+from nacre.learning import LOG_DAYS, Learning
 from nacre.ports import Embedder, Store
 from nacre.recall import Recall
+from nacre.searching import Searching
 from nacre.text import passages, snippets
+from nacre.text.extract import extract as extracted
 from nacre.threads import Threads
 from nacre.types import (
     DEFAULT_SPACE,
     Changes,
     Entry,
     Event,
-    Facets,
     Filter,
     Memory,
     NewMemory,
@@ -41,7 +51,6 @@ from nacre.types import (
     SearchRequest,
     SearchResult,
     Span,
-    Stats,
     Timeline,
     TimelineEntry,
     TimelineOptions,
@@ -75,7 +84,7 @@ class _Ready:
         return self.entries.keys()
 
 
-class Nacre:
+class Nacre(Knowing, Learning):
     """A memory for an agent. Made by `nacre.open`; close it, or use it as a context manager."""
 
     def __init__(
@@ -86,6 +95,10 @@ class Nacre:
         space: str = DEFAULT_SPACE,
         limits: Limits = LIMITS,
         zone: tzinfo | None = None,
+        extract: bool = True,
+        decay_rates: Mapping[FactType, float] | None = None,
+        log: bool = True,
+        log_days: int = LOG_DAYS,
         clock: Callable[[], datetime] = _utc_now,
         make_ids: Callable[[datetime, int], list[str]] = new_ids,
     ) -> None:
@@ -96,15 +109,15 @@ class Nacre:
         self._clock = clock
         self._make_ids = make_ids
         self._threads = Threads()
-        self._recall = Recall(
-            store,
-            embedder,
-            space=self._space,
-            limits=limits,
-            clock=clock,
-            zone=zone,
-            threads=self._threads,
-        )
+        self._extract = extract
+        self._decay_rates = checks.decay_rates(decay_rates or {})
+        self._log_days = log_days
+        self._journal = Journal(self._write_notes) if log else None
+        channels = Channels(store, embedder, self._threads)
+        asking = Asking(store, limits, zone)
+        self._recall = Recall(store, channels, asking, space=self._space, limits=limits, clock=clock, zone=zone)
+        self._searching = Searching(store, self._recall, space=self._space, limits=limits, clock=clock)
+        self._explaining = Explaining(store, channels, self._recall, limits)
 
     def __enter__(self) -> Self:
         return self
@@ -113,6 +126,8 @@ class Nacre:
         self.close()
 
     def close(self) -> None:
+        if self._journal is not None:
+            self._journal.close()
         self._threads.close()
         self._store.close()
 
@@ -165,7 +180,11 @@ class Nacre:
             checked = checks.memory(replace(drafts.as_new(previous), **changes), self._space, now, self._limits)
             draft = drafts.draft(checked, previous.id, now)
             texts = {} if checked.text == previous.text else {previous.id: checked.text}
-            entry = drafts.entry(draft, self._embed(texts).get(previous.id))
+            given = [
+                each for each in self._store.facts_of([previous.id]).get(previous.id, ()) if each.origin == "given"
+            ]
+            facts = drafts.not_given(self._read(draft.memory, None), given) if texts else []
+            entry = drafts.entry(draft, self._embed(texts).get(previous.id), facts)
             try:
                 self._store.replace(entry, previous, self._model_name())
                 return draft.memory
@@ -185,6 +204,7 @@ class Nacre:
 
     def purge(self, ids: str | Sequence[str]) -> None:
         """Delete memories for good. This cannot be undone."""
+        self._flush()  # what is still to be logged may quote them
         self._store.purge(self._ids(ids), self._clock())
 
     def reembed(self) -> Iterator[Progress]:
@@ -207,9 +227,17 @@ class Nacre:
 
     def search(self, query: str | SearchRequest, **options: Unpack[SearchOptions]) -> SearchResult:
         """The memories that answer a question, best first, with reasons."""
-        return self._recall.search(
-            replace(query, **options) if isinstance(query, SearchRequest) else SearchRequest(query=query, **options)
-        )
+        request, result = self._searching.search(_request(query, options))
+        return self._logged(request, result)
+
+    def why(self, query: str | SearchRequest, memory_id: str, **options: Unpack[SearchOptions]) -> Why:
+        """A memory's place in a search, with every reason, or where it was lost."""
+        (checked,) = self._ids(memory_id)
+        return self._explaining.why(self._searching.trail(_request(query, options)), checked)
+
+    def why_not(self, query: str | SearchRequest, memory_id: str, **options: Unpack[SearchOptions]) -> WhyNot:
+        """The stage at which a search left a memory out, and what would bring it in."""
+        return self.why(query, memory_id, **options).left_out
 
     def related(self, memory_id: str | RelatedRequest, **options: Unpack[RelatedOptions]) -> SearchResult:
         """The memories most like one that is known, by meaning and by rare words they share, itself excluded."""
@@ -228,7 +256,9 @@ class Nacre:
         missing = tuple(each for each in wanted if each not in found)
         if missing:
             raise NotFound(missing)
-        return [found[each] for each in wanted]
+        self._opened(wanted)
+        facts = self._store.facts_of(wanted)
+        return [replace(found[each], facts=facts.get(each, ())) for each in wanted]
 
     def timeline(self, request: TimelineRequest | None = None, **options: Unpack[TimelineOptions]) -> Timeline:
         """A page of summaries by creation time, newest first unless asked otherwise."""
@@ -267,8 +297,21 @@ class Nacre:
             if draft.key not in known:
                 new.setdefault(draft.key, draft)
         embedded = self._embed({each.memory.id: each.memory.text for key, each in new.items() if key not in in_flight})
-        entries = [drafts.entry(draft, embedded.get(draft.memory.id)) for draft in new.values()]
+        entries = [self._entry(draft, embedded.get(draft.memory.id)) for draft in new.values()]
         return _Ready(tuple(draft.key for draft in checked), known, dict(zip(new, entries, strict=True)))
+
+    def _entry(self, draft: Draft, embedded: Passages | None) -> Entry:
+        given = self._stated(draft.memory, draft.new.facts, "given")
+        entities = [checks.entity(each, self._limits) for each in draft.new.entities]
+        read = drafts.not_given(self._read(draft.memory, draft.new.extract), given)
+        return drafts.entry(draft, embedded, [*given, *read], entities)
+
+    def _read(self, memory: Memory, extract: bool | None) -> list[Fact]:
+        """The facts that are read from a text."""
+        if not (self._extract if extract is None else extract):
+            return []
+        title = memory.metadata.get("title")
+        return self._stated(memory, extracted(memory.text, title if isinstance(title, str) else None), "extracted")
 
     def _draft(self, item: str | NewMemory, memory_id: str, now: datetime, number: int) -> Draft:
         new = item if isinstance(item, NewMemory) else NewMemory(text=item)
@@ -324,13 +367,20 @@ class Nacre:
         return None if self._embedder is None else self._embedder.fingerprint
 
     def _live(self, memory_id: str) -> Memory:
-        memory = self.get(memory_id)[0]
+        (checked,) = self._ids(memory_id)
+        memory = self._store.get([checked]).get(checked)
+        if memory is None:
+            raise NotFound((checked,))
         if memory.deleted is not None:
             raise Conflict(f"id: memory {memory_id} is forgotten; restore it first")
         return memory
 
     def _ids(self, ids: str | Sequence[str]) -> tuple[str, ...]:
         return checks.ids([ids] if isinstance(ids, str) else ids, self._limits)
+
+
+def _request(query: str | SearchRequest, options: SearchOptions) -> SearchRequest:
+    return replace(query, **options) if isinstance(query, SearchRequest) else SearchRequest(query=query, **options)
 
 
 def _cursor(memory: Memory) -> str:

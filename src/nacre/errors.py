@@ -2,7 +2,7 @@
 
     NacreError
     ├── InvalidInput             a value the caller gave is not allowed (also a ValueError)
-    ├── NotFound                 no memory has this id (also a LookupError)
+    ├── NotFound                 nothing has this id or name (also a LookupError)
     ├── Conflict                 the change contradicts what is stored (e.g. a restored twin)
     ├── StoreError               the store could not do its work
     │   ├── StoreUnavailable     path missing, unreadable or unwritable
@@ -35,11 +35,13 @@ class InvalidInput(NacreError, ValueError):
 
 
 class NotFound(NacreError, LookupError):
-    """No memory has one of these ids."""
+    """No memory (or fact, entity, lens) has one of these ids or names."""
 
-    def __init__(self, ids: tuple[str, ...], hint: str = "check it with `nacre timeline`") -> None:
+    def __init__(
+        self, ids: tuple[str, ...], hint: str = "check it with `nacre timeline`", what: str = "memory"
+    ) -> None:
         named = ", ".join(repr(each) for each in ids)
-        super().__init__(f"id: no memory {named}; {hint}")
+        super().__init__(f"id: no {what} {named}; {hint}")
         self.ids = ids
 
 

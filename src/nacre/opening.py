@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import tzinfo
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -11,6 +12,8 @@ from nacre import checks
 from nacre.checks import LIMITS, Limits
 from nacre.engine import Nacre
 from nacre.errors import EmbedderMismatch, InvalidInput
+from nacre.knowledge import FactType
+from nacre.learning import LOG_DAYS
 from nacre.ports import Embedder
 from nacre.stores.sqlite import BUSY_TIMEOUT_MS, SqliteStore
 from nacre.types import DEFAULT_SPACE
@@ -29,14 +32,21 @@ def open_store(
     create: bool = True,
     switch_model: bool = False,
     time_zone: tzinfo | None = None,
+    extract: bool = True,
+    decay_rates: Mapping[FactType, float] | None = None,
+    log: bool = True,
+    log_days: int = LOG_DAYS,
 ) -> Nacre:
     """Open a store. If there is no file it is made, or with `create=False` StoreUnavailable is raised.
 
     `embedder` is a name, or an object with the methods of `nacre.ports.Embedder`. `threads=0` means one
     for each core. `switch_model=True` opens a store whose vectors come from another model, in order to
     call `reembed` on it. `time_zone` is the user's, for words like "yesterday"; None means the system's.
+    `extract` reads facts from texts, `decay_rates` changes how fast types of facts fade, `log` keeps the recall
+    log for `log_days`.
     """
-    checks.opening(space, threads, busy_timeout_ms, limits)  # before a file is made for nothing
+    checks.opening(space, threads, busy_timeout_ms, limits, log_days)  # before a file is made for nothing
+    rates = checks.decay_rates(decay_rates or {})
     chosen = _embedder(embedder, threads) if isinstance(embedder, str) else embedder
     store = SqliteStore(Path(path), busy_timeout_ms, create)
     try:
@@ -46,7 +56,17 @@ def open_store(
                 f"embedder: the vectors of {path} come from {model}, not from {chosen.fingerprint}; "
                 "run `nacre reembed` to compute them anew, or open it with the model it was written with"
             )
-        return Nacre(store, chosen, space=space, limits=limits, zone=time_zone)
+        return Nacre(
+            store,
+            chosen,
+            space=space,
+            limits=limits,
+            zone=time_zone,
+            extract=extract,
+            decay_rates=rates,
+            log=log,
+            log_days=log_days,
+        )
     except BaseException:
         store.close()
         raise

@@ -10,21 +10,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from nacre.query.tree import Condition, Question
-from nacre.types import (
-    Entry,
-    Event,
-    Filter,
-    Frequencies,
-    Match,
-    Memory,
-    Passages,
-    Recipe,
-    Remembered,
-    Span,
-    Stats,
-    Tally,
-)
+from nacre.counting import Frequencies, Stats, Tally
+from nacre.knowledge import Entity, Fact, FactQuery, NewEntity
+from nacre.query.tree import Condition, Question, Term
+from nacre.receipts import Outcome, Receipt, ReceiptFilter
+from nacre.types import Entry, Event, Filter, Match, Memory, Passages, Recipe, Remembered, Signals, Span
 
 if TYPE_CHECKING:
     from nacre.types import FloatMatrix, FloatVector
@@ -50,7 +40,80 @@ class Embedder(Protocol):
     def embed_query(self, text: str) -> FloatVector: ...
 
 
-class Store(Protocol):
+class KnowledgeStore(Protocol):
+    """Keeps what memories say: facts, entities, relations; and which memories say nearly the same."""
+
+    def add_facts(self, facts: Sequence[Fact], at: datetime) -> None:
+        """Keep facts with their memories. Raises NotFound for a memory that is not live."""
+
+    def drop_facts(self, ids: Sequence[str], at: datetime) -> None:
+        """Delete facts; what they had superseded holds again. Raises NotFound."""
+
+    def believe(self, facts: Sequence[Fact]) -> None:
+        """Write confidence, last reinforcement and its time of facts that are there."""
+
+    def facts(self, query: FactQuery) -> list[Fact]:
+        """Facts of live memories, those that began to hold last first. `query.as_of` is set."""
+
+    def facts_by_id(self, ids: Sequence[str]) -> list[Fact]:
+        """Of live and forgotten memories; unknown ids are missing from the answer."""
+
+    def facts_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
+        """By memory, live or forgotten, in the order they were written; a memory without any is missing."""
+
+    def rivals(self, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
+        """Groups of facts that hold at once though only one of each can."""
+
+    def relations(
+        self, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
+    ) -> list[tuple[Fact, float]]:
+        """Relations that hold then and have one of the telling terms, by BM25, best first, ties by id."""
+
+    def touching(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
+        """Relations that hold then, from or to one of these names, the newest first."""
+
+    def put_entity(self, space: str, entity: NewEntity, memory_ids: Sequence[str]) -> None:
+        """Add an entity, or a type and aliases to a known one, and link memories. Entities that share a name
+        become one. Raises NotFound for a memory that is not live in this space."""
+
+    def drop_entity(self, space: str, name: str) -> bool:
+        """Delete an entity with its names and links; False where there is none."""
+
+    def entities(self, spaces: Sequence[str], names: Sequence[str] | None, limit: int) -> list[Entity]:
+        """Entities that have one of these names or aliases, or all, by space and name."""
+
+    def similar(self, memory_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """By memory, the live ones that were linked as nearly the same; a memory without any is missing."""
+
+    def separate(self, memory_id: str) -> int:
+        """Take a memory's links away for good; gives how many."""
+
+
+class LogStore(Protocol):
+    """Keeps the recall log, and the lenses."""
+
+    def record(self, receipts: Sequence[Receipt], keep_from: datetime) -> None:
+        """Write receipts, and drop those that are older than `keep_from`."""
+
+    def mark(self, receipt_id: str | None, memory_ids: Sequence[str], outcome: Outcome, at: datetime) -> list[str]:
+        """Say what became of delivered memories; gives those that were not marked so before.
+
+        Without a receipt, the latest that delivered each within a day; none is no error. With one, NotFound
+        is raised for a receipt, or a memory in it, that is not there.
+        """
+
+    def receipts(self, which: ReceiptFilter) -> list[Receipt]:
+        """The newest first."""
+
+    def put_lens(self, space: str, name: str, body: str) -> None: ...
+
+    def drop_lens(self, space: str, name: str) -> bool: ...
+
+    def lenses(self, space: str) -> dict[str, str]:
+        """Bodies by name."""
+
+
+class Store(KnowledgeStore, LogStore, Protocol):
     """Keeps memories and finds candidates, channel by channel. It never mixes signals.
 
     Each writing method is one transaction: after it returns, nothing of it is lost and every
@@ -96,8 +159,14 @@ class Store(Protocol):
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         """Memories by id, forgotten ones too; unknown ids are missing from the answer."""
 
-    def created(self, ids: Sequence[str]) -> dict[str, datetime]:
-        """Creation times of live memories; others are missing from the answer."""
+    def signals(self, ids: Sequence[str]) -> dict[str, Signals]:
+        """What may move the rank of these; memories that are not live are missing from the answer."""
+
+    def meeting(self, ids: Sequence[str], condition: Condition) -> set[str]:
+        """Those of these live memories that meet a condition."""
+
+    def sequence(self) -> tuple[int, int]:
+        """Changes with every write that may change an answer."""
 
     def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
         """Ids of live memories by (space, content hash)."""

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import logging
-import threading
-import unicodedata
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from nacre import checks
+from nacre.asking import Asking, aimed, not_allowed
+from nacre.channels import Channels, pool
 from nacre.checks import Limits
-from nacre.errors import EmbedderMismatch, NotFound
-from nacre.ports import Embedder, Store
-from nacre.query import spelling
+from nacre.counting import Facets, Frequencies, Tally
+from nacre.errors import NotFound
+from nacre.intents import Intent
+from nacre.ports import Store
+from nacre.query import intent, naming
 from nacre.query.lexemes import shown
-from nacre.query.parse import parse
-from nacre.query.tree import Question, Term
-from nacre.ranking import boost, fuse
+from nacre.query.tree import AllOf, Condition, Only, Question, Term, either
+from nacre.ranking import boost, budget, confidence, fuse
 from nacre.ranking.bm25 import idf
-from nacre.text import snippets, words
-from nacre.threads import Threads
+from nacre.ranking.collapse import collapse
+from nacre.ranking.relevance import evidence, others, relevance
+from nacre.text import snippets
 from nacre.types import (
     DidYouMean,
-    Facets,
     Filter,
-    Frequencies,
     Hit,
     Match,
     MatchType,
@@ -36,84 +33,111 @@ from nacre.types import (
     Ranked,
     Recipe,
     RelatedRequest,
+    RelationHit,
     SearchRequest,
     SearchResult,
-    Tally,
+    Signals,
 )
 
-if TYPE_CHECKING:
-    from nacre.types import FloatVector
+_UNKNOWN = Frequencies(0, {})
+_RELATIONS_MAX = 10  # shown beside the hits
+_MOMENT = timedelta(microseconds=1)
+_LAST = datetime.max.replace(tzinfo=UTC)
 
-QUERY_VECTORS_CACHED = 256
-_CORRECTED_WORDS_MAX = 5  # unknown words of one query that suggestions are looked for
-_RELATED_TERMS_MAX = 24  # most telling words of a memory that its relatives are looked for with
 
-_log = logging.getLogger("nacre")
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A question's candidates in order, and what was left out of them on the way."""
+
+    question: Question
+    lexical: Sequence[Match] | None = None  # None: that channel was not asked
+    semantic: Sequence[Match] | None = None
+    ranked: Sequence[Ranked] = ()
+    signals: Mapping[str, Signals] = field(default_factory=dict)
+    doubted: Mapping[str, float] = field(default_factory=dict)  # left out: believed too little
+    relations: tuple[RelationHit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """How a search came to its result."""
+
+    request: SearchRequest  # as it was carried out
+    ranking: Ranking
+    notes: Sequence[str]
+    frequencies: Frequencies = _UNKNOWN
+    intent: Intent | None = None
+    meant: DidYouMean | None = None
+    collapsed: Mapping[str, str] = field(default_factory=dict)  # near-duplicates, and what they are shown under
+    relevance: Mapping[str, float] = field(default_factory=dict)
+    kept: Sequence[Ranked] = ()  # of the ranking, what is neither collapsed nor irrelevant
+    repeatable: bool = False  # asked again, it would be the same as long as nothing is written
 
 
 class Recall:
-    """Finds memories in a store. Holds nothing but a cache of query vectors."""
+    """Finds memories in a store. Holds nothing itself."""
 
     def __init__(
         self,
         store: Store,
-        embedder: Embedder | None,
+        channels: Channels,
+        asking: Asking,
         *,
         space: str,
         limits: Limits,
         clock: Callable[[], datetime],
         zone: tzinfo | None,
-        threads: Threads,
     ) -> None:
         self._store = store
-        self._embedder = embedder
+        self._channels = channels
+        self._asking = asking
         self._space = space
         self._limits = limits
         self._clock = clock
         self._zone = zone
-        self._threads = threads
-        self._query_vectors: OrderedDict[str, FloatVector] = OrderedDict()
-        self._lock = threading.Lock()
 
     # ---- the three ways of finding
 
-    def search(self, asked: SearchRequest) -> SearchResult:
-        request = checks.search(asked, self._space, self._limits)
-        question = self._understand(request.query)
+    def trail(self, request: SearchRequest, named: Sequence[str], also: Condition | None = None) -> Trail:
+        """Carry out a checked request. `named` are the spaces its caller named; `also` must hold besides."""
+        now = request.as_of or self._clock()
+        question = self._asking.understand(request.query, now)
         notes = list(question.notes)
-        where = _aimed(question, asked.where, request.where)
-        if not where.spaces:
-            return SearchResult((), (*notes, _not_allowed(question)))
+        where = aimed(question, named, request.where)
+        if request.as_of is not None and request.as_of < _LAST:
+            until = request.as_of + _MOMENT
+            where = replace(where, created_until=min(until, where.created_until or until))
         request = replace(request, where=where, recipe=_for_mode(request.recipe, request.mode))
+        if not where.spaces:
+            return Trail(request, Ranking(question), (*notes, not_allowed(question)))
         if request.recipe.alpha == 0 and question.meaning.strip() and not (question.terms or question.listing):
             notes.append("the query has no words to search for; emoji and symbols are found by meaning only")
-        ranked = self._ranked(request, question, notes)
-        frequencies = self._frequencies(question, where)
-        meant = self._did_you_mean(question, where, frequencies) if request.recipe.alpha < 1 else None
-        if not ranked:
-            question, ranked = self._otherwise(request, question, meant, notes)
-            frequencies = self._frequencies(question, where)
-        hits = self._hits(ranked[: request.limit], question, frequencies)
-        return SearchResult(hits, tuple(dict.fromkeys(notes)), meant)
+        after = intent.detect(question.meaning) if request.recipe.intent_weight else None
+        ranking = self._ranking(request, self._asking.in_store(question, where, also), after, notes)
+        frequencies = self._asking.frequencies(question, where)
+        meant = self._asking.did_you_mean(question, where, frequencies) if request.recipe.alpha < 1 else None
+        if not ranking.ranked and not ranking.doubted:
+            ranking = self._otherwise(request, ranking, after, meant, also, notes)
+            frequencies = self._asking.frequencies(ranking.question, where)
+        # A time in the question passes, and an embedder that failed may work again: both are said in notes or periods.
+        repeatable = not question.periods and notes == list(question.notes)
+        return self._sifted(Trail(request, ranking, notes, frequencies, after, meant, repeatable=repeatable))
 
-    def _otherwise(
-        self, request: SearchRequest, question: Question, meant: DidYouMean | None, notes: list[str]
-    ) -> tuple[Question, list[Ranked]]:
-        """Nothing was found as typed: quoted words one by one, then the likeliest spelling, then both."""
-        apart = "no memory has the quoted words side by side; they were searched one by one"
-        tries = [(request.query, True, [apart])]
-        if meant is not None:
-            instead = f"nothing was found as typed; these are the results for: {shown(meant.query)}"
-            tries += [(meant.query, False, [instead]), (meant.query, True, [instead, apart])]
-        for text, relaxed, said in tries:
-            if relaxed and not question.quoted:
-                continue
-            other = self._understand(text, relaxed=relaxed)
-            ranked = self._ranked(request, other, notes)
-            if ranked:
-                notes += said
-                return other, ranked
-        return question, []
+    def result(self, trail: Trail) -> SearchResult:
+        """What is shown of a search."""
+        request, ranking = trail.request, trail.ranking
+        notes = list(trail.notes)
+        hits = self._hits(trail.kept[: request.limit], ranking.question, trail.frequencies)
+        many = budget.fitting([hit.snippet.text for hit in hits], request.token_budget)
+        if many < len(hits):
+            notes.append(f"{len(hits) - many} more do not fit into {request.token_budget} tokens")
+        return SearchResult(
+            tuple(_completed(hit, trail) for hit in hits[:many]),
+            tuple(dict.fromkeys(notes)),
+            trail.meant,
+            ranking.relations[:_RELATIONS_MAX],
+            intent=trail.intent,
+        )
 
     def related(self, asked: RelatedRequest) -> SearchResult:
         known = self._store.get([asked.memory_id]).get(asked.memory_id)
@@ -121,33 +145,33 @@ class Recall:
             raise NotFound((asked.memory_id,))
         request = checks.related(asked, known.space, self._limits)
         notes: list[str] = []
-        pool = _pool(request) + 1  # itself is among them
-        question = self._telling(known, request.where)
-        alpha = request.recipe.alpha
-        lexical = self._store.lexical(question, request.where, request.recipe, pool) if alpha < 1 else []
-        semantic = self._near(known, request, pool, notes) if alpha > 0 else []
+        where, recipe = request.where, request.recipe
+        many = pool(request) + 1  # itself is among them
+        question = self._asking.telling(known, where)
+        lexical = self._store.lexical(question, where, recipe, many) if recipe.alpha < 1 else []
+        semantic = self._channels.near(known, where, recipe, many, notes) if recipe.alpha > 0 else []
         ranked = fuse.fuse(
             [match for match in lexical if match.id != known.id],
             [match for match in semantic if match.id != known.id],
-            request.recipe,
+            recipe,
         )
         memories = self._store.get([each.id for each in ranked])
         ranked = [each for each in ranked if each.id in memories]
         if known.session is not None:
             members = {each for each, memory in memories.items() if memory.session == known.session}
-            ranked = boost.same_session(ranked, members, request.recipe.session_weight)
+            ranked = boost.same_session(ranked, members, recipe.session_weight)
         ranked = fuse.in_order(ranked)
-        frequencies = self._frequencies(question, request.where)
-        return SearchResult(self._hits(ranked[: request.limit], question, frequencies), tuple(notes))
+        frequencies = self._asking.frequencies(question, where)
+        return SearchResult(tuple(self._hits(ranked[: request.limit], question, frequencies)), tuple(notes))
 
     def facets(self, query: str, where: Filter) -> Facets:
         request = checks.search(SearchRequest(query=query, where=where), self._space, self._limits)
-        question = self._understand(request.query)
-        aimed = _aimed(question, where, request.where)
-        notes = question.notes if aimed.spaces else (*question.notes, _not_allowed(question))
+        question = self._asking.understand(request.query, self._clock())
+        within = aimed(question, where.spaces, request.where)
+        notes = question.notes if within.spaces else (*question.notes, not_allowed(question))
         tally = Tally(total=0, kinds={}, namespaces={}, tags={}, sources={}, created={})
-        if aimed.spaces and (question.terms or question.listing):
-            tally = self._store.tally(question, aimed)
+        if within.spaces and (question.terms or question.listing):
+            tally = self._store.tally(self._asking.in_store(question, within, None), within)
         months: dict[str, int] = {}
         for moment, memories in sorted(tally.created.items()):
             month = _month(moment, self._zone)
@@ -162,146 +186,132 @@ class Recall:
             notes=notes,
         )
 
-    # ---- what was asked
+    # ---- ranking
 
-    def _understand(self, query: str, *, relaxed: bool = False) -> Question:
-        text = query.encode("utf-8", "replace").decode()  # lone surrogates cannot be stored, so never match
-        most = self._limits.query_chars_max
-        # A single character may stand for eighteen when it is normalised: those count.
-        most = min(most, most * most // max(1, len(unicodedata.normalize("NFKC", text[:most]))))
-        question = parse(text[:most], self._clock(), self._zone, relaxed=relaxed)
-        notes = list(question.notes)
-        if len(text) > most:
-            notes.append(f"the query has {len(text):,} characters; the first {most:,} were used")
-        if not question.terms and not question.meaning.strip() and not question.listing:
-            notes.append("the query asks for nothing: give some words")
-        return replace(question, notes=tuple(notes))
-
-    def _frequencies(self, question: Question, where: Filter) -> Frequencies:
-        """Of all words that are asked for, and of those that may be misspelled."""
-        spelled = (token for word, _ in question.spelled for token in _known_as(word))
-        return self._store.frequencies(
-            list(dict.fromkeys([*(term.text for term in question.terms), *spelled])), where.spaces
-        )
-
-    def _did_you_mean(self, question: Question, where: Filter, known: Frequencies) -> DidYouMean | None:
-        """Known words in place of those that no memory has."""
-        if not known.memories:
-            return None
-        unknown = [each for each in question.spelled if known.having.keys().isdisjoint(_known_as(each[0]))]
-        meant = {
-            word: best
-            for word, _ in unknown[:_CORRECTED_WORDS_MAX]
-            if (best := spelling.best(word, self._store.spellings(word, where.spaces)))
-        }
-        if not meant:
-            return None
-        text = question.text
-        places = [(place, meant[word][0]) for word, several in unknown if word in meant for place in several]
-        for place, instead in sorted(places, reverse=True):  # from the end, so that the other places stay
-            text = text[: place.start] + instead + text[place.end :]
-        return DidYouMean(text, meant)
-
-    def _telling(self, known: Memory, where: Filter) -> Question:
-        """A question made of the words that tell a memory from others."""
-        tokens = [token for token in words.asked(known.text) if not words.is_common(token)]
-        having = self._store.frequencies(tokens, where.spaces).having
-        rare = sorted(tokens, key=lambda token: (having.get(token, 0), token))
-        return Question(tuple(Term(token) for token in rare[:_RELATED_TERMS_MAX]), None, "")
-
-    # ---- candidates
-
-    def _ranked(self, request: SearchRequest, question: Question, notes: list[str]) -> list[Ranked]:
+    def _ranking(self, request: SearchRequest, question: Question, after: Intent | None, notes: list[str]) -> Ranking:
         recipe = request.recipe
-        lexical, semantic = self._candidates(request, question, notes)
-        listed = self._listed(request, question)
-        ranked = fuse.fuse(lexical, semantic, recipe, listed)
-        created = self._store.created([each.id for each in ranked])
-        ranked = [each for each in ranked if each.id in created]  # forgotten since the channels looked
-        ranked = boost.temporal(ranked, created, question.periods, recipe.temporal_weight)
-        return fuse.in_order(boost.recency(ranked, created, self._clock(), recipe.recency_weight))
+        now = request.as_of or self._clock()
+        lexical, semantic = self._channels.candidates(request, question, notes)
+        ranked = fuse.fuse(lexical or (), semantic or (), recipe, self._channels.listed(request, question))
+        relations = self._relations(request, question, now)
+        if request.merge_relations:
+            ranked = fuse.merged(ranked, [(each.fact.memory_id, each.score) for each in relations], recipe)
+        signals = self._store.signals([each.id for each in ranked])
+        ranked = [each for each in ranked if each.id in signals]  # forgotten since the channels looked
+        believed = {each: confidence.of_memory(known.facts, now) for each, known in signals.items() if known.facts}
+        doubted = {each: effective for each, effective in believed.items() if effective < recipe.min_confidence}
+        ranked = [each for each in ranked if each.id not in doubted]
+        moments = {each: known.moment for each, known in signals.items()}
+        ranked = boost.temporal(ranked, moments, question.periods, recipe.temporal_weight)
+        ranked = boost.recency(ranked, moments, now, recipe.recency_weight)
+        ranked = boost.confidence(ranked, believed, recipe.confidence_weight)
+        ranked = boost.about(ranked, self._asked_for(request, ranked, notes), recipe.entity_weight)
+        if after is not None:
+            namespaces = {each: known.namespace for each, known in signals.items()}
+            weights = recipe.intents.get(after.name, {})
+            ranked = boost.intent(ranked, namespaces, after, weights, recipe.intent_weight)
+        if request.as_of is None:  # what was learned since was not known then
+            used = {each: known.usage for each, known in signals.items() if known.usage is not None}
+            ranked = boost.usage(ranked, used, now, recipe.usage_weight)
+        return Ranking(question, lexical, semantic, fuse.in_order(ranked), signals, doubted, relations)
 
-    def _candidates(
-        self, request: SearchRequest, question: Question, notes: list[str]
-    ) -> tuple[list[Match], list[Match]]:
-        """Both channels side by side: words in a thread, meaning in this one. Weight 0: not asked."""
-        pool = _pool(request)
+    def _relations(self, request: SearchRequest, question: Question, now: datetime) -> tuple[RelationHit, ...]:
+        """Relations that match, of memories that the search may see."""
+        where = request.where
+        found = self._store.relations(question.terms, where.spaces, now, pool(request)) if question.terms else []
+        if found and (question.must is not None or where != Filter(spaces=where.spaces)):
+            restricted: Condition = Only(where) if question.must is None else AllOf((Only(where), question.must))
+            allowed = self._store.meeting([fact.memory_id for fact, _ in found], restricted)
+            found = [each for each in found if each[0].memory_id in allowed]
+        return tuple(RelationHit(fact, score, rank) for rank, (fact, score) in enumerate(found, 1))
 
-        def find_words() -> list[Match]:
-            return self._store.lexical(question, request.where, request.recipe, pool)
+    def _asked_for(self, request: SearchRequest, ranked: Sequence[Ranked], notes: list[str]) -> set[str]:
+        """Those that are about the entities to be boosted."""
+        known = {name: self._asking.other_names(name, request.where.spaces) for name in request.boost_entities}
+        unknown = [name for name, names in known.items() if not names]
+        if unknown:
+            notes.append(f"no entity is called {', '.join(map(shown, unknown))}; see `nacre entity list`")
+        conditions = tuple(naming.about(name, names) for name, names in known.items() if names)
+        return self._store.meeting([each.id for each in ranked], either(conditions)) if conditions else set()
 
-        if request.recipe.alpha == 0:
-            return find_words(), []
-        if request.recipe.alpha == 1:
-            return [], self._by_meaning(request, question, pool, notes)
-        lexical = self._threads.start(find_words)
-        try:
-            semantic = self._by_meaning(request, question, pool, notes)
-        finally:
-            found = lexical.result()
-        return found, semantic
+    def _otherwise(
+        self,
+        request: SearchRequest,
+        nothing: Ranking,
+        after: Intent | None,
+        meant: DidYouMean | None,
+        also: Condition | None,
+        notes: list[str],
+    ) -> Ranking:
+        """Nothing was found as typed: quoted words one by one, then the likeliest spelling, then both."""
+        apart = "no memory has the quoted words side by side; they were searched one by one"
+        tries = [(request.query, True, [apart])]
+        if meant is not None:
+            instead = f"nothing was found as typed; these are the results for: {shown(meant.query)}"
+            tries += [(meant.query, False, [instead]), (meant.query, True, [instead, apart])]
+        for text, relaxed, said in tries:
+            if relaxed and not nothing.question.quoted:
+                continue
+            other = self._asking.understand(text, request.as_of or self._clock(), relaxed=relaxed)
+            ranking = self._ranking(request, self._asking.in_store(other, request.where, also), after, notes)
+            if ranking.ranked:
+                notes += said
+                return ranking
+        return nothing
 
-    def _listed(self, request: SearchRequest, question: Question) -> list[str]:
-        """Where conditions alone are enough: what meets them, the newest first."""
-        if not question.listing:
-            return []
-        return [memory.id for memory in self._store.by_time(request.where, _pool(request), must=question.must)]
+    def _sifted(self, trail: Trail) -> Trail:
+        """Without near-duplicates of better hits, and without what is irrelevant, if asked for."""
+        request, ranking = trail.request, trail.ranking
+        kept: Sequence[Ranked] = ranking.ranked
+        collapsed: dict[str, str] = {}
+        if request.collapse:
+            kept, collapsed = collapse(kept, {each: known.similar for each, known in ranking.signals.items()})
+        asked = kept if request.min_score else kept[: request.limit]
+        relevance = self.relevance(replace(trail, collapsed=collapsed), asked)
+        notes = list(trail.notes)
+        if request.min_score:
+            best = max(relevance.values(), default=0.0)
+            kept = [each for each in kept if relevance[each.id] >= request.min_score]
+            if asked and not kept:
+                notes.append(f"nothing is relevant: the best is {best:.2f}, below {request.min_score:.2f}")
+        return replace(trail, notes=notes, collapsed=collapsed, relevance=relevance, kept=kept)
 
-    def _by_meaning(self, request: SearchRequest, question: Question, pool: int, notes: list[str]) -> list[Match]:
-        instead = "no results by meaning" if request.recipe.alpha == 1 else "keyword results only"
-        if not question.meaning.strip():
-            return []
-        if self._embedder is None:
-            notes.append(f"no embedder is configured: {instead}")
-            return []
-        try:
-            vector = self._query_vector(self._embedder, question.meaning)
-        except Exception as error:  # whatever the model's runtime raises, the words still answer
-            _log.warning("the embedder failed (%s): %s", error, instead)
-            notes.append(f"the embedder failed: {instead} ({error})")
-            return []
-        try:
-            matches = self._store.semantic(vector, self._embedder.fingerprint, question, request.where, pool)
-        except EmbedderMismatch as error:  # another process has changed the model
-            notes.append(f"{error}; until then {instead}")
-            return []
-        pending = self._store.pending_count(request.where)
-        if pending:
-            notes.append(f"{pending} memories have no vectors yet: run `nacre reembed`")
-        return _above_floor(matches, request.recipe)
-
-    def _near(self, known: Memory, request: RelatedRequest, pool: int, notes: list[str]) -> list[Match]:
-        """Memories whose vectors are near those of a memory: no embedder is needed for that."""
-        model, vectors = self._store.model(), self._store.vectors(known.id)
-        if model is None or vectors is None:
-            notes.append("the memory has no vectors: only memories that share its words were looked for")
-            return []
-        middle = vectors.mean(axis=0)
-        try:
-            matches = self._store.semantic(middle, model, Question((), None, ""), request.where, pool)
-        except EmbedderMismatch as error:  # another process has changed the model just now
-            notes.append(str(error))
-            return []
-        return _above_floor(matches, request.recipe)
-
-    def _query_vector(self, embedder: Embedder, text: str) -> FloatVector:
-        with self._lock:
-            if text in self._query_vectors:
-                self._query_vectors.move_to_end(text)
-                return self._query_vectors[text]
-        vector = embedder.embed_query(text)
-        with self._lock:
-            self._query_vectors[text] = vector
-            while len(self._query_vectors) > QUERY_VECTORS_CACHED:
-                self._query_vectors.popitem(last=False)
-        return vector
+    def relevance(self, trail: Trail, ranked: Sequence[Ranked]) -> dict[str, float]:
+        """How likely each of these answers the question. One does not stand out less for a near-duplicate of it."""
+        ranking, frequencies = trail.ranking, trail.frequencies
+        hidden = (ranking.doubted.keys() | trail.collapsed.keys()) - {each.id for each in ranked}
+        lexical, semantic = (
+            None if found is None else [match for match in found if match.id not in hidden]
+            for found in (ranking.lexical, ranking.semantic)
+        )
+        among = others(
+            ranking.question.terms,
+            frequencies.memories,
+            frequencies.having,
+            lexical,
+            semantic,
+            trail.request.recipe,
+            max(1, pool(trail.request) - len(ranking.semantic or ()) + len(semantic or ())),
+        )
+        by_words, by_meaning = fuse.places(lexical or ()), fuse.places(semantic or ())
+        return {each.id: relevance(evidence(by_words.get(each.id), by_meaning.get(each.id), among)) for each in ranked}
 
     # ---- answers
 
-    def _hits(self, ranked: Sequence[Ranked], question: Question, frequencies: Frequencies) -> tuple[Hit, ...]:
+    def _hits(self, ranked: Sequence[Ranked], question: Question, frequencies: Frequencies) -> list[Hit]:
         memories = self._store.get([each.id for each in ranked])
         weights = _weights(question.terms, frequencies)
-        return tuple(_hit(each, memories[each.id], weights) for each in ranked if each.id in memories)
+        return [_hit(each, memories[each.id], weights) for each in ranked if each.id in memories]
+
+
+def _completed(hit: Hit, trail: Trail) -> Hit:
+    """A hit with what the search knows of it besides its rank."""
+    return replace(
+        hit,
+        relevance=trail.relevance[hit.id],
+        facts=trail.ranking.signals[hit.id].facts,
+        similar=tuple(sorted(each for each, better in trail.collapsed.items() if better == hit.id)),
+    )
 
 
 def _for_mode(recipe: Recipe, mode: Mode) -> Recipe:
@@ -313,31 +323,6 @@ def _for_mode(recipe: Recipe, mode: Mode) -> Recipe:
             return replace(recipe, alpha=1)
         case "hybrid":
             return recipe
-
-
-def _pool(request: SearchRequest | RelatedRequest) -> int:
-    return max(request.recipe.pool, 2 * request.limit)
-
-
-def _above_floor(matches: Sequence[Match], recipe: Recipe) -> list[Match]:
-    return [match for match in matches if match.score >= recipe.semantic_floor]
-
-
-def _aimed(question: Question, asked: Filter, checked: Filter) -> Filter:
-    """The filter with the spaces the query names, but none beyond those the caller named."""
-    if not question.spaces:
-        return checked
-    named = set(asked.spaces)
-    return replace(checked, spaces=tuple(space for space in question.spaces if not named or space in named))
-
-
-def _not_allowed(question: Question) -> str:
-    return f"space:{shown(','.join(question.spaces))} is not among the spaces this search may see"
-
-
-def _known_as(word: str) -> tuple[str, ...]:
-    """The tokens any of which shows that a word is known."""
-    return word, *words.asked(word)
 
 
 def _weights(terms: Sequence[Term], frequencies: Frequencies) -> dict[Term, float]:
@@ -383,7 +368,7 @@ def _hit(ranked: Ranked, memory: Memory, weights: Mapping[Term, float]) -> Hit:
 def _match_type(ranked: Ranked) -> MatchType:
     match ranked.lexical, ranked.semantic:
         case None, None:
-            return "filter"
+            return "relation" if ranked.reasons[0].signal == "relation" else "filter"
         case _, None:
             return "bm25"
         case None, _:

@@ -17,7 +17,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar, get_args
 
+from nacre import checks
 from nacre.errors import InvalidInput
+from nacre.knowledge import FactType
+from nacre.learning import LOG_DAYS
 from nacre.opening import EmbedderName
 from nacre.stores.sqlite import BUSY_TIMEOUT_MS
 from nacre.types import DEFAULT_SPACE
@@ -40,6 +43,10 @@ class Settings:
     embedder: Sourced[EmbedderName]
     threads: Sourced[int]
     busy_timeout_ms: Sourced[int]
+    extract: Sourced[bool]
+    decay_rates: Sourced[Mapping[FactType, float]]
+    log: Sourced[bool]
+    log_days: Sourced[int]
 
 
 MEANINGS: Mapping[str, str] = {
@@ -48,6 +55,10 @@ MEANINGS: Mapping[str, str] = {
     "embedder": "what turns texts into meaning: minilm, hashing or none",
     "threads": "threads that embed texts; 0: one for each core",
     "busy_timeout_ms": "how long a write waits for another process, in milliseconds",
+    "extract": "whether facts are read from texts: on or off",
+    "decay_rates": "how fast types of facts fade a day, where not as usual: state=0.2,kv=0.01",
+    "log": "whether searches are kept in the recall log: on or off",
+    "log_days": "how long they are kept there, in days",
 }
 
 
@@ -66,6 +77,10 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
         "embedder": (_embedder, "minilm"),
         "threads": (_count, 0),
         "busy_timeout_ms": (_count, BUSY_TIMEOUT_MS),
+        "extract": (_switch, True),
+        "decay_rates": (_rates, ""),
+        "log": (_switch, True),
+        "log_days": (_days, LOG_DAYS),
     }
     unknown = sorted(set(file) - readers.keys())
     if unknown:
@@ -131,6 +146,41 @@ def _embedder(field: str, value: object) -> str:
     if value not in get_args(EmbedderName):
         raise InvalidInput(field, f"{value!r} is unknown; allowed: {', '.join(get_args(EmbedderName))}")
     return str(value)
+
+
+def _switch(field: str, value: object) -> bool:
+    said = str(value).strip().lower()
+    if said not in ("on", "off", "true", "false", "1", "0"):
+        raise InvalidInput(field, f"is {value!r}; on or off is allowed")
+    return said in ("on", "true", "1")
+
+
+def _rates(field: str, value: object) -> dict[str, float]:
+    """`state=0.2,kv=0.01`, or a TOML table."""
+    pairs = value.items() if isinstance(value, Mapping) else (each.split("=") for each in _parts(value))
+    rates: dict[str, float] = {}
+    try:
+        for name, rate in pairs:
+            rates[name.strip()] = float(rate)
+    except (TypeError, ValueError):
+        raise InvalidInput(field, f"is {value!r}; write it like state=0.2,kv=0.01") from None
+    try:
+        checks.decay_rates(rates)
+    except InvalidInput as error:
+        name = error.field.removeprefix("decay_rates").lstrip(".")
+        raise InvalidInput(field, f"{name}: {error.problem}" if name else error.problem) from None
+    return rates
+
+
+def _parts(value: object) -> list[str]:
+    return [each for each in str(value).split(",") if each.strip()]
+
+
+def _days(field: str, value: object) -> int:
+    days = _count(field, value)
+    if not 1 <= days <= checks.LOG_DAYS_MAX:
+        raise InvalidInput(field, f"is {value!r}; a whole number from 1 to {checks.LOG_DAYS_MAX:,} is allowed")
+    return days
 
 
 def _count(field: str, value: object) -> int:

@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypedDict
 
+from nacre.intents import NAMESPACE_WEIGHTS, Intent, IntentName
+from nacre.knowledge import Fact, NewEntity, NewFact
+from nacre.receipts import Usage
+
 if TYPE_CHECKING:  # numpy costs 90 ms to import; keyword search never needs it
     import numpy as np
     import numpy.typing as npt
@@ -21,7 +25,7 @@ if TYPE_CHECKING:  # numpy costs 90 ms to import; keyword search never needs it
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 JsonScalar: TypeAlias = str | int | float | bool | None
 Mode: TypeAlias = Literal["keyword", "semantic", "hybrid"]
-MatchType: TypeAlias = Literal["bm25", "semantic", "hybrid", "filter"]
+MatchType: TypeAlias = Literal["bm25", "semantic", "hybrid", "filter", "relation"]
 Effect: TypeAlias = Literal["add", "multiply"]
 Part: TypeAlias = Literal["facts", "tags", "source", "session", "summary", "metadata"]
 
@@ -44,6 +48,7 @@ class MemoryFields(TypedDict, total=False):
     position: int | None
     metadata: Mapping[str, Json]
     importance: float
+    happened: datetime | None
 
 
 class NewMemoryFields(MemoryFields, total=False):
@@ -51,6 +56,9 @@ class NewMemoryFields(MemoryFields, total=False):
 
     space: str | None
     created: datetime | None
+    facts: Sequence[NewFact]
+    entities: Sequence[str | NewEntity]
+    extract: bool | None
 
 
 class Changes(MemoryFields, total=False):
@@ -61,7 +69,11 @@ class Changes(MemoryFields, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMemory:
-    """A text to remember. `space=None` means the space the engine was opened with."""
+    """A text to remember. `space=None` means the space the engine was opened with.
+
+    `created` is when it was remembered, `happened` when what it tells took place, where that differs.
+    `extract=None` leaves it to the engine whether facts are read from the text.
+    """
 
     text: str
     space: str | None = None
@@ -75,6 +87,10 @@ class NewMemory:
     metadata: Mapping[str, Json] = field(default_factory=dict)
     importance: float = 0.5
     created: datetime | None = None
+    happened: datetime | None = None
+    facts: Sequence[NewFact] = ()
+    entities: Sequence[str | NewEntity] = ()
+    extract: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +112,8 @@ class Memory:
     created: datetime
     updated: datetime
     deleted: datetime | None = None
+    happened: datetime | None = None
+    facts: tuple[Fact, ...] = field(default=(), compare=False)  # filled where a memory is given in full
 
 
 class Remembered(NamedTuple):
@@ -143,6 +161,9 @@ class Entry:
     content_hash: bytes
     tokens: Tokens
     passages: Passages | None
+    facts: tuple[Fact, ...] = ()
+    entities: tuple[NewEntity, ...] = ()
+    sketch: tuple[int, ...] = ()  # by which texts that are nearly the same are looked up
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +220,13 @@ class Recipe:
     summary_weight: float = 2.0  # of a word in the summary, where one in the text has 1
     tags_weight: float = 1.0
     source_weight: float = 0.5
+    confidence_weight: float = 0.2  # × (1 - weight + weight · effective confidence); 1 is the full product
+    min_confidence: float = 0.1  # memories whose facts are believed less are left out
+    entity_weight: float = 0.2  # × (1 + weight) for memories about an entity that is asked for
+    intent_weight: float = 1.0  # how much of the namespace weights acts; 0 switches intent off
+    intents: Mapping[IntentName, Mapping[str, float]] = field(default_factory=lambda: NAMESPACE_WEIGHTS)
+    usage_weight: float = 0.1  # × (1 ± weight at the most) for what was opened, used or wrong before
+    relation_weight: float = 0.8  # of a relation's share, where relations are merged into the hits
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,15 +244,40 @@ class SearchOptions(TypedDict, total=False):
     limit: int
     where: Filter
     recipe: Recipe
+    lens: str | None
+    session: str | None
+    folder: str | None
+    as_of: datetime | None
+    boost_entities: Sequence[str]
+    merge_relations: bool
+    min_score: float
+    collapse: bool
+    token_budget: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
+    """A question and how it is to be answered.
+
+    `lens=None` lets a lens select itself by the question or the folder; "none" keeps all away. `session` and
+    `folder` say who asks and where. `as_of` answers as of then. `min_score` is the least relevance of a hit.
+    `collapse` shows near-duplicates once. `token_budget` bounds what the hits cost a context window.
+    """
+
     query: str
     mode: Mode = "hybrid"
     limit: int = 20
     where: Filter = field(default_factory=Filter)
     recipe: Recipe = field(default_factory=Recipe)
+    lens: str | None = None
+    session: str | None = None
+    folder: str | None = None
+    as_of: datetime | None = None
+    boost_entities: Sequence[str] = ()
+    merge_relations: bool = False
+    min_score: float = 0.0
+    collapse: bool = True
+    token_budget: int | None = None
 
 
 class RelatedOptions(TypedDict, total=False):
@@ -287,6 +340,16 @@ class Reason:
     numbers: Mapping[str, float]
 
 
+class Signals(NamedTuple):
+    """What a store knows of a live memory that may move its rank."""
+
+    moment: datetime  # when it happened, or else was created
+    namespace: str
+    facts: tuple[Fact, ...] = ()
+    usage: Usage | None = None
+    similar: tuple[str, ...] = ()  # ids of memories that say nearly the same
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """Where a channel placed a memory: its raw score and its rank from 1."""
@@ -330,6 +393,9 @@ class Hit:
     cosine_rank: int | None
     snippet: Snippet
     reasons: tuple[Reason, ...]
+    relevance: float | None = None  # how likely it answers the question, 0..1, comparable between queries
+    facts: tuple[Fact, ...] = ()
+    similar: tuple[str, ...] = ()  # near-duplicates that are not shown on their own
 
     @property
     def id(self) -> str:
@@ -349,44 +415,25 @@ class DidYouMean:
 
 
 @dataclass(frozen=True, slots=True)
+class RelationHit:
+    """A relation that matches a question, with its BM25 score and rank from 1."""
+
+    fact: Fact
+    score: float
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """Hits, best first, and notes on anything that was read or done differently than asked."""
 
     hits: tuple[Hit, ...]
     notes: tuple[str, ...] = ()
     did_you_mean: DidYouMean | None = None
-
-
-class Frequencies(NamedTuple):
-    """How many live memories there are, and how many have each of some tokens; a token none has is missing."""
-
-    memories: int
-    having: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
-    """What a store counts of a query's matches. `created` counts by quarters of an hour, in UTC."""
-
-    total: int
-    kinds: Mapping[str, int]
-    namespaces: Mapping[str, int]
-    tags: Mapping[str, int]
-    sources: Mapping[str, int]
-    created: Mapping[datetime, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facets:
-    """How a query's matches are spread: values with their number of memories, the most frequent first."""
-
-    total: int
-    kinds: Mapping[str, int]
-    namespaces: Mapping[str, int]
-    tags: Mapping[str, int]
-    sources: Mapping[str, int]
-    months: Mapping[str, int]  # like 2026-03, in the user's time zone, in order
-    notes: tuple[str, ...] = ()
+    relations: tuple[RelationHit, ...] = ()
+    lens: str | None = None  # the one that acted
+    intent: Intent | None = None
+    receipt: str | None = field(default=None, compare=False)  # its id in the recall log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -406,23 +453,6 @@ class TimelineEntry:
 class Timeline:
     entries: tuple[TimelineEntry, ...]
     next: str | None  # cursor of the next page, None on the last
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
-    """What a store holds. Counts are of live memories unless they say otherwise."""
-
-    memories: int
-    forgotten: int
-    passages: int
-    pending: int  # live memories without vectors of the store's model
-    events: int
-    spaces: Mapping[str, int]
-    kinds: Mapping[str, int]
-    namespaces: Mapping[str, int]
-    model: str | None  # fingerprint of the model the vectors come from
-    schema_version: int
-    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import fields
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from nacre.counting import Facets, Stats
 from nacre.errors import (
     Conflict,
     EmbedderError,
@@ -16,19 +17,21 @@ from nacre.errors import (
     NotFound,
     StoreError,
 )
+from nacre.explaining import Why, WhyNot
+from nacre.knowledge import Belief, Disagreement, Entity, Fact, NewEntity, NewFact, RelatedEntity
 from nacre.query import times
+from nacre.receipts import Receipt
 from nacre.types import (
     DidYouMean,
     Event,
-    Facets,
     Hit,
     Json,
     Memory,
     NewMemory,
     Reason,
+    RelationHit,
     Remembered,
     SearchResult,
-    Stats,
     Timeline,
     TimelineEntry,
 )
@@ -82,8 +85,96 @@ def memory(value: Memory) -> dict[str, Json]:
         "importance": value.importance,
         "created": moment(value.created),
         "updated": moment(value.updated),
-        "deleted": None if value.deleted is None else moment(value.deleted),
+        "deleted": _maybe(value.deleted),
+        "happened": _maybe(value.happened),
+        "facts": [fact(each) for each in value.facts],
     }
+
+
+def _maybe(value: datetime | None) -> str | None:
+    return None if value is None else moment(value)
+
+
+def fact(value: Fact) -> dict[str, Json]:
+    return {
+        "id": value.id,
+        "memory_id": value.memory_id,
+        "space": value.space,
+        "subject": value.subject,
+        "predicate": value.predicate,
+        "object": value.object,
+        "type": value.type,
+        "confidence": value.confidence,
+        "decay_rate": value.decay_rate,
+        "reinforced": moment(value.reinforced),
+        "valid_from": moment(value.valid_from),
+        "valid_to": _maybe(value.valid_to),
+        "superseded_by": value.superseded_by,
+        "quote": value.quote,
+        "relation": value.relation,
+        "single": value.single,
+        "origin": value.origin,
+    }
+
+
+def belief(value: Belief) -> dict[str, Json]:
+    return fact(value.fact) | {"effective": value.effective}
+
+
+def disagreement(value: Disagreement) -> dict[str, Json]:
+    return {
+        "subject": value.subject,
+        "predicate": value.predicate,
+        "facts": [belief(each) for each in value.beliefs],
+    }
+
+
+def entity(value: Entity) -> dict[str, Json]:
+    return {"name": value.name, "space": value.space, "type": value.type, "aliases": list(value.aliases)}
+
+
+def related_entity(value: RelatedEntity) -> dict[str, Json]:
+    return {"name": value.name, "distance": value.distance, "path": [fact(each) for each in value.path]}
+
+
+def relation_hit(value: RelationHit) -> dict[str, Json]:
+    return {"score": value.score, "rank": value.rank, "fact": fact(value.fact)}
+
+
+def receipt(value: Receipt) -> dict[str, Json]:
+    return {
+        "id": value.id,
+        "at": moment(value.at),
+        "space": value.space,
+        "session": value.session,
+        "query": value.query,
+        "mode": value.mode,
+        "lens": value.lens,
+        "deliveries": [
+            {
+                "memory_id": each.memory_id,
+                "rank": each.rank,
+                "score": each.score,
+                "opened": _maybe(each.opened),
+                "used": _maybe(each.used),
+                "wrong": _maybe(each.wrong),
+            }
+            for each in value.deliveries
+        ],
+    }
+
+
+def why(value: Why) -> dict[str, Json]:
+    return {
+        "memory_id": value.memory_id,
+        "rank": value.rank,
+        "hit": None if value.hit is None else hit(value.hit),
+        "left_out": why_not(value.left_out),
+    }
+
+
+def why_not(value: WhyNot) -> dict[str, Json]:
+    return {"stage": value.stage, "explanation": value.explanation, "remedy": value.remedy}
 
 
 def remembered(value: Remembered) -> dict[str, Json]:
@@ -95,6 +186,10 @@ def search_result(value: SearchResult) -> dict[str, Json]:
         "hits": [hit(each) for each in value.hits],
         "notes": list(value.notes),
         "did_you_mean": None if value.did_you_mean is None else did_you_mean(value.did_you_mean),
+        "relations": [relation_hit(each) for each in value.relations],
+        "lens": value.lens,
+        "intent": None if value.intent is None else {"name": value.intent.name, "confidence": value.intent.confidence},
+        "receipt": value.receipt,
     }
 
 
@@ -112,6 +207,7 @@ def hit(value: Hit) -> dict[str, Json]:
     return {
         "id": found.id,
         "score": value.score,
+        "relevance": value.relevance,
         "match_type": value.match_type,
         "bm25": value.bm25,
         "bm25_rank": value.bm25_rank,
@@ -131,7 +227,10 @@ def hit(value: Hit) -> dict[str, Json]:
         "session": found.session,
         "position": found.position,
         "created": moment(found.created),
+        "happened": _maybe(found.happened),
         "reasons": [reason(each) for each in value.reasons],
+        "facts": [fact(each) for each in value.facts],
+        "similar": list(value.similar),
     }
 
 
@@ -198,9 +297,44 @@ def new_memory(data: object) -> NewMemory:
     if "text" not in data:
         raise InvalidInput("text", "is missing; give the text to remember")
     values: dict[str, Any] = dict(data)
-    if values.get("created") is not None:
-        values["created"] = parse_moment("created", values["created"])
+    for name in ("created", "happened"):
+        if values.get(name) is not None:
+            values[name] = parse_moment(name, values[name])
+    if isinstance(values.get("facts"), list):
+        values["facts"] = [new_fact(f"facts[{at}]", each) for at, each in enumerate(values["facts"])]
+    if isinstance(values.get("entities"), list):
+        values["entities"] = [
+            new_entity(f"entities[{at}]", each) if isinstance(each, dict) else each
+            for at, each in enumerate(values["entities"])
+        ]
     return NewMemory(**values)
+
+
+def new_fact(field: str, data: object) -> NewFact:
+    """A fact from a JSON object with the fields of NewFact."""
+    values = _given(field, data, NewFact, ("subject", "predicate", "object"))
+    for name in ("valid_from", "valid_to"):
+        if values.get(name) is not None:
+            values[name] = parse_moment(f"{field}.{name}", values[name])
+    return NewFact(**values)
+
+
+def new_entity(field: str, data: object) -> NewEntity:
+    """An entity from a JSON object with the fields of NewEntity."""
+    return NewEntity(**_given(field, data, NewEntity, ("name",)))
+
+
+def _given(field: str, data: object, kind: type[NewFact | NewEntity], needed: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise InvalidInput(field, f"must be a JSON object, not {type(data).__name__}")
+    allowed = [each.name for each in fields(kind)]
+    for name in data:
+        if name not in allowed:
+            raise InvalidInput(f"{field}.{name}", f"is unknown; allowed: {', '.join(allowed)}")
+    for name in needed:
+        if name not in data:
+            raise InvalidInput(f"{field}.{name}", "is missing")
+    return dict(data)
 
 
 def new_memory_line(line: str, number: int) -> NewMemory:

@@ -12,13 +12,13 @@ import sys
 import click
 
 from nacre import wire
-from nacre.cli import render
-from nacre.cli.commands import nacre
-from nacre.errors import NacreError
+from nacre.cli import commands, knowledge, render, signals
+from nacre.cli.group import nacre
+from nacre.errors import InvalidInput, NacreError
 
 INTERRUPTED = 130
 
-__all__ = ["main", "nacre"]
+__all__ = ["commands", "knowledge", "main", "nacre", "signals"]
 
 
 def main() -> None:
@@ -42,7 +42,10 @@ def run(arguments: list[str]) -> int:
             render.complain(str(error))
         return wire.exit_code(error)
     except click.ClickException as error:
-        error.show()
+        if "--json" in arguments:  # flags that were not read when the arguments turned out to be wrong
+            sys.stderr.write(wire.dumps(wire.error(InvalidInput("arguments", error.format_message()))) + "\n")
+        else:
+            error.show()
         return error.exit_code
     except click.exceptions.Exit as stop:
         return stop.exit_code

@@ -1,52 +1,33 @@
-"""The commands."""
+"""The commands that write, find and keep memories."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
-from nacre import __version__, wire
+from nacre import wire
 from nacre.cli import render
+from nacre.cli.group import answer, nacre, print_json
 from nacre.cli.options import (
     QueryCommand,
     common,
     filters,
     only_given,
     opened,
+    search_options,
     settings_of,
     to_filter,
     to_metadata,
     to_moment,
+    to_search,
     wants_json,
 )
 from nacre.errors import InvalidInput
-from nacre.types import Json, Mode, NewMemory, Progress, Recipe, RelatedRequest, SearchRequest, TimelineRequest
-
-_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-
-
-@click.group(context_settings=_CONTEXT)
-@click.version_option(__version__, prog_name="nacre", message="%(prog)s %(version)s")
-@common
-def nacre() -> None:
-    """Local, layered memory for AI agents: one file, found again by words, by meaning, and by both."""
-
-
-def _print_json(value: Json, indent: int | None = 2) -> None:
-    sys.stdout.write(wire.dumps(value, indent) + "\n")
-
-
-def _answer(context: click.Context, encoded: Json, lines: Iterable[render.Line]) -> None:
-    """The same answer for programs and for people."""
-    if wants_json(context):
-        _print_json(encoded)
-    else:
-        render.show(lines)
-
+from nacre.types import Json, NewMemory, Progress, Recipe, RelatedRequest, TimelineRequest
 
 # ---------------------------------------------------------------- writing
 
@@ -59,6 +40,7 @@ def _fields(command: Any) -> Any:
         ("--summary", "TEXT", "One line that stands for it in the timeline."),
         ("--source", "SOURCE", "Where it comes from."),
         ("--session", "SESSION", "The conversation or run it belongs to."),
+        ("--happened", "TIME", "When what it tells took place, where that is not when it is remembered."),
     ):
         command = click.option(name, metavar=metavar, help=help_text)(command)
     command = click.option("--tag", "tags", metavar="TAG", multiple=True, help="May be repeated.")(command)
@@ -71,7 +53,9 @@ def _fields(command: Any) -> Any:
 @click.argument("text", nargs=-1)
 @click.option("--file", type=click.Path(path_type=Path), help="Remember the content of this file; - is stdin.")
 @click.option("--jsonl", is_flag=True, help="Input is JSON Lines, one memory a line, with the fields of a memory.")
-@click.option("--created", metavar="TIME", help="When it happened; now if not given.")
+@click.option("--created", metavar="TIME", help="When it was remembered; now if not given.")
+@click.option("--entity", "entities", metavar="NAME", multiple=True, help="What it is about; may be repeated.")
+@click.option("--extract", type=click.Choice(["on", "off"]), help="Whether facts are read from the text.")
 @_fields
 @common
 @click.pass_context
@@ -85,7 +69,9 @@ def remember(
     **given: Any,
 ) -> None:
     """Remember TEXT, a file, or what comes from stdin."""
-    given["created"] = to_moment("created", given["created"])
+    for name in ("created", "happened"):
+        given[name] = to_moment(name, given[name])
+    given["extract"] = None if given["extract"] is None else given["extract"] == "on"
     fields = only_given(metadata=to_metadata(meta) or None, **given)
     if jsonl:
         if text or fields:
@@ -96,7 +82,7 @@ def remember(
     with opened(context, create=True) as memory:
         receipt = memory.remember(new)
     said = "already remembered as" if receipt.duplicate else "remembered"
-    _answer(context, wire.remembered(receipt), [[(f"{said} ", ""), (receipt.id, "cyan")]])
+    answer(context, wire.remembered(receipt), [[(f"{said} ", ""), (receipt.id, "cyan")]])
 
 
 def _text_given(text: tuple[str, ...], file: Path | None) -> str:
@@ -127,7 +113,7 @@ def _remember_lines(context: click.Context, file: Path | None) -> None:
             bar(Progress(done, 0))
             if wants_json(context):
                 for receipt in receipts:
-                    _print_json(wire.remembered(receipt), indent=None)
+                    print_json(wire.remembered(receipt), indent=None)
     if not wants_json(context):
         render.show([[(f"remembered {done - duplicates:,}", ""), (f" ({duplicates:,} were there already)", "dim")]])
 
@@ -157,9 +143,10 @@ def _decoded(lines: Iterable[str]) -> Iterator[NewMemory]:
 @click.pass_context
 def update(context: click.Context, /, memory_id: str, meta: tuple[str, ...], **given: Any) -> None:
     """Change the given fields of a memory. What they were is kept in its history."""
+    given["happened"] = to_moment("happened", given["happened"])
     with opened(context) as memory:
         changed = memory.update(memory_id, **only_given(metadata=to_metadata(meta) or None, **given))
-    _answer(context, wire.memory(changed), render.memory_lines(changed))
+    answer(context, wire.memory(changed), render.memory_lines(changed))
 
 
 @nacre.command()
@@ -199,7 +186,7 @@ def purge(context: click.Context, ids: tuple[str, ...], yes: bool) -> None:
 
 
 def _say_done(context: click.Context, action: str, ids: tuple[str, ...]) -> None:
-    _answer(context, {action: list(ids)}, [[(f"{action} ", ""), (" ".join(ids), "cyan")]])
+    answer(context, {action: list(ids)}, [[(f"{action} ", ""), (" ".join(ids), "cyan")]])
 
 
 # ---------------------------------------------------------------- reading
@@ -207,25 +194,20 @@ def _say_done(context: click.Context, action: str, ids: tuple[str, ...]) -> None
 
 @nacre.command(cls=QueryCommand)
 @click.argument("query", nargs=-1, required=True)
-@click.option("--mode", metavar="MODE", help=f"{', '.join(get_args(Mode))}.")
-@click.option("--limit", type=int, help="At most so many hits.")
-@click.option("--alpha", type=float, help="Weight of meaning against words, from 0 to 1.")
+@search_options
 @filters
 @common
 @click.pass_context
-def search(
-    context: click.Context, /, query: tuple[str, ...], mode: Any, limit: int | None, alpha: float | None, **given: Any
-) -> None:
+def search(context: click.Context, /, query: tuple[str, ...], **given: Any) -> None:
     """Find memories that answer QUERY, best first, each with its reasons.
 
     Words are alternatives that rank. AND, OR, NOT, "phrases", prefix*, -exclusions, NEAR(a b, 5) and filters
     like tag:x, ns:decisions, kind:fact, source:docs/*, since:7d, on:yesterday are honoured.
     """
-    options = only_given(mode=mode, limit=limit, recipe=None if alpha is None else Recipe(alpha=alpha))
-    request = SearchRequest(query=" ".join(query), where=to_filter(given), **options)
+    request = to_search(" ".join(query), given)
     with opened(context) as memory:
         result = memory.search(request)
-    _answer(context, wire.search_result(result), render.search_lines(result))
+    answer(context, wire.search_result(result), render.search_lines(result))
 
 
 @nacre.command()
@@ -241,7 +223,7 @@ def related(context: click.Context, /, memory_id: str, limit: int | None, alpha:
     request = RelatedRequest(memory_id=memory_id, where=to_filter(given), **options)
     with opened(context) as memory:
         result = memory.related(request)
-    _answer(context, wire.search_result(result), render.search_lines(result))
+    answer(context, wire.search_result(result), render.search_lines(result))
 
 
 @nacre.command(cls=QueryCommand)
@@ -254,7 +236,7 @@ def facets(context: click.Context, /, query: tuple[str, ...], **given: Any) -> N
     where = to_filter(given)
     with opened(context) as memory:
         counted = memory.facets(" ".join(query), where)
-    _answer(context, wire.facets(counted), render.facets_lines(counted))
+    answer(context, wire.facets(counted), render.facets_lines(counted))
 
 
 @nacre.command()
@@ -266,7 +248,7 @@ def get(context: click.Context, ids: tuple[str, ...]) -> None:
     with opened(context) as memory:
         found = memory.get(ids)
     lines = (line for each in found for line in render.memory_lines(each))
-    _answer(context, [wire.memory(each) for each in found], lines)
+    answer(context, [wire.memory(each) for each in found], lines)
 
 
 @nacre.command()
@@ -285,7 +267,7 @@ def timeline(
     request = TimelineRequest(where=to_filter(given), **options)
     with opened(context) as memory:
         page = memory.timeline(request)
-    _answer(context, wire.timeline(page), render.timeline_lines(page))
+    answer(context, wire.timeline(page), render.timeline_lines(page))
 
 
 @nacre.command()
@@ -296,7 +278,7 @@ def history(context: click.Context, memory_id: str) -> None:
     """Show what happened to a memory, and what each update replaced."""
     with opened(context) as memory:
         events = memory.history(memory_id)
-    _answer(context, [wire.event(each) for each in events], render.history_lines(events))
+    answer(context, [wire.event(each) for each in events], render.history_lines(events))
 
 
 @nacre.command()
@@ -306,7 +288,7 @@ def stats(context: click.Context) -> None:
     """Count what the store holds."""
     with opened(context) as memory:
         counted = memory.stats()
-    _answer(context, wire.stats(counted), render.stats_lines(counted))
+    answer(context, wire.stats(counted), render.stats_lines(counted))
 
 
 # ---------------------------------------------------------------- upkeep
@@ -321,7 +303,7 @@ def reembed(context: click.Context) -> None:
     with opened(context, switch_model=True) as memory, render.progress("embedding") as bar:
         for state in memory.reembed():
             bar(state)
-    _answer(context, {"embedded": state.done}, [[(f"embedded {state.done:,} memories", "")]])
+    answer(context, {"embedded": state.done}, [[(f"embedded {state.done:,} memories", "")]])
 
 
 @nacre.command()
@@ -331,7 +313,7 @@ def rebuild(context: click.Context) -> None:
     """Make every index and cache anew from the memories."""
     with opened(context) as memory:
         memory.rebuild()
-    _answer(context, {"rebuilt": True}, [[("rebuilt", "")]])
+    answer(context, {"rebuilt": True}, [[("rebuilt", "")]])
 
 
 @nacre.command()
@@ -345,7 +327,7 @@ def config(context: click.Context) -> None:
         name: {"value": str(each.value) if isinstance(each.value, Path) else each.value, "source": each.source}
         for name, each in sourced.items()
     }
-    _answer(context, encoded, render.settings_lines(settings))
+    answer(context, encoded, render.settings_lines(settings))
 
 
 @nacre.command()

@@ -7,17 +7,20 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import click
 
 from nacre import settings as settings_module
 from nacre import wire
+from nacre.checks import storable
 from nacre.engine import Nacre
 from nacre.errors import InvalidInput
 from nacre.opening import open_store
 from nacre.settings import Settings
-from nacre.types import Filter, JsonScalar, Part
+from nacre.types import Filter, JsonScalar, Mode, Part, Recipe, SearchRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,7 +56,9 @@ def settings_of(context: click.Context) -> Settings:
 
 
 @contextmanager
-def opened(context: click.Context, *, create: bool = False, switch_model: bool = False) -> Iterator[Nacre]:
+def opened(
+    context: click.Context, *, create: bool = False, switch_model: bool = False, log: bool = True
+) -> Iterator[Nacre]:
     """The engine that flags, environment and config file ask for. Only remembering makes a store."""
     settings = settings_of(context)
     if create and settings.store.source == "default":
@@ -66,6 +71,10 @@ def opened(context: click.Context, *, create: bool = False, switch_model: bool =
         busy_timeout_ms=settings.busy_timeout_ms.value,
         create=create,
         switch_model=switch_model,
+        extract=settings.extract.value,
+        decay_rates=settings.decay_rates.value,
+        log=log and settings.log.value,
+        log_days=settings.log_days.value,
     ) as memory:
         yield memory
 
@@ -75,9 +84,25 @@ class QueryCommand(click.Command):
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if "--" not in args:
-            excluded = [each for each in args if len(each) > 2 and each[0] == "-" and each[1] != "-"]
-            args = [*(each for each in args if each not in excluded), "--", *excluded]
+            words = [
+                each
+                for before, each in pairwise(["", *args])
+                if _excludes(each) and not (before.startswith("--") and _is_number(each))
+            ]
+            args = [*(each for each in args if each not in words), "--", *words]
         return super().parse_args(context, args)
+
+
+def _excludes(word: str) -> bool:
+    return len(word) > 2 and word[0] == "-" and word[1] != "-"
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def filters(command: F) -> F:
@@ -123,6 +148,56 @@ def to_filter(given: dict[str, Any]) -> Filter:
         metadata=to_metadata(taken["meta"]),
         has=taken["has"],
     )
+
+
+def search_options(command: F) -> F:
+    """The options that say how a question is to be answered."""
+    for name, kind, metavar, help_text in (
+        ("--mode", str, "MODE", f"{', '.join(get_args(Mode))}."),
+        ("--limit", int, "NUMBER", "At most so many hits."),
+        ("--alpha", float, "WEIGHT", "Weight of meaning against words, from 0 to 1."),
+        ("--lens", str, "NAME", "Look through this lens; none keeps those away that select themselves."),
+        ("--as-of", str, "TIME", "Answer as of then: later memories are not seen, and facts hold as they did."),
+        ("--min-score", float, "RELEVANCE", "Only hits of at least this relevance, from 0 to 1."),
+        ("--token-budget", int, "TOKENS", "Only as many hits as fit into so many tokens."),
+        ("--asked-in", str, "SESSION", "The session that asks, for the recall log."),
+    ):
+        command = click.option(name, type=kind, metavar=metavar, help=help_text)(command)
+    command = click.option(
+        "--boost-entity", metavar="NAME", multiple=True, help="Memories about it a little higher; may be repeated."
+    )(command)
+    command = click.option(
+        "--merge-relations", is_flag=True, help="Let relations that match raise their memories among the hits."
+    )(command)
+    return click.option("--no-collapse", is_flag=True, help="Show near-duplicates one by one.")(command)
+
+
+def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
+    """A search from a command's parameters. The folder it is called in may select a lens."""
+    alpha = given.pop("alpha")
+    options = only_given(
+        mode=given.pop("mode"),
+        limit=given.pop("limit"),
+        recipe=None if alpha is None else Recipe(alpha=alpha),
+        lens=given.pop("lens"),
+        as_of=to_moment("as_of", given.pop("as_of")),
+        min_score=given.pop("min_score"),
+        token_budget=given.pop("token_budget"),
+        session=given.pop("asked_in"),
+        boost_entities=given.pop("boost_entity"),
+        merge_relations=given.pop("merge_relations") or None,
+        collapse=False if given.pop("no_collapse") else None,
+    )
+    return SearchRequest(query=query, where=to_filter(given), folder=_folder(), **options)
+
+
+def _folder() -> str | None:
+    """The folder that a command is called in, unless it is gone or has no name that can be written."""
+    try:
+        name = str(Path.cwd())
+    except OSError:
+        return None
+    return name if storable(name) else None
 
 
 def to_moment(field: str, text: str | None) -> datetime | None:

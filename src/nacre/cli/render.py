@@ -9,8 +9,13 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, TypeAlias
 
+from nacre.counting import Facets, Stats
+from nacre.explaining import Why, WhyNot
+from nacre.knowledge import Belief, Disagreement, Entity, Fact, RelatedEntity
+from nacre.lenses import Lens
 from nacre.ranking.explain import describe
-from nacre.types import Event, Facets, Hit, Memory, Progress, SearchResult, Stats, Timeline
+from nacre.receipts import Receipt
+from nacre.types import Event, Hit, Memory, Progress, RelationHit, SearchResult, Timeline
 
 if TYPE_CHECKING:
     from nacre.settings import Settings
@@ -72,8 +77,13 @@ def search_lines(result: SearchResult) -> Iterator[Line]:
         yield from _hit_lines(number, hit)
     if not result.hits:
         yield [("nothing found", _DIM)]
+    if result.relations:
+        yield [("relations", _BOLD)]
+        yield from relation_lines(result.relations)
     if result.did_you_mean is not None:
         yield [("did you mean: ", _DIM), (result.did_you_mean.query, _BOLD)]
+    if result.lens is not None:
+        yield [(f"through the lens {result.lens}", _DIM)]
     yield from _note_lines(result.notes)
 
 
@@ -104,7 +114,8 @@ def _hit_lines(number: int, hit: Hit) -> Iterator[Line]:
         (found.id, _ID),
         (f"  {hit.score:.5f} {hit.match_type}  {_local(found.created)}  {' '.join(about)}", _DIM),
     ]
-    yield [(_INDENT, ""), *_snippet(hit)]
+    similar = [(f"  +{len(hit.similar)} similar", _DIM)] if hit.similar else []
+    yield [(_INDENT, ""), *_snippet(hit), *similar]
     yield [(_INDENT, ""), (" · ".join(describe(reason) for reason in hit.reasons), _DIM)]
 
 
@@ -133,11 +144,126 @@ def memory_lines(memory: Memory) -> Iterator[Line]:
         "source": memory.source,
         "session": memory.session and f"{memory.session} at {memory.position}",
         "metadata": ", ".join(f"{key}={value}" for key, value in memory.metadata.items()),
+        "happened": memory.happened and _local(memory.happened),
         "forgotten": memory.deleted and _local(memory.deleted),
     }
     yield [("  ".join(f"{name}: {value}" for name, value in about.items() if value), _DIM)]
     yield [(memory.text, "")]
+    for fact in memory.facts:
+        yield [(_INDENT, ""), (_stated(fact), ""), (f"  {fact.type}  {_validity(fact)}", _DIM)]
     yield []
+
+
+def belief_lines(beliefs: Sequence[Belief]) -> Iterator[Line]:
+    for fact, effective in beliefs:
+        yield [
+            (fact.id, _ID),
+            (f"  {_stated(fact)}", ""),
+            (f"  {fact.type}  believed {effective:.2f}  {_validity(fact)}  of {fact.memory_id}", _DIM),
+        ]
+    if not beliefs:
+        yield [("nothing there", _DIM)]
+
+
+def _stated(fact: Fact) -> str:
+    return _flat(f"{fact.subject} · {fact.predicate} · {fact.object}")
+
+
+def _validity(fact: Fact) -> str:
+    ended = "" if fact.valid_to is None else f" until {_local(fact.valid_to)}"
+    instead = "" if fact.superseded_by is None else f", then {fact.superseded_by}"
+    return f"since {_local(fact.valid_from)}{ended}{instead}"
+
+
+def conflict_lines(conflicts: Sequence[Disagreement]) -> Iterator[Line]:
+    for each in conflicts:
+        yield [(f"{each.subject} · {each.predicate}", _BOLD)]
+        for line in belief_lines(each.beliefs):
+            yield [(_INDENT, ""), *line]
+    if not conflicts:
+        yield [("nothing disagrees", _DIM)]
+
+
+def relation_lines(relations: Sequence[RelationHit]) -> Iterator[Line]:
+    for each in relations:
+        yield [(_INDENT, ""), (_stated(each.fact), ""), (f"  {each.score:.2f}  of {each.fact.memory_id}", _DIM)]
+    if not relations:
+        yield [("nothing found", _DIM)]
+
+
+def entity_lines(entities: Sequence[Entity]) -> Iterator[Line]:
+    for each in entities:
+        aliases = f"  also {', '.join(each.aliases)}" if each.aliases else ""
+        yield [(each.name, _BOLD), (f"  {each.type}" if each.type else "", ""), (aliases, _DIM)]
+    if not entities:
+        yield [("nothing there", _DIM)]
+
+
+def entity_page(entity: Entity, facts: Sequence[Belief], hits: Sequence[Hit]) -> Iterator[Line]:
+    yield from entity_lines([entity])
+    if facts:
+        yield from belief_lines(facts)
+    for number, hit in enumerate(hits, 1):
+        yield [(f"{number}. ", _BOLD), (hit.id, _ID), (f"  {_local(hit.memory.created)}", _DIM)]
+        yield [(_INDENT, ""), *_snippet(hit)]
+
+
+def related_lines(related: Sequence[RelatedEntity]) -> Iterator[Line]:
+    for each in related:
+        way = "; ".join(_stated(fact) for fact in each.path)
+        yield [(each.name, _BOLD), (f"  {each.distance} away: {way}", _DIM)]
+    if not related:
+        yield [("related to nothing", _DIM)]
+
+
+def receipt_lines(receipts: Sequence[Receipt], memory_id: str | None = None) -> Iterator[Line]:
+    for receipt in receipts:
+        who = "".join(
+            f"  {name} {value}" for name, value in (("session", receipt.session), ("lens", receipt.lens)) if value
+        )
+        yield [
+            (receipt.id, _ID),
+            (f"  {_local(receipt.at)}  ", _DIM),
+            (_flat(receipt.query), ""),
+            (f"  {receipt.mode}{who}", _DIM),
+        ]
+        for each in receipt.deliveries:
+            if memory_id in (None, each.memory_id):
+                marks = [name for name in ("opened", "used", "wrong") if getattr(each, name) is not None]
+                yield [
+                    (_INDENT, ""),
+                    (f"{each.rank}. {each.memory_id}", _ID),
+                    (f"  {each.score:.5f}  {', '.join(marks)}".rstrip(), _DIM),
+                ]
+    if not receipts:
+        yield [("nothing there", _DIM)]
+
+
+def why_lines(why: Why) -> Iterator[Line]:
+    if why.hit is None:
+        yield from why_not_lines(why.left_out)
+        return
+    yield [(f"{why.rank}. " if why.rank else "not shown: ", _BOLD), (why.memory_id, _ID)]
+    for reason in why.hit.reasons:
+        yield [(_INDENT, ""), (describe(reason), "")]
+    yield [(_INDENT, ""), (f"score {why.hit.score:.6f}, relevance {why.hit.relevance:.2f}", _BOLD)]
+    if why.left_out.stage != "found":
+        yield from why_not_lines(why.left_out)
+
+
+def why_not_lines(why_not: WhyNot) -> Iterator[Line]:
+    yield [(f"{why_not.stage}: ", _BOLD), (why_not.explanation, "")]
+    if why_not.stage != "found":
+        yield [("to bring it in: ", _DIM), (why_not.remedy, "")]
+
+
+def lens_lines(lenses: Sequence[Lens]) -> Iterator[Line]:
+    for each in lenses:
+        yield [
+            (each.name, _BOLD),
+            ("  built in" if each.built_in else "", _DIM),
+            (f"  {each.description}".rstrip(), ""),
+        ]
 
 
 def timeline_lines(timeline: Timeline) -> Iterator[Line]:
@@ -176,7 +302,17 @@ def settings_lines(settings: Settings) -> Iterator[Line]:
 
     for name in settings.__dataclass_fields__:
         sourced = getattr(settings, name)
-        yield [(f"{name:<16}", _BOLD), (f"{sourced.value}", ""), (f"  ({sourced.source}): {MEANINGS[name]}", _DIM)]
+        shown = _setting(sourced.value)
+        yield [(f"{name:<16}", _BOLD), (shown, ""), (f"  ({sourced.source}): {MEANINGS[name]}", _DIM)]
+
+
+def _setting(value: object) -> str:
+    """A setting as it is written."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, dict):
+        return ",".join(f"{name}={rate:g}" for name, rate in value.items()) or "as usual"
+    return str(value)
 
 
 def _harmless(text: str) -> str:

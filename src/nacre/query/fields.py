@@ -2,7 +2,7 @@
 
     ns:decisions  kind:fact  session:x  space:work  source:docs/*      equal, or like it with * and ?
     tag:a,b                                                            either; `tag:a tag:b` is both
-    entity:"Ada Lovelace"                                              named in the memory
+    entity:"Ada Lovelace"                                              named in the memory, or linked with it
     since:7d  until:2026-03-01  on:yesterday                           created then, in the user's time zone
     has:tags                                                           facts, tags, source, session, summary, metadata
 

@@ -22,12 +22,13 @@ from collections import defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
-from itertools import groupby
 
 from nacre.query import fields, lexemes, spelling, times
 from nacre.query.lexemes import Lexeme
-from nacre.query.tree import AllOf, Condition, Near, Phrase, Question, Term, Without, either
+from nacre.query.naming import in_a_row
+from nacre.query.tree import AllOf, AnyOf, Condition, Linked, Near, Phrase, Question, Term, Without, either
 from nacre.text import words
+from nacre.text.names import fold
 from nacre.types import Span
 
 PHRASE_WORDS_MAX = 256  # words of all phrases together that have to stand side by side; bounds FTS5's time
@@ -190,9 +191,9 @@ class _Reader:
     def _field(self, lexeme: Lexeme) -> _Group:
         """A filter, or the words it is made of when it makes no sense."""
         if lexeme.key == "entity":
-            named = [words.tokenise(name).words for name in fields.names("entity", lexeme.text)]
-            mentioned = tuple(self._in_a_row(each) for each in named[: fields.VALUES_MAX] if each)
-            found = either(mentioned) if mentioned else "entity: has no value"
+            named = [name for name in fields.names("entity", lexeme.text) if words.tokenise(name).words]
+            mentioned = [self._about(name) for name in named[: fields.VALUES_MAX]]
+            found = either(tuple(mentioned)) if mentioned else "entity: has no value"
             if len(named) > fields.VALUES_MAX:
                 found = f"entity: has {len(named)} values, at most {fields.VALUES_MAX} are allowed"
         else:
@@ -230,12 +231,10 @@ class _Reader:
         return next((term for term in terms if not term.text.isalnum()), terms[0])
 
     def _in_a_row(self, tokens: Sequence[str]) -> Condition:
-        """These words side by side. A lone character has no place in the order, so it only has to be there."""
-        conditions: list[Condition] = []
-        for lone, run in groupby(self._affordable(tokens), words.is_lone):
-            together = tuple(run)
-            conditions += map(Term, together) if lone else [Phrase(together)]
-        return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
+        return in_a_row(self._affordable(tokens))
+
+    def _about(self, name: str) -> Condition:
+        return AnyOf((self._in_a_row(words.tokenise(name).words), Linked(fold(name))))
 
     def _near(self, lexeme: Lexeme) -> Condition:
         """Words close together. A lone character has no place in the order, so then all only have to be there."""

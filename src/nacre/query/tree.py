@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeAlias
@@ -49,6 +49,13 @@ class Only:
 
 
 @dataclass(frozen=True, slots=True)
+class Linked:
+    """Holds for the memories that are linked with the entity of this name, which is folded."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class AnyOf:
     parts: tuple[Condition, ...]
 
@@ -66,7 +73,7 @@ class Without:
     unwanted: Condition
 
 
-Condition: TypeAlias = Term | Phrase | Near | Only | AnyOf | AllOf | Without
+Condition: TypeAlias = Term | Phrase | Near | Only | Linked | AnyOf | AllOf | Without
 
 
 def either(conditions: tuple[Condition, ...]) -> Condition:
@@ -136,8 +143,8 @@ def occurs(term: Term, tokens: Tokens) -> bool:
     return any(term.text in each for each in (tokens.words, tokens.forms, *labels))
 
 
-def holds(condition: Condition, tokens: Tokens, memory: Memory) -> bool:
-    """Whether a memory with these tokens meets the condition."""
+def holds(condition: Condition, tokens: Tokens, memory: Memory, linked: Set[str] = frozenset()) -> bool:
+    """Whether a memory with these tokens, linked with entities of these names, meets the condition."""
     match condition:
         case Term():
             return occurs(condition, tokens)
@@ -148,11 +155,14 @@ def holds(condition: Condition, tokens: Tokens, memory: Memory) -> bool:
         case Only(where):
             return allows(where, memory)
         case AnyOf(parts):
-            return any(holds(part, tokens, memory) for part in parts)
+            return any(holds(part, tokens, memory, linked) for part in parts)
         case AllOf(parts):
-            return all(holds(part, tokens, memory) for part in parts)
+            return all(holds(part, tokens, memory, linked) for part in parts)
+        case Linked(name):
+            return name in linked
         case Without(wanted, unwanted):
-            return (wanted is None or holds(wanted, tokens, memory)) and not holds(unwanted, tokens, memory)
+            meets = wanted is None or holds(wanted, tokens, memory, linked)
+            return meets and not holds(unwanted, tokens, memory, linked)
 
 
 def _rows(tokens: Tokens) -> tuple[tuple[str, ...], ...]:
@@ -226,7 +236,7 @@ def _same(metadata: Mapping[str, Json], key: str, value: JsonScalar) -> bool:
 def _has(part: Part, memory: Memory) -> bool:
     match part:
         case "facts":
-            return memory.kind == "fact"
+            return memory.kind == "fact" or bool(memory.facts)
         case "tags":
             return bool(memory.tags)
         case "metadata":

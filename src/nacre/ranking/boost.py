@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from datetime import datetime, timedelta
 
+from nacre.intents import Intent
 from nacre.ranking import explain
+from nacre.ranking.confidence import factor as confidence_factor
+from nacre.ranking.usage import factor as usage_factor
+from nacre.receipts import Usage
 from nacre.types import Period, Ranked, Reason
+
+_USAGE_SEEN = 0.003  # being delivered alone moves nothing: 0.1 · 0.1 / 4.1 is less
 
 
 def recency_factor(created: datetime, now: datetime, weight: float) -> tuple[float, int]:
@@ -33,6 +39,62 @@ def temporal(
 def same_session(ranked: Sequence[Ranked], members: Set[str], weight: float) -> list[Ranked]:
     """Memories of the session in question a little higher."""
     return _multiplied(ranked, "session", members, weight)
+
+
+def about(ranked: Sequence[Ranked], members: Set[str], weight: float) -> list[Ranked]:
+    """Memories about an entity that is asked for a little higher."""
+    return _multiplied(ranked, "entity", members, weight)
+
+
+def confidence(ranked: Sequence[Ranked], believed: Mapping[str, float], weight: float) -> list[Ranked]:
+    """Memories whose facts are believed less a little lower; those not named are believed."""
+    return _times(
+        ranked,
+        {
+            memory_id: Reason(
+                "confidence",
+                "multiply",
+                confidence_factor(effective, weight),
+                {"effective": effective, "weight": weight},
+            )
+            for memory_id, effective in believed.items()
+            if weight and effective < 1
+        },
+    )
+
+
+def intent(
+    ranked: Sequence[Ranked], namespaces: Mapping[str, str], asked: Intent, weights: Mapping[str, float], share: float
+) -> list[Ranked]:
+    """Memories of the namespaces that answer such a question higher: × (1 + share · confidence · (weight - 1))."""
+    scale = share * asked.confidence
+    factors = {
+        namespace: Reason(
+            "intent", "multiply", 1 + scale * (weight - 1), {"confidence": asked.confidence, "weight": weight}
+        )
+        for namespace, weight in weights.items()
+        if scale and weight != 1
+    }
+    return _times(ranked, {each: factors[namespace] for each, namespace in namespaces.items() if namespace in factors})
+
+
+def usage(ranked: Sequence[Ranked], used: Mapping[str, Usage], now: datetime, weight: float) -> list[Ranked]:
+    """What was opened or used before a little higher, what was wrong lower."""
+    factors = {memory_id: usage_factor(each, now, weight) for memory_id, each in used.items() if weight}
+    return _times(
+        ranked,
+        {
+            memory_id: Reason("usage", "multiply", factor, {"weight": weight})
+            for memory_id, factor in factors.items()
+            if abs(factor - 1) >= _USAGE_SEEN
+        },
+    )
+
+
+def _times(ranked: Sequence[Ranked], reasons: Mapping[str, Reason]) -> list[Ranked]:
+    if not reasons:
+        return list(ranked)
+    return [_with(each, reasons[each.id]) if each.id in reasons else each for each in ranked]
 
 
 def _inside(moment: datetime, period: Period) -> bool:

@@ -33,6 +33,16 @@ def describe(reason: Reason) -> str:
             return f"time: from the time the question names → × {reason.value:.4f}"
         case "session":
             return f"session: the same → × {reason.value:.4f}"
+        case "relation":
+            return f"relation: BM25 {numbers['bm25']:.2f}, rank {numbers['rank']:.0f} {_share(reason)}"
+        case "entity":
+            return f"entity: about one that is asked for → × {reason.value:.4f}"
+        case "confidence":
+            return f"confidence: facts believed {numbers['effective']:.2f} → × {reason.value:.4f}"
+        case "intent":
+            return f"intent: a namespace for such questions, sure by {numbers['confidence']:.2f} → × {reason.value:.4f}"
+        case "usage":
+            return f"usage: {'useful' if reason.value > 1 else 'wrong'} before → × {reason.value:.4f}"
         case "recency":
             days = f"{numbers['days']:.0f} day{'' if numbers['days'] == 1 else 's'}"
             return f"recency: {days} old → × {reason.value:.4f}"

@@ -129,7 +129,12 @@ def _window(text: str, shown: Span, chars: int) -> Span:
     end = min(len(text), max(begin + chars, shown.end))
     if end < len(text):
         end = max(_border(text, end, -1), shown.end)
-    return Span(begin, end)
+    if end > shown.start:
+        return Span(begin, end)
+    # A long word follows: it is worth more than what stands before it.
+    end = min(len(text), shown.start + chars)
+    border = _border(text, end, -1) if end < len(text) else end
+    return Span(shown.start, border if border > shown.start else _between_characters(text, end, -1))
 
 
 def _border(text: str, at: int, step: int) -> int:
@@ -141,10 +146,13 @@ def _border(text: str, at: int, step: int) -> int:
         if text[place].isspace() if step < 0 else text[place - 1].isspace():
             return place
         place += step
-    place = at
-    while 0 < place < len(text) and _inside_character(text, place):
-        place += step
-    return place
+    return _between_characters(text, at, step)
+
+
+def _between_characters(text: str, at: int, step: int) -> int:
+    while 0 < at < len(text) and _inside_character(text, at):
+        at += step
+    return at
 
 
 def _inside_character(text: str, at: int) -> bool:

@@ -45,13 +45,18 @@ class Connections:
             self._give_back(db)
 
     @contextmanager
-    def writing(self) -> Iterator[apsw.Connection]:
-        """One transaction: all of it is written, or nothing."""
+    def writing(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
+        """One transaction: all of it is written, or nothing.
+
+        One that is not durable does not wait for the disk: a crash of the machine, not of the process, may undo it.
+        """
         if not self._writer_lock.acquire(timeout=self._busy_timeout_ms / 1000):
             raise self._busy()
         try:
             self._check_open()
             with self._translated():
+                if not durable:
+                    self._writer.execute("PRAGMA synchronous = NORMAL")
                 self._writer.execute("BEGIN IMMEDIATE")
                 try:
                     yield self._writer
@@ -61,6 +66,8 @@ class Connections:
                         self._writer.execute("ROLLBACK")
                     raise
         finally:
+            if not durable and not self._closed:
+                self._writer.execute("PRAGMA synchronous = FULL")
             self._writer_lock.release()
 
     @contextmanager

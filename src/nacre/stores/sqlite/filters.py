@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nacre.query.tree import AllOf, AnyOf, Condition, Near, Only, Phrase, Term, Without, has_wildcards
+from nacre.query.tree import AllOf, AnyOf, Condition, Linked, Near, Only, Phrase, Term, Without, has_wildcards
 from nacre.stores.sqlite.rows import microseconds, space_token, to_json
 from nacre.types import Filter, Part
 
@@ -31,13 +31,25 @@ _METADATA_EQUALS = """NOT EXISTS (
 )"""
 
 _HAS: dict[Part, str] = {
-    "facts": "m.kind = 'fact'",
+    "facts": "(m.kind = 'fact' OR EXISTS (SELECT 1 FROM facts WHERE facts.row = m.row))",
     "tags": "m.tags <> '[]'",
     "metadata": "m.metadata <> '{}'",
     "source": "m.source IS NOT NULL",
     "session": "m.session IS NOT NULL",
     "summary": "m.summary IS NOT NULL",
 }
+
+# By a caller, or by a fact that has one of the entity's names as its subject or, in a relation, as its object.
+_NAMES = (
+    "entity_names AS this JOIN entity_names AS n ON n.entity = this.entity "
+    "JOIN facts AS f ON f.space = n.space AND f.{} = n.key WHERE this.key = ? AND this.space = m.space"
+)
+_LINKED = f"""m.row IN (
+  SELECT l.row FROM entity_names AS this JOIN links AS l ON l.entity = this.entity
+  WHERE this.key = ? AND this.space = m.space
+  UNION ALL SELECT f.row FROM {_NAMES.format("subject_key")}
+  UNION ALL SELECT f.row FROM {_NAMES.format("object_key")} AND f.relation = 1
+)"""
 
 EVERYTHING = Clause("1", ())
 LIVE = Clause("m.deleted_us IS NULL", ())
@@ -97,6 +109,8 @@ def condition_clause(condition: Condition) -> Clause:
         case Only(where):
             allowed = filter_clause(where) if where.spaces else _restrictions(where)
             return Clause(f"({allowed.sql})", allowed.parameters)
+        case Linked(name):
+            return Clause(_LINKED, (name, name, name))
         case AnyOf(parts):
             return _joined(" OR ", parts)
         case AllOf(parts):

@@ -16,7 +16,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 COLUMNS = (
     "m.id, m.space, m.kind, m.namespace, m.text, m.summary, m.tags, m.source, m.session, m.position, "
-    "m.metadata, m.importance, m.created_us, m.updated_us, m.deleted_us"
+    "m.metadata, m.importance, m.created_us, m.updated_us, m.deleted_us, m.happened_us"
 )
 WORD_COLUMNS = "t.words, t.forms, t.length, t.summary, t.tags, t.source"
 
@@ -38,7 +38,7 @@ def memory(row: Iterable[Any]) -> Memory:
     """A memory from a row of COLUMNS."""
     (
         memory_id, space, kind, namespace, text, summary, tags, source, session, position,
-        metadata, importance, created_us, updated_us, deleted_us,
+        metadata, importance, created_us, updated_us, deleted_us, happened_us,
     ) = row  # fmt: skip
     return Memory(
         id=memory_id,
@@ -56,6 +56,7 @@ def memory(row: Iterable[Any]) -> Memory:
         created=moment(created_us),
         updated=moment(updated_us),
         deleted=None if deleted_us is None else moment(deleted_us),
+        happened=None if happened_us is None else moment(happened_us),
     )
 
 
@@ -78,6 +79,7 @@ def values(entry: Entry) -> tuple[Any, ...]:
         microseconds(memory.created),
         microseconds(memory.updated),
         None if memory.deleted is None else microseconds(memory.deleted),
+        None if memory.happened is None else microseconds(memory.happened),
         entry.content_hash.hex(),
         int(entry.passages is not None),
     )

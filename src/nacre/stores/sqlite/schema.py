@@ -1,8 +1,9 @@
 """The tables of a store file, and how older files become newer ones.
 
-Rows are the truth: `memories`, `passages`, `events`, `meta`. `tokens`, `tags`, `fts`, `vocabulary`
-and `corpus` can be made anew from them (see `rebuild` in store.py). Times are microseconds since
-1970 in UTC. A migration, once released, is never changed; a new one is appended.
+Rows are the truth: `memories`, `passages`, `events`, `facts`, `entities`, `receipts` and theirs, `lenses`,
+`meta`. `tokens`, `tags`, `fts`, `vocabulary`, `corpus` and `sketches` can be made anew from them (see `rebuild` in
+store.py). Times are microseconds since 1970 in UTC. A migration, once released, is
+never changed; a new one is appended.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import apsw
 
 from nacre.errors import StoreCorrupt, StoreTooNew
+from nacre.stores.sqlite import entities, facts, receipts, similar
 
 APPLICATION_ID = 0x4E616372  # "Nacr": tells our files from other programs' databases
 
@@ -190,7 +192,22 @@ WHEN old.deleted_us IS NOT NULL AND new.deleted_us IS NULL BEGIN
 END;
 """
 
-MIGRATIONS = (_FIRST, _SECOND)
+# What memories say and what became of them: facts, entities, near-duplicates, lenses, the recall log.
+_THIRD = f"""
+ALTER TABLE memories ADD COLUMN happened_us INTEGER;
+{facts.TABLES}
+{entities.TABLES}
+{similar.TABLES}
+{receipts.TABLES}
+CREATE TABLE lenses (
+  space TEXT NOT NULL,
+  name  TEXT NOT NULL,
+  body  TEXT NOT NULL,                    -- JSON object
+  PRIMARY KEY (space, name)
+) STRICT, WITHOUT ROWID;
+"""
+
+MIGRATIONS = (_FIRST, _SECOND, _THIRD)
 VERSION = len(MIGRATIONS)
 
 

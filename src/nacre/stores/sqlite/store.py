@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import threading
-import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import apsw
-
+from nacre.counting import Frequencies, Stats, Tally
 from nacre.drafts import replaced, tokens_of
-from nacre.errors import Conflict, EmbedderMismatch, NotFound
+from nacre.errors import Conflict
 from nacre.query.tree import Condition, Question
-from nacre.stores.sqlite import rows, schema
+from nacre.stores.sqlite import entities, facts, receipts, rows, schema, similar
 from nacre.stores.sqlite.connections import BUSY_TIMEOUT_MS, Connections
 from nacre.stores.sqlite.counts import count
 from nacre.stores.sqlite.filters import (
@@ -24,44 +22,49 @@ from nacre.stores.sqlite.filters import (
     FORGOTTEN,
     LIVE,
     Clause,
+    condition_clause,
     filter_clause,
     meeting,
 )
+from nacre.stores.sqlite.knowing import KnowledgeTables, rewrite_entry, write_entries
 from nacre.stores.sqlite.lexical import lexical
+from nacre.stores.sqlite.recalled import LogTables
+from nacre.stores.sqlite.signals import signals
 from nacre.stores.sqlite.tally import tally
 from nacre.stores.sqlite.vocabulary import frequencies, spellings
-from nacre.text import words
-from nacre.types import (
-    Entry,
-    Event,
-    Filter,
-    Frequencies,
-    Match,
-    Memory,
-    Passages,
-    Recipe,
-    Remembered,
-    Stats,
-    Tally,
-    Tokens,
+from nacre.stores.sqlite.writes import (
+    adopt,
+    bump,
+    live_twin,
+    log_events,
+    meta,
+    mismatch,
+    one,
+    set_meta,
+    several,
+    twin_of,
+    values,
+    write_passages,
+    write_tokens,
 )
+from nacre.text import near, words
+from nacre.types import Entry, Event, Filter, Match, Memory, Passages, Recipe, Remembered, Signals
 
 if TYPE_CHECKING:  # numpy is loaded with the first vector, not with the store
     from nacre.stores.sqlite.vectors import VectorIndex
     from nacre.types import FloatMatrix, FloatVector
 
-_VALUES = [f"value ->> {at}" for at in range(15)]
 # One statement a batch: it runs in C from beginning to end while Python prepares the next batch.
 _INSERT = (
     f"INSERT INTO memories ({rows.COLUMNS.replace('m.', '')}, content_hash, embedded) "
-    f"SELECT {', '.join(_VALUES)}, unhex(value ->> 15), value ->> 16 FROM json_each(?) WHERE true "
+    f"SELECT {values(16)}, unhex(value ->> 16), value ->> 17 FROM json_each(?) WHERE true "
     "ON CONFLICT (space, content_hash) WHERE deleted_us IS NULL DO NOTHING RETURNING id, row"
 )
 _log = logging.getLogger("nacre")
 _REBUILD_ROWS = 500
 
 
-class SqliteStore:
+class SqliteStore(KnowledgeTables, LogTables):
     """Implements `nacre.ports.Store`. Safe to share between threads; processes may share the file."""
 
     def __init__(self, path: Path, busy_timeout_ms: int = BUSY_TIMEOUT_MS, create: bool = True) -> None:
@@ -70,8 +73,8 @@ class SqliteStore:
         self._index_lock = threading.Lock()
         self._connections = Connections(path, busy_timeout_ms, create)
         with self._connections.reading() as db:
-            self._store_id: str = _meta(db, "store_id") or ""
-            version = _meta(db, "words_version")
+            self._store_id: str = meta(db, "store_id") or ""
+            version = meta(db, "words_version")
         if version != str(words.VERSION):
             try:
                 self._retokenise()
@@ -84,31 +87,32 @@ class SqliteStore:
     def add(self, entries: Sequence[Entry], model: str | None) -> list[Remembered]:
         with self._connections.writing() as db:
             if any(entry.passages is not None for entry in entries):
-                _adopt(db, model, self._path)
+                adopt(db, model, self._path)
             row_of = dict(rows.fetch(db, _INSERT, (rows.to_json([rows.values(entry) for entry in entries]),)))
             written = [(row_of[entry.memory.id], entry) for entry in entries if entry.memory.id in row_of]
-            _write_tokens(db, [(row, entry.memory.space, entry.tokens) for row, entry in written])
+            write_tokens(db, [(row, entry.memory.space, entry.tokens) for row, entry in written])
             count(db, ((entry.memory.space, entry.tokens) for _, entry in written), 1)
-            _write_passages(db, ((row, entry.passages) for row, entry in written))
+            write_passages(db, ((row, entry.passages) for row, entry in written))
+            write_entries(db, written)
             logged = ((row, entry.memory.space, entry.memory.id, None) for row, entry in written)
-            _log_events(db, "remembered", logged)
+            log_events(db, "remembered", logged)
             return [
                 Remembered(entry.memory.id, duplicate=False)
                 if entry.memory.id in row_of
-                else Remembered(_live_twin(db, entry), duplicate=True)
+                else Remembered(live_twin(db, entry), duplicate=True)
                 for entry in entries
             ]
 
     def replace(self, entry: Entry, previous: Memory, model: str | None) -> None:
         memory = entry.memory
         with self._connections.writing() as db:
-            row, stored, tokens = _one(db, memory.id)
+            row, stored, tokens = one(db, memory.id)
             if stored != previous:
                 raise Conflict(f"id: memory {memory.id} was changed by someone else meanwhile; read it again")
             if entry.passages is not None:
-                _adopt(db, model, self._path)
+                adopt(db, model, self._path)
             if memory.text != stored.text:
-                twin = _twin_of(db, memory.space, entry.content_hash)
+                twin = twin_of(db, memory.space, entry.content_hash)
                 if twin is not None:
                     raise Conflict(f"text: memory {twin} has this text already; forget one of them")
             assignments = ", ".join(f"{column[2:]} = ?" for column in rows.COLUMNS.split(", "))
@@ -118,49 +122,61 @@ class SqliteStore:
             )
             if entry.tokens != tokens:
                 count(db, [(stored.space, tokens)], -1)
-                _write_tokens(db, [(row, memory.space, entry.tokens)])
+                write_tokens(db, [(row, memory.space, entry.tokens)])
                 count(db, [(memory.space, entry.tokens)], 1)
             if memory.text != stored.text or entry.passages is not None:
                 db.execute("DELETE FROM passages WHERE row = ?", (row,))
-                _write_passages(db, [(row, entry.passages)])
+                write_passages(db, [(row, entry.passages)])
                 db.execute("UPDATE memories SET embedded = ? WHERE row = ?", (int(entry.passages is not None), row))
+            if memory.text != stored.text:
+                rewrite_entry(db, row, entry)
             before = rows.to_json(replaced(stored, memory))
-            _log_events(db, "updated", [(row, memory.space, memory.id, before)])
+            log_events(db, "updated", [(row, memory.space, memory.id, before)])
 
     def forget(self, ids: Sequence[str], at: datetime) -> None:
         with self._connections.writing() as db:
-            live = [found for found in _several(db, ids) if found[1].deleted is None]
+            live = [found for found in several(db, ids) if found[1].deleted is None]
             db.executemany(
                 "UPDATE memories SET deleted_us = ? WHERE row = ?",
                 ((rows.microseconds(at), row) for row, _, _ in live),
             )
+            facts.settle(db, facts.groups_of(db, [row for row, _, _ in live]))
             count(db, ((memory.space, tokens) for _, memory, tokens in live), -1)
-            _log_events(db, "forgotten", ((row, memory.space, memory.id, None) for row, memory, _ in live), at)
+            log_events(db, "forgotten", ((row, memory.space, memory.id, None) for row, memory, _ in live), at)
 
     def restore(self, ids: Sequence[str], at: datetime) -> None:
         with self._connections.writing() as db:
-            forgotten = [found for found in _several(db, ids) if found[1].deleted is not None]
+            forgotten = [found for found in several(db, ids) if found[1].deleted is not None]
             for row, memory, _ in forgotten:
                 content_hash = db.execute("SELECT content_hash FROM memories WHERE row = ?", (row,)).get
-                twin = _twin_of(db, memory.space, content_hash)
+                twin = twin_of(db, memory.space, content_hash)
                 if twin is not None:
                     raise Conflict(f"id: memory {twin} has the same text as {memory.id}; forget it first")
                 db.execute(
                     "UPDATE memories SET deleted_us = NULL, updated_us = ? WHERE row = ?", (rows.microseconds(at), row)
                 )
+            restored = [row for row, _, _ in forgotten]
+            facts.restored(db, restored)
+            facts.settle(db, facts.groups_of(db, restored))
             count(db, ((memory.space, tokens) for _, memory, tokens in forgotten), 1)
-            _log_events(db, "restored", ((row, memory.space, memory.id, None) for row, memory, _ in forgotten), at)
+            log_events(db, "restored", ((row, memory.space, memory.id, None) for row, memory, _ in forgotten), at)
 
     def purge(self, ids: Sequence[str], at: datetime) -> None:
         with self._connections.writing() as db:
-            found = _several(db, ids)
+            found = several(db, ids)
             count(db, ((memory.space, tokens) for _, memory, tokens in found if memory.deleted is None), -1)
+            purged = [row for row, _, _ in found]
+            groups = facts.groups_of(db, purged)
+            known = entities.about(db, purged)
+            receipts.purge(db, purged)
             for row, memory, _ in found:
                 db.execute("DELETE FROM tokens WHERE row = ?", (row,))
                 db.execute("DELETE FROM memories WHERE row = ?", (row,))
                 db.execute("UPDATE events SET before = NULL WHERE memory_id = ? AND before IS NOT NULL", (memory.id,))
+            entities.drop_unlinked(db, known)
+            facts.settle(db, groups)
             db.execute("INSERT INTO fts (fts) VALUES ('optimize')")  # deleted tokens leave the file, too
-            _log_events(db, "purged", ((row, memory.space, memory.id, None) for row, memory, _ in found), at)
+            log_events(db, "purged", ((row, memory.space, memory.id, None) for row, memory, _ in found), at)
         self._vectors.drop({memory.space for _, memory, _ in found})
         with self._connections.exclusive() as db:
             busy, _, _ = rows.fetch(db, "PRAGMA wal_checkpoint (TRUNCATE)")[0]
@@ -170,34 +186,34 @@ class SqliteStore:
     def embed(self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str) -> int:
         written = []
         with self._connections.writing() as db:
-            _adopt(db, model, self._path)
+            adopt(db, model, self._path)
             for memory_id, each in passages.items():
                 sql = (
                     "SELECT row, space FROM memories WHERE id = ? AND text = ? AND embedded = 0 AND deleted_us IS NULL"
                 )
                 for row, space in rows.fetch(db, sql, (memory_id, texts[memory_id])):
                     db.execute("DELETE FROM passages WHERE row = ?", (row,))
-                    _write_passages(db, [(row, each)])
+                    write_passages(db, [(row, each)])
                     db.execute("UPDATE memories SET embedded = 1 WHERE row = ?", (row,))
                     written.append((row, space, memory_id, None))
-            _log_events(db, "embedded", written)
+            log_events(db, "embedded", written)
         return len(written)
 
     def switch_model(self, model: str) -> None:
         from nacre.stores.sqlite.vectors import MODEL_SWITCHED
 
         with self._connections.writing() as db:
-            if _meta(db, "model") != model:
+            if meta(db, "model") != model:
                 db.execute("DELETE FROM passages")
                 db.execute("UPDATE memories SET embedded = 0 WHERE embedded = 1")
-                _set_meta(db, "model", model)
-                _log_events(db, MODEL_SWITCHED, [(0, "", "", None)])
+                set_meta(db, "model", model)
+                log_events(db, MODEL_SWITCHED, [(0, "", "", None)])
 
     # ---- reading
 
     def model(self) -> str | None:
         with self._connections.reading() as db:
-            return _meta(db, "model")
+            return meta(db, "model")
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         sql = f"SELECT {rows.COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
@@ -205,15 +221,25 @@ class SqliteStore:
             found = map(rows.memory, db.execute(sql, (json.dumps(list(ids)),)))
             return {memory.id: memory for memory in found}
 
-    def created(self, ids: Sequence[str]) -> dict[str, datetime]:
-        sql = "SELECT id, created_us FROM memories WHERE deleted_us IS NULL AND id IN (SELECT value FROM json_each(?))"
+    def signals(self, ids: Sequence[str]) -> dict[str, Signals]:
         with self._connections.reading() as db:
-            found = db.execute(sql, (json.dumps(list(ids)),))
-            return {memory_id: rows.moment(created_us) for memory_id, created_us in found}
+            return signals(db, ids)
+
+    def meeting(self, ids: Sequence[str], condition: Condition) -> set[str]:
+        clause = LIVE & condition_clause(condition)
+        sql = f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {clause.sql}"
+        with self._connections.reading() as db:
+            return {memory_id for (memory_id,) in rows.fetch(db, sql, (json.dumps(list(ids)), *clause.parameters))}
+
+    def sequence(self) -> tuple[int, int]:
+        sql = "SELECT ifnull(max(seq), 0), ifnull((SELECT value FROM meta WHERE key = 'revision'), 0) FROM events"
+        with self._connections.reading() as db:
+            events, revision = rows.fetch(db, sql)[0]
+            return events, int(revision)
 
     def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
         with self._connections.reading() as db:
-            found = {key: _twin_of(db, *key) for key in keys}
+            found = {key: twin_of(db, *key) for key in keys}
         return {key: memory_id for key, memory_id in found.items() if memory_id is not None}
 
     def lexical(self, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
@@ -222,11 +248,11 @@ class SqliteStore:
 
     def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
         with self._connections.reading() as db:
-            stored = _meta(db, "model")
+            stored = meta(db, "model")
             if stored is None:
                 return []
             if stored != model:
-                raise _mismatch(stored, model, self._path)
+                raise mismatch(stored, model, self._path)
             from nacre.stores.sqlite.semantic import semantic
 
             return semantic(db, self._vectors, vector, model, question, where, limit)
@@ -321,7 +347,7 @@ class SqliteStore:
                 spaces=by("space"),
                 kinds=by("kind"),
                 namespaces=by("namespace"),
-                model=_meta(db, "model"),
+                model=meta(db, "model"),
                 schema_version=schema.VERSION,
                 size_bytes=sum(each.stat().st_size for each in (self._path, wal) if each.is_file()),
             )
@@ -331,7 +357,7 @@ class SqliteStore:
     def rebuild(self) -> None:
         self._retokenise()
         with self._connections.reading() as db:
-            model = _meta(db, "model")
+            model = meta(db, "model")
             spaces = [space for (space,) in db.execute("SELECT DISTINCT space FROM memories")]
             self._vectors.drop(spaces)
             if model is not None:
@@ -362,7 +388,7 @@ class SqliteStore:
         with self._connections.writing() as db:
             db.execute("INSERT INTO fts (fts) VALUES ('delete-all')")
             db.execute("DELETE FROM tokens WHERE row NOT IN (SELECT row FROM memories)")
-            for table in ("tags", "vocabulary", "corpus"):
+            for table in ("tags", "vocabulary", "corpus", "sketches"):
                 db.execute(f"DELETE FROM {table}")
             db.execute("INSERT INTO tags SELECT value, row FROM memories, json_each(tags)")
             after = 0
@@ -370,116 +396,9 @@ class SqliteStore:
             while batch := rows.fetch(db, sql, (after, _REBUILD_ROWS)):
                 memories = [(row, rows.memory(columns)) for row, *columns in batch]
                 tokenised = [(row, memory, tokens_of(memory)) for row, memory in memories]
-                _write_tokens(db, [(row, memory.space, tokens) for row, memory, tokens in tokenised])
+                write_tokens(db, [(row, memory.space, tokens) for row, memory, tokens in tokenised])
                 count(db, ((memory.space, tokens) for _, memory, tokens in tokenised if memory.deleted is None), 1)
+                similar.sketch(db, [(row, memory.space, near.sketch(tokens)) for row, memory, tokens in tokenised])
                 after = batch[-1][0]
-            _set_meta(db, "words_version", str(words.VERSION))
-
-
-# ---------------------------------------------------------------- writing rows
-
-
-def _write_tokens(db: apsw.Connection, written: Iterable[tuple[int, str, Tokens]]) -> None:
-    """One statement for all: FTS5 does much work for each statement that touches it, however small."""
-    listed = [rows.token_values(row, space, tokens) for row, space, tokens in written]
-    db.execute(
-        f"INSERT INTO tokens SELECT {', '.join(_VALUES[:8])} FROM json_each(?) WHERE true "
-        "ON CONFLICT DO UPDATE SET words = excluded.words, forms = excluded.forms, length = excluded.length, "
-        "summary = excluded.summary, tags = excluded.tags, source = excluded.source",
-        (rows.to_json(listed),),
-    )
-
-
-def _write_passages(db: apsw.Connection, written: Iterable[tuple[int, Passages | None]]) -> None:
-    embedded = [(row, passages) for row, passages in written if passages is not None]
-    if not embedded:
-        return
-    from nacre.vectors import pack
-
-    db.executemany(
-        "INSERT INTO passages (row, start_char, end_char, vector) VALUES (?, ?, ?, ?)",
-        (
-            (row, span.start, span.end, pack(vector))
-            for row, passages in embedded
-            for span, vector in zip(passages.spans, passages.vectors, strict=True)
-        ),
-    )
-
-
-def _log_events(
-    db: apsw.Connection,
-    action: str,
-    touched: Iterable[tuple[int, str, str, str | None]],
-    at: datetime | None = None,
-) -> None:
-    at_us = time.time_ns() // 1000 if at is None else rows.microseconds(at)
-    db.execute(
-        "INSERT INTO events (at_us, action, row, space, memory_id, before) "
-        "SELECT ?, ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)",
-        (at_us, action, rows.to_json(list(touched))),
-    )
-
-
-def _adopt(db: apsw.Connection, model: str | None, path: Path) -> None:
-    """Make the store's vectors this model's, unless they are another's."""
-    current = _meta(db, "model")
-    if current is None and model is not None:
-        _set_meta(db, "model", model)
-    elif current != model:
-        raise _mismatch(current, model, path)
-
-
-def _mismatch(stored: str | None, given: str | None, path: Path) -> EmbedderMismatch:
-    return EmbedderMismatch(
-        f"embedder: the vectors of {path} come from {stored}, not from {given}; run `nacre reembed`"
-    )
-
-
-# ---------------------------------------------------------------- reading rows
-
-
-def _meta(db: apsw.Connection, key: str) -> str | None:
-    value: str | None = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
-    return value
-
-
-def _set_meta(db: apsw.Connection, key: str, value: str) -> None:
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-
-
-def _twin_of(db: apsw.Connection, space: str, content_hash: bytes) -> str | None:
-    """The live memory with this text."""
-    twin: str | None = db.execute(
-        "SELECT id FROM memories WHERE space = ? AND content_hash = ? AND deleted_us IS NULL", (space, content_hash)
-    ).get
-    return twin
-
-
-def _live_twin(db: apsw.Connection, entry: Entry) -> str:
-    twin = _twin_of(db, entry.memory.space, entry.content_hash)
-    assert twin is not None, "the unique index refused a row that has no twin"
-    return twin
-
-
-def _several(db: apsw.Connection, ids: Sequence[str]) -> list[tuple[int, Memory, Tokens]]:
-    """Rows, memories and tokens by id, each once, in order. Raises NotFound."""
-    sql = (
-        f"SELECT m.row, {rows.COLUMNS}, {rows.WORD_COLUMNS} FROM memories AS m "
-        "JOIN tokens AS t ON t.row = m.row WHERE m.id = ?"
-    )
-    found = []
-    missing = []
-    for memory_id in dict.fromkeys(ids):
-        each = rows.fetch(db, sql, (memory_id,))
-        if each:
-            row, *columns = each[0]
-            found.append((row, rows.memory(columns[:-6]), rows.tokens(columns[-6:])))
-        else:
-            missing.append(memory_id)
-    if missing:
-        raise NotFound(tuple(missing))
-    return found
-
-
-def _one(db: apsw.Connection, memory_id: str) -> tuple[int, Memory, Tokens]:
-    return _several(db, [memory_id])[0]
+            set_meta(db, "words_version", str(words.VERSION))
+            bump(db)

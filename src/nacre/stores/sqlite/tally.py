@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 
 import apsw
 
+from nacre.counting import Tally
 from nacre.query.tree import AnyOf, Question, telling
 from nacre.stores.sqlite import rows
 from nacre.stores.sqlite.filters import LIVE, condition_clause, meeting
-from nacre.types import Filter, Tally
+from nacre.types import Filter
 
 _QUARTER_US = timedelta(minutes=15) // timedelta(microseconds=1)
 # SQLite divides towards zero; without the second remainder, times before 1970 would fall into the quarter after.

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import apsw
 
+from nacre.counting import Frequencies
 from nacre.query import spelling
 from nacre.stores.sqlite import rows
 from nacre.stores.sqlite.filters import in_spaces, marks
-from nacre.types import Frequencies
 
 _AMONG = "SELECT term, sum(memories) FROM vocabulary WHERE space IN ({spaces}) AND {terms} GROUP BY term"
 

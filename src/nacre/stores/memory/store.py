@@ -12,28 +12,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from nacre.counting import Frequencies, Stats, Tally
 from nacre.drafts import replaced
 from nacre.errors import Conflict, EmbedderMismatch, NotFound
 from nacre.query import spelling
 from nacre.query.tree import Condition, Question, Term, allows, holds, occurs, telling, term_counts
 from nacre.ranking.bm25 import bm25, idf
+from nacre.stores.memory.knowing import MemoryKnowledge
+from nacre.stores.memory.recalled import MemoryLog
 from nacre.text import words
-from nacre.types import (
-    Entry,
-    Event,
-    Filter,
-    Frequencies,
-    Json,
-    Match,
-    Memory,
-    Passages,
-    Recipe,
-    Remembered,
-    Span,
-    Stats,
-    Tally,
-    Tokens,
-)
+from nacre.types import Entry, Event, Filter, Json, Match, Memory, Passages, Recipe, Remembered, Signals, Span, Tokens
 
 if TYPE_CHECKING:
     from nacre.types import FloatMatrix, FloatVector
@@ -48,7 +36,7 @@ class _Kept:
     blobs: tuple[bytes, ...]
 
 
-class MemoryStore:
+class MemoryStore(MemoryKnowledge, MemoryLog):
     """Implements `nacre.ports.Store`. One lock makes every call a transaction."""
 
     def __init__(self) -> None:
@@ -56,6 +44,8 @@ class MemoryStore:
         self._events: list[Event] = []
         self._model: str | None = None
         self._lock = threading.RLock()
+        MemoryKnowledge.__init__(self)
+        MemoryLog.__init__(self)
 
     # ---- writing
 
@@ -68,6 +58,7 @@ class MemoryStore:
                 twin = self._twin(entry.memory.space, entry.content_hash)
                 if twin is None:
                     self._keep(entry)
+                    self._learn(entry)
                     self._log("remembered", entry.memory.id)
                     remembered.append(Remembered(entry.memory.id, duplicate=False))
                 else:
@@ -90,6 +81,8 @@ class MemoryStore:
             if same_text and entry.passages is None:
                 kept = self._kept[previous.id]
                 self._kept[previous.id] = replace(kept, spans=old.spans, blobs=old.blobs)
+            if not same_text:
+                self._relearn(entry)
             self._log("updated", previous.id, replaced(old.memory, entry.memory))
 
     def forget(self, ids: Sequence[str], at: datetime) -> None:
@@ -120,6 +113,8 @@ class MemoryStore:
             for kept in self._found(ids):
                 purged = kept.memory.id
                 del self._kept[purged]
+                self._unlearn(purged)
+                self._receipts.purge([purged])
                 self._events = [
                     replace(event, before={}) if event.memory_id == purged else event for event in self._events
                 ]
@@ -153,9 +148,28 @@ class MemoryStore:
         with self._lock:
             return {each: self._kept[each].memory for each in ids if each in self._kept}
 
-    def created(self, ids: Sequence[str]) -> dict[str, datetime]:
-        found = self.get(ids).values()
-        return {memory.id: memory.created for memory in found if memory.deleted is None}
+    def signals(self, ids: Sequence[str]) -> dict[str, Signals]:
+        with self._lock:
+            live = [memory for memory in self.get(ids).values() if memory.deleted is None]
+            facts, used, alike = self.facts_of(ids), self._receipts.usage(ids), self.similar(ids)
+        return {
+            memory.id: Signals(
+                memory.happened or memory.created,
+                memory.namespace,
+                facts.get(memory.id, ()),
+                used.get(memory.id),
+                alike.get(memory.id, ()),
+            )
+            for memory in live
+        }
+
+    def meeting(self, ids: Sequence[str], condition: Condition) -> set[str]:
+        with self._lock:
+            live = [self._kept[each] for each in ids if each in self._kept and self._kept[each].memory.deleted is None]
+            return {kept.memory.id for kept in live if self._meets(kept, condition)}
+
+    def sequence(self) -> tuple[int, int]:
+        return len(self._events), self._revision
 
     def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
         with self._lock:
@@ -175,7 +189,7 @@ class MemoryStore:
         mean_length = sum(tokens.length for tokens in corpus) / len(corpus)
         matches = []
         for kept in live:
-            if any(occurs(term, kept.tokens) for term in enough) and _passes(kept, question.must, where):
+            if any(occurs(term, kept.tokens) for term in enough) and self._passes(kept, question.must, where):
                 counts = term_counts([term for term, _ in known], kept.tokens, recipe)
                 score = bm25(counts, idfs, kept.tokens.length, mean_length, recipe)
                 matches.append(Match(kept.memory.id, score))
@@ -191,7 +205,7 @@ class MemoryStore:
         with self._lock:
             live = [kept for kept in self._kept.values() if kept.memory.deleted is None and kept.spans]
         for kept in live:
-            if kept.spans and _passes(kept, question.must, where):
+            if kept.spans and self._passes(kept, question.must, where):
                 scores = cosines(unpack(list(kept.blobs)), vector)
                 best = int(scores.argmax())
                 matches.append(Match(kept.memory.id, float(scores[best]), kept.spans[best]))
@@ -209,7 +223,7 @@ class MemoryStore:
     ) -> list[Memory]:
         with self._lock:
             every = [kept for kept in self._kept.values() if (kept.memory.deleted is not None) == forgotten]
-        listed = [kept.memory for kept in every if _passes(kept, must, where)]
+        listed = [kept.memory for kept in every if self._passes(kept, must, where)]
         listed.sort(key=lambda each: (each.created, each.id), reverse=not oldest_first)
         if after is not None:
             listed = [
@@ -226,7 +240,8 @@ class MemoryStore:
         matched = [
             kept.memory
             for kept in live
-            if _passes(kept, question.must, where) and (not wanted or any(occurs(term, kept.tokens) for term in wanted))
+            if self._passes(kept, question.must, where)
+            and (not wanted or any(occurs(term, kept.tokens) for term in wanted))
         ]
         return Tally(
             total=len(matched),
@@ -256,7 +271,7 @@ class MemoryStore:
     def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
         with self._lock:
             waiting = [kept for kept in self._kept.values() if _pending(kept)]
-        passing = [kept.memory for kept in waiting if where is None or _passes(kept, None, where)]
+        passing = [kept.memory for kept in waiting if where is None or self._passes(kept, None, where)]
         return [(each.id, each.text) for each in passing[:limit]]
 
     def pending_count(self, where: Filter | None) -> int:
@@ -288,6 +303,7 @@ class MemoryStore:
 
     def rebuild(self) -> None:
         """There is nothing but the rows."""
+        self._revision += 1
 
     def close(self) -> None:
         """Nothing is open."""
@@ -303,6 +319,26 @@ class MemoryStore:
         with self._lock:
             every = list(self._kept.values())
         return [kept.tokens for kept in every if kept.memory.deleted is None and kept.memory.space in spaces]
+
+    def _passes(self, kept: _Kept, must: Condition | None, where: Filter) -> bool:
+        allowed = kept.memory.space in where.spaces and allows(where, self._with_facts(kept.memory))
+        return allowed and (must is None or self._meets(kept, must))
+
+    def _meets(self, kept: _Kept, condition: Condition) -> bool:
+        return holds(condition, kept.tokens, self._with_facts(kept.memory), self._linked_names(kept.memory.id))
+
+    def _with_facts(self, memory: Memory) -> Memory:
+        return replace(memory, facts=self.facts_of([memory.id]).get(memory.id, ()))
+
+    def _memory(self, memory_id: str) -> Memory | None:
+        kept = self._kept.get(memory_id)
+        return None if kept is None else kept.memory
+
+    def _tokens(self, memory_id: str) -> Tokens:
+        return self._kept[memory_id].tokens
+
+    def _blobs(self, memory_id: str) -> tuple[bytes, ...]:
+        return self._kept[memory_id].blobs
 
     def _adopt(self, model: str | None) -> None:
         if self._model is None:
@@ -338,11 +374,6 @@ def _frequency(term: Term, corpus: Sequence[Tokens]) -> int:
         return sum(occurs(term, tokens) for tokens in corpus)
     total = sum(token.startswith(term.text) for tokens in corpus for token in words.vocabulary(tokens))
     return min(len(corpus), total)
-
-
-def _passes(kept: _Kept, must: Condition | None, where: Filter) -> bool:
-    meets = must is None or holds(must, kept.tokens, kept.memory)
-    return kept.memory.space in where.spaces and allows(where, kept.memory) and meets
 
 
 def _quarter(moment: datetime) -> datetime:

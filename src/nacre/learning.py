@@ -1,0 +1,153 @@
+"""What became of what was found: the recall log, the marks on it, and what they teach; and the verbs for lenses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Protocol, get_args
+
+from nacre import checks, lenses
+from nacre.errors import InvalidInput, NotFound
+from nacre.journal import Journal
+from nacre.knowledge import Fact, Reinforcement
+from nacre.lenses import Lens
+from nacre.parts import Part
+from nacre.receipts import Delivery, Outcome, Receipt, ReceiptFilter
+from nacre.types import SearchRequest, SearchResult
+
+LOG_DAYS = 90
+WRONG_LEAVES = 0.5  # of the confidence in the facts of a memory that was wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Memories that were fetched in full."""
+
+    memory_ids: tuple[str, ...]
+    at: datetime
+
+
+class _Reinforcing(Protocol):
+    def __call__(self, facts: Sequence[Fact], how: Reinforcement) -> int: ...
+
+
+class Learning(Part):
+    """The verbs for the recall log and for lenses."""
+
+    _journal: Journal[Receipt | Opened] | None  # None: nothing is logged
+    _log_days: int
+    _reinforced: _Reinforcing
+
+    # ---- the log
+
+    def receipts(
+        self,
+        *,
+        spaces: Sequence[str] = (),
+        session: str | None = None,
+        memory_id: str | None = None,
+        limit: int = 50,
+        before: str | None = None,
+    ) -> list[Receipt]:
+        """What searches delivered, the newest first. `before` is the id of the last receipt of the page before."""
+        checks.receipts(limit, session, self._limits)
+        self._flush()
+        return self._store.receipts(
+            ReceiptFilter(
+                spaces=checks.spaces(spaces, self._space, self._limits),
+                session=session,
+                memory_id=memory_id,
+                limit=limit,
+                before=before,
+            )
+        )
+
+    def mark(self, ids: str | Sequence[str], outcome: Outcome, receipt: str | None = None) -> list[str]:
+        """Say that delivered memories were opened, used or wrong; gives those that were not marked so before.
+
+        Without a receipt's id, the latest search that delivered each within a day is meant.
+        """
+        if outcome not in get_args(Outcome):
+            raise InvalidInput("outcome", f"{outcome!r} is unknown; allowed: {', '.join(get_args(Outcome))}")
+        named = checks.ids([ids] if isinstance(ids, str) else ids, self._limits)
+        self._flush()
+        marked = self._store.mark(receipt, named, outcome, self._clock())
+        self._learn(marked, outcome)
+        return marked
+
+    def _learn(self, marked: Sequence[str], outcome: Outcome) -> None:
+        """Facts of what was opened or used fade a little less; those of what was wrong are believed less."""
+        facts = [each for several in self._store.facts_of(marked).values() for each in several] if marked else []
+        if outcome != "wrong":
+            self._reinforced(facts, "recall")
+        elif facts:
+            self._store.believe([replace(each, confidence=each.confidence * WRONG_LEAVES) for each in facts])
+
+    def _logged(self, request: SearchRequest, result: SearchResult) -> SearchResult:
+        """The result with the id of its receipt, which is written meanwhile."""
+        if self._journal is None:
+            return result
+        now = self._clock()
+        receipt = Receipt(
+            id=self._make_ids(now, 1)[0],
+            at=now,
+            space=request.where.spaces[0] if request.where.spaces else self._space,
+            session=request.session,
+            query=request.query,
+            mode=request.mode,
+            lens=result.lens,
+            deliveries=tuple(Delivery(hit.id, rank, hit.score) for rank, hit in enumerate(result.hits, 1)),
+        )
+        self._journal.note(receipt)
+        return replace(result, receipt=receipt.id)
+
+    def _opened(self, memory_ids: tuple[str, ...]) -> None:
+        if self._journal is not None:
+            self._journal.note(Opened(memory_ids, self._clock()))
+
+    def _write_notes(self, notes: Sequence[Receipt | Opened]) -> None:
+        """Called beside the callers of verbs, in the order of the notes."""
+        receipts = [each for each in notes if isinstance(each, Receipt)]
+        if receipts:
+            self._store.record(receipts, self._clock() - timedelta(days=self._log_days))
+        for each in notes:
+            if isinstance(each, Opened):
+                for memory_id in each.memory_ids:
+                    self._open(memory_id, each.at)
+
+    def _open(self, memory_id: str, at: datetime) -> None:
+        try:
+            self._learn(self._store.mark(None, [memory_id], "opened", at), "opened")
+        except (InvalidInput, NotFound):
+            return  # no search delivered it
+
+    def _flush(self) -> None:
+        if self._journal is not None:
+            self._journal.flush()
+
+    # ---- lenses
+
+    def save_lens(self, lens: Lens) -> Lens:
+        """Keep a lens in the store's space, in place of one that has its name."""
+        checked = lenses.checked(lens, self._limits)
+        self._store.put_lens(self._space, checked.name, json.dumps(lenses.to_json(checked), ensure_ascii=False))
+        return checked
+
+    def drop_lens(self, name: str) -> None:
+        if name in lenses.BUILT_IN:
+            raise InvalidInput("name", f"{name} is built in and stays")
+        if not self._store.drop_lens(self._space, name):
+            raise NotFound((name,), "see `nacre lens list`", what="lens")
+
+    def lens(self, name: str) -> Lens:
+        found = {each.name: each for each in self.lenses()}.get(name)
+        if found is None:
+            raise NotFound((name,), "see `nacre lens list`", what="lens")
+        return found
+
+    def lenses(self) -> list[Lens]:
+        """The built-in lenses, then those of the space, by name."""
+        own = [lenses.from_json(json.loads(body)) for body in self._store.lenses(self._space).values()]
+        return [*lenses.BUILT_IN.values(), *sorted(own, key=lambda each: each.name)]

@@ -1,0 +1,120 @@
+"""A search from what a caller asked for to its result: through which lens, and whether it was asked a moment ago."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from nacre import checks, lenses
+from nacre.checks import Limits
+from nacre.errors import NotFound
+from nacre.lenses import Lens
+from nacre.ports import Store
+from nacre.query import intent
+from nacre.query.tree import Condition, Only
+from nacre.recall import Recall, Trail
+from nacre.types import Filter, SearchRequest, SearchResult
+
+_FRESH = timedelta(minutes=1)  # a day may end for a memory meanwhile, and its recency with it
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A checked request through its lens."""
+
+    request: SearchRequest
+    named: Sequence[str]  # the spaces its caller named
+    also: Condition | None
+    lens: str | None
+    possible: bool
+
+
+class Searching:
+    """Holds recent results: by request, as long as nothing was written."""
+
+    def __init__(
+        self, store: Store, recall: Recall, *, space: str, limits: Limits, clock: Callable[[], datetime]
+    ) -> None:
+        self._store = store
+        self._recall = recall
+        self._space = space
+        self._limits = limits
+        self._clock = clock
+        self._recent: OrderedDict[Hashable, tuple[datetime, SearchResult]] = OrderedDict()
+        self._lenses: tuple[tuple[int, int] | None, dict[str, Lens]] = (None, {})
+        self._lock = threading.Lock()
+
+    def search(self, asked: SearchRequest) -> tuple[SearchRequest, SearchResult]:
+        """The request as it was carried out, and what it found."""
+        written = self._store.sequence()
+        seen = self._through_lens(asked, written)
+        key = (_key(seen), written)
+        now = self._clock()
+        with self._lock:
+            at, recent = self._recent.get(key, (None, None))
+            if at is not None and recent is not None and timedelta(0) <= now - at < _FRESH:
+                self._recent.move_to_end(key)
+                return seen.request, recent
+        trail = self._carried_out(seen)
+        result = replace(self._recall.result(trail), lens=seen.lens)
+        if trail.repeatable:
+            with self._lock:
+                self._recent[key] = now, result
+                self._recent.move_to_end(key)
+                while len(self._recent) > self._limits.results_cached:
+                    self._recent.popitem(last=False)
+        return seen.request, result
+
+    def trail(self, asked: SearchRequest) -> Trail:
+        """How a search comes to its result."""
+        return self._carried_out(self._through_lens(asked, self._store.sequence()))
+
+    def _carried_out(self, seen: _Seen) -> Trail:
+        trail = self._recall.trail(seen.request, seen.named, seen.also)
+        if seen.possible:
+            return trail
+        said = f"the filters exclude those of the lens {seen.lens}: nothing can match"
+        return replace(trail, kept=(), notes=(*trail.notes, said))
+
+    def _through_lens(self, asked: SearchRequest, written: tuple[int, int]) -> _Seen:
+        request = checks.search(asked, self._space, self._limits)
+        lens = self._lens(request, written)
+        if lens is None:
+            return _Seen(request, asked.where.spaces, None, None, possible=True)
+        applied = lenses.applied(lens, request)
+        also = None if applied.also == Filter() else Only(applied.also)
+        return _Seen(applied.request, asked.where.spaces, also, lens.name, applied.possible)
+
+    def _lens(self, request: SearchRequest, written: tuple[int, int]) -> Lens | None:
+        """The lens that is named, or that selects itself."""
+        if request.lens == lenses.NONE:
+            return None
+        if request.lens is not None and request.lens in lenses.BUILT_IN:
+            return lenses.BUILT_IN[request.lens]
+        own = self._own_lenses(written)
+        if request.lens is None:
+            if not own:
+                return None
+            return lenses.choose(list(own.values()), request.query, intent.detect(request.query).name, request.folder)
+        if request.lens not in own:
+            raise NotFound((request.lens,), f"see `nacre lens list`, or say {lenses.NONE}", what="lens")
+        return own[request.lens]
+
+    def _own_lenses(self, written: tuple[int, int]) -> dict[str, Lens]:
+        """Those of the space. They are read again only after something was written."""
+        as_of, own = self._lenses
+        if as_of != written:
+            bodies = self._store.lenses(self._space)
+            own = {name: lenses.from_json(json.loads(body)) for name, body in bodies.items()}
+            self._lenses = written, own
+        return own
+
+
+def _key(seen: _Seen) -> Hashable:
+    """What a result depends on, besides what is stored."""
+    request = replace(seen.request, session=None, folder=None, lens=None)
+    return repr(request), tuple(seen.named), repr(seen.also), seen.lens, seen.possible

@@ -1,0 +1,51 @@
+"""The methods of the store for the recall log and the lenses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from nacre.receipts import Outcome, Receipt, ReceiptFilter
+from nacre.stores.sqlite import receipts, rows
+from nacre.stores.sqlite.connections import Connections
+from nacre.stores.sqlite.writes import bump
+
+RECEIPTS_MAX = 1_000_000  # however young they are
+
+
+class LogTables:
+    """Implements `nacre.ports.LogStore`."""
+
+    _connections: Connections
+
+    def record(self, new: Sequence[Receipt], keep_from: datetime) -> None:
+        with self._connections.writing(durable=False) as db:
+            receipts.record(db, new)
+            receipts.prune(db, keep_from, RECEIPTS_MAX)
+
+    def mark(self, receipt_id: str | None, memory_ids: Sequence[str], outcome: Outcome, at: datetime) -> list[str]:
+        with self._connections.writing() as db:
+            marked = receipts.mark(db, receipt_id, memory_ids, outcome, at)
+            if marked:
+                bump(db)
+            return marked
+
+    def receipts(self, which: ReceiptFilter) -> list[Receipt]:
+        with self._connections.reading() as db:
+            return receipts.listed(db, which)
+
+    def put_lens(self, space: str, name: str, body: str) -> None:
+        with self._connections.writing() as db:
+            db.execute("INSERT OR REPLACE INTO lenses VALUES (?, ?, ?)", (space, name, body))
+            bump(db)
+
+    def drop_lens(self, space: str, name: str) -> bool:
+        with self._connections.writing() as db:
+            db.execute("DELETE FROM lenses WHERE space = ? AND name = ?", (space, name))
+            gone = db.changes() > 0
+            bump(db)
+            return gone
+
+    def lenses(self, space: str) -> dict[str, str]:
+        with self._connections.reading() as db:
+            return dict(rows.fetch(db, "SELECT name, body FROM lenses WHERE space = ? ORDER BY name", (space,)))

@@ -1,0 +1,135 @@
+"""What the writing methods of the store are made of: rows, tokens, passages, events and settings of one transaction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import apsw
+
+from nacre.errors import EmbedderMismatch, NotFound
+from nacre.stores.sqlite import rows
+from nacre.types import Entry, Memory, Passages, Tokens
+
+
+def values(count: int) -> str:
+    """The columns of a row that is given as a JSON array."""
+    return ", ".join(f"value ->> {at}" for at in range(count))
+
+
+# ---------------------------------------------------------------- writing rows
+
+
+def write_tokens(db: apsw.Connection, written: Iterable[tuple[int, str, Tokens]]) -> None:
+    """One statement for all: FTS5 does much work for each statement that touches it, however small."""
+    listed = [rows.token_values(row, space, tokens) for row, space, tokens in written]
+    db.execute(
+        f"INSERT INTO tokens SELECT {values(8)} FROM json_each(?) WHERE true "
+        "ON CONFLICT DO UPDATE SET words = excluded.words, forms = excluded.forms, length = excluded.length, "
+        "summary = excluded.summary, tags = excluded.tags, source = excluded.source",
+        (rows.to_json(listed),),
+    )
+
+
+def write_passages(db: apsw.Connection, written: Iterable[tuple[int, Passages | None]]) -> None:
+    embedded = [(row, passages) for row, passages in written if passages is not None]
+    if not embedded:
+        return
+    from nacre.vectors import pack
+
+    db.executemany(
+        "INSERT INTO passages (row, start_char, end_char, vector) VALUES (?, ?, ?, ?)",
+        (
+            (row, span.start, span.end, pack(vector))
+            for row, passages in embedded
+            for span, vector in zip(passages.spans, passages.vectors, strict=True)
+        ),
+    )
+
+
+def log_events(
+    db: apsw.Connection,
+    action: str,
+    touched: Iterable[tuple[int, str, str, str | None]],
+    at: datetime | None = None,
+) -> None:
+    at_us = time.time_ns() // 1000 if at is None else rows.microseconds(at)
+    db.execute(
+        "INSERT INTO events (at_us, action, row, space, memory_id, before) "
+        "SELECT ?, ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)",
+        (at_us, action, rows.to_json(list(touched))),
+    )
+
+
+def adopt(db: apsw.Connection, model: str | None, path: Path) -> None:
+    """Make the store's vectors this model's, unless they are another's."""
+    current = meta(db, "model")
+    if current is None and model is not None:
+        set_meta(db, "model", model)
+    elif current != model:
+        raise mismatch(current, model, path)
+
+
+def mismatch(stored: str | None, given: str | None, path: Path) -> EmbedderMismatch:
+    return EmbedderMismatch(
+        f"embedder: the vectors of {path} come from {stored}, not from {given}; run `nacre reembed`"
+    )
+
+
+# ---------------------------------------------------------------- reading rows
+
+
+def meta(db: apsw.Connection, key: str) -> str | None:
+    value: str | None = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
+    return value
+
+
+def set_meta(db: apsw.Connection, key: str, value: str) -> None:
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+
+def twin_of(db: apsw.Connection, space: str, content_hash: bytes) -> str | None:
+    """The live memory with this text."""
+    twin: str | None = db.execute(
+        "SELECT id FROM memories WHERE space = ? AND content_hash = ? AND deleted_us IS NULL", (space, content_hash)
+    ).get
+    return twin
+
+
+def live_twin(db: apsw.Connection, entry: Entry) -> str:
+    twin = twin_of(db, entry.memory.space, entry.content_hash)
+    assert twin is not None, "the unique index refused a row that has no twin"
+    return twin
+
+
+def several(db: apsw.Connection, ids: Sequence[str]) -> list[tuple[int, Memory, Tokens]]:
+    """Rows, memories and tokens by id, each once, in order. Raises NotFound."""
+    sql = (
+        f"SELECT m.row, {rows.COLUMNS}, {rows.WORD_COLUMNS} FROM memories AS m "
+        "JOIN tokens AS t ON t.row = m.row WHERE m.id = ?"
+    )
+    found = []
+    missing = []
+    for memory_id in dict.fromkeys(ids):
+        each = rows.fetch(db, sql, (memory_id,))
+        if each:
+            row, *columns = each[0]
+            found.append((row, rows.memory(columns[:-6]), rows.tokens(columns[-6:])))
+        else:
+            missing.append(memory_id)
+    if missing:
+        raise NotFound(tuple(missing))
+    return found
+
+
+def one(db: apsw.Connection, memory_id: str) -> tuple[int, Memory, Tokens]:
+    return several(db, [memory_id])[0]
+
+
+def bump(db: apsw.Connection) -> None:
+    """Count a change that may change answers but is no event of a memory."""
+    db.execute(
+        "INSERT INTO meta VALUES ('revision', '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value + 1 AS TEXT)"
+    )
