@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nacre.counting import Facets
 from nacre.embedders.hashing import Hashing
 from nacre.engine import Nacre
 from nacre.query.fields import KEYS
 from nacre.stores.memory import MemoryStore
 from nacre.stores.sqlite import SqliteStore
-from nacre.types import Facets, Mode, NewMemory, SearchResult
+from nacre.types import Mode, NewMemory, SearchResult
 
 NOW = datetime(2026, 3, 11, 15, 30, tzinfo=UTC)
 NOTE_CHARS_MAX = 300

@@ -28,6 +28,7 @@ from nacre import (
     StoreUnavailable,
 )
 from nacre.embedders.hashing import Hashing
+from nacre.knowledge import NewFact
 from nacre.types import Mode, Span
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ MODES: list[Mode] = ["keyword", "semantic", "hybrid"]
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nacre]:
-    """One store for all tests that write nothing, which is what they check, but two texts."""
-    with nacre.open(tmp_path_factory.mktemp("shared") / "memories.db", embedder=Hashing()) as opened:
+    """One store for all tests that write nothing, which is what they check, but two texts; searches are not logged."""
+    with nacre.open(tmp_path_factory.mktemp("shared") / "memories.db", embedder=Hashing(), log=False) as opened:
         opened.remember_many(["a good one", "apple pie"])
         yield opened
 
@@ -451,13 +452,13 @@ def test_an_unknown_id_has_no_history(shared: Nacre, unknown: str) -> None:
 @pytest.mark.parametrize("name", ["colour", "id", "space", "created", "updated", "deleted"])
 def test_an_unknown_field_cannot_be_changed(shared: Nacre, name: str) -> None:
     kept = shared.remember("a good one").id
-    with refused(shared, name, "allowed: importance, kind, metadata"):
+    with refused(shared, name, "allowed: happened, importance, kind, metadata"):
         shared.update(kept, **{name: "x"})  # type: ignore[arg-type]
 
 
 def test_an_update_of_nothing_is_refused(shared: Nacre) -> None:
     kept = shared.remember("a good one").id
-    with refused(shared, "changes", "allowed: importance"):
+    with refused(shared, "changes", "allowed: happened, importance"):
         shared.update(kept)
 
 
@@ -520,6 +521,25 @@ VERBS: list[Callable[[Nacre], object]] = [
     lambda memory: memory.get("x"),
     lambda memory: memory.timeline(),
     lambda memory: memory.history("x"),
+    lambda memory: memory.why("text", "x"),
+    lambda memory: memory.related("x"),
+    lambda memory: memory.facets("text"),
+    lambda memory: memory.add_facts("x", [NewFact(subject="a", predicate="b", object="c")]),
+    lambda memory: memory.drop_facts("x"),
+    lambda memory: memory.facts(),
+    lambda memory: memory.reinforce("x"),
+    lambda memory: memory.stale(),
+    lambda memory: memory.conflicts(),
+    lambda memory: memory.add_entity("x"),
+    lambda memory: memory.drop_entity("x"),
+    lambda memory: memory.entities(),
+    lambda memory: memory.related_entities("x"),
+    lambda memory: memory.similar("x"),
+    lambda memory: memory.separate("x"),
+    lambda memory: memory.receipts(),
+    lambda memory: memory.mark("x", "used"),
+    lambda memory: memory.lenses(),
+    lambda memory: memory.drop_lens("x"),
     lambda memory: memory.forget("x"),
     lambda memory: memory.restore("x"),
     lambda memory: memory.purge("x"),
@@ -706,7 +726,7 @@ def test_reembedding_gives_every_memory_a_vector_of_the_new_model(path: Path) ->
         forgotten = memory.remember("forgotten").id
         memory.forget(forgotten)
     moody = Moody(32)
-    with nacre.open(path, embedder=moody, switch_model=True) as memory:
+    with nacre.open(path, embedder=moody, switch_model=True, log=False) as memory:
         assert list(memory.reembed()) == [Progress(0, 5), Progress(5, 5)]
         assert memory.stats().model == "hashing/1/32"
         assert memory.stats().pending == 0
@@ -760,9 +780,9 @@ def test_vectors_of_two_models_are_never_compared(path: Path, mode: Mode, dimens
         def fingerprint(self) -> str:
             return "another model"
 
-    with nacre.open(path, embedder=Hashing(64)) as memory:
+    with nacre.open(path, embedder=Hashing(64), log=False) as memory:
         kept = memory.remember("apple pie").id
-        with nacre.open(path, embedder=Other(dimensions), switch_model=True) as another:
+        with nacre.open(path, embedder=Other(dimensions), switch_model=True, log=False) as another:
             _mismatch_is_told(another, mode, kept)  # not re-embedded yet
             list(another.reembed())
             assert another.search("apple", mode=mode).notes == ()

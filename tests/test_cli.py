@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,10 +17,12 @@ import pytest
 
 import nacre
 from nacre import settings, wire
+from nacre.cli import nacre as commands
 from nacre.cli import render, run
-from nacre.cli.commands import nacre as commands
 from nacre.cli.demo import SAMPLES
 from nacre.types import Recipe
+
+PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 
 
 class Answer(NamedTuple):
@@ -58,8 +61,10 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def library(path: Path) -> Callable[[], nacre.Nacre]:
-    return lambda: nacre.open(path, embedder="hashing")
+def library(path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], nacre.Nacre]:
+    """The same store through the other door. Nothing is logged: what was opened before would rank otherwise."""
+    monkeypatch.setenv("NACRE_LOG", "off")
+    return lambda: nacre.open(path, embedder="hashing", log=False)
 
 
 # ---------------------------------------------------------------- the verbs
@@ -146,6 +151,22 @@ def test_the_same_calls_through_library_and_command_line_give_the_same_json(
                     )
                 ),
             ),
+            (["search", query, "--lens", "brief"], wire.search_result(memory.search(query, lens="brief"))),
+            (
+                ["search", query, "--as-of", "2026-05-01T00:00:00Z"],
+                wire.search_result(memory.search(query, as_of=wire.parse_moment("as_of", "2026-05-01T00:00:00Z"))),
+            ),
+            (["search", query, "--min-score", "0.05"], wire.search_result(memory.search(query, min_score=0.05))),
+            (["search", query, "--token-budget", "90"], wire.search_result(memory.search(query, token_budget=90))),
+            (["search", query, "--asked-in", "s1"], wire.search_result(memory.search(query, session="s1"))),
+            (
+                ["search", query, "--boost-entity", "Mara", "--boost-entity", "Lin"],
+                wire.search_result(memory.search(query, boost_entities=["Mara", "Lin"])),
+            ),
+            (["search", query, "--merge-relations"], wire.search_result(memory.search(query, merge_relations=True))),
+            (["search", query, "--no-collapse"], wire.search_result(memory.search(query, collapse=False))),
+            (["related", hits[0].id], wire.search_result(memory.related(hits[0].id))),
+            (["facets", query], wire.facets(memory.facets(query))),
             (["timeline"], wire.timeline(memory.timeline())),
             (
                 ["timeline", "--oldest-first", "--limit", "7"],
@@ -193,14 +214,41 @@ def test_config_tells_where_each_value_came_from(
     assert shown["store"] == {"value": str(path), "source": "environment NACRE_STORE"}
     assert shown["embedder"] == {"value": "none", "source": "flag --embedder"}
     assert shown["busy_timeout_ms"] == {"value": 10_000, "source": "default"}
+    assert shown["extract"] == {"value": True, "source": "default"}
+    assert shown["decay_rates"] == {"value": {}, "source": "default"}
+    assert shown["log"] == {"value": True, "source": "default"}
+    assert shown["log_days"] == {"value": 90, "source": "default"}
     assert "environment NACRE_STORE" in cli("config").out
     monkeypatch.delenv("NACRE_STORE")
     assert cli("config", "--json").json["store"]["value"] == "elsewhere.db"
 
 
+def test_what_is_read_and_logged_is_set_in_the_environment_or_the_file(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = "extract = false\nlog = false\nlog_days = 7\n[decay_rates]\nstate = 0.2\nkv = 0\n"
+    (tmp_path / "config.toml").write_text(content, "utf-8")
+    shown = cli("config", "--json").json
+    expected = {"extract": False, "log": False, "log_days": 7, "decay_rates": {"state": 0.2, "kv": 0.0}}
+    assert {name: shown[name]["value"] for name in expected} == expected
+    monkeypatch.setenv("NACRE_EXTRACT", "on")
+    monkeypatch.setenv("NACRE_DECAY_RATES", "state=0.5, identity=0")
+    monkeypatch.setenv("NACRE_LOG", "on")
+    monkeypatch.setenv("NACRE_LOG_DAYS", "14")
+    shown = cli("config", "--json").json
+    expected = {"extract": True, "log": True, "log_days": 14, "decay_rates": {"state": 0.5, "identity": 0.0}}
+    assert {name: shown[name]["value"] for name in expected} == expected
+    assert shown["decay_rates"]["source"] == "environment NACRE_DECAY_RATES"
+    assert "NACRE_LOG_DAYS" in cli("config").out
+
+
 def test_flags_count_before_and_after_the_command(cli: Cli) -> None:
     assert cli("--space", "a", "config", "--json").json["space"]["value"] == "a"
     assert cli("config", "--space", "a", "--json").json["space"]["value"] == "a"
+    cli("remember", "Ada lives in Rome", "--space", "a")
+    assert len(cli("--json", "--space", "a", "fact", "list").json) == 1
+    assert len(cli("fact", "--json", "--space", "a", "list").json) == 1
+    assert len(cli("fact", "list", "--json", "--space", "a").json) == 1
 
 
 @pytest.mark.parametrize(
@@ -210,6 +258,15 @@ def test_flags_count_before_and_after_the_command(cli: Cli) -> None:
         ('embedder = "gpt"\n', "embedder"),
         ("threads = -1\n", "threads"),
         ("space = 3\n", "space"),
+        ('extract = "maybe"\n', "extract: is 'maybe'; on or off is allowed"),
+        ("log = 3\n", "log: is 3; on or off is allowed"),
+        ("log_days = -1\n", "log_days"),
+        ('log_days = "long"\n', "log_days"),
+        ("decay_rates = 5\n", "write it like state=0.2,kv=0.01"),
+        ('decay_rates = "kv"\n', "write it like state=0.2,kv=0.01"),
+        ('decay_rates = {kv = "fast"}\n', "write it like state=0.2,kv=0.01"),
+        ("decay_rates = {colour = 1}\n", "'colour' is no type of fact; allowed: identity"),
+        ("decay_rates = {kv = 11}\n", "kv: is 11.0; a number from 0 to 10 is allowed"),
         ("= nonsense", "cannot be read"),
     ],
 )
@@ -222,6 +279,32 @@ def test_a_bad_config_file_is_named(
     assert answer.code == 2
     assert named in answer.err
     assert "config.toml" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("NACRE_EXTRACT", "maybe", "on or off is allowed"),
+        ("NACRE_LOG", "sometimes", "on or off is allowed"),
+        ("NACRE_LOG_DAYS", "-1", "a whole number"),
+        ("NACRE_LOG_DAYS", "0", "a whole number"),
+        ("NACRE_LOG_DAYS", "1000000", "a whole number"),
+        ("NACRE_DECAY_RATES", "kv", "write it like state=0.2,kv=0.01"),
+        ("NACRE_DECAY_RATES", "kv=fast", "write it like state=0.2,kv=0.01"),
+        ("NACRE_DECAY_RATES", "colour=1", "'colour' is no type of fact; allowed: identity"),
+        ("NACRE_DECAY_RATES", "kv=-1", "a number from 0 to 10 is allowed"),
+        ("NACRE_DECAY_RATES", "kv=nan", "a number from 0 to 10 is allowed"),
+    ],
+)
+def test_a_bad_environment_is_named(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, path: Path, name: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    answer = cli("remember", "something")
+    assert (answer.code, answer.out) == (2, "")
+    assert name in answer.err
+    assert said in answer.err
+    assert not path.exists()
 
 
 # ---------------------------------------------------------------- errors
@@ -237,11 +320,24 @@ def test_a_bad_config_file_is_named(
         (["remember", "x", "--file", "y"], 2, "not both"),
         (["remember", "--file", "missing.txt"], 2, "missing.txt"),
         (["remember", "x", "--position", "1"], 2, "needs a session"),
+        (["remember", "x", "--happened", "some day"], 2, "happened"),
+        (["remember", "x", "--entity", " "], 2, "entities.name: is blank"),
+        (["remember", "x", "--extract", "maybe"], 2, "'maybe' is not one of 'on', 'off'"),
+        (["remember", "--jsonl", "--extract", "on"], 2, "takes all fields from the input"),
+        (["remember", "--jsonl", "--entity", "Ada"], 2, "takes all fields from the input"),
         (["search", "x", "--mode", "psychic"], 2, "keyword, semantic, hybrid"),
         (["search", "x", "--alpha", "1.5"], 2, "from 0 to 1"),
         (["search", "x", "--limit", "0"], 2, "from 1 to 1,000"),
         (["search", "x", "--limit", "many"], 2, "--limit"),
+        (["search", "x", "--limit", "-10"], 2, "from 1 to 1,000"),
+        (["search", "x", "--alpha", "-0.5"], 2, "from 0 to 1"),
         (["search", "x", "--since", "soon"], 2, "since"),
+        (["search", "x", "--as-of", "soon"], 2, "as_of: 'soon' is not a time"),
+        (["search", "x", "--min-score", "2"], 2, "min_score: is 2.0; a number from 0 to 1 is allowed"),
+        (["search", "x", "--token-budget", "0"], 2, "token_budget: is 0"),
+        (["search", "x", "--asked-in", " "], 2, "session: is blank"),
+        (["search", "x", "--boost-entity", ""], 2, "boost_entities"),
+        (["search", "x", "--lens", "nope"], 2, "no lens 'nope'; see `nacre lens list`, or say none"),
         (["search"], 2, "QUERY"),
         (["get", "nobody"], 2, "no memory 'nobody'"),
         (["forget", "nobody"], 2, "no memory"),
@@ -271,6 +367,26 @@ def test_only_remembering_makes_a_store(cli: Cli, path: Path) -> None:
         ["forget", "x"],
         ["reembed"],
         ["rebuild"],
+        ["fact", "list"],
+        ["fact", "drop", "x"],
+        ["reinforce", "x"],
+        ["stale"],
+        ["conflicts"],
+        ["similar", "x"],
+        ["entity", "list"],
+        ["entity", "show", "x"],
+        ["entity", "drop", "x"],
+        ["entity", "related", "x"],
+        ["relation", "list"],
+        ["relation", "search", "x"],
+        ["lens", "list"],
+        ["lens", "show", "exact"],
+        ["lens", "delete", "x"],
+        ["why", "x", "y"],
+        ["why-not", "x", "y"],
+        ["why-recalled", "x"],
+        ["log"],
+        ["mark", "used", "x"],
     ):
         answer = cli(*arguments)
         assert answer.code == 3
@@ -283,16 +399,52 @@ def test_errors_as_json(cli: Cli) -> None:
     answer = cli("search", "x", "--limit", "0", "--json")
     assert (answer.code, answer.out) == (2, "")
     assert json.loads(answer.err)["error"]["field"] == "limit"
+    for arguments in (["search", "x", "--limit", "many"], ["remember", "x", "--extract", "maybe"], ["search"]):
+        answer = cli(*arguments, "--json")
+        assert (answer.code, answer.out) == (2, "")
+        assert json.loads(answer.err)["error"]["message"], arguments
     assert json.loads(cli("stats", "--json", "--store", ".").err)["error"]["type"] == "StoreUnavailable"
 
 
 def test_a_bad_line_is_named_and_its_batch_not_written(cli: Cli) -> None:
     good = json.dumps({"text": "fine"})
-    for bad, said in (("{", "line 2"), ("[]", "line 2"), ('{"txt": "x"}', "txt"), ('{"text": " "}', "text")):
+    for bad, said in (
+        ("{", "line 2"),
+        ("[]", "line 2"),
+        ('{"txt": "x"}', "txt"),
+        ('{"text": " "}', "text"),
+        ('{"text": "x", "happened": "soon"}', "line 2: happened: 'soon' is not a time"),
+        ('{"text": "x", "extract": "maybe"}', "extract: must be true or false"),
+        ('{"text": "x", "facts": 3}', "facts: must be a list"),
+        ('{"text": "x", "facts": [3]}', "line 2: facts[0]: must be a JSON object, not int"),
+        ('{"text": "x", "facts": [{"subject": "a", "object": "c"}]}', "line 2: facts[0].predicate: is missing"),
+        (_with_fact(colour=1), "line 2: facts[0].colour: is unknown; allowed: subject, predicate, object, type"),
+        (_with_fact(confidence=9), "facts[0].confidence: is 9; a number from 0 to 1 is allowed (item 2 of the input)"),
+        (_with_fact(confidence=True), "facts[0].confidence: is True"),
+        (_with_fact(decay_rate=-1), "facts[0].decay_rate: is -1; a number from 0 to 10 is allowed"),
+        (_with_fact(type="colour"), "facts[0].type: 'colour' is unknown; allowed: identity"),
+        (_with_fact(subject=" "), "facts[0].subject: is blank"),
+        (_with_fact(relation="yes"), "facts[0].relation: must be true or false"),
+        (_with_fact(valid_from="soon"), "line 2: facts[0].valid_from: 'soon' is not a time"),
+        (_with_fact(valid_to="2026-03-01"), "facts[0].valid_to: has no time zone"),
+        ('{"text": "x", "entities": "Ada"}', "entities: must be a list"),
+        ('{"text": "x", "entities": [3]}', "entities: must be names"),
+        ('{"text": "x", "entities": [{"type": "person"}]}', "line 2: entities[0].name: is missing"),
+        ('{"text": "x", "entities": [{"name": "Ada", "alias": "A"}]}', "line 2: entities[0].alias: is unknown"),
+        ('{"text": "x", "entities": [{"name": " "}]}', "entities.name: is blank"),
+        ('{"text": "x", "entities": [{"name": "Ada", "aliases": "A"}]}', "entities.aliases"),
+    ):
         answer = cli("remember", "--jsonl", stdin=f"{good}\n{bad}\n")
         assert answer.code == 2
         assert said in answer.err
+        assert answer.out == ""
     assert cli("stats", "--json").json["memories"] == 0
+
+
+def _with_fact(**fields: Any) -> str:
+    """A line whose only fact has these fields."""
+    fact = {"subject": "Ada", "predicate": "is", "object": "well", **fields}
+    return json.dumps({"text": "x", "facts": [fact]})
 
 
 def test_purge_asks_first(cli: Cli) -> None:
@@ -365,19 +517,31 @@ def test_a_stored_text_does_not_steer_the_terminal(
     assert "red \ufffd[31m bell \ufffd tab" in shown
 
 
+def every_command(group: click.Group = commands, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """All commands as they are typed, groups and their commands."""
+    for name, command in group.commands.items():
+        yield f"{before}{name}", command
+        if isinstance(command, click.Group):
+            yield from every_command(command, f"{before}{name} ")
+
+
 def test_every_command_has_help_and_json() -> None:
-    for name, command in commands.commands.items():
+    for name, command in every_command():
         assert command.help, name
         assert "--json" in [option for parameter in command.params for option in parameter.opts], name
+        for parameter in command.params:
+            assert not isinstance(parameter, click.Option) or parameter.help, f"{name} {parameter.name}"
 
 
 def test_every_command_and_setting_is_documented() -> None:
-    documented = (Path(__file__).parents[1] / "docs" / "cli.md").read_text("utf-8")
-    for name, command in commands.commands.items():
-        assert f"nacre {name}" in documented, name
+    documented = PAGE.read_text("utf-8")
+    for name, command in every_command():
+        if not isinstance(command, click.Group):
+            assert re.search(rf"`nacre {name}[` ]", documented), name
         for parameter in command.params:
             if isinstance(parameter, click.Option):
-                assert parameter.opts[0] in documented, f"{name} {parameter.opts[0]}"
+                for option in (*parameter.opts, *parameter.secondary_opts):
+                    assert re.search(rf"`{option}[` ]", documented), f"{name} {option}"
     for setting in settings.MEANINGS:
         assert f"`{setting}`" in documented
         assert settings.variable(setting) in documented

@@ -363,7 +363,7 @@ def test_a_file_locked_while_it_is_opened(path: Path) -> None:
 
 def test_a_reader_elsewhere_does_not_stop_a_purge(path: Path) -> None:
     """It does keep the old pages alive as long as it reads; they go when the store is closed at the latest."""
-    with nacre.open(path, embedder=Hashing(), busy_timeout_ms=200) as store:
+    with nacre.open(path, embedder=Hashing(), busy_timeout_ms=200, log=False) as store:  # the search would be logged
         memory_id = store.remember("the secret zxqvjwk").id
         with locked(path, "BEGIN; SELECT count(*) FROM memories") as release:
             store.purge(memory_id)

@@ -754,14 +754,14 @@ FILTERS = [
     Row("on:2025-12 OR on:today", NOTES, "a > d"),
     # parts
     Row("has:tags", NOTES, "a > b > c"),
-    Row("has:facts", NOTES, "a"),
+    Row("has:facts", NOTES, "a > d"),  # of that kind, or with facts that are read from the text
     Row("has:summary", NOTES, "b"),
     Row("has:metadata", NOTES, "c"),
     Row("has:session -has:summary", NOTES, "a"),
     Row("has:summary,metadata", NOTES, "b > c"),
     Row("-has:source", NOTES, "d"),
     Row("has:TAGS", NOTES, "a > b > c"),
-    Row("has:Facts,SUMMARY", NOTES, "a > b"),
+    Row("has:Facts,SUMMARY", NOTES, "a > b > d"),
     Row('-has:"Source"', NOTES, "d"),
     # spaces
     Row("space:work", NOTES, "e"),

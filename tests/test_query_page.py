@@ -164,12 +164,13 @@ READ = read_page(TEXT)
 
 
 def _engine(store: Store, embedder: Embedder | None, *, space: str = "default", limits: Limits = LIMITS) -> Nacre:
+    """Without the recall log: an example is not to move the scores of the next."""
     numbers = iter(range(100))
 
     def numbered(_: datetime, count: int) -> list[str]:
         return [f"{next(numbers):02}" for _ in range(count)]
 
-    return Nacre(store, embedder, space=space, limits=limits, zone=UTC, clock=lambda: NOW, make_ids=numbered)
+    return Nacre(store, embedder, space=space, limits=limits, zone=UTC, log=False, clock=lambda: NOW, make_ids=numbered)
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +198,9 @@ def _command_line(monkeypatch: pytest.MonkeyPatch, filled: Path) -> None:
     monkeypatch.setenv("NACRE_STORE", str(filled))
     monkeypatch.setenv("NACRE_EMBEDDER", "none")
 
-    def opened(store: Store, embedder: Embedder | None, *, space: str, limits: Limits, zone: None) -> Nacre:
+    def opened(
+        store: Store, embedder: Embedder | None, *, space: str, limits: Limits, zone: None, **_usual: object
+    ) -> Nacre:
         assert zone is None  # the system's, which nobody knows
         return _engine(store, embedder, space=space, limits=limits)
 

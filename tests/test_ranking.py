@@ -440,7 +440,8 @@ def test_a_score_is_the_sum_of_the_shares_times_the_factors(reasons: list[Reason
             "time: from the time the question names → × 1.2000",
         ),
         (Reason("session", "multiply", 1.1, {"weight": 0.1}), "session: the same → × 1.1000"),
-        (Reason("entity", "multiply", 1.2, {}), "entity: × 1.2"),
+        (Reason("entity", "multiply", 1.2, {"weight": 0.2}), "entity: about one that is asked for → × 1.2000"),
+        (Reason("spell", "multiply", 1.2, {}), "spell: × 1.2"),
         (Reason("echo", "add", 0.25, {}), "echo: + 0.25"),
     ],
 )
@@ -500,7 +501,9 @@ def test_nothing_below_the_semantic_floor_is_a_semantic_match(texts: list[str], 
     memory = engine(*texts)
     everything = memory.search(query, mode="semantic", recipe=PLAIN).hits
     above = memory.search(query, mode="semantic", recipe=replace(PLAIN, semantic_floor=floor)).hits
-    assert above == tuple(hit for hit in everything if hit.cosine is not None and hit.cosine >= floor)
+    expected = [hit for hit in everything if hit.cosine is not None and hit.cosine >= floor]
+    # How far a hit stands out depends on what else was found.
+    assert [replace(hit, relevance=None) for hit in above] == [replace(hit, relevance=None) for hit in expected]
 
 
 def test_a_memory_below_the_floor_is_still_found_by_its_words() -> None:

@@ -22,16 +22,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from nacre.counting import Stats
 from nacre.embedders.hashing import Hashing
 from nacre.engine import Nacre
 from nacre.errors import NacreError
+from nacre.knowledge import Fact, FactQuery, NewEntity, NewFact
 from nacre.query.parse import parse
-from nacre.query.tree import AllOf, AnyOf, Condition, Near, Only, Phrase, Question, Term, Without
+from nacre.query.tree import AllOf, AnyOf, Condition, Linked, Near, Only, Phrase, Question, Term, Without
+from nacre.receipts import Delivery, Receipt
 from nacre.stores.memory import MemoryStore
 from nacre.stores.sqlite import SqliteStore
+from nacre.stores.sqlite import similar as sqlite_similar
 from nacre.stores.sqlite import vectors as sqlite_vectors
 from nacre.text import words
-from nacre.types import Filter, Json, JsonScalar, Mode, NewMemory, Recipe, SearchResult, Stats
+from nacre.types import Filter, Json, JsonScalar, Mode, NewMemory, Recipe, SearchResult
 
 # ---------------------------------------------------------------- small alphabets
 
@@ -57,9 +61,23 @@ ZONE = timezone(timedelta(hours=5, minutes=45))
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
 MOMENTS = tuple(START + timedelta(hours=hours, microseconds=hours % 2) for hours in (-10_000, -30, -29, -1, 0, 1, 30))
 
+# From which facts are read, and which say nearly the same.
+SAYINGS = (
+    "Alice lives in Berlin", "Alice lives in Paris.", "alice works at Acme", "Bob lives in Berlin and uses Vim",
+    "Acme is based in Paris", "port: 8080", "port: 9090", "I prefer tea", "Robert is married to Alice.",
+)  # fmt: skip
+REPEATED = (
+    "we met Bob on Monday in the old town", "We met Bob on Monday in the old town!", "did we meet Bob on Monday?",
+    "on Monday in the old town we met Bob", "hey we met Bob on Monday in old town", "we met Bob on Monday in new town",
+)  # fmt: skip
+PEOPLE = ("Alice", "alice", "Al", "Bob", "Robert", "Acme", "Berlin", "it")
+PREDICATES = ("lives in", "livesIn", "uses", "works_at", "port")
+OBJECTS = ("Berlin", "berlin", "Paris", "Acme", "Bob", "Al", "8080", "9090")
+
 texts = st.one_of(
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join),
     st.sampled_from(WORDS),
+    st.sampled_from([*SAYINGS, *REPEATED]),
     # Long enough for several passages.
     st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS)).map(lambda two: f"{two[0]} first. " * 150 + two[1]),
 )
@@ -70,6 +88,28 @@ metadata = st.dictionaries(st.sampled_from(KEYS), values, max_size=3)
 
 def some(options: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
     return st.lists(st.sampled_from(options), max_size=2, unique=True).map(tuple)
+
+
+new_facts = st.builds(
+    NewFact,
+    subject=st.sampled_from(PEOPLE),
+    predicate=st.sampled_from(PREDICATES),
+    object=st.sampled_from(OBJECTS),
+    type=st.sampled_from(["kv", "location", "relationship", "preference", "state"]),
+    confidence=st.sampled_from([1.0, 1.0, 0.6, 1 / 3, 0.05, 0]),
+    decay_rate=st.sampled_from([None, None, 0, 0.5]),
+    valid_from=st.sampled_from([None, None, *MOMENTS[:4]]),
+    valid_to=st.sampled_from([None, None, None, *MOMENTS[3:]]),
+    quote=st.sampled_from([None, 'as it "says"']),
+    relation=st.booleans(),
+    single=st.sampled_from([None, None, True, False]),
+)
+new_entities = st.one_of(
+    st.sampled_from(PEOPLE),
+    st.builds(
+        NewEntity, name=st.sampled_from(PEOPLE), type=st.sampled_from([None, "person", "place"]), aliases=some(PEOPLE)
+    ),
+)
 
 
 @st.composite
@@ -89,8 +129,29 @@ def new_memories(draw: st.DrawFn) -> NewMemory:
         metadata=draw(metadata),
         importance=draw(st.sampled_from([0, 0.5, 1, 1 / 3])),
         created=draw(st.sampled_from([None, None, *MOMENTS])),
+        happened=draw(st.sampled_from([None, None, *MOMENTS])),
+        facts=draw(st.one_of(st.just([]), st.lists(new_facts, max_size=3))),
+        entities=draw(st.one_of(st.just([]), st.lists(new_entities, max_size=2))),
+        extract=draw(st.sampled_from([None, True, False])),
     )
 
+
+# Memories that say nearly the same, that supersede and that contradict each other.
+WELL_KNOWN = (
+    NewMemory(text=REPEATED[0], created=MOMENTS[0]),
+    NewMemory(text=REPEATED[1], created=MOMENTS[1]),
+    NewMemory(text=REPEATED[3], entities=[NewEntity(name="Robert", aliases=["Bob"])]),
+    NewMemory(text="Alice lives in Berlin", created=MOMENTS[0]),
+    NewMemory(text="Alice lives in Paris.", created=MOMENTS[2]),
+    NewMemory(
+        text="perhaps she moved",
+        created=MOMENTS[3],
+        facts=[
+            NewFact(subject="Alice", predicate="lives in", object="Bob", confidence=0.05, relation=True, single=True)
+        ],
+    ),
+    NewMemory(text="Al works at Acme", created=MOMENTS[1], happened=MOMENTS[0]),
+)
 
 changes = st.fixed_dictionaries(
     {},
@@ -105,6 +166,7 @@ changes = st.fixed_dictionaries(
         "position": st.sampled_from([None, 0, 7]),
         "metadata": metadata,
         "importance": st.sampled_from([0.25, 2]),  # the second one is refused
+        "happened": st.sampled_from([None, *MOMENTS]),
     },
 )
 
@@ -136,6 +198,7 @@ MISSPELLED = ("deplyo", "stagnig", "runing", "kuberntees", "првиет", "tje"
 FIELDS = (
     "tag:red", "tag:red,deploy", 'tag:"two words"', "tag:deploy", "ns:decisions", "namespace:general,decisions",
     "kind:fact", "kind:note,fact", "entity:deploy", 'entity:"the deploy",天气', "entity:snake_case", "entity:京",
+    "entity:alice", "entity:Al,Acme", "-entity:bob",
     "source:chat", "source:docs/*", "source:*deploy*", "source:ch?t", 'source:"docs/[x]*"', "session:s1,s2",
     "has:tags", "has:summary,session", "has:facts", "has:metadata", "has:source",
     "since:1d", "until:2024-05-01", "on:yesterday", "on:2024-04", "since:2023", "until:2024-05-01T17:45",
@@ -143,7 +206,7 @@ FIELDS = (
 )  # fmt: skip
 TIMES = ("yesterday", "in March 2023", "last month", "since 2023", "today")
 
-asked_words = st.sampled_from([*WORDS, *MISSPELLED, "unknown", "stage"])
+asked_words = st.sampled_from([*WORDS, *MISSPELLED, *PEOPLE, "lives", "Paris", "town", "unknown", "stage"])
 prefixes = st.sampled_from(["dep*", "s*", "sta*", "caf*", "天*", "京*", "g*"])
 phrases = st.lists(asked_words, min_size=1, max_size=2).map(lambda run: f'"{" ".join(run)}"')
 nears = st.builds(
@@ -183,7 +246,37 @@ recipes = st.one_of(
         summary_weight=st.sampled_from([0, 1, 2.5]),
         tags_weight=st.sampled_from([0, 0.001, 1]),
         source_weight=st.sampled_from([0, 0.5, 100]),
+        confidence_weight=st.sampled_from([0, 0.2, 1]),
+        min_confidence=st.sampled_from([0, 0.1, 0.5, 1]),
+        entity_weight=st.sampled_from([0, 0.2, 1]),
+        intent_weight=st.sampled_from([0, 1]),
+        usage_weight=st.sampled_from([0, 0.1, 0.9]),
+        relation_weight=st.sampled_from([0.1, 0.8, 2]),
     ),
+)
+wishes = st.fixed_dictionaries(
+    {},
+    optional={
+        "as_of": st.sampled_from(MOMENTS),
+        "boost_entities": some((*PEOPLE, "nobody")),
+        "merge_relations": st.just(True),
+        "min_score": st.sampled_from([0.1, 0.4, 0.9]),
+        "collapse": st.just(False),
+        "token_budget": st.sampled_from([1, 20, 200]),
+    },
+)
+fact_queries = st.builds(
+    FactQuery,
+    spaces=some((*SPACES, "nowhere")),
+    subject=st.sampled_from([None, None, "ALICE", *PEOPLE]),
+    predicate=st.sampled_from([None, None, "LIVES-IN", *PREDICATES]),
+    object=st.sampled_from([None, None, *OBJECTS]),
+    type=st.sampled_from([None, None, "kv", "location"]),
+    memory_id=st.sampled_from([None, None, "id-0000", "id-0001"]),
+    relations=st.booleans(),
+    as_of=st.sampled_from([None, *MOMENTS]),
+    history=st.booleans(),
+    limit=st.sampled_from([1, 2, 100]),
 )
 
 
@@ -243,10 +336,26 @@ class Pair:
         self._sqlite_store.close()
 
     def same(self, call: Callable[[Nacre], Any], embedding: bool = True) -> Outcome:
-        """Make a call on both stores; what came of it must be the same."""
+        """Make a call on both stores; what came of it must be the same, and what is refused changes nothing.
+
+        The reference always looks anew, so that what the other found a moment ago must still be right.
+        """
+        self.reference[embedding]._searching._recent.clear()
+        before = self.sequences()
         real, expected = attempt(call, self.sqlite[embedding]), attempt(call, self.reference[embedding])
         assert self._without_path(real) == expected
+        if real.error is not None:
+            assert self.sequences() == before
         return real
+
+    def sequences(self) -> list[tuple[int, int]]:
+        """By which each store tells that an answer may have changed."""
+        return [self._sqlite_store.sequence(), self._reference_store.sequence()]
+
+    def look_anew(self) -> None:
+        """A search that delivers a memory may move it a little, but does not end what was found a moment ago."""
+        for engine in self.sqlite.values():
+            engine._searching._recent.clear()
 
     def _without_path(self, outcome: Outcome) -> Outcome:
         """Only a store in a file can name it in a note."""
@@ -264,7 +373,9 @@ class Pair:
 
     def _engines(self, store: SqliteStore | MemoryStore, numbering: Numbering) -> dict[bool, Nacre]:
         return {
-            embedding: Nacre(store, Hashing(64) if embedding else None, clock=self.clock, make_ids=numbering, zone=ZONE)
+            embedding: Nacre(
+                store, Hashing(64) if embedding else None, clock=self.clock, make_ids=numbering, zone=ZONE, log=False
+            )
             for embedding in (False, True)
         }
 
@@ -289,6 +400,36 @@ def everything(engine: Nacre, ids: list[str]) -> tuple[Any, ...]:
     kept = {each: outcome.answer for each, outcome in found.items()}
     types = {each: to_plain(memory.metadata) for each, memory in kept.items() if memory is not None}
     return found, types, comparable(engine.stats()), {each: happened(engine, each) for each in ids}
+
+
+ASKED = parse("alice lives in Berlin, works at acme and uses vim", START, ZONE).terms
+
+
+def knowledge(engine: Nacre, ids: list[str]) -> tuple[Any, ...]:
+    """All that the store knows of what memories say, of who they are about, and of which say the same."""
+    store = engine._store
+    facts = store.facts_of([*ids, "never"])
+    named = [each.id for several in facts.values() for each in several]
+    listed = [store.facts(FactQuery(spaces=SPACES, as_of=moment)) for moment in MOMENTS]
+    listed += [
+        store.facts(replace(query, spaces=SPACES, as_of=START))
+        for query in (
+            FactQuery(history=True, limit=1_000),
+            FactQuery(subject="al"),
+            FactQuery(object="BERLIN", relations=True),
+            FactQuery(predicate="lives_in", history=True, limit=2),
+        )
+    ]
+    rivals = [sorted(store.rivals(SPACES, moment), key=lambda group: group[0].id) for moment in MOMENTS[::2]]
+    entities = [store.entities(SPACES, None, 100), store.entities(SPACES[:2], ["ALICE", "bob", "nobody"], 100)]
+    found = [store.relations(ASKED, spaces, START, limit) for spaces in (SPACES, SPACES[:1]) for limit in (2, 100)]
+    touching = [
+        store.touching(["Alice", "paris"], SPACES, moment, limit) for moment, limit in ((START, 100), (START, 1))
+    ]
+    about = {name: store.meeting([*ids, "never"], Linked(name)) for name in ("alice", "al", "bob", "acme", "berlin")}
+    alike = store.similar([*ids, "never"])
+    by_id = sorted(store.facts_by_id([*named, "never"]), key=lambda fact: fact.id)
+    return facts, by_id, listed, rivals, entities, found, touching, about, alike
 
 
 def pages(engine: Nacre, **options: Any) -> list[Any]:
@@ -374,6 +515,20 @@ def check_derived_tables(path: Path) -> None:
         db.close()
 
 
+def check_words_of_relations(path: Path) -> None:
+    """Live relations are found by their words, and nothing else is."""
+    db = apsw.Connection(str(path))
+    try:
+        live = (
+            "SELECT f.fact FROM facts AS f JOIN memories AS m USING (row) WHERE m.deleted_us IS NULL AND f.relation = 1"
+        )
+        assert set(db.execute("SELECT DISTINCT fact FROM relation_words").fetchall()) == set(
+            db.execute(live).fetchall()
+        )
+    finally:
+        db.close()
+
+
 def check_integrity(path: Path) -> None:
     db = apsw.Connection(str(path))
     try:
@@ -390,16 +545,23 @@ def check_integrity(path: Path) -> None:
 class Machine(RuleBasedStateMachine):
     pair: Pair
 
-    @initialize(items=st.lists(new_memories(), max_size=10))
-    def begin(self, items: list[NewMemory]) -> None:
+    @initialize(items=st.lists(new_memories(), max_size=10), knowing=st.booleans())
+    def begin(self, items: list[NewMemory], knowing: bool) -> None:
         self._folder = tempfile.TemporaryDirectory()
+        self._compared = sqlite_similar._COMPARED_MAX, sqlite_similar._SHARING
+        sqlite_similar._COMPARED_MAX = 1_000  # the reference compares with all
+        sqlite_similar._SHARING = self._compared[1].replace(f"LIMIT {sqlite_similar._SHARING_MAX}", "LIMIT 1000")
         self.pair = Pair(Path(self._folder.name))
         self.ids: list[str] = []
+        self.facts: list[Fact] = []
+        self.searches = 0
+        self.last_read: tuple[Any, list[tuple[int, int]]] | None = None
         self.cursors: list[str] = []
-        self.remember_many(items, embedding=True, bad=False)
+        self.remember_many([*items, *(WELL_KNOWN if knowing else ())], embedding=True, bad=False)
 
     def teardown(self) -> None:
         if hasattr(self, "pair"):
+            sqlite_similar._COMPARED_MAX, sqlite_similar._SHARING = self._compared
             self.pair.close()
             check_integrity(self.pair.path)
             self._folder.cleanup()
@@ -445,6 +607,67 @@ class Machine(RuleBasedStateMachine):
     def purge(self, numbers: list[int]) -> None:
         self.pair.same(lambda nacre: nacre.purge(self.chosen(numbers)))
 
+    # ---- writing what memories say
+
+    @rule(number=st.integers(0, 100), facts=st.lists(new_facts, max_size=3))
+    def add_facts(self, number: int, facts: list[NewFact]) -> None:
+        (memory_id,) = self.chosen([number])
+        self.pair.same(lambda nacre: nacre.add_facts(memory_id, facts))
+
+    @rule(numbers=numbers)
+    def drop_facts(self, numbers: list[int]) -> None:
+        every = [*(fact.id for fact in self.facts), "never"]
+        self.pair.same(lambda nacre: nacre.drop_facts([every[number % len(every)] for number in numbers]))
+
+    @precondition(lambda self: self.facts)
+    @rule(numbers=numbers, confidence=st.sampled_from([0.0, 0.3, 2 / 3, 1.0]), moment=st.sampled_from(MOMENTS))
+    def believe(self, numbers: list[int], confidence: float, moment: datetime) -> None:
+        chosen = [self.facts[number % len(self.facts)] for number in numbers]
+        changed = [replace(fact, confidence=confidence, reinforced=moment, touched=START) for fact in chosen]
+        self.pair.same(lambda nacre: nacre._store.believe([*changed, replace(changed[0], id="never")]))
+
+    @rule(numbers=numbers, how=st.sampled_from(["explicit", "import", "reference", "recall", "never"]))
+    def reinforce(self, numbers: list[int], how: Any) -> None:
+        every = [*(fact.id for fact in self.facts), *self.ids]
+        named = [every[number % len(every)] for number in numbers if every]
+        self.pair.same(lambda nacre: nacre.reinforce(named, how))
+
+    @rule(
+        name=st.sampled_from(PEOPLE),
+        kind=st.sampled_from([None, "person"]),
+        aliases=some(PEOPLE),
+        numbers=st.one_of(st.just([]), numbers),
+        space=st.sampled_from([None, None, *SPACES]),
+    )
+    def add_entity(
+        self, name: str, kind: str | None, aliases: tuple[str, ...], numbers: list[int], space: str | None
+    ) -> None:
+        linked = self.chosen(numbers)
+        self.pair.same(lambda nacre: nacre.add_entity(name, kind=kind, aliases=aliases, memory_ids=linked, space=space))
+
+    @rule(name=st.sampled_from([*PEOPLE, "nobody"]), space=st.sampled_from([None, None, *SPACES]))
+    def drop_entity(self, name: str, space: str | None) -> None:
+        self.pair.same(lambda nacre: nacre.drop_entity(name, space))
+
+    @rule(number=st.integers(0, 100))
+    def separate(self, number: int) -> None:
+        (memory_id,) = self.chosen([number])
+        self.pair.same(lambda nacre: nacre.separate(memory_id))
+
+    @rule(numbers=numbers)
+    def deliver(self, numbers: list[int]) -> None:
+        """Which memories a search delivered is written without haste, and changes no sequence."""
+        self.searches += 1
+        delivered = tuple(Delivery(each, rank, 0.01) for rank, each in enumerate(self.chosen(numbers), 1))
+        log = Receipt(f"r{self.searches}", self.pair.clock.now, "default", None, "asked", "hybrid", None, delivered)
+        self.pair.same(lambda nacre: nacre._store.record([log], START - timedelta(days=1_000)))
+        self.pair.look_anew()
+
+    @precondition(lambda self: self.searches)
+    @rule(numbers=numbers, outcome=st.sampled_from(["opened", "used", "wrong"]))
+    def mark(self, numbers: list[int], outcome: Any) -> None:
+        self.pair.same(lambda nacre: nacre.mark(self.chosen(numbers), outcome))
+
     @rule()
     def reembed(self) -> None:
         self.pair.same(lambda nacre: list(nacre.reembed()))
@@ -478,6 +701,26 @@ class Machine(RuleBasedStateMachine):
     @rule(query=queries)
     def search_plainly(self, query: str) -> None:
         self.pair.same(lambda nacre: found_in_each_mode(nacre, query, Filter(), Recipe(), 20))
+
+    @precondition(lambda self: self.ids)
+    @rule(query=queries, wish=wishes, recipe=recipes, limit=st.sampled_from([1, 3, 20]), embedding=st.booleans())
+    def search_with_wishes(self, query: str, wish: dict[str, Any], recipe: Recipe, limit: int, embedding: bool) -> None:
+        self.pair.same(lambda nacre: nacre.search(query, recipe=recipe, limit=limit, **wish), embedding)
+
+    @rule(query=queries, number=st.integers(0, 100), wish=wishes)
+    def why(self, query: str, number: int, wish: dict[str, Any]) -> None:
+        (memory_id,) = self.chosen([number])
+        self.pair.same(lambda nacre: nacre.why(query, memory_id, limit=2, **wish))
+
+    @rule(query=fact_queries)
+    def look_facts_up(self, query: FactQuery) -> None:
+        self.pair.same(lambda nacre: nacre.facts(query))
+
+    @rule(name=st.sampled_from(PEOPLE), depth=st.integers(1, 3), moment=st.sampled_from([None, *MOMENTS]))
+    def look_around(self, name: str, depth: int, moment: datetime | None) -> None:
+        self.pair.same(lambda nacre: nacre.related_entities(name, depth, spaces=SPACES, as_of=moment))
+        self.pair.same(lambda nacre: nacre.stale(SPACES))
+        self.pair.same(lambda nacre: sorted(nacre.conflicts(SPACES), key=lambda each: each.beliefs[0].fact.id))
 
     @rule(query=queries, where=filters())
     def facets(self, query: str, where: Filter) -> None:
@@ -519,12 +762,30 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def same_memories(self) -> None:
         if hasattr(self, "pair"):
-            self.pair.same(lambda nacre: (everything(nacre, self.ids), vectors(nacre, [*self.ids, "never"])))
+            read = self.pair.same(
+                lambda nacre: (
+                    knowledge(nacre, self.ids),
+                    everything(nacre, self.ids),
+                    vectors(nacre, [*self.ids, "never"]),
+                )
+            ).answer
+            self.pair.same(lambda nacre: nacre._store.signals([*self.ids, "never"]))
+            self.facts = [fact for several in read[0][0].values() for fact in several]
+            self._every_change_is_noticed(read)
+
+    def _every_change_is_noticed(self, read: Any) -> None:
+        """Whoever keeps an answer sees by the sequence that it may be another by now."""
+        sequences = self.pair.sequences()
+        if self.last_read is not None and read != self.last_read[0]:
+            for before, after in zip(self.last_read[1], sequences, strict=True):
+                assert before != after
+        self.last_read = read, sequences
 
     @invariant()
     def derived_tables_in_step(self) -> None:
         if hasattr(self, "pair"):
             check_derived_tables(self.pair.path)
+            check_words_of_relations(self.pair.path)
 
 
 class MachineWithSnapshots(Machine):
@@ -532,12 +793,12 @@ class MachineWithSnapshots(Machine):
 
     LOW: Mapping[str, int] = {"SNAPSHOT_PASSAGES_MIN": 2, "TAIL_PASSAGES_MAX": 2, "SPACES_CACHED_MAX": 2}
 
-    @initialize(items=st.lists(new_memories(), max_size=10))
-    def begin(self, items: list[NewMemory]) -> None:
+    @initialize(items=st.lists(new_memories(), max_size=10), knowing=st.booleans())
+    def begin(self, items: list[NewMemory], knowing: bool) -> None:
         self._usual = {name: getattr(sqlite_vectors, name) for name in self.LOW}
         for name, value in self.LOW.items():
             setattr(sqlite_vectors, name, value)
-        super().begin(items)
+        super().begin(items, knowing)
 
     def teardown(self) -> None:
         try:
@@ -610,6 +871,7 @@ conditions: st.SearchStrategy[Condition] = st.recursive(
         runs,
         st.builds(Near, st.lists(runs, min_size=2, max_size=3).map(tuple), st.integers(0, 3)),
         st.builds(Only, small_filters),
+        st.builds(Linked, st.sampled_from(["alice", "al", "bob", "acme", "it"])),
     ),
     lambda part: st.one_of(
         st.builds(AnyOf, st.lists(part, min_size=1, max_size=3).map(tuple)),
@@ -649,6 +911,88 @@ def test_of_equal_texts_in_one_batch_the_first_is_kept(pair: Pair) -> None:
     receipts = pair.same(lambda nacre: nacre.remember_many([first, second])).answer
     assert [receipt.duplicate for receipt in receipts] == [False, True]
     assert pair.same(lambda nacre: nacre.get(receipts[0].id)[0].tags).answer == ("first",)
+
+
+LIVES_IN = NewFact(subject="Alice", predicate="lives in", object="Berlin")
+
+
+def who_is_about(engine: Nacre) -> tuple[Any, ...]:
+    names = ("alice", "al", "berlin", "bob")
+    return engine.entities(), [engine._store.meeting(["id-0000", "id-0001", "id-0002"], Linked(name)) for name in names]
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["together", "one by one"])
+@pytest.mark.parametrize(
+    ("items", "names"),
+    [
+        ([NewMemory(text="x", entities=["alice"]), NewMemory(text="Alice lives in Berlin")], ["Berlin", "alice"]),
+        (
+            [
+                NewMemory(text="x", entities=["Al"]),
+                NewMemory(text="y", entities=["Bob"]),
+                NewMemory(text="z", entities=[NewEntity(name="Alice", aliases=["Al", "Bob"]), "Bob"]),
+            ],
+            ["Alice"],
+        ),
+        (
+            [
+                NewMemory(text="x", facts=[LIVES_IN]),
+                NewMemory(text="y", entities=[NewEntity(name="Al", aliases=["Alice"])]),
+            ],
+            ["Al"],
+        ),
+    ],
+    ids=["spelled twice", "merged", "renamed"],
+)
+def test_entities_of_several_memories(pair: Pair, items: list[NewMemory], names: list[str], together: bool) -> None:
+    """It makes no difference whether memories come in one batch."""
+    for batch in [items] if together else [[item] for item in items]:
+        pair.same(lambda nacre, batch=batch: nacre.remember_many(batch))  # type: ignore[misc]
+    assert [entity.name for entity in pair.same(lambda nacre: nacre.entities()).answer] == names
+    pair.same(who_is_about)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda nacre: nacre.update("id-0000", text="another text"),
+        lambda nacre: nacre.drop_facts("id-0001"),
+        lambda nacre: nacre.add_facts("id-0000", [replace(LIVES_IN, object="Paris")]),
+        lambda nacre: nacre.add_entity("Alice"),
+        lambda nacre: nacre.add_entity("Al", aliases=["ALICE"]),
+        lambda nacre: (nacre.forget("id-0000"), nacre.restore("id-0000")),
+        lambda nacre: nacre.remember("a new one", facts=[LIVES_IN]),
+    ],
+    ids=["update", "drop a fact", "add a fact", "add it", "add an alias", "forget and restore", "remember"],
+)
+def test_an_entity_that_was_dropped(pair: Pair, call: Callable[[Nacre], Any]) -> None:
+    """Whether it comes back, and who is about it then, though facts still name it."""
+    pair.same(lambda nacre: nacre.remember("x", facts=[LIVES_IN, replace(LIVES_IN, predicate="works in")]))
+    pair.same(lambda nacre: nacre.drop_entity("Alice"))
+    pair.same(who_is_about)
+    pair.same(call)
+    pair.same(who_is_about)
+
+
+def test_aliases_that_come_later_settle_what_was_said(pair: Pair) -> None:
+    """Two people turn out to be one, and then not: only one of them can live somewhere."""
+    old = NewMemory(text="x", created=MOMENTS[0], facts=[LIVES_IN])
+    new = NewMemory(text="y", created=MOMENTS[1], facts=[replace(LIVES_IN, subject="Al", object="Paris")])
+    pair.same(lambda nacre: nacre.remember_many([old, new]))
+
+    def superseded(nacre: Nacre) -> list[bool]:
+        return [fact.superseded_by is not None for fact in nacre._store.facts_by_id(["id-0002", "id-0003"])]
+
+    assert pair.same(superseded).answer == [False, False]
+    one = NewEntity(name="Alice", aliases=["Al"])
+    pair.same(lambda nacre: nacre.remember("z", entities=[one]))
+    assert pair.same(superseded).answer == [True, False]
+    doubt = [replace(fact, confidence=0.01) for fact in pair.same(lambda n: n._store.facts_by_id(["id-0003"])).answer]
+    pair.same(lambda nacre: nacre._store.believe(doubt))
+    assert pair.same(superseded).answer == [False, False]
+    assert len(pair.same(lambda nacre: nacre.conflicts()).answer[0].beliefs) == 2
+    pair.same(lambda nacre: nacre.drop_entity("Al"))
+    assert pair.same(lambda nacre: nacre.conflicts()).answer == []
 
 
 def test_filters_as_large_as_allowed(pair: Pair) -> None:
