@@ -27,7 +27,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import product
@@ -131,15 +131,28 @@ class Clock:
 
 
 @contextmanager
-def filled(labelled: LabelledSet, mode: Mode, *, title_as_summary: bool = False, threads: int = 0) -> Iterator[Filled]:
-    """A store in a temporary folder, gone afterwards."""
+def filled(
+    labelled: LabelledSet,
+    mode: Mode,
+    *,
+    title_as_summary: bool = False,
+    threads: int = 0,
+    namespaces: Sequence[str] = (),
+) -> Iterator[Filled]:
+    """A store in a temporary folder, gone afterwards. Namespaces are dealt out in turn."""
     clock = Clock(labelled)
     embedder = None if mode == "keyword" else MiniLM(threads=threads or None)
     with (
         tempfile.TemporaryDirectory() as folder,
-        nacre.Nacre(SqliteStore(Path(folder) / "quality.db"), embedder, clock=clock, zone=UTC) as memory,
+        nacre.Nacre(SqliteStore(Path(folder) / "quality.db"), embedder, clock=clock, zone=UTC, log=False) as memory,
     ):
-        new = (new_memory(document, title_as_summary=title_as_summary) for document in labelled.documents)
+        new = (
+            replace(
+                new_memory(document, title_as_summary=title_as_summary),
+                namespace=namespaces[number % len(namespaces)] if namespaces else "general",
+            )
+            for number, document in enumerate(labelled.documents)
+        )
         ids: list[str] = []
         for receipts in memory.remember_batches(new):
             ids += [receipt.id for receipt in receipts]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from nacre.types import FloatMatrix
 
 QUERIES = 200
+UNCACHED = nacre.Limits(results_cached=0)  # each question is asked several times
 PASSES = 3
 EMBEDDED_TEXTS = 1_000
 IMPORTS = (10_000, 50_000, 100_000)  # memories; caches fill, then nothing grows
@@ -66,16 +67,16 @@ def measured_at(
         path = Path(folder) / "bench.db"
         seconds = min(imported(Path(folder) / f"plain{number}.db", texts) for number in range(PASSES))
         rows.append(row(size, "remember, no embeddings", f"{size / seconds:,.0f} a second"))
-        with nacre.open(path, embedder=prepared) as memory:
+        with nacre.open(path, embedder=prepared, limits=UNCACHED) as memory:
             seconds = timed(lambda: memory.remember_many(texts))
             rows.append(row(size, "remember, vectors at hand", f"{size / seconds:,.0f} a second"))
             bytes_a_memory = memory.stats().size_bytes / size
             rows.append(row(size, "file", f"{bytes_a_memory:,.0f} bytes a memory"))
-        with nacre.open(path, embedder=prepared) as memory:
+        with nacre.open(path, embedder=prepared, limits=UNCACHED) as memory:
             rows.append(
                 row(size, "first hybrid search of a store", milliseconds([timed(lambda: ask(memory, asked[0]))]))
             )
-        with nacre.open(path, embedder=prepared) as memory:
+        with nacre.open(path, embedder=prepared, limits=UNCACHED) as memory:
             rows.append(
                 row(size, "first hybrid search of a process", milliseconds([timed(lambda: ask(memory, asked[0]))]))
             )
@@ -167,7 +168,7 @@ def hnsw(
 ) -> list[Row]:
     """The same store with the graph in place of the scan."""
     sqlite_vectors.HNSW_PASSAGES_MIN = size
-    with nacre.open(path, embedder=prepared) as memory:
+    with nacre.open(path, embedder=prepared, limits=UNCACHED) as memory:
         seconds = timed(memory.rebuild)
         by_graph = latencies(memory, asked, "semantic")
         recalls = []
