@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -32,22 +31,26 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--modes", default="keyword,hybrid")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--name", default="signals", help="of the results (default: %(default)s)")
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
     with ProcessPoolExecutor(options.jobs) as processes:
         for mode in options.modes.split(","):
             threads = max(1, (os.cpu_count() or 1) // options.jobs)
             rows += processes.map(partial(measured, options.data, mode, threads), options.sets.split(","))
-    report.write("signals", rows)
+    report.write(options.name, rows)
+
+
+VARIANTS = {
+    "off": (OFF, False),
+    "on": (nacre.Recipe(), True),
+    "without intent": (nacre.Recipe(intent_weight=0), True),
+}
 
 
 def measured(data: Path, mode: Mode, threads: int, name: str) -> dict[str, object]:
     with filled(load(data, name), mode, threads=threads, namespaces=NAMESPACES) as store:
-        off = score(answers(store, OFF, collapse=False), store.labelled.qrels).ndcg_10
-        on = score(answers(store, nacre.Recipe(), collapse=True), store.labelled.qrels).ndcg_10
-        without_intent = score(
-            answers(store, nacre.Recipe(intent_weight=0), collapse=True), store.labelled.qrels
-        ).ndcg_10
+        found = {variant: score(given, store.labelled.qrels).ndcg_10 for variant, given in answers(store).items()}
         spaces = list(store.memory.stats().spaces)
         facts = len(store.memory.facts(spaces=spaces, history=True, limit=10_000))
     return {
@@ -55,23 +58,25 @@ def measured(data: Path, mode: Mode, threads: int, name: str) -> dict[str, objec
         "mode": mode,
         "memories": len(store.documents),
         "facts": facts,
-        "nDCG@10 off": f"{off:.4f}",
-        "nDCG@10 on": f"{on:.4f}",
-        "change, points": f"{100 * (on - off):+.2f}",
-        "without intent": f"{100 * (without_intent - off):+.2f}",
+        "nDCG@10 off": f"{found['off']:.4f}",
+        "nDCG@10 on": f"{found['on']:.4f}",
+        "change, points": f"{100 * (found['on'] - found['off']):+.2f}",
+        "without intent": f"{100 * (found['without intent'] - found['off']):+.2f}",
     }
 
 
-def answers(store: Filled, recipe: nacre.Recipe, *, collapse: bool) -> Sequence[Answer]:
-    given = []
+def answers(store: Filled) -> dict[str, list[Answer]]:
+    """Each question in every variant at once: it is embedded once."""
+    given: dict[str, list[Answer]] = {variant: [] for variant in VARIANTS}
     for query in store.labelled.queries:
         store.clock.ask(query.scope)
         where = nacre.Filter(spaces=[query.scope or DEFAULT_SPACE])
-        hits = store.memory.search(
-            query.text, mode=store.mode, limit=LIMIT, where=where, recipe=recipe, collapse=collapse
-        ).hits
-        found = [each for hit in hits for each in store.documents[hit.id]]
-        given.append(Answer(query.id, found, 0.0))
+        for variant, (recipe, collapse) in VARIANTS.items():
+            hits = store.memory.search(
+                query.text, mode=store.mode, limit=LIMIT, where=where, recipe=recipe, collapse=collapse
+            ).hits
+            found = [each for hit in hits for each in store.documents[hit.id]]
+            given[variant].append(Answer(query.id, found, 0.0))
     return given
 
 

@@ -809,7 +809,7 @@ class MachineWithSnapshots(Machine):
 
 
 _BOUNDED = settings(
-    max_examples=100,
+    max_examples=40,
     stateful_step_count=40,
     deadline=None,
     report_multiple_bugs=False,

@@ -111,6 +111,7 @@ def _fact(field: str, value: object, limits: Limits) -> NewFact:
         predicate=_name(f"{field}.predicate", value.predicate, limits),
         object=_text(f"{field}.object", value.object, limits.object_chars_max),
         confidence=float(value.confidence),
+        decay_rate=None if value.decay_rate is None else float(value.decay_rate),
         valid_from=starts,
         valid_to=ends,
         quote=None if value.quote is None else _text(f"{field}.quote", value.quote, limits.object_chars_max),

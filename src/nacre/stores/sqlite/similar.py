@@ -39,6 +39,7 @@ _SHARING = f"""
 SELECT value ->> 0, (
   SELECT json_group_array(row) FROM (
     SELECT s.row FROM sketches AS s WHERE s.hash = value ->> 1 AND (s.row < value ->> 0 OR (? AND s.row > value ->> 0))
+    AND EXISTS (SELECT 1 FROM memories AS m WHERE m.row = s.row AND m.deleted_us IS NULL)
     ORDER BY s.row DESC LIMIT {_SHARING_MAX}
   )
 ) AS others FROM json_each(?) WHERE others <> '[]'
