@@ -33,7 +33,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "knowing",
         "learning",
         "journal",
-        "parts",
         "threads",
     ),
     "adapters": ("stores", "embedders", "rerankers"),

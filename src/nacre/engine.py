@@ -24,7 +24,6 @@ from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
 from nacre.explaining import Explaining, Why, WhyNot
 from nacre.ids import new_ids
 from nacre.journal import Journal
-from nacre.knowing import Knowing
 from nacre.knowledge import Fact, FactType
 from nacre.learning import LOG_DAYS, Learning
 from nacre.ports import Embedder, Store
@@ -84,7 +83,7 @@ class _Ready:
         return self.entries.keys()
 
 
-class Nacre(Knowing, Learning):
+class Nacre(Learning):
     """A memory for an agent. Made by `nacre.open`; close it, or use it as a context manager."""
 
     def __init__(

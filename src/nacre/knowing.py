@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Unpack, get_args
 
 from nacre import checks, drafts
+from nacre.checks import Limits
 from nacre.errors import InvalidInput, NotFound
 from nacre.knowledge import (
     Belief,
@@ -23,7 +24,7 @@ from nacre.knowledge import (
     Reinforcement,
     RelatedEntity,
 )
-from nacre.parts import Part
+from nacre.ports import Store
 from nacre.ranking.confidence import SHARES, effective, is_stale, reinforced, stale_since
 from nacre.text.names import fold
 from nacre.types import Memory
@@ -33,9 +34,14 @@ _EVERY = 1_000_000_000
 _NEIGHBOURS_MAX = 10_000  # relations that are followed from one distance to the next
 
 
-class Knowing(Part):
-    """The verbs for what is known."""
+class Knowing:
+    """The verbs for what is known. `Nacre` sets what they are made of."""
 
+    _store: Store
+    _clock: Callable[[], datetime]
+    _make_ids: Callable[[datetime, int], list[str]]
+    _limits: Limits
+    _space: str
     _decay_rates: Mapping[FactType, float]
 
     # ---- facts

@@ -6,14 +6,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Protocol, get_args
+from typing import get_args
 
 from nacre import checks, lenses
 from nacre.errors import InvalidInput, NotFound
 from nacre.journal import Journal
-from nacre.knowledge import Fact, Reinforcement
+from nacre.knowing import Knowing
 from nacre.lenses import Lens
-from nacre.parts import Part
 from nacre.receipts import Delivery, Outcome, Receipt, ReceiptFilter
 from nacre.types import SearchRequest, SearchResult
 
@@ -29,16 +28,11 @@ class Opened:
     at: datetime
 
 
-class _Reinforcing(Protocol):
-    def __call__(self, facts: Sequence[Fact], how: Reinforcement) -> int: ...
-
-
-class Learning(Part):
-    """The verbs for the recall log and for lenses."""
+class Learning(Knowing):
+    """The verbs for the recall log and for lenses. What the log teaches is about facts, too."""
 
     _journal: Journal[Receipt | Opened] | None  # None: nothing is logged
     _log_days: int
-    _reinforced: _Reinforcing
 
     # ---- the log
 
