@@ -280,9 +280,9 @@ def three(memory: Nacre) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("Ada Acme", [("Ada", "Acme", 2 * LN_1_6), ("Bob", "Acme", LN_1_6), ("Ada", "Bob", LN_1_6)]),
-        ("who works at acme?", [("Ada", "Acme", 2 * LN_1_6), ("Bob", "Acme", 2 * LN_1_6)]),
-        ("working", [("Ada", "Acme", LN_1_6), ("Bob", "Acme", LN_1_6)]),  # works, worksAt, works_at
+        ("Ada Acme", [("Ada", "Acme", 2 * LN_1_6), ("Ada", "Bob", LN_1_6), ("Bob", "Acme", LN_1_6)]),  # the newer first
+        ("who works at acme?", [("Bob", "Acme", 2 * LN_1_6), ("Ada", "Acme", 2 * LN_1_6)]),
+        ("working", [("Bob", "Acme", LN_1_6), ("Ada", "Acme", LN_1_6)]),  # works, worksAt, works_at
         ("mentors", [("Ada", "Bob", LN_2_67)]),
         ("Ada mentors", [("Ada", "Bob", LN_2_67 + LN_1_6), ("Ada", "Acme", LN_1_6)]),
         ("monday", []),  # a word of the text only
@@ -327,10 +327,10 @@ def test_at_most_ten_relations_are_shown(memory: Nacre) -> None:
 
 
 def test_relations_merged_into_the_hits(memory: Nacre, three: dict[str, str]) -> None:
-    """By words only. Relations: ada acme 1, bob acme 2, ada bob 3; the share of a rank is .8 · 1 / (60 + rank).
+    """By words only. Relations: ada acme 1, ada bob 2, bob acme 3; the share of a rank is .8 · 1 / (60 + rank).
 
-    "invoices" has the word acme: 1/61 = .0163934. ada acme: .8/61 = .0131148; bob acme: .8/62 = .0129032.
-    ada bob: .8/63 = .0126984.
+    "invoices" has the word acme: 1/61 = .0163934. ada acme: .8/61 = .0131148; ada bob: .8/62 = .0129032.
+    bob acme: .8/63 = .0126984.
     """
     invoices = memory.remember("acme invoices").id
     usual = memory.search("Ada Acme", recipe=WORDS_ONLY)
@@ -339,8 +339,8 @@ def test_relations_merged_into_the_hits(memory: Nacre, three: dict[str, str]) ->
     assert [(hit.id, hit.match_type, round(hit.score, 7)) for hit in merged.hits] == [
         (invoices, "bm25", 0.0163934),
         (three["ada acme"], "relation", 0.0131148),
-        (three["bob acme"], "relation", 0.0129032),
-        (three["ada bob"], "relation", 0.0126984),
+        (three["ada bob"], "relation", 0.0129032),
+        (three["bob acme"], "relation", 0.0126984),
     ]
     assert merged.relations == usual.relations
     reason = merged.hits[1].reasons[0]

@@ -67,7 +67,7 @@ class KnowledgeStore(Protocol):
     def relations(
         self, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
     ) -> list[tuple[Fact, float]]:
-        """Relations that hold then and have one of the telling terms, by BM25, best first, ties by id."""
+        """Relations that hold then and have one of the telling terms, by BM25, best first; of equals the newest."""
 
     def touching(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
         """Relations that hold then, from or to one of these names, the newest first."""

@@ -154,24 +154,19 @@ class MemoryKnowledge:
         self, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
     ) -> list[tuple[Fact, float]]:
         with self._lock:
-            live = [each for each in self._settled() if each.relation and self._is_live(each.memory_id)]
-        known = {
-            each.id: relation_words(each.subject, each.predicate, each.object) for each in live if each.space in spaces
-        }
+            every = [each for each in self._settled() if each.relation and each.space in spaces]
+            live = [each for each in every if self._is_live(each.memory_id)]
+        known = {each.id: relation_words(each.subject, each.predicate, each.object) for each in live}
         having = Counter(word for each in known.values() for word in each)
         wanted = {term.text: term for term in telling(terms) if not term.prefix and term.text in having}
-        weights = {word: idf(len(known), having[word], common=term.common) for word, term in wanted.items()}
+        weights = {word: idf(len(every), having[word], common=term.common) for word, term in wanted.items()}
+        rarest = sorted(weights, key=lambda word: (having[word], word))
         found = [
-            (
-                each,
-                sum(
-                    weights[word] for word in sorted(known[each.id].intersection(weights), key=lambda w: (having[w], w))
-                ),
-            )
-            for each in live
-            if each.id in known and holds(each, at) and not known[each.id].isdisjoint(weights)
+            (each, sum(weights[word] for word in rarest if word in known[each.id]))
+            for each in reversed(live)
+            if holds(each, at) and not known[each.id].isdisjoint(weights)
         ]
-        return sorted(found, key=lambda each: (-each[1], each[0].id))[:limit]
+        return sorted(found, key=lambda each: -each[1])[:limit]
 
     def touching(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
         keys = {fold(name) for name in names}
