@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +33,7 @@ class _Entity:
         self.memories: set[str] = set()  # that were given; those whose facts name it are looked up
 
 
-class MemoryKnowledge:
+class MemoryKnowledge(ABC):
     """Implements `nacre.ports.KnowledgeStore`."""
 
     _lock: threading.RLock
@@ -46,19 +47,19 @@ class MemoryKnowledge:
         self._similar: set[frozenset[str]] = set()
         self._apart: set[frozenset[str]] = set()
 
-    def _memory(self, memory_id: str) -> Memory | None:
-        raise NotImplementedError
+    @abstractmethod
+    def _memory(self, memory_id: str) -> Memory | None: ...
 
-    def _tokens(self, memory_id: str) -> Tokens:
-        raise NotImplementedError
+    @abstractmethod
+    def _tokens(self, memory_id: str) -> Tokens: ...
 
-    def _blobs(self, memory_id: str) -> tuple[bytes, ...]:
-        raise NotImplementedError
+    @abstractmethod
+    def _blobs(self, memory_id: str) -> tuple[bytes, ...]: ...
 
+    @abstractmethod
     def _log(
         self, action: str, memory_id: str, before: Mapping[str, Json] | None = None, at: datetime | None = None
-    ) -> None:
-        raise NotImplementedError
+    ) -> None: ...
 
     # ---- facts
 

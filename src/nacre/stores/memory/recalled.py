@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -11,7 +12,7 @@ from nacre.stores.memory.receipts import MemoryReceipts
 from nacre.types import Memory
 
 
-class MemoryLog:
+class MemoryLog(ABC):
     """Implements `nacre.ports.LogStore`."""
 
     _lock: threading.RLock
@@ -21,8 +22,8 @@ class MemoryLog:
         self._receipts = MemoryReceipts(self._space_of)
         self._lenses: dict[tuple[str, str], str] = {}
 
-    def _memory(self, memory_id: str) -> Memory | None:
-        raise NotImplementedError
+    @abstractmethod
+    def _memory(self, memory_id: str) -> Memory | None: ...
 
     def _space_of(self, memory_id: str) -> str | None:
         memory = self._memory(memory_id)
