@@ -483,6 +483,17 @@ def test_reading_a_memory_marks_it_as_opened(memory: Nacre, clock: Clock) -> Non
     assert opened_at == {first: clock.now, second: None}
 
 
+def test_reading_very_many_memories_opens_none(memory: Nacre) -> None:
+    ids = [receipt.id for receipt in memory.remember_many(f"apple {number}" for number in range(101))]
+    memory.search("apple", limit=5)
+    memory.get(ids)
+    (receipt,) = memory.receipts()
+    assert [each.opened for each in receipt.deliveries] == [None] * 5
+    memory.get(ids[:100])
+    (receipt,) = memory.receipts()
+    assert any(each.opened is not None for each in receipt.deliveries)
+
+
 def test_a_mark_again_changes_nothing(memory: Nacre, clock: Clock) -> None:
     found = memory.remember("alpha", facts=[replace(DOUBTED, confidence=0.8)]).id
     receipt = memory.search("alpha").receipt

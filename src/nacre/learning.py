@@ -17,6 +17,7 @@ from nacre.receipts import Delivery, Outcome, Receipt, ReceiptFilter
 from nacre.types import SearchRequest, SearchResult
 
 LOG_DAYS = 90
+OPENED_MAX = 100  # memories in one call: who fetches more has not looked at each
 WRONG_LEAVES = 0.5  # of the confidence in the facts of a memory that was wrong
 
 
@@ -98,7 +99,7 @@ class Learning(Knowing):
         return replace(result, receipt=receipt.id)
 
     def _opened(self, memory_ids: tuple[str, ...]) -> None:
-        if self._journal is not None:
+        if self._journal is not None and len(memory_ids) <= OPENED_MAX:
             self._journal.note(Opened(memory_ids, self._clock()))
 
     def _write_notes(self, notes: Sequence[Receipt | Opened]) -> None:
