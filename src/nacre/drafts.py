@@ -136,11 +136,12 @@ def fact(new: NewFact, memory: Memory, fact_id: str, rates: Mapping[FactType, fl
 
 def not_given(read: Sequence[Fact], given: Sequence[Fact]) -> list[Fact]:
     """The facts read from a text without those that its giver states, too."""
-    stated = {_said(each) for each in given}
-    return [each for each in read if _said(each) not in stated]
+    stated = {said(each) for each in given}
+    return [each for each in read if said(each) not in stated]
 
 
-def _said(stated: Fact) -> tuple[str, str, str]:
+def said(stated: Fact) -> tuple[str, str, str]:
+    """What a fact says, as it is compared: subject, predicate and object."""
     return fold(stated.subject), predicate_words(stated.predicate), fold(stated.object)
 
 

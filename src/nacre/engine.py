@@ -24,7 +24,7 @@ from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
 from nacre.explaining import Explaining, Why, WhyNot
 from nacre.ids import new_ids
 from nacre.journal import Journal
-from nacre.knowledge import Fact, FactType
+from nacre.knowledge import Fact, FactType, NewEntity
 from nacre.learning import LOG_DAYS, Learning
 from nacre.ports import Embedder, Store
 from nacre.recall import Recall
@@ -179,10 +179,7 @@ class Nacre(Learning):
             checked = checks.memory(replace(drafts.as_new(previous), **changes), self._space, now, self._limits)
             draft = drafts.draft(checked, previous.id, now)
             texts = {} if checked.text == previous.text else {previous.id: checked.text}
-            given = [
-                each for each in self._store.facts_of([previous.id]).get(previous.id, ()) if each.origin == "given"
-            ]
-            facts = drafts.not_given(self._read(draft.memory, None), given) if texts else []
+            facts = self._read_anew(draft.memory) if texts else []
             entry = drafts.entry(draft, self._embed(texts).get(previous.id), facts)
             try:
                 self._store.replace(entry, previous, self._model_name())
@@ -301,7 +298,7 @@ class Nacre(Learning):
 
     def _entry(self, draft: Draft, embedded: Passages | None) -> Entry:
         given = self._stated(draft.memory, draft.new.facts, "given")
-        entities = [checks.entity(each, self._limits) for each in draft.new.entities]
+        entities = [each for each in draft.new.entities if isinstance(each, NewEntity)]  # names alone became these
         read = drafts.not_given(self._read(draft.memory, draft.new.extract), given)
         return drafts.entry(draft, embedded, [*given, *read], entities)
 
@@ -311,6 +308,11 @@ class Nacre(Learning):
             return []
         title = memory.metadata.get("title")
         return self._stated(memory, extracted(memory.text, title if isinstance(title, str) else None), "extracted")
+
+    def _read_anew(self, memory: Memory) -> list[Fact]:
+        """The facts that are read from a changed text, without those that were given with the memory."""
+        stored = self._store.facts_of([memory.id]).get(memory.id, ())
+        return drafts.not_given(self._read(memory, None), [each for each in stored if each.origin == "given"])
 
     def _draft(self, item: str | NewMemory, memory_id: str, now: datetime, number: int) -> Draft:
         new = item if isinstance(item, NewMemory) else NewMemory(text=item)

@@ -94,7 +94,7 @@ def usage(ranked: Sequence[Ranked], used: Mapping[str, Usage], now: datetime, we
 def _times(ranked: Sequence[Ranked], reasons: Mapping[str, Reason]) -> list[Ranked]:
     if not reasons:
         return list(ranked)
-    return [_with(each, reasons[each.id]) if each.id in reasons else each for each in ranked]
+    return [explain.with_reason(each, reasons[each.id]) if each.id in reasons else each for each in ranked]
 
 
 def _inside(moment: datetime, period: Period) -> bool:
@@ -106,12 +106,7 @@ def _multiplied(ranked: Sequence[Ranked], signal: str, members: Set[str], weight
     if not weight or not members:
         return list(ranked)
     reason = Reason(signal, "multiply", 1 + weight, {"weight": weight})
-    return [_with(each, reason) if each.id in members else each for each in ranked]
-
-
-def _with(ranked: Ranked, reason: Reason) -> Ranked:
-    reasons = (*ranked.reasons, reason)
-    return Ranked(ranked.id, explain.score(reasons), reasons, ranked.lexical, ranked.semantic)
+    return [explain.with_reason(each, reason) if each.id in members else each for each in ranked]
 
 
 def recency(ranked: Sequence[Ranked], created: Mapping[str, datetime], now: datetime, weight: float) -> list[Ranked]:
@@ -121,5 +116,7 @@ def recency(ranked: Sequence[Ranked], created: Mapping[str, datetime], now: date
     boosted = []
     for each in ranked:
         factor, days = recency_factor(created[each.id], now, weight)
-        boosted.append(_with(each, Reason("recency", "multiply", factor, {"days": days, "weight": weight})))
+        boosted.append(
+            explain.with_reason(each, Reason("recency", "multiply", factor, {"days": days, "weight": weight}))
+        )
     return boosted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nacre.types import Reason
+from nacre.types import Ranked, Reason
 
 
 def score(reasons: Sequence[Reason]) -> float:
@@ -17,6 +17,12 @@ def score(reasons: Sequence[Reason]) -> float:
         if reason.effect == "multiply":
             total *= reason.value
     return total
+
+
+def with_reason(ranked: Ranked, reason: Reason) -> Ranked:
+    """One reason more, and the score that follows."""
+    reasons = (*ranked.reasons, reason)
+    return Ranked(ranked.id, score(reasons), reasons, ranked.lexical, ranked.semantic)
 
 
 def describe(reason: Reason) -> str:

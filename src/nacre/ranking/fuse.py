@@ -36,14 +36,9 @@ def merged(ranked: Sequence[Ranked], relations: Sequence[tuple[str, float]], rec
     for rank, (memory_id, score) in enumerate(relations, 1):
         numbers = {"bm25": score, "rank": rank, "weight": weight, "k": recipe.k}
         first.setdefault(memory_id, Reason("relation", "add", weight / (recipe.k + rank), numbers))
-    raised = [_raised(each, first.pop(each.id)) if each.id in first else each for each in ranked]
+    raised = [explain.with_reason(each, first.pop(each.id)) if each.id in first else each for each in ranked]
     alone = [Ranked(memory_id, reason.value, (reason,), None, None) for memory_id, reason in first.items()]
     return in_order(raised + alone)
-
-
-def _raised(ranked: Ranked, reason: Reason) -> Ranked:
-    reasons = (*ranked.reasons, reason)
-    return Ranked(ranked.id, explain.score(reasons), reasons, ranked.lexical, ranked.semantic)
 
 
 def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:

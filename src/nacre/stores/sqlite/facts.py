@@ -10,11 +10,20 @@ from typing import Any
 import apsw
 
 from nacre import chronicle
+from nacre.drafts import said
 from nacre.knowledge import Fact, FactQuery
 from nacre.query.tree import Term, telling
 from nacre.ranking.bm25 import idf
 from nacre.stores.sqlite.filters import Clause, marks
-from nacre.stores.sqlite.rows import fetch, microseconds, moment, to_json
+from nacre.stores.sqlite.rows import (
+    fetch,
+    json_columns,
+    maybe_microseconds,
+    maybe_moment,
+    microseconds,
+    moment,
+    to_json,
+)
 from nacre.text.names import fold, predicate_words, relation_words
 
 Group = tuple[str, str, str]  # space, key of the subject, key of the predicate
@@ -72,6 +81,11 @@ _WRITTEN = (
     "valid_from_us, valid_to_us, superseded_by, quote, relation, single, origin, ends_us, subject_key, "
     "predicate_key, object_key"
 )
+# All names of what has a name in a space.
+_NAMES = (
+    "SELECT other.key FROM entity_names AS this JOIN entity_names AS other ON other.entity = this.entity "
+    "WHERE this.space = {} AND this.key = ?"
+)
 _POSTINGS_MAX = 2_000  # of relation words looked at in one search, the rarest first
 
 
@@ -94,22 +108,14 @@ def fact(row: Sequence[Any]) -> Fact:
         reinforced=moment(reinforced_us),
         touched=moment(touched_us),
         valid_from=moment(valid_from_us),
-        valid_to=_moment(valid_to_us),
+        valid_to=maybe_moment(valid_to_us),
         superseded_by=superseded_by,
         quote=quote,
         relation=bool(relation),
         single=bool(single),
         origin=origin,
-        ends=_moment(ends_us),
+        ends=maybe_moment(ends_us),
     )
-
-
-def _moment(us: int | None) -> datetime | None:
-    return None if us is None else moment(us)
-
-
-def _us(value: datetime | None) -> int | None:
-    return None if value is None else microseconds(value)
 
 
 # ---------------------------------------------------------------- writing
@@ -123,20 +129,16 @@ def write(db: apsw.Connection, written: Iterable[tuple[int, Fact]]) -> set[Group
     values = [
         (
             each.id, row, each.space, each.subject, each.predicate, each.object, each.type, each.confidence,
-            each.decay_rate, _us(each.reinforced), _us(each.touched), _us(each.valid_from), _us(each.valid_to), None,
-            each.quote, int(each.relation), int(each.single), each.origin, _us(each.ends), *_keys(each),
+            each.decay_rate, microseconds(each.reinforced), microseconds(each.touched), microseconds(each.valid_from),
+            maybe_microseconds(each.valid_to), None, each.quote, int(each.relation), int(each.single), each.origin,
+            maybe_microseconds(each.ends), *said(each),
         )
         for row, each in listed
     ]  # fmt: skip
-    columns = ", ".join(f"value ->> {at}" for at in range(22))
-    sql = f"INSERT INTO facts ({_WRITTEN}) SELECT {columns} FROM json_each(?) WHERE true RETURNING id, fact"
+    sql = f"INSERT INTO facts ({_WRITTEN}) SELECT {json_columns(22)} FROM json_each(?) WHERE true RETURNING id, fact"
     number_of = dict(fetch(db, sql, (to_json(values),)))
     _index_words(db, [(number_of[each.id], each) for _, each in listed if each.relation])
-    return {(each.space, *_keys(each)[:2]) for _, each in listed}
-
-
-def _keys(each: Fact) -> tuple[str, str, str]:
-    return fold(each.subject), predicate_words(each.predicate), fold(each.object)
+    return {(each.space, *said(each)[:2]) for _, each in listed}
 
 
 def _index_words(db: apsw.Connection, relations: Iterable[tuple[int, Fact]]) -> None:
@@ -191,26 +193,22 @@ def settle(db: apsw.Connection, groups: Iterable[Group]) -> None:
         changed = [each for each in chronicle.settled(found) if each != before[each.id]]
         db.executemany(
             "UPDATE facts SET valid_to_us = ?, superseded_by = ? WHERE id = ?",
-            ((_us(each.valid_to), each.superseded_by, each.id) for each in changed),
+            ((maybe_microseconds(each.valid_to), each.superseded_by, each.id) for each in changed),
         )
 
 
 def _names(db: apsw.Connection, space: str, key: str) -> list[str]:
     """All names of what has this name."""
-    sql = (
-        "SELECT other.key FROM entity_names AS this JOIN entity_names AS other ON other.entity = this.entity "
-        "WHERE this.space = ? AND this.key = ?"
-    )
-    return [name for (name,) in fetch(db, sql, (space, key))] or [key]
+    return [name for (name,) in fetch(db, _NAMES.format("?"), (space, key))] or [key]
 
 
 def update(db: apsw.Connection, changed: Sequence[Fact]) -> set[Group]:
     """Write how far facts are believed, and since when. The groups are still to be settled."""
     db.executemany(
         "UPDATE facts SET confidence = ?, reinforced_us = ?, touched_us = ? WHERE id = ?",
-        ((each.confidence, _us(each.reinforced), _us(each.touched), each.id) for each in changed),
+        ((each.confidence, microseconds(each.reinforced), microseconds(each.touched), each.id) for each in changed),
     )
-    return {(each.space, *_keys(each)[:2]) for each in changed}
+    return {(each.space, *said(each)[:2]) for each in changed}
 
 
 # ---------------------------------------------------------------- reading
@@ -261,11 +259,7 @@ def _holding(at: datetime) -> Clause:
 
 
 def _called(column: str, key: str) -> Clause:
-    names = (
-        "SELECT other.key FROM entity_names AS this JOIN entity_names AS other ON other.entity = this.entity "
-        "WHERE this.space = f.space AND this.key = ?"
-    )
-    return Clause(f"(f.{column} = ? OR f.{column} IN ({names}))", (key, key))
+    return Clause(f"(f.{column} = ? OR f.{column} IN ({_NAMES.format('f.space')}))", (key, key))
 
 
 def rivals(db: apsw.Connection, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:

@@ -70,7 +70,7 @@ def record(db: apsw.Connection, receipts: Sequence[Receipt]) -> None:
     ]
     sql = (
         "INSERT INTO receipts (id, at_us, space, session, query, mode, lens) "
-        f"SELECT {_columns(7)} FROM json_each(?) WHERE true ON CONFLICT (id) DO NOTHING RETURNING id, receipt"
+        f"SELECT {rows.json_columns(7)} FROM json_each(?) WHERE true ON CONFLICT (id) DO NOTHING RETURNING id, receipt"
     )
     number_of = dict(rows.fetch(db, sql, (rows.to_json(values),)))
     known = _standings(db, {delivery.memory_id for each in receipts for delivery in each.deliveries})
@@ -85,9 +85,13 @@ def record(db: apsw.Connection, receipts: Sequence[Receipt]) -> None:
             if memory_id in known:
                 row, standing, _ = known[memory_id]
                 standing_of[row] = add(standing_of.get(row, standing), "delivered", receipt.at)
-                marks = (_us(delivery.opened), _us(delivery.used), _us(delivery.wrong))
+                marks = (
+                    rows.maybe_microseconds(delivery.opened),
+                    rows.maybe_microseconds(delivery.used),
+                    rows.maybe_microseconds(delivery.wrong),
+                )
                 written.append((number, row, at_us, delivery.rank, delivery.score, *marks))
-    db.execute(f"INSERT INTO deliveries SELECT {_columns(8)} FROM json_each(?)", (rows.to_json(written),))
+    db.execute(f"INSERT INTO deliveries SELECT {rows.json_columns(8)} FROM json_each(?)", (rows.to_json(written),))
     _write_usage(db, standing_of)
 
 
@@ -201,14 +205,14 @@ def _standings(db: apsw.Connection, memory_ids: Sequence[str] | set[str]) -> dic
     found: dict[str, _Standing] = {}
     for memory_id, row, good, bad, seen, at_us, *earned in rows.fetch(db, sql, (rows.to_json(list(memory_ids)),)):
         standing = None if at_us is None else Usage(good, bad, seen, rows.moment(at_us))
-        found[memory_id] = row, standing, dict(zip(_MARKS, map(_moment, earned), strict=True))
+        found[memory_id] = row, standing, dict(zip(_MARKS, map(rows.maybe_moment, earned), strict=True))
     return found
 
 
 def _write_usage(db: apsw.Connection, standing_of: dict[int, Usage]) -> None:
     values = [(row, each.good, each.bad, each.seen, rows.microseconds(each.at)) for row, each in standing_of.items()]
     db.execute(
-        f"INSERT INTO usage (row, good, bad, seen, at_us) SELECT {_columns(5)} FROM json_each(?) WHERE true "
+        f"INSERT INTO usage (row, good, bad, seen, at_us) SELECT {rows.json_columns(5)} FROM json_each(?) WHERE true "
         "ON CONFLICT (row) DO UPDATE SET good = excluded.good, bad = excluded.bad, seen = excluded.seen, "
         "at_us = excluded.at_us",
         (rows.to_json(values),),
@@ -254,17 +258,5 @@ def _deliveries(db: apsw.Connection, numbers: Sequence[int], spaces: str) -> dic
     )
     found = defaultdict(list)
     for number, memory_id, rank, score, *marks in rows.fetch(db, sql, (rows.to_json(list(numbers)), spaces)):
-        found[number].append(Delivery(memory_id, rank, score, *map(_moment, marks)))
+        found[number].append(Delivery(memory_id, rank, score, *map(rows.maybe_moment, marks)))
     return found
-
-
-def _columns(number: int) -> str:
-    return ", ".join(f"value ->> {at}" for at in range(number))
-
-
-def _us(moment: datetime | None) -> int | None:
-    return None if moment is None else rows.microseconds(moment)
-
-
-def _moment(us: int | None) -> datetime | None:
-    return None if us is None else rows.moment(us)

@@ -34,6 +34,19 @@ def moment(us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=us)
 
 
+def maybe_microseconds(value: datetime | None) -> int | None:
+    return None if value is None else microseconds(value)
+
+
+def maybe_moment(us: int | None) -> datetime | None:
+    return None if us is None else moment(us)
+
+
+def json_columns(count: int) -> str:
+    """The columns of a row that is given as a JSON array."""
+    return ", ".join(f"value ->> {at}" for at in range(count))
+
+
 def memory(row: Iterable[Any]) -> Memory:
     """A memory from a row of COLUMNS."""
     (
@@ -55,8 +68,8 @@ def memory(row: Iterable[Any]) -> Memory:
         importance=importance,
         created=moment(created_us),
         updated=moment(updated_us),
-        deleted=None if deleted_us is None else moment(deleted_us),
-        happened=None if happened_us is None else moment(happened_us),
+        deleted=maybe_moment(deleted_us),
+        happened=maybe_moment(happened_us),
     )
 
 
@@ -78,8 +91,8 @@ def values(entry: Entry) -> tuple[Any, ...]:
         memory.importance,
         microseconds(memory.created),
         microseconds(memory.updated),
-        None if memory.deleted is None else microseconds(memory.deleted),
-        None if memory.happened is None else microseconds(memory.happened),
+        maybe_microseconds(memory.deleted),
+        maybe_microseconds(memory.happened),
         entry.content_hash.hex(),
         int(entry.passages is not None),
     )

@@ -43,7 +43,6 @@ from nacre.stores.sqlite.writes import (
     set_meta,
     several,
     twin_of,
-    values,
     write_passages,
     write_tokens,
 )
@@ -57,7 +56,7 @@ if TYPE_CHECKING:  # numpy is loaded with the first vector, not with the store
 # One statement a batch: it runs in C from beginning to end while Python prepares the next batch.
 _INSERT = (
     f"INSERT INTO memories ({rows.COLUMNS.replace('m.', '')}, content_hash, embedded) "
-    f"SELECT {values(16)}, unhex(value ->> 16), value ->> 17 FROM json_each(?) WHERE true "
+    f"SELECT {rows.json_columns(16)}, unhex(value ->> 16), value ->> 17 FROM json_each(?) WHERE true "
     "ON CONFLICT (space, content_hash) WHERE deleted_us IS NULL DO NOTHING RETURNING id, row"
 )
 _log = logging.getLogger("nacre")

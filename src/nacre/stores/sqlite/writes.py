@@ -13,12 +13,6 @@ from nacre.errors import EmbedderMismatch, NotFound
 from nacre.stores.sqlite import rows
 from nacre.types import Entry, Memory, Passages, Tokens
 
-
-def values(count: int) -> str:
-    """The columns of a row that is given as a JSON array."""
-    return ", ".join(f"value ->> {at}" for at in range(count))
-
-
 # ---------------------------------------------------------------- writing rows
 
 
@@ -26,7 +20,7 @@ def write_tokens(db: apsw.Connection, written: Iterable[tuple[int, str, Tokens]]
     """One statement for all: FTS5 does much work for each statement that touches it, however small."""
     listed = [rows.token_values(row, space, tokens) for row, space, tokens in written]
     db.execute(
-        f"INSERT INTO tokens SELECT {values(8)} FROM json_each(?) WHERE true "
+        f"INSERT INTO tokens SELECT {rows.json_columns(8)} FROM json_each(?) WHERE true "
         "ON CONFLICT DO UPDATE SET words = excluded.words, forms = excluded.forms, length = excluded.length, "
         "summary = excluded.summary, tags = excluded.tags, source = excluded.source",
         (rows.to_json(listed),),
