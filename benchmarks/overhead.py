@@ -99,7 +99,7 @@ def passes(memory: nacre.Nacre, asked: Sequence[str], mode: Mode) -> tuple[list[
 
 def timed(memory: nacre.Nacre, query: str, mode: Mode, recipe: nacre.Recipe, *, collapse: bool) -> float:
     start = time.perf_counter()
-    memory.search(query, mode=mode, recipe=recipe, collapse=collapse)
+    memory.search(query, mode=mode, limit=20, recipe=recipe, collapse=collapse)
     return time.perf_counter() - start
 
 

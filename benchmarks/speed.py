@@ -101,7 +101,7 @@ def latencies(memory: nacre.Nacre, asked: Sequence[str], mode: Mode) -> list[flo
 
 
 def ask(memory: nacre.Nacre, query: str, mode: Mode = "hybrid") -> object:
-    return memory.search(query, mode=mode)
+    return memory.search(query, mode=mode, limit=20)
 
 
 def embedding(texts: Sequence[str], asked: Sequence[str]) -> list[Row]:

@@ -81,7 +81,7 @@ def live_memories(engine: nacre.Nacre) -> list[nacre.Memory]:
     listed = [engine.timeline(limit=1000)]
     while listed[-1].next is not None:
         listed.append(engine.timeline(limit=1000, cursor=listed[-1].next))
-    return engine.get([entry.id for page in listed for entry in page.entries])
+    return list(engine.get([entry.id for page in listed for entry in page.entries]))
 
 
 class Comparison:
@@ -578,9 +578,13 @@ def test_the_graph_finds_what_a_full_comparison_finds(graphed: nacre.Nacre, clus
 
 
 def test_scores_by_graph_and_by_scan_are_the_same(graphed: nacre.Nacre) -> None:
-    by_graph = {hit.id: hit.cosine for hit in graphed.search("query 3", mode="semantic", recipe=EVERYTHING).hits}
+    by_graph = {
+        hit.id: hit.cosine for hit in graphed.search("query 3", mode="semantic", limit=20, recipe=EVERYTHING).hits
+    }
     vector_index(graphed)._states[SPACE] = replace(state_of(graphed), graph=None)
-    by_scan = {hit.id: hit.cosine for hit in graphed.search("query 3", mode="semantic", recipe=EVERYTHING).hits}
+    by_scan = {
+        hit.id: hit.cosine for hit in graphed.search("query 3", mode="semantic", limit=20, recipe=EVERYTHING).hits
+    }
     shared = by_graph.keys() & by_scan.keys()
     assert len(shared) >= 19
     assert {each: by_graph[each] for each in shared} == {each: by_scan[each] for each in shared}

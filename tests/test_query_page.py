@@ -217,14 +217,14 @@ EXAMPLES = [pytest.param(each, id=f"line {each.line}: {each.query}") for each in
 @pytest.mark.usefixtures("_command_line")
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_is_so(example: Example, library: Nacre, capsys: pytest.CaptureFixture[str]) -> None:
-    result = library.search(example.query, mode="keyword", where=Filter(spaces=example.spaces))
+    result = library.search(example.query, mode="keyword", limit=20, where=Filter(spaces=example.spaces))
     assert _named(result) == example.finds
     assert result.notes == example.notes
     assert (result.did_you_mean and result.did_you_mean.query) == example.did_you_mean
     listed = [hit.memory.created for hit in result.hits if hit.match_type == "filter"]
     assert listed == sorted(listed, reverse=True)
     spaces = [option for space in example.spaces for option in ("--in-space", space)]
-    assert run(["search", "--json", "--mode", "keyword", *spaces, "--", example.query]) == 0
+    assert run(["search", "--json", "--mode", "keyword", "--limit", "20", *spaces, "--", example.query]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(wire.dumps(wire.search_result(result)))
 
 

@@ -229,6 +229,18 @@ def test_without_a_receipt_the_latest_of_a_day_is_marked() -> None:
     assert [each.id for each in sqlite.listed(db, ReceiptFilter(spaces="a")) if each.deliveries[0].wrong] == ["s2"]
 
 
+def test_a_session_marks_what_was_delivered_to_itself() -> None:
+    db, hour = database(m1="a"), timedelta(hours=1)
+    log = [receipt("r1", "m1", session="s"), receipt("r2", "m1", at=NOON + hour, session="t"), receipt("r3", "m1")]
+    sqlite.record(db, log)
+    assert sqlite.mark(db, None, ["m1"], "opened", NOON + 2 * hour, "s") == ["m1"]
+    assert sqlite.mark(db, None, ["m1"], "opened", NOON + 2 * hour, "s") == []
+    marked = {each.id: each.deliveries[0].opened for each in sqlite.listed(db, ReceiptFilter(spaces=["a"]))}
+    assert marked == {"r1": NOON + 2 * hour, "r2": None, "r3": None}
+    with pytest.raises(InvalidInput, match="no search delivered m1"):
+        sqlite.mark(db, None, ["m1"], "opened", NOON + 2 * hour, "u")
+
+
 @pytest.mark.parametrize(
     ("receipt_id", "memory_id", "error"),
     [("r9", "m1", InvalidInput), ("r1", "m2", InvalidInput), ("r1", "m9", NotFound), (None, "m2", InvalidInput)],
@@ -241,7 +253,7 @@ def test_a_bad_mark_is_refused_whole(receipt_id: str | None, memory_id: str, err
     with pytest.raises(error) as refused:
         sqlite.mark(db, receipt_id, ["m1", memory_id], "used", NOON)
     with pytest.raises(error) as expected:
-        log.mark(receipt_id, ["m1", memory_id], "used", NOON)
+        log.mark(receipt_id, ["m1", memory_id], "used", NOON, None)
     assert str(refused.value) == str(expected.value)
     assert sqlite.listed(db, ReceiptFilter(spaces=["a"])) == [receipt("r1", "m1")]
     assert sqlite.usage(db, ["m1"])["m1"].good == 0
@@ -319,11 +331,14 @@ class Logs(RuleBasedStateMachine):
         marked=st.lists(memory_ids, max_size=2),
         outcome=st.sampled_from(OUTCOMES),
         at=moments,
+        session=st.sampled_from([None, "s", "t"]),
     )
-    def mark(self, receipt_id: str | None, marked: list[str], outcome: Outcome, at: datetime) -> None:
+    def mark(
+        self, receipt_id: str | None, marked: list[str], outcome: Outcome, at: datetime, session: str | None
+    ) -> None:
         self.same(
-            lambda: sqlite.mark(self.db, receipt_id, marked, outcome, at),
-            lambda: self.log.mark(receipt_id, marked, outcome, at),
+            lambda: sqlite.mark(self.db, receipt_id, marked, outcome, at, session),
+            lambda: self.log.mark(receipt_id, marked, outcome, at, session),
         )
 
     @precondition(lambda self: self.log.count())
@@ -333,7 +348,7 @@ class Logs(RuleBasedStateMachine):
         ids = [each.memory_id for each in found.deliveries]
         self.same(
             lambda: sqlite.mark(self.db, found.id, ids, outcome, at + timedelta(hours=hours)),
-            lambda: self.log.mark(found.id, ids, outcome, at + timedelta(hours=hours)),
+            lambda: self.log.mark(found.id, ids, outcome, at + timedelta(hours=hours), None),
         )
 
     @rule(before=moments, receipts_max=st.integers(0, 8))

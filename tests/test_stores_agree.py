@@ -265,6 +265,17 @@ wishes = st.fixed_dictionaries(
         "token_budget": st.sampled_from([1, 20, 200]),
     },
 )
+views = st.fixed_dictionaries(
+    {},
+    optional={
+        "start": st.sampled_from(MOMENTS),
+        "end": st.sampled_from(MOMENTS),
+        "span": st.integers(0, 3),
+        "oldest_first": st.booleans(),
+        "forgotten": st.booleans(),
+        "histogram": st.sampled_from(["day", "week", "month"]),
+    },
+)
 fact_queries = st.builds(
     FactQuery,
     spaces=some((*SPACES, "nowhere")),
@@ -428,8 +439,23 @@ def knowledge(engine: Nacre, ids: list[str]) -> tuple[Any, ...]:
     ]
     about = {name: store.meeting([*ids, "never"], Linked(name)) for name in ("alice", "al", "bob", "acme", "berlin")}
     alike = store.similar([*ids, "never"])
+    entities_of = store.entities_of([*ids, "never"])
     by_id = sorted(store.facts_by_id([*named, "never"]), key=lambda fact: fact.id)
-    return facts, by_id, listed, rivals, entities, found, touching, about, alike
+    return facts, by_id, listed, rivals, entities, found, touching, about, alike, entities_of
+
+
+def side_by_side(engine: Nacre, ids: Sequence[str]) -> list[Any]:
+    """Who stands next to whom in a session, by different widths."""
+    return [
+        engine._store.beside([*ids, "never"], before, after) for before, after in ((1, 1), (0, 2), (3, 0), (50, 50))
+    ]
+
+
+def delivered_to_sessions(engine: Nacre) -> list[Any]:
+    """What each session was told, in order; of all at once, and of the latest few."""
+    asked = [*((space, session) for space in SPACES[:2] for session in SESSIONS), ("nowhere", "never")]
+    found = [engine._store.delivered(asked, limit) for limit in (2, 1_000)]
+    return [{each: list(told.items()) for each, told in told_to.items()} for told_to in found]
 
 
 def pages(engine: Nacre, **options: Any) -> list[Any]:
@@ -654,12 +680,19 @@ class Machine(RuleBasedStateMachine):
         (memory_id,) = self.chosen([number])
         self.pair.same(lambda nacre: nacre.separate(memory_id))
 
-    @rule(numbers=numbers)
-    def deliver(self, numbers: list[int]) -> None:
+    @rule(
+        numbers=numbers,
+        space=st.sampled_from(SPACES[:2]),
+        session=st.sampled_from([None, *SESSIONS]),
+        whole=st.booleans(),
+    )
+    def deliver(self, numbers: list[int], space: str, session: str | None, whole: bool) -> None:
         """Which memories a search delivered is written without haste, and changes no sequence."""
         self.searches += 1
-        delivered = tuple(Delivery(each, rank, 0.01) for rank, each in enumerate(self.chosen(numbers), 1))
-        log = Receipt(f"r{self.searches}", self.pair.clock.now, "default", None, "asked", "hybrid", None, delivered)
+        now = self.pair.clock.now
+        opened = now if whole else None
+        delivered = tuple(Delivery(each, rank, 0.01, opened) for rank, each in enumerate(self.chosen(numbers), 1))
+        log = Receipt(f"r{self.searches}", now, space, session, "asked", "hybrid", None, delivered)
         self.pair.same(lambda nacre: nacre._store.record([log], START - timedelta(days=1_000)))
         self.pair.look_anew()
 
@@ -667,6 +700,12 @@ class Machine(RuleBasedStateMachine):
     @rule(numbers=numbers, outcome=st.sampled_from(["opened", "used", "wrong"]))
     def mark(self, numbers: list[int], outcome: Any) -> None:
         self.pair.same(lambda nacre: nacre.mark(self.chosen(numbers), outcome))
+
+    @precondition(lambda self: self.searches)
+    @rule(number=st.integers(0, 100), outcome=st.sampled_from(["opened", "used"]), session=st.sampled_from(SESSIONS))
+    def mark_for_a_session(self, number: int, outcome: Any, session: str) -> None:
+        at = self.pair.clock.now
+        self.pair.same(lambda nacre: nacre._store.mark(None, self.chosen([number]), outcome, at, session))
 
     @rule()
     def reembed(self) -> None:
@@ -752,6 +791,17 @@ class Machine(RuleBasedStateMachine):
         cursor = every[number % len(every)]
         self.pair.same(lambda nacre: nacre.timeline(cursor=cursor, oldest_first=oldest_first))
 
+    @rule(number=st.integers(0, 100), where=filters(), wish=views)
+    def timeline_around(self, number: int, where: Filter, wish: dict[str, Any]) -> None:
+        (memory_id,) = self.chosen([number])
+        self.pair.same(lambda nacre: nacre.timeline(around=memory_id, where=where, **wish))
+        self.pair.same(lambda nacre: nacre.timeline(where=where, **wish))
+
+    @rule(numbers=numbers, entities=st.booleans(), neighbours=st.integers(0, 3), missing_ok=st.booleans())
+    def get(self, numbers: list[int], entities: bool, neighbours: int, missing_ok: bool) -> None:
+        ids = self.chosen(numbers)
+        self.pair.same(lambda nacre: nacre.get(ids, entities=entities, neighbours=neighbours, missing_ok=missing_ok))
+
     @rule(where=filters())
     def pending(self, where: Filter) -> None:
         filled = where if where.spaces else replace(where, spaces=SPACES)
@@ -770,6 +820,8 @@ class Machine(RuleBasedStateMachine):
                 )
             ).answer
             self.pair.same(lambda nacre: nacre._store.signals([*self.ids, "never"]))
+            self.pair.same(lambda nacre: side_by_side(nacre, self.ids))
+            self.pair.same(delivered_to_sessions)
             self.facts = [fact for several in read[0][0].values() for fact in several]
             self._every_change_is_noticed(read)
 
@@ -895,6 +947,92 @@ def test_any_condition_holds_for_the_same_memories(items: list[NewMemory], deman
         pair.close()
 
 
+@st.composite
+def turns(draw: st.DrawFn) -> NewMemory:
+    """Of few sessions, with places and times that collide; the text alone is unique."""
+    session = draw(st.sampled_from([None, "s1", "s1", "s2"]))
+    return NewMemory(
+        text=f"turn {draw(st.uuids())}",
+        space=draw(st.sampled_from(["default", "default", "other"])),
+        session=session,
+        position=None if session is None else draw(st.sampled_from([None, -(2**63), -1, 0, 1, 1, 2, 2**63 - 1])),
+        created=draw(st.sampled_from(MOMENTS[:3])),
+        entities=draw(some(PEOPLE)),
+        facts=[
+            NewFact(subject=subject, predicate="knows", object=known, relation=relation)
+            for subject, known, relation in draw(
+                st.lists(st.tuples(st.sampled_from(PEOPLE), st.sampled_from(OBJECTS), st.booleans()), max_size=2)
+            )
+        ],
+    )
+
+
+@given(st.lists(turns(), min_size=1, max_size=25), st.lists(st.integers(0, 24), max_size=8))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_any_session_has_the_same_order(items: list[NewMemory], forgotten: list[int]) -> None:
+    """Long sessions, which the machine seldom makes."""
+    with tempfile.TemporaryDirectory() as folder:
+        pair = Pair(Path(folder))
+        ids = [each.id for each in pair.same(lambda nacre: nacre.remember_many(items), embedding=False).answer]
+        pair.same(lambda nacre: nacre.forget([ids[number % len(ids)] for number in forgotten]))
+        pair.same(lambda nacre: side_by_side(nacre, ids))
+        pair.same(lambda nacre: nacre._store.entities_of([*ids, "never"]))
+        pair.same(lambda nacre: nacre.get(ids, entities=True, neighbours=2))
+        pair.close()
+
+
+told_memories = st.lists(
+    st.builds(
+        Delivery,
+        st.sampled_from([f"id-{number:04}" for number in range(8)]),
+        st.integers(1, 4),
+        st.just(0.01),
+        st.sampled_from([None, None, START]),
+    ),
+    max_size=5,
+).map(tuple)
+told_receipts = st.lists(
+    st.builds(
+        lambda hours, space, session, told: (START + timedelta(hours=hours), space, session, told),
+        st.integers(-3, 3),
+        st.sampled_from(SPACES[:2]),
+        st.sampled_from([None, *SESSIONS]),
+        told_memories,
+    ),
+    max_size=12,
+)
+
+
+@given(told_receipts, st.lists(st.integers(0, 7), max_size=3), st.lists(st.integers(0, 7), max_size=2), st.booleans())
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_any_session_was_told_the_same(
+    receipts: list[tuple[datetime, str, str | None, tuple[Delivery, ...]]],
+    forgotten: list[int],
+    purged: list[int],
+    restored: bool,
+) -> None:
+    """Many receipts of few sessions, several at one moment, before and after some memories are gone."""
+    with tempfile.TemporaryDirectory() as folder:
+        pair = Pair(Path(folder))
+        items = [NewMemory(text=f"text {number}", space=SPACES[number % 2]) for number in range(8)]
+        ids = [each.id for each in pair.same(lambda nacre: nacre.remember_many(items), embedding=False).answer]
+        log = [
+            Receipt(f"r{number}", at, space, session, "asked", "hybrid", None, told)
+            for number, (at, space, session, told) in enumerate(receipts)
+        ]
+        pair.same(lambda nacre: nacre._store.record(log, START - timedelta(days=9)))
+        pair.same(delivered_to_sessions)
+        pair.same(lambda nacre: nacre.forget([ids[number] for number in forgotten]))
+        told = pair.same(delivered_to_sessions).answer[-1]
+        hidden = {ids[number] for number in forgotten}
+        assert hidden.isdisjoint(memory_id for several in told.values() for memory_id, _ in several)
+        if restored:
+            pair.same(lambda nacre: nacre.restore([ids[number] for number in forgotten]))
+        pair.same(lambda nacre: nacre.purge([ids[number] for number in purged]))
+        pair.same(delivered_to_sessions)
+        pair.close()
+
+
 # ---------------------------------------------------------------- single cases that a machine rarely meets
 
 
@@ -911,6 +1049,42 @@ def test_of_equal_texts_in_one_batch_the_first_is_kept(pair: Pair) -> None:
     receipts = pair.same(lambda nacre: nacre.remember_many([first, second])).answer
     assert [receipt.duplicate for receipt in receipts] == [False, True]
     assert pair.same(lambda nacre: nacre.get(receipts[0].id)[0].tags).answer == ("first",)
+
+
+def test_what_a_session_was_told_by_hand(pair: Pair) -> None:
+    """The latest first; equal times by id; opened once is opened; of the latest few, the latest."""
+    pair.same(lambda nacre: nacre.remember_many(["one", "two", "three", NewMemory(text="four", space="other")]))
+    one, two, three, four = (f"id-{number:04}" for number in range(4))
+
+    def receipt(name: str, hours: int, space: str, session: str | None, *told: Delivery) -> Receipt:
+        return Receipt(name, START + timedelta(hours=hours), space, session, "asked", "hybrid", None, told)
+
+    log = [
+        receipt("r1", 0, "default", "s1", Delivery(one, 1, 0.5, opened=START), Delivery(two, 2, 0.4)),
+        receipt("r2", 1, "default", "s1", Delivery(three, 1, 0.5), Delivery(four, 2, 0.5), Delivery("never", 3, 0.1)),
+        receipt("r3", 1, "default", "s1", Delivery(two, 1, 0.5)),
+        receipt("r4", 2, "default", "s2", Delivery(one, 1, 0.5)),
+        receipt("r5", 3, "other", "s1", Delivery(four, 1, 0.5)),
+        receipt("r6", 4, "default", None, Delivery(two, 1, 0.5, opened=START)),
+    ]
+    pair.same(lambda nacre: nacre._store.record(log, START - timedelta(days=1)))
+
+    def told(*asked: tuple[str, str], limit: int = 9) -> Any:
+        found = pair.same(lambda nacre: nacre._store.delivered(asked, limit)).answer
+        return {each: list(several.items()) for each, several in found.items()}
+
+    first = ("default", "s1")
+    assert told(first) == {first: [(two, False), (three, False), (four, False), (one, True)]}
+    assert told(first, limit=2) == {first: [(two, False), (three, False)]}
+    everyone = (("other", "s1"), ("default", "s2"), ("default", "never"), ("default", "s2"))
+    assert told(*everyone) == {("other", "s1"): [(four, False)], ("default", "s2"): [(one, False)]}
+    assert told() == {}
+    pair.same(lambda nacre: nacre._store.mark(None, [three], "opened", START + timedelta(hours=5), "s1"))
+    pair.same(lambda nacre: nacre._store.mark(None, [three], "used", START + timedelta(hours=5), "s2"))
+    pair.same(lambda nacre: nacre.forget([two]))
+    assert told(first) == {first: [(three, True), (four, False), (one, True)]}
+    pair.same(lambda nacre: nacre.purge([one]))  # and with it what was told beside it
+    assert told(first, ("default", "s2")) == {first: [(three, True), (four, False)]}
 
 
 LIVES_IN = NewFact(subject="Alice", predicate="lives in", object="Berlin")

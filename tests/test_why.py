@@ -19,8 +19,8 @@ from nacre.stores.sqlite import SqliteStore
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 STAGES = {
-    "found", "deleted", "space", "filter", "condition", "confidence", "duplicate", "irrelevant", "limit", "budget",
-    "pool", "floor", "no match",
+    "found", "deleted", "space", "filter", "condition", "confidence", "duplicate", "told", "irrelevant", "limit",
+    "budget", "pool", "floor", "no match",
 }  # fmt: skip
 
 
@@ -132,6 +132,16 @@ def test_why_of_what_was_not_ranked(memory: Nacre) -> None:
 
 
 # ---------------------------------------------------------------- why not: what may not be found
+
+
+def test_told_before(memory: Nacre) -> None:
+    known = memory.remember("alpha").id
+    memory.search("alpha", session="s")
+    for _ in range(2):  # asking why tells nothing
+        found = memory.why_not("alpha", known, session="s", omit_told=True)
+        assert (found.stage, found.remedy) == ("told", "search without omit_told")
+    assert lost(memory, "alpha", known, session="s").stage == "found"
+    assert memory.why_not("alpha", known, session="other", omit_told=True).stage == "found"
 
 
 def test_forgotten(memory: Nacre) -> None:

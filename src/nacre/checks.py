@@ -22,8 +22,8 @@ from nacre.types import (
     Recipe,
     RelatedRequest,
     SearchRequest,
-    TimelineRequest,
 )
+from nacre.views import Bucket, ContextRequest, TimelineRequest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,9 @@ class Limits:
     object_chars_max: int = 2_000  # of a fact, and of its quote
     entities_max: int = 100  # given with one memory, and aliases of one
     ids_max: int = 10_000
+    neighbours_max: int = 50  # before a memory in its session, and as many after it
     results_cached: int = 128  # results kept until something is written; 0: none
+    confined_to: str | None = None  # the only space that may be named or seen; None: all
 
 
 LIMITS = Limits()
@@ -69,7 +71,7 @@ def memory(new: NewMemory, space: str, now: datetime, limits: Limits) -> NewMemo
     _fraction("importance", new.importance)
     return replace(
         new,
-        space=_name("space", space if new.space is None else new.space, limits),
+        space=space_name(space if new.space is None else new.space, limits),
         kind=_name("kind", new.kind, limits),
         namespace=_name("namespace", new.namespace, limits),
         summary=None if new.summary is None else _text("summary", new.summary, limits.summary_chars_max),
@@ -162,7 +164,7 @@ def fact_query(query: FactQuery, space: str, now: datetime, limits: Limits) -> F
 
 def spaces(value: Sequence[str], space: str, limits: Limits) -> tuple[str, ...]:
     """The spaces named, or the one that the engine was opened with."""
-    return tuple(dict.fromkeys(_names("spaces", value, limits))) or (space,)
+    return _within("spaces", tuple(dict.fromkeys(_names("spaces", value, limits))) or (space,), limits)
 
 
 def entity_names(value: Sequence[str] | None, limit: int, limits: Limits) -> list[str] | None:
@@ -199,7 +201,7 @@ def search(request: SearchRequest, space: str, limits: Limits) -> SearchRequest:
     for name, chars_max in (("lens", limits.name_chars_max), ("session", limits.name_chars_max), ("folder", 10_000)):
         if getattr(request, name) is not None:
             _text(name, getattr(request, name), chars_max)
-    for name in ("merge_relations", "collapse"):
+    for name in ("merge_relations", "collapse", "omit_told"):
         _yes_or_no(name, getattr(request, name))
     return replace(
         request,
@@ -207,6 +209,15 @@ def search(request: SearchRequest, space: str, limits: Limits) -> SearchRequest:
         boost_entities=tuple(dict.fromkeys(_names("boost_entities", request.boost_entities, limits))),
         as_of=None if request.as_of is None else _moment("as_of", request.as_of),
     )
+
+
+def context(request: ContextRequest, space: str, limits: Limits) -> ContextRequest:
+    """What a context has besides its search, which is checked as such."""
+    _whole("budget_tokens", request.budget_tokens, 0, _INT64)
+    _yes_or_no("repeat", request.repeat)
+    if request.count is not None and not callable(request.count):
+        raise InvalidInput("count", f"must be a function of a text, not {_kind(request.count)}")
+    return replace(request, where=where(request.where, space, limits))
 
 
 def related(request: RelatedRequest, space: str, limits: Limits) -> RelatedRequest:
@@ -245,7 +256,41 @@ def timeline(request: TimelineRequest, space: str, limits: Limits) -> TimelineRe
     _whole("limit", request.limit, 1, limits.results_max)
     if request.cursor is not None and not (isinstance(request.cursor, str) and storable(request.cursor)):
         raise InvalidInput("cursor", f"{request.cursor!r} is not one; give the `next` of the page before")
-    return replace(request, where=where(request.where, space, limits))
+    for name in ("oldest_first", "forgotten"):
+        _yes_or_no(name, getattr(request, name))
+    if request.around is not None:
+        _text("around", request.around, limits.name_chars_max)
+        if request.cursor is not None:
+            raise InvalidInput("cursor", "does not go with around; give one of them, or a wider span")
+    _whole("span", request.span, 0, limits.results_max)
+    if request.histogram not in (None, *get_args(Bucket)):
+        raise InvalidInput("histogram", f"{request.histogram!r} is unknown; allowed: {', '.join(get_args(Bucket))}")
+    if request.histogram is not None and request.forgotten:
+        raise InvalidInput("histogram", "counts live memories only; leave out either this or forgotten")
+    start, end = (
+        None if moment is None else _moment(name, moment)
+        for name, moment in (("start", request.start), ("end", request.end))
+    )
+    if start is not None and end is not None and end <= start:
+        raise InvalidInput("end", "must be after start")
+    within = where(request.where, space, limits)
+    since = [moment for moment in (start, within.created_from) if moment is not None]
+    until = [moment for moment in (end, within.created_until) if moment is not None]
+    narrowed = replace(within, created_from=max(since, default=None), created_until=min(until, default=None))
+    return replace(request, start=start, end=end, where=narrowed)
+
+
+def named_spaces(asked: Filter, limits: Limits) -> tuple[str, ...]:
+    """The spaces that a caller named: a query may choose among these, and where none is, among all."""
+    return tuple(asked.spaces) if limits.confined_to is None else (limits.confined_to,)
+
+
+def get(entities: bool, neighbours: int, missing_ok: bool, session: str | None, limits: Limits) -> None:
+    _yes_or_no("entities", entities)
+    _yes_or_no("missing_ok", missing_ok)
+    _whole("neighbours", neighbours, 0, limits.neighbours_max)
+    if session is not None:
+        _name("session", session, limits)
 
 
 def where(value: Filter, space: str, limits: Limits) -> Filter:
@@ -272,7 +317,7 @@ def where(value: Filter, space: str, limits: Limits) -> Filter:
         _key("where.metadata", key): _scalar(f"where.metadata[{key!r}]", each) for key, each in value.metadata.items()
     }
     changes: dict[str, Any] = {**listed, **moments, "metadata": metadata, "has": tuple(value.has)}
-    changes["spaces"] = changes["spaces"] or (space,)
+    changes["spaces"] = _within("where.spaces", changes["spaces"] or (space,), limits)
     return replace(value, **changes)
 
 
@@ -300,7 +345,13 @@ def opening(space: str, threads: int, busy_timeout_ms: int, limits: Limits, log_
 
 
 def space_name(value: str, limits: Limits) -> str:
-    return _name("space", value, limits)
+    return _within("space", (_name("space", value, limits),), limits)[0]
+
+
+def _within(field: str, spaces: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
+    if limits.confined_to is not None and any(each != limits.confined_to for each in spaces):
+        raise InvalidInput(field, f"only {limits.confined_to!r} may be named: this memory is confined to it")
+    return spaces
 
 
 def storable(text: str) -> bool:

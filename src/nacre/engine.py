@@ -1,5 +1,5 @@
-"""The verbs: remember, search, why, related, facets, get, timeline, update, forget, restore, purge, stats, reembed.
-Those for what memories say are in knowing.py, those for what became of them in learning.py.
+"""The verbs: remember, search, why, related, facets, update, forget, restore, purge, stats, reembed. Those for what
+memories say are in knowing.py, those for what became of them in learning.py, those that show them in layers.py.
 
 The engine joins a store and an embedder and holds no memories itself. Doors call these verbs and
 nothing else. All verbs may be called from several threads at once.
@@ -18,6 +18,7 @@ from nacre import checks, drafts
 from nacre.asking import Asking
 from nacre.channels import Channels
 from nacre.checks import LIMITS, Limits
+from nacre.contexts import Contexts
 from nacre.counting import Facets, Stats
 from nacre.drafts import Draft, Key
 from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
@@ -25,12 +26,13 @@ from nacre.explaining import Explaining, Why, WhyNot
 from nacre.ids import new_ids
 from nacre.journal import Journal
 from nacre.knowledge import Fact, FactType, NewEntity
-from nacre.learning import LOG_DAYS, Learning
+from nacre.learning import LOG_DAYS
 from nacre.ports import Embedder, Store
 from nacre.recall import Recall
 from nacre.searching import Searching
-from nacre.text import passages, snippets
+from nacre.text import passages
 from nacre.text.extract import extract as extracted
+from nacre.text.repeats import Told
 from nacre.threads import Threads
 from nacre.types import (
     DEFAULT_SPACE,
@@ -50,10 +52,6 @@ from nacre.types import (
     SearchRequest,
     SearchResult,
     Span,
-    Timeline,
-    TimelineEntry,
-    TimelineOptions,
-    TimelineRequest,
 )
 
 # One transaction of a bulk write: large ones spare FTS5 the merging of small segments, but with an embedder
@@ -62,6 +60,7 @@ BATCH_MEMORIES = 2_048
 BATCH_EMBEDDED = 512
 BATCH_CHARS = 1_000_000  # or this much text, so that memory stays bounded
 _UPDATE_TRIES = 5
+_UNKNOWN = "nothing is left out: without a session and a recall log it is not known what was told before"
 
 _log = logging.getLogger("nacre")
 
@@ -75,7 +74,9 @@ class _Ready:
     """A batch ready to be written: what was asked for, what is there already, what is new."""
 
     wanted: tuple[Key, ...]
+    sessions: tuple[str | None, ...]
     known: Mapping[Key, str]
+    recalled: Mapping[int, tuple[str, ...]]  # by place: texts that only give back what their session was told
     entries: Mapping[Key, Entry]
 
     @property
@@ -83,7 +84,7 @@ class _Ready:
         return self.entries.keys()
 
 
-class Nacre(Learning):
+class Nacre(Contexts):
     """A memory for an agent. Made by `nacre.open`; close it, or use it as a context manager."""
 
     def __init__(
@@ -104,6 +105,7 @@ class Nacre(Learning):
         self._store = store
         self._embedder = embedder
         self._limits = limits
+        self._zone = zone
         self._space = checks.space_name(space, limits)
         self._clock = clock
         self._make_ids = make_ids
@@ -223,13 +225,21 @@ class Nacre(Learning):
 
     def search(self, query: str | SearchRequest, **options: Unpack[SearchOptions]) -> SearchResult:
         """The memories that answer a question, best first, with reasons."""
-        request, result = self._searching.search(_request(query, options))
+        asked = _request(query, options)
+        told = self._told(asked)
+        request, result = self._searching.search(asked, (told or {}).keys())
+        if told is None and request.omit_told:
+            result = replace(result, notes=(*result.notes, _UNKNOWN))
+        elif told:
+            result = replace(result, hits=tuple(replace(hit, told=hit.id in told) for hit in result.hits))
         return self._logged(request, result)
 
     def why(self, query: str | SearchRequest, memory_id: str, **options: Unpack[SearchOptions]) -> Why:
         """A memory's place in a search, with every reason, or where it was lost."""
         (checked,) = self._ids(memory_id)
-        return self._explaining.why(self._searching.trail(_request(query, options)), checked)
+        asked = _request(query, options)
+        told = self._told(asked) or {}
+        return self._explaining.why(self._searching.trail(asked, told.keys()), checked)
 
     def why_not(self, query: str | SearchRequest, memory_id: str, **options: Unpack[SearchOptions]) -> WhyNot:
         """The stage at which a search left a memory out, and what would bring it in."""
@@ -237,43 +247,22 @@ class Nacre(Learning):
 
     def related(self, memory_id: str | RelatedRequest, **options: Unpack[RelatedOptions]) -> SearchResult:
         """The memories most like one that is known, by meaning and by rare words they share, itself excluded."""
-        if isinstance(memory_id, RelatedRequest):
-            return self._recall.related(replace(memory_id, **options))
-        return self._recall.related(RelatedRequest(memory_id=memory_id, **options))
+        asked = memory_id if isinstance(memory_id, RelatedRequest) else RelatedRequest(memory_id=memory_id)
+        self._ids(asked.memory_id)
+        return self._recall.related(replace(asked, **options))
 
-    def facets(self, query: str, where: Filter | None = None) -> Facets:
-        """How all memories that match a query are spread over kinds, namespaces, tags, sources and months."""
+    def facets(self, query: str = "", where: Filter | None = None) -> Facets:
+        """How all memories, or those that match a query, are spread over kinds, namespaces, tags, sources, months."""
         return self._recall.facets(query, where or Filter())
-
-    def get(self, ids: str | Sequence[str]) -> list[Memory]:
-        """Memories in full, in the order asked for, forgotten ones too. Raises NotFound."""
-        wanted = self._ids(ids)
-        found = self._store.get(wanted)
-        missing = tuple(each for each in wanted if each not in found)
-        if missing:
-            raise NotFound(missing)
-        self._opened(wanted)
-        facts = self._store.facts_of(wanted)
-        return [replace(found[each], facts=facts.get(each, ())) for each in wanted]
-
-    def timeline(self, request: TimelineRequest | None = None, **options: Unpack[TimelineOptions]) -> Timeline:
-        """A page of summaries by creation time, newest first unless asked otherwise."""
-        request = checks.timeline(replace(request or TimelineRequest(), **options), self._space, self._limits)
-        found = self._store.by_time(
-            request.where,
-            request.limit + 1,
-            oldest_first=request.oldest_first,
-            forgotten=request.forgotten,
-            after=None if request.cursor is None else _place(request.cursor),
-        )
-        page = found[: request.limit]
-        return Timeline(tuple(map(_timeline_entry, page)), _cursor(page[-1]) if len(found) > len(page) else None)
 
     def history(self, memory_id: str) -> list[Event]:
         """What happened to a memory, oldest first, with what each update replaced."""
         return self._store.history(*self._ids(memory_id))
 
     def stats(self) -> Stats:
+        """Counts of the whole store."""
+        if self._limits.confined_to is not None:
+            raise InvalidInput("stats", "tell of all spaces, and this memory is confined to one; `facets` counts it")
         return self._store.stats()
 
     # ---- inside: writing
@@ -288,13 +277,32 @@ class Nacre(Learning):
         ]
         # The store looks again; this look spares the embedder.
         known = self._store.duplicates([draft.key for draft in checked]) if self._embedder is not None else {}
+        recalled = self._given_back(checked)
         new: dict[Key, Draft] = {}
-        for draft in checked:
-            if draft.key not in known:
+        for place, draft in enumerate(checked):
+            if draft.key not in known and place not in recalled:
                 new.setdefault(draft.key, draft)
         embedded = self._embed({each.memory.id: each.memory.text for key, each in new.items() if key not in in_flight})
         entries = [self._entry(draft, embedded.get(draft.memory.id)) for draft in new.values()]
-        return _Ready(tuple(draft.key for draft in checked), known, dict(zip(new, entries, strict=True)))
+        return _Ready(
+            tuple(draft.key for draft in checked),
+            tuple(draft.memory.session for draft in checked),
+            known,
+            recalled,
+            dict(zip(new, entries, strict=True)),
+        )
+
+    def _given_back(self, checked: Sequence[Draft]) -> dict[int, tuple[str, ...]]:
+        """By place, of texts that only repeat what their own session was told: which memories told it."""
+        told = self._texts_told([(each.memory.space, each.memory.session) for each in checked])
+        known = {session: Told(texts) for session, texts in told.items()}
+        found = {}
+        for place, draft in enumerate(checked if known else ()):
+            heard = known.get((draft.memory.space, draft.memory.session or ""))
+            ids = heard.repeated(draft.memory.text) if heard is not None else ()
+            if ids:
+                found[place] = ids
+        return found
 
     def _entry(self, draft: Draft, embedded: Passages | None) -> Entry:
         given = self._stated(draft.memory, draft.new.facts, "given")
@@ -331,9 +339,16 @@ class Nacre(Learning):
             added = self._store.add(list(ready.entries.values()), self._model_name())
             receipts.update(zip(ready.entries, added, strict=True))
         remembered = []
-        for key in ready.wanted:
-            remembered.append(receipts[key])
-            receipts[key] = Remembered(receipts[key].id, duplicate=True)  # again in the same batch
+        for place, key in enumerate(ready.wanted):
+            if place in ready.recalled:
+                ids = ready.recalled[place]
+                remembered.append(Remembered(ids[0], duplicate=True, recalled=ids))
+            else:
+                remembered.append(receipts[key])
+                receipts[key] = Remembered(receipts[key].id, duplicate=True)  # again in the same batch
+        for place, ids in ready.recalled.items():
+            for memory_id in ids:
+                self._became(memory_id, "used", self._clock(), ready.sessions[place])
         return remembered
 
     def _embed(self, texts: dict[str, str]) -> dict[str, Passages]:
@@ -376,36 +391,6 @@ class Nacre(Learning):
             raise Conflict(f"id: memory {memory_id} is forgotten; restore it first")
         return memory
 
-    def _ids(self, ids: str | Sequence[str]) -> tuple[str, ...]:
-        return checks.ids([ids] if isinstance(ids, str) else ids, self._limits)
-
 
 def _request(query: str | SearchRequest, options: SearchOptions) -> SearchRequest:
     return replace(query, **options) if isinstance(query, SearchRequest) else SearchRequest(query=query, **options)
-
-
-def _cursor(memory: Memory) -> str:
-    """A place in time that stays good when the memory there is purged."""
-    return f"{memory.created.isoformat()}/{memory.id}"
-
-
-def _place(cursor: str) -> tuple[datetime, str]:
-    moment, _, memory_id = cursor.partition("/")
-    try:
-        return datetime.fromisoformat(moment).astimezone(UTC), memory_id
-    except (ValueError, OverflowError):
-        raise InvalidInput("cursor", f"{cursor!r} is not one; give the `next` of the page before") from None
-
-
-def _timeline_entry(memory: Memory) -> TimelineEntry:
-    return TimelineEntry(
-        id=memory.id,
-        created=memory.created,
-        space=memory.space,
-        kind=memory.kind,
-        namespace=memory.namespace,
-        tags=memory.tags,
-        session=memory.session,
-        position=memory.position,
-        summary=memory.summary or snippets.summary(memory.text),
-    )

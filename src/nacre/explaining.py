@@ -15,8 +15,8 @@ from nacre.recall import Recall, Trail
 from nacre.types import Filter, Hit, Match, Memory
 
 Stage: TypeAlias = Literal[
-    "found", "deleted", "space", "filter", "condition", "confidence", "duplicate", "irrelevant", "limit", "budget",
-    "pool", "floor", "no match",
+    "found", "deleted", "space", "filter", "condition", "confidence", "duplicate", "told", "irrelevant", "limit",
+    "budget", "pool", "floor", "no match",
 ]  # fmt: skip
 
 
@@ -89,6 +89,8 @@ class Explaining:
                 f"it says nearly the same as {better}, which is shown in its place",
                 "search with collapse off, or separate the two",
             )
+        if memory_id in trail.told and any(each.id == memory_id for each in trail.ranking.ranked):
+            return WhyNot("told", "the session that asks was told it before", "search without omit_told")
         if memory_id in trail.relevance:
             return WhyNot(
                 "irrelevant",

@@ -49,6 +49,7 @@ class Knowing:
     def add_facts(self, memory_id: str, facts: Sequence[NewFact]) -> list[Fact]:
         """Keep facts with a live memory, as they are once settled."""
         new = checks.facts(facts, self._limits)
+        self._ids(memory_id)
         found = self._store.get([memory_id]).get(memory_id)
         if found is None or found.deleted is not None:
             raise NotFound((memory_id,))
@@ -59,7 +60,12 @@ class Knowing:
 
     def drop_facts(self, ids: str | Sequence[str]) -> None:
         """Delete facts; what they had superseded holds again. The memories stay."""
-        self._store.drop_facts(checks.ids([ids] if isinstance(ids, str) else ids, self._limits), self._clock())
+        named = checks.ids([ids] if isinstance(ids, str) else ids, self._limits)
+        seen = {each.id for each in self._store.facts_by_id(named) if self._may_see(each)}
+        missing = tuple(each for each in named if each not in seen)
+        if missing:
+            raise NotFound(missing, "see `nacre fact list`", what="fact")
+        self._store.drop_facts(named, self._clock())
 
     def facts(self, query: FactQuery | None = None, **options: Unpack[FactOptions]) -> list[Belief]:
         """Facts that hold, now or as of another time, the newest first, with how far each is believed then."""
@@ -72,8 +78,8 @@ class Knowing:
         if how not in get_args(Reinforcement):
             raise InvalidInput("how", f"{how!r} is unknown; allowed: {', '.join(get_args(Reinforcement))}")
         named = checks.ids([ids] if isinstance(ids, str) else ids, self._limits)
-        facts = {each.id: each for each in self._store.facts_by_id(named)}
-        memories = self._store.get([each for each in named if each not in facts])
+        facts = {each.id: each for each in self._store.facts_by_id(named) if self._may_see(each)}
+        memories = self._seen([each for each in named if each not in facts])
         missing = tuple(each for each in named if each not in facts and each not in memories)
         if missing:
             raise NotFound(missing, "check it with `nacre timeline` or `nacre fact list`", what="memory or fact")
@@ -107,7 +113,7 @@ class Knowing:
         """Make an entity known, or more of its names, and link memories. Entities that share a name become one."""
         new = checks.entity(NewEntity(name=name, type=kind, aliases=aliases), self._limits)
         within = self._space if space is None else checks.space_name(space, self._limits)
-        self._store.put_entity(within, new, checks.ids(memory_ids, self._limits))
+        self._store.put_entity(within, new, self._ids(memory_ids))
         return self._store.entities([within], [new.name], 1)[0]
 
     def drop_entity(self, name: str, space: str | None = None) -> None:
@@ -162,7 +168,7 @@ class Knowing:
 
     def similar(self, memory_id: str) -> list[Memory]:
         """The memories that were linked as saying nearly the same."""
-        if memory_id not in self._store.get([memory_id]):
+        if memory_id not in self._store.get(self._ids(memory_id)):
             raise NotFound((memory_id,))
         ids = self._store.similar([memory_id]).get(memory_id, ())
         found = self._store.get(ids)
@@ -170,9 +176,26 @@ class Knowing:
 
     def separate(self, memory_id: str) -> int:
         """Show a memory on its own from now on; gives from how many it was separated."""
-        return self._store.separate(*checks.ids([memory_id], self._limits))
+        return self._store.separate(*self._ids(memory_id))
 
     # ---- inside
+
+    def _ids(self, ids: str | Sequence[str]) -> tuple[str, ...]:
+        """Ids of memories as a caller gave them. Who is confined gets NotFound for those of other spaces."""
+        named = checks.ids([ids] if isinstance(ids, str) else ids, self._limits)
+        if self._limits.confined_to is not None:
+            seen = self._seen(named)
+            missing = tuple(each for each in named if each not in seen)
+            if missing:
+                raise NotFound(missing)
+        return named
+
+    def _seen(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """Those that are there. Of spaces that must not be seen, none is."""
+        return {each: memory for each, memory in self._store.get(ids).items() if self._may_see(memory)}
+
+    def _may_see(self, found: Memory | Fact) -> bool:
+        return self._limits.confined_to in (None, found.space)
 
     def _stated(self, memory: Memory, facts: Sequence[NewFact], origin: Origin) -> list[Fact]:
         ids = self._make_ids(self._clock(), len(facts)) if facts else []

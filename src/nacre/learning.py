@@ -17,6 +17,7 @@ from nacre.receipts import Delivery, Outcome, Receipt, ReceiptFilter
 from nacre.types import SearchRequest, SearchResult
 
 LOG_DAYS = 90
+TOLD_MAX = 1_000  # memories of a session that are looked back at, the latest first
 OPENED_MAX = 100  # memories in one call: who fetches more has not looked at each
 WRONG_LEAVES = 0.5  # of the confidence in the facts of a memory that was wrong
 
@@ -27,6 +28,7 @@ class Opened:
 
     memory_ids: tuple[str, ...]
     at: datetime
+    session: str | None
 
 
 class Learning(Knowing):
@@ -66,8 +68,13 @@ class Learning(Knowing):
         """
         if outcome not in get_args(Outcome):
             raise InvalidInput("outcome", f"{outcome!r} is unknown; allowed: {', '.join(get_args(Outcome))}")
-        named = checks.ids([ids] if isinstance(ids, str) else ids, self._limits)
+        named = self._ids(ids)
         self._flush()
+        confined_to = self._limits.confined_to
+        if receipt is not None and confined_to is not None and named:
+            own = ReceiptFilter(spaces=(confined_to,), memory_id=named[0], limit=self._limits.ids_max)
+            if all(each.id != receipt for each in self._store.receipts(own)):
+                raise InvalidInput("receipt", f"no receipt {receipt!r} is kept; see `nacre log`")
         marked = self._store.mark(receipt, named, outcome, self._clock())
         self._learn(marked, outcome)
         return marked
@@ -81,9 +88,14 @@ class Learning(Knowing):
             self._store.believe([replace(each, confidence=each.confidence * WRONG_LEAVES) for each in facts])
 
     def _logged(self, request: SearchRequest, result: SearchResult) -> SearchResult:
-        """The result with the id of its receipt, which is written meanwhile."""
+        """The result with the id of its receipt."""
+        deliveries = [Delivery(hit.id, rank, hit.score) for rank, hit in enumerate(result.hits, 1)]
+        return replace(result, receipt=self._delivered(request, result.lens, deliveries))
+
+    def _delivered(self, request: SearchRequest, lens: str | None, deliveries: Sequence[Delivery]) -> str | None:
+        """The id of a receipt, which is written meanwhile; None where no log is kept."""
         if self._journal is None:
-            return result
+            return None
         now = self._clock()
         receipt = Receipt(
             id=self._make_ids(now, 1)[0],
@@ -92,15 +104,15 @@ class Learning(Knowing):
             session=request.session,
             query=request.query,
             mode=request.mode,
-            lens=result.lens,
-            deliveries=tuple(Delivery(hit.id, rank, hit.score) for rank, hit in enumerate(result.hits, 1)),
+            lens=lens,
+            deliveries=tuple(deliveries),
         )
         self._journal.note(receipt)
-        return replace(result, receipt=receipt.id)
+        return receipt.id
 
-    def _opened(self, memory_ids: tuple[str, ...]) -> None:
+    def _opened(self, memory_ids: tuple[str, ...], session: str | None) -> None:
         if self._journal is not None and len(memory_ids) <= OPENED_MAX:
-            self._journal.note(Opened(memory_ids, self._clock()))
+            self._journal.note(Opened(memory_ids, self._clock(), session))
 
     def _write_notes(self, notes: Sequence[Receipt | Opened]) -> None:
         """Called beside the callers of verbs, in the order of the notes."""
@@ -110,13 +122,43 @@ class Learning(Knowing):
         for each in notes:
             if isinstance(each, Opened):
                 for memory_id in each.memory_ids:
-                    self._open(memory_id, each.at)
+                    self._became(memory_id, "opened", each.at, each.session)
 
-    def _open(self, memory_id: str, at: datetime) -> None:
+    def _became(self, memory_id: str, outcome: Outcome, at: datetime, session: str | None) -> None:
+        """Note what became of a memory, if a search delivered it, to this session where one is named."""
         try:
-            self._learn(self._store.mark(None, [memory_id], "opened", at), "opened")
+            self._learn(self._store.mark(None, [memory_id], outcome, at, session), outcome)
         except (InvalidInput, NotFound):
-            return  # no search delivered it
+            return
+
+    # ---- what a session was told
+
+    def _told(self, asked: SearchRequest) -> dict[str, bool] | None:
+        """What searches of the session that asks gave already, and whether it was opened. None: nobody knows."""
+        if asked.session is None or self._journal is None:
+            return None
+        spaces = checks.search(asked, self._space, self._limits).where.spaces
+        self._flush()
+        found = self._store.delivered([(space, asked.session) for space in spaces], TOLD_MAX)
+        told: dict[str, bool] = {}
+        for each in found.values():
+            told |= {memory_id: opened or told.get(memory_id, False) for memory_id, opened in each.items()}
+        return told
+
+    def _texts_told(self, sessions: Sequence[tuple[str, str | None]]) -> dict[tuple[str, str], dict[str, str]]:
+        """By space and session, the texts that its searches gave, by id."""
+        named = list(dict.fromkeys((space, session) for space, session in sessions if session is not None))
+        if not named or self._journal is None:
+            return {}
+        self._flush()
+        told = self._store.delivered(named, TOLD_MAX)
+        memories = self._store.get([each for ids in told.values() for each in ids])
+        return {
+            (space, session): {
+                each: memories[each].text for each in ids if each in memories and memories[each].space == space
+            }
+            for (space, session), ids in told.items()
+        }
 
     def _flush(self) -> None:
         if self._journal is not None:

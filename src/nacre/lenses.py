@@ -109,7 +109,7 @@ def checked(lens: Lens, limits: Limits) -> Lens:
         raise InvalidInput("description", f"must be a text of valid Unicode with at most {most:,} characters")
     wishes: dict[str, Any] = {name: getattr(lens, name) for name in _WISHES if getattr(lens, name) is not None}
     wishes |= {"where": lens.where, "recipe": _recipe(lens.recipe), "boost_entities": lens.boost_entities}
-    request = checks.search(SearchRequest(query="", **wishes), DEFAULT_SPACE, limits)
+    request = checks.search(SearchRequest(query="", **wishes), limits.confined_to or DEFAULT_SPACE, limits)
     if lens.where.spaces:
         raise InvalidInput("where.spaces", "must be empty: a lens never widens what a search may see")
     return replace(

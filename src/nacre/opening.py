@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -25,7 +26,8 @@ def open_store(
     path: str | os.PathLike[str],
     *,
     space: str = DEFAULT_SPACE,
-    embedder: EmbedderName | Embedder = "minilm",
+    confined: bool = False,
+    embedder: EmbedderName | Embedder | None = "minilm",
     threads: int = 0,
     busy_timeout_ms: int = BUSY_TIMEOUT_MS,
     limits: Limits = LIMITS,
@@ -39,6 +41,7 @@ def open_store(
 ) -> Nacre:
     """Open a store. If there is no file it is made, or with `create=False` StoreUnavailable is raised.
 
+    With `confined=True` memories of other spaces are as if they were not there, even for who knows their ids.
     `embedder` is a name, or an object with the methods of `nacre.ports.Embedder`. `threads=0` means one
     for each core. `switch_model=True` opens a store whose vectors come from another model, in order to
     call `reembed` on it. `time_zone` is the user's, for words like "yesterday"; None means the system's.
@@ -47,7 +50,7 @@ def open_store(
     """
     checks.opening(space, threads, busy_timeout_ms, limits, log_days)  # before a file is made for nothing
     rates = checks.decay_rates(decay_rates or {})
-    chosen = _embedder(embedder, threads) if isinstance(embedder, str) else embedder
+    chosen = embedder_named(embedder, threads) if isinstance(embedder, str) else embedder
     store = SqliteStore(Path(path), busy_timeout_ms, create)
     try:
         model = store.model()
@@ -60,7 +63,7 @@ def open_store(
             store,
             chosen,
             space=space,
-            limits=limits,
+            limits=replace(limits, confined_to=space) if confined else limits,
             zone=time_zone,
             extract=extract,
             decay_rates=rates,
@@ -72,7 +75,8 @@ def open_store(
         raise
 
 
-def _embedder(name: str, threads: int) -> Embedder | None:
+def embedder_named(name: str, threads: int) -> Embedder | None:
+    """The embedder of that name. Its model is loaded when it is first needed."""
     match name:
         case "minilm":
             from nacre.embedders.minilm import MiniLM

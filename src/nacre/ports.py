@@ -15,6 +15,7 @@ from nacre.knowledge import Entity, Fact, FactQuery, NewEntity
 from nacre.query.tree import Condition, Question, Term
 from nacre.receipts import Outcome, Receipt, ReceiptFilter
 from nacre.types import Entry, Event, Filter, Match, Memory, Passages, Recipe, Remembered, Signals, Span
+from nacre.views import Beside
 
 if TYPE_CHECKING:
     from nacre.types import FloatMatrix, FloatVector
@@ -82,6 +83,10 @@ class KnowledgeStore(Protocol):
     def entities(self, spaces: Sequence[str], names: Sequence[str] | None, limit: int) -> list[Entity]:
         """Entities that have one of these names or aliases, or all, by space and name."""
 
+    def entities_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
+        """By memory, live or forgotten, the entities it is about, by a link or by a fact of it, by name; a memory
+        without any is missing."""
+
     def similar(self, memory_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """By memory, the live ones that were linked as nearly the same; a memory without any is missing."""
 
@@ -95,15 +100,26 @@ class LogStore(Protocol):
     def record(self, receipts: Sequence[Receipt], keep_from: datetime) -> None:
         """Write receipts, and drop those that are older than `keep_from`."""
 
-    def mark(self, receipt_id: str | None, memory_ids: Sequence[str], outcome: Outcome, at: datetime) -> list[str]:
+    def mark(
+        self,
+        receipt_id: str | None,
+        memory_ids: Sequence[str],
+        outcome: Outcome,
+        at: datetime,
+        session: str | None = None,
+    ) -> list[str]:
         """Say what became of delivered memories; gives those that were not marked so before.
 
-        Without a receipt, the latest that delivered each within a day; none is no error. With one, NotFound
-        is raised for a receipt, or a memory in it, that is not there.
+        Without a receipt's id, the latest that delivered each within a day is meant, to this session where one is
+        named. Raises NotFound for an unknown memory, InvalidInput where no such receipt delivered it.
         """
 
     def receipts(self, which: ReceiptFilter) -> list[Receipt]:
         """The newest first."""
+
+    def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], dict[str, bool]]:
+        """By (space, session), the ids of live memories that its searches delivered as they are now, the latest first,
+        at most so many, each with whether it was opened. A session without any is missing."""
 
     def put_lens(self, space: str, name: str, body: str) -> None: ...
 
@@ -161,6 +177,12 @@ class Store(KnowledgeStore, LogStore, Protocol):
 
     def signals(self, ids: Sequence[str]) -> dict[str, Signals]:
         """What may move the rank of these; memories that are not live are missing from the answer."""
+
+    def beside(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Beside]:
+        """By memory, live or forgotten, the live ones next to it in its session and space, the nearest so many.
+
+        A session is ordered by (position, created, id), missing positions last. A memory without any is missing.
+        """
 
     def meeting(self, ids: Sequence[str], condition: Condition) -> set[str]:
         """Those of these live memories that meet a condition."""

@@ -68,6 +68,7 @@ class Trail:
     frequencies: Frequencies = _UNKNOWN
     intent: Intent | None = None
     meant: DidYouMean | None = None
+    told: frozenset[str] = frozenset()  # left out: the session that asks knows it
     collapsed: Mapping[str, str] = field(default_factory=dict)  # near-duplicates, and what they are shown under
     relevance: Mapping[str, float] = field(default_factory=dict)
     kept: Sequence[Ranked] = ()  # of the ranking, what is neither collapsed nor irrelevant
@@ -98,15 +99,17 @@ class Recall:
 
     # ---- the three ways of finding
 
-    def trail(self, request: SearchRequest, named: Sequence[str], also: Condition | None = None) -> Trail:
-        """Carry out a checked request. `named` are the spaces its caller named; `also` must hold besides."""
-        now = request.as_of or self._clock()
-        question = self._asking.understand(request.query, now)
+    def trail(
+        self,
+        request: SearchRequest,
+        named: Sequence[str],
+        also: Condition | None = None,
+        told: frozenset[str] = frozenset(),
+    ) -> Trail:
+        """Carry out a checked request. `named` are the spaces its caller named; `also` must hold besides; what was
+        `told` is left out."""
+        question, where = self._aimed(request, named)
         notes = list(question.notes)
-        where = aimed(question, named, request.where)
-        if request.as_of is not None and request.as_of < _LAST:
-            until = request.as_of + _MOMENT
-            where = replace(where, created_until=min(until, where.created_until or until))
         request = replace(request, where=where, recipe=_for_mode(request.recipe, request.mode))
         if not where.spaces:
             return Trail(request, Ranking(question), (*notes, not_allowed(question)))
@@ -121,7 +124,26 @@ class Recall:
             frequencies = self._asking.frequencies(ranking.question, where)
         # A time in the question passes, and an embedder that failed may work again: both are said in notes or periods.
         repeatable = not question.periods and notes == list(question.notes)
-        return self._sifted(Trail(request, ranking, notes, frequencies, after, meant, repeatable=repeatable))
+        return self._sifted(Trail(request, ranking, notes, frequencies, after, meant, told, repeatable=repeatable))
+
+    def _aimed(self, request: SearchRequest, named: Sequence[str]) -> tuple[Question, Filter]:
+        """What is asked, and of which memories."""
+        question = self._asking.understand(request.query, request.as_of or self._clock())
+        where = aimed(question, named, request.where)
+        if request.as_of is not None and request.as_of < _LAST:
+            until = request.as_of + _MOMENT
+            where = replace(where, created_until=min(until, where.created_until or until))
+        return question, where
+
+    def admitted(
+        self, request: SearchRequest, named: Sequence[str], also: Condition | None, memory_ids: Sequence[str]
+    ) -> set[str]:
+        """Those of these memories that a search may find, by its filters and conditions."""
+        question, where = self._aimed(request, named)
+        if not where.spaces:
+            return set()
+        must = self._asking.in_store(question, where, also).must
+        return self._store.meeting(memory_ids, Only(where) if must is None else AllOf((Only(where), must)))
 
     def result(self, trail: Trail) -> SearchResult:
         """What is shown of a search."""
@@ -167,11 +189,14 @@ class Recall:
     def facets(self, query: str, where: Filter) -> Facets:
         request = checks.search(SearchRequest(query=query, where=where), self._space, self._limits)
         question = self._asking.understand(request.query, self._clock())
-        within = aimed(question, where.spaces, request.where)
+        within = aimed(question, checks.named_spaces(where, self._limits), request.where)
         notes = question.notes if within.spaces else (*question.notes, not_allowed(question))
         tally = Tally(total=0, kinds={}, namespaces={}, tags={}, sources={}, created={})
-        if within.spaces and (question.terms or question.listing):
-            tally = self._store.tally(self._asking.in_store(question, within, None), within)
+        everything = not request.query.strip()
+        notes = () if everything else notes
+        if within.spaces and (question.terms or question.listing or everything):
+            counted = replace(question, listing=question.listing or everything)
+            tally = self._store.tally(self._asking.in_store(counted, within, None), within)
         months: dict[str, int] = {}
         for moment, memories in sorted(tally.created.items()):
             month = _month(moment, self._zone)
@@ -263,12 +288,14 @@ class Recall:
         """Without near-duplicates of better hits, and without what is irrelevant, if asked for."""
         request, ranking = trail.request, trail.ranking
         kept: Sequence[Ranked] = ranking.ranked
+        notes = list(trail.notes)
         collapsed: dict[str, str] = {}
         if request.collapse:
             kept, collapsed = collapse(kept, {each: known.similar for each, known in ranking.signals.items()})
+        if trail.told:
+            kept, notes = _untold(kept, trail)
         asked = kept if request.min_score else kept[: request.limit]
         relevance = self.relevance(replace(trail, collapsed=collapsed), asked)
-        notes = list(trail.notes)
         if request.min_score:
             best = max(relevance.values(), default=0.0)
             kept = [each for each in kept if relevance[each.id] >= request.min_score]
@@ -302,6 +329,16 @@ class Recall:
         memories = self._store.get([each.id for each in ranked])
         weights = _weights(question.terms, frequencies)
         return [_hit(each, memories[each.id], weights) for each in ranked if each.id in memories]
+
+
+def _untold(kept: Sequence[Ranked], trail: Trail) -> tuple[list[Ranked], list[str]]:
+    """Without what was told before, and a note if that would have been shown."""
+    new = [each for each in kept if each.id not in trail.told]
+    shown = new[: trail.request.limit]
+    before = kept[: kept.index(shown[-1])] if shown else kept
+    repeated = sum(each.id in trail.told for each in before)
+    said = [f"{repeated} that this session was told before are left out"] if repeated else []
+    return new, [*trail.notes, *said]
 
 
 def _completed(hit: Hit, trail: Trail) -> Hit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -31,6 +31,7 @@ class _Seen:
     also: Condition | None
     lens: str | None
     possible: bool
+    told: frozenset[str] = frozenset()  # what is left out because the session that asks knows it
 
 
 class Searching:
@@ -48,10 +49,10 @@ class Searching:
         self._lenses: tuple[tuple[int, int] | None, dict[str, Lens]] = (None, {})
         self._lock = threading.Lock()
 
-    def search(self, asked: SearchRequest) -> tuple[SearchRequest, SearchResult]:
-        """The request as it was carried out, and what it found."""
+    def search(self, asked: SearchRequest, told: Set[str] = frozenset()) -> tuple[SearchRequest, SearchResult]:
+        """The request as it was carried out, and what it found. `told` is what the session that asks knows."""
         written = self._store.sequence()
-        seen = self._through_lens(asked, written)
+        seen = self._without(self._through_lens(asked, written), told)
         key = (_key(seen), written)
         now = self._clock()
         with self._lock:
@@ -69,12 +70,25 @@ class Searching:
                     self._recent.popitem(last=False)
         return seen.request, result
 
-    def trail(self, asked: SearchRequest) -> Trail:
+    def trail(self, asked: SearchRequest, told: Set[str] = frozenset()) -> Trail:
         """How a search comes to its result."""
-        return self._carried_out(self._through_lens(asked, self._store.sequence()))
+        return self._carried_out(self._without(self._through_lens(asked, self._store.sequence()), told))
+
+    def admitted(self, asked: SearchRequest, memory_ids: Sequence[str]) -> set[str]:
+        """Those of these memories that the filters and conditions of a search let through."""
+        seen = self._through_lens(asked, self._store.sequence())
+        return self._recall.admitted(seen.request, seen.named, seen.also, memory_ids) if memory_ids else set()
+
+    def _without(self, seen: _Seen, told: Set[str]) -> _Seen:
+        """With room for others in place of what is left out: nothing may be left out after the cut."""
+        if not (seen.request.omit_told and told):
+            return seen
+        recipe = seen.request.recipe
+        wide = replace(recipe, pool=min(recipe.pool + len(told), self._limits.pool_max))
+        return replace(seen, request=replace(seen.request, recipe=wide), told=frozenset(told))
 
     def _carried_out(self, seen: _Seen) -> Trail:
-        trail = self._recall.trail(seen.request, seen.named, seen.also)
+        trail = self._recall.trail(seen.request, seen.named, seen.also, seen.told)
         if seen.possible:
             return trail
         said = f"the filters exclude those of the lens {seen.lens}: nothing can match"
@@ -82,12 +96,13 @@ class Searching:
 
     def _through_lens(self, asked: SearchRequest, written: tuple[int, int]) -> _Seen:
         request = checks.search(asked, self._space, self._limits)
+        named = checks.named_spaces(asked.where, self._limits)
         lens = self._lens(request, written)
         if lens is None:
-            return _Seen(request, asked.where.spaces, None, None, possible=True)
+            return _Seen(request, named, None, None, possible=True)
         applied = lenses.applied(lens, request)
         also = None if applied.also == Filter() else Only(applied.also)
-        return _Seen(applied.request, asked.where.spaces, also, lens.name, applied.possible)
+        return _Seen(applied.request, named, also, lens.name, applied.possible)
 
     def _lens(self, request: SearchRequest, written: tuple[int, int]) -> Lens | None:
         """The lens that is named, or that selects itself."""
@@ -117,4 +132,4 @@ class Searching:
 def _key(seen: _Seen) -> Hashable:
     """What a result depends on, besides what is stored."""
     request = replace(seen.request, session=None, folder=None, lens=None)
-    return repr(request), tuple(seen.named), repr(seen.also), seen.lens, seen.possible
+    return repr(request), tuple(seen.named), repr(seen.also), seen.lens, seen.possible, seen.told

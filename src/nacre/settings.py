@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar, get_args
 
-from nacre import checks
+from nacre import checks, folders
 from nacre.errors import InvalidInput
 from nacre.knowledge import FactType
 from nacre.learning import LOG_DAYS
@@ -51,7 +51,7 @@ class Settings:
 
 MEANINGS: Mapping[str, str] = {
     "store": "the file that holds the memories",
-    "space": "the space that is used when none is named",
+    "space": "the space that is used when none is named; folder:PATH is that of a project",
     "embedder": "what turns texts into meaning: minilm, hashing or none",
     "threads": "threads that embed texts; 0: one for each core",
     "busy_timeout_ms": "how long a write waits for another process, in milliseconds",
@@ -73,7 +73,7 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
     file = _read(path)
     readers: dict[str, tuple[Callable[[str, Any], Any], object]] = {
         "store": (_path, data_folder(environment) / "nacre.db"),
-        "space": (_text, DEFAULT_SPACE),
+        "space": (_space, DEFAULT_SPACE),
         "embedder": (_embedder, "minilm"),
         "threads": (_count, 0),
         "busy_timeout_ms": (_count, BUSY_TIMEOUT_MS),
@@ -140,6 +140,14 @@ def _text(field: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput(field, "must be a text that is not blank")
     return value
+
+
+def _space(field: str, value: object) -> str:
+    """A name, or `folder:PATH` for the space of the project that a folder is in."""
+    said = _text(field, value)
+    if not said.startswith(folders.PREFIX):
+        return said
+    return folders.space_of(_path(field, said.removeprefix(folders.PREFIX)))
 
 
 def _embedder(field: str, value: object) -> str:

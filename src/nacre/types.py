@@ -117,10 +117,14 @@ class Memory:
 
 
 class Remembered(NamedTuple):
-    """The receipt for one remembered text. `duplicate`: the same text was there already, under this id."""
+    """The receipt for one remembered text. `duplicate`: the same text was there already, under this id.
+
+    `recalled`: the text only gives back what its own session was told, by these memories; nothing was stored.
+    """
 
     id: str
     duplicate: bool
+    recalled: tuple[str, ...] = ()
 
 
 class Span(NamedTuple):
@@ -253,6 +257,7 @@ class SearchOptions(TypedDict, total=False):
     min_score: float
     collapse: bool
     token_budget: int | None
+    omit_told: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,12 +266,13 @@ class SearchRequest:
 
     `lens=None` lets a lens select itself by the question or the folder; "none" keeps all away. `session` and
     `folder` say who asks and where. `as_of` answers as of then. `min_score` is the least relevance of a hit.
-    `collapse` shows near-duplicates once. `token_budget` bounds what the hits cost a context window.
+    `collapse` shows near-duplicates once. `token_budget` bounds what the hits cost a context window. `omit_told`
+    leaves out what searches of this session gave already; otherwise it is marked.
     """
 
     query: str
     mode: Mode = "hybrid"
-    limit: int = 20
+    limit: int = 10
     where: Filter = field(default_factory=Filter)
     recipe: Recipe = field(default_factory=Recipe)
     lens: str | None = None
@@ -278,6 +284,7 @@ class SearchRequest:
     min_score: float = 0.0
     collapse: bool = True
     token_budget: int | None = None
+    omit_told: bool = False
 
 
 class RelatedOptions(TypedDict, total=False):
@@ -296,27 +303,6 @@ class RelatedRequest:
     limit: int = 10
     where: Filter = field(default_factory=Filter)
     recipe: Recipe = field(default_factory=Recipe)
-
-
-class TimelineOptions(TypedDict, total=False):
-    """What `timeline(…)` takes: the fields of TimelineRequest."""
-
-    where: Filter
-    limit: int
-    oldest_first: bool
-    forgotten: bool
-    cursor: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimelineRequest:
-    """A page of summaries by creation time. `forgotten` lists the soft-deleted ones instead."""
-
-    where: Filter = field(default_factory=Filter)
-    limit: int = 50
-    oldest_first: bool = False
-    forgotten: bool = False
-    cursor: str | None = None  # the `next` of the page before
 
 
 # ---------------------------------------------------------------- answers
@@ -396,6 +382,7 @@ class Hit:
     relevance: float | None = None  # how likely it answers the question, 0..1, comparable between queries
     facts: tuple[Fact, ...] = ()
     similar: tuple[str, ...] = ()  # near-duplicates that are not shown on their own
+    told: bool = False  # a search of the same session gave it before
 
     @property
     def id(self) -> str:
@@ -434,25 +421,6 @@ class SearchResult:
     lens: str | None = None  # the one that acted
     intent: Intent | None = None
     receipt: str | None = field(default=None, compare=False)  # its id in the recall log
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimelineEntry:
-    id: str
-    created: datetime
-    space: str
-    kind: str
-    namespace: str
-    tags: tuple[str, ...]
-    session: str | None
-    position: int | None
-    summary: str  # given, or the beginning of the text cut at a word
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    entries: tuple[TimelineEntry, ...]
-    next: str | None  # cursor of the next page, None on the last
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,9 @@ from nacre.errors import (
 from nacre.explaining import Why, WhyNot
 from nacre.knowledge import Belief, Disagreement, Entity, Fact, NewEntity, NewFact, RelatedEntity
 from nacre.query import times
+from nacre.ranking.explain import briefly
 from nacre.receipts import Receipt
+from nacre.text import snippets
 from nacre.types import (
     DidYouMean,
     Event,
@@ -32,9 +34,8 @@ from nacre.types import (
     RelationHit,
     Remembered,
     SearchResult,
-    Timeline,
-    TimelineEntry,
 )
+from nacre.views import Context, Fetched, Timeline, TimelineEntry
 
 # The first class that fits an error decides. 0 is success, 1 an unexpected error, 130 an interruption.
 EXIT_CODES: tuple[tuple[type[NacreError], int], ...] = (
@@ -58,7 +59,12 @@ def error(value: NacreError) -> dict[str, Json]:
 
 
 def dumps(value: Json, indent: int | None = 2) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=indent)
+    """For people with indentation, for machines and models without a space too many."""
+    return json.dumps(value, ensure_ascii=False, indent=indent, separators=None if indent else (",", ":"))
+
+
+_BRIEF_CHARS = 125  # of a snippet
+_BRIEF_RELATIONS = 3
 
 
 # ---------------------------------------------------------------- out
@@ -178,7 +184,7 @@ def why_not(value: WhyNot) -> dict[str, Json]:
 
 
 def remembered(value: Remembered) -> dict[str, Json]:
-    return {"id": value.id, "duplicate": value.duplicate}
+    return {"id": value.id, "duplicate": value.duplicate, "recalled": list(value.recalled)}
 
 
 def search_result(value: SearchResult) -> dict[str, Json]:
@@ -231,7 +237,46 @@ def hit(value: Hit) -> dict[str, Json]:
         "reasons": [reason(each) for each in value.reasons],
         "facts": [fact(each) for each in value.facts],
         "similar": list(value.similar),
+        "told": value.told,
     }
+
+
+def brief(value: SearchResult) -> dict[str, Json]:
+    """The second layer for who pays by the token: what to look at and why, and only what there is to say."""
+    found: dict[str, Json] = {"hits": [_brief_hit(each) for each in value.hits]}
+    if value.relations:
+        found["relations"] = [
+            f"{fact.subject} {fact.predicate} {fact.object}"
+            for fact in (each.fact for each in value.relations[:_BRIEF_RELATIONS])
+        ]
+    if value.notes:
+        found["notes"] = list(value.notes)
+    if value.did_you_mean is not None:
+        found["did_you_mean"] = value.did_you_mean.query
+    return found
+
+
+def _brief_hit(value: Hit) -> dict[str, Json]:
+    found = value.memory
+    short = snippets.shortened(value.snippet, _BRIEF_CHARS)
+    before, after = found.text[: short.start].strip(), found.text[short.start + len(short.text) :].strip()
+    hit: dict[str, Json] = {
+        "id": found.id,
+        "date": moment(found.happened or found.created)[:10],
+        "relevance": None if value.relevance is None else round(value.relevance, 2),
+        "score": float(f"{value.score:.3g}"),
+        "snippet": f"{'…' if before else ''}{' '.join(short.text.split())}{'…' if after else ''}",
+        "why": briefly(value.reasons),
+    }
+    return hit | {"told": True} if value.told else hit
+
+
+def without_empty(value: Json) -> Json:
+    """The same without what says nothing: null, and what is empty."""
+    if isinstance(value, dict):
+        kept = {key: without_empty(each) for key, each in value.items()}
+        return {key: each for key, each in kept.items() if each is not None and each not in ("", [], {})}
+    return [without_empty(each) for each in value] if isinstance(value, list) else value
 
 
 def reason(value: Reason) -> dict[str, Json]:
@@ -244,7 +289,9 @@ def reason(value: Reason) -> dict[str, Json]:
 
 
 def timeline(value: Timeline) -> dict[str, Json]:
-    return {"entries": [timeline_entry(each) for each in value.entries], "next": value.next}
+    """The histogram is only there if it was asked for and counts something."""
+    counted: dict[str, Json] = {"histogram": dict(value.histogram)} if value.histogram else {}
+    return {"entries": [timeline_entry(each) for each in value.entries], "next": value.next, **counted}
 
 
 def timeline_entry(value: TimelineEntry) -> dict[str, Json]:
@@ -258,7 +305,23 @@ def timeline_entry(value: TimelineEntry) -> dict[str, Json]:
         "session": value.session,
         "position": value.position,
         "summary": value.summary,
+        "happened": _maybe(value.happened),
+        "anchor": value.anchor,
     }
+
+
+def fetched(value: Fetched) -> dict[str, Json]:
+    """Memories in full. Those that know their entities and neighbours were asked for them."""
+    return {"memories": [_fetched_memory(each, value) for each in value], "missing": list(value.missing)}
+
+
+def _fetched_memory(one: Memory, among: Fetched) -> dict[str, Json]:
+    encoded = memory(one)
+    if one.id in among.entities:
+        encoded["entities"] = [entity(each) for each in among.entities[one.id]]
+    if one.id in among.neighbours:
+        encoded["neighbours"] = [timeline_entry(each) for each in among.neighbours[one.id]]
+    return encoded
 
 
 def event(value: Event) -> dict[str, Json]:
@@ -268,6 +331,25 @@ def event(value: Event) -> dict[str, Json]:
         "action": value.action,
         "memory_id": value.memory_id,
         "before": dict(value.before),
+    }
+
+
+def context(value: Context) -> dict[str, Json]:
+    return {
+        "text": value.text,
+        "tokens": value.tokens,
+        "quoted": [
+            {
+                "id": each.id,
+                "relevance": each.relevance,
+                "excerpt": each.excerpt,
+                "instead_of": list(each.instead_of),
+            }
+            for each in value.quoted
+        ],
+        "left_out": [{"id": each.id, "why": each.why} for each in value.left_out],
+        "notes": list(value.notes),
+        "receipt": value.receipt,
     }
 
 

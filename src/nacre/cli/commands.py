@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -16,6 +16,7 @@ from nacre.cli.options import (
     QueryCommand,
     common,
     filters,
+    folder,
     only_given,
     opened,
     search_options,
@@ -26,8 +27,9 @@ from nacre.cli.options import (
     to_search,
     wants_json,
 )
-from nacre.errors import InvalidInput
-from nacre.types import Json, NewMemory, Progress, Recipe, RelatedRequest, TimelineRequest
+from nacre.errors import InvalidInput, NotFound
+from nacre.types import Json, NewMemory, Progress, Recipe, RelatedRequest
+from nacre.views import Bucket, ContextRequest, TimelineRequest
 
 # ---------------------------------------------------------------- writing
 
@@ -194,6 +196,7 @@ def _say_done(context: click.Context, action: str, ids: tuple[str, ...]) -> None
 
 @nacre.command(cls=QueryCommand)
 @click.argument("query", nargs=-1, required=True)
+@click.option("--brief", is_flag=True, help="A line each, as agents get it.")
 @search_options
 @filters
 @common
@@ -204,10 +207,35 @@ def search(context: click.Context, /, query: tuple[str, ...], **given: Any) -> N
     Words are alternatives that rank. AND, OR, NOT, "phrases", prefix*, -exclusions, NEAR(a b, 5) and filters
     like tag:x, ns:decisions, kind:fact, source:docs/*, since:7d, on:yesterday are honoured.
     """
+    brief = given.pop("brief")
     request = to_search(" ".join(query), given)
     with opened(context) as memory:
         result = memory.search(request)
-    answer(context, wire.search_result(result), render.search_lines(result))
+    if brief:
+        answer(context, wire.brief(result), render.brief_lines(result))
+    else:
+        answer(context, wire.search_result(result), render.search_lines(result))
+
+
+@nacre.command(cls=QueryCommand)
+@click.argument("query", nargs=-1, required=True)
+@click.option("--budget", "budget_tokens", type=int, metavar="TOKENS", help="What the text may cost.")
+@click.option("--asked-in", "asked_in", metavar="SESSION", help="The session that asks: it is told nothing twice.")
+@click.option("--repeat", is_flag=True, help="Also what this session was given before.")
+@click.option("--min-score", type=float, metavar="RELEVANCE", help="The least relevance of a memory, from 0 to 1.")
+@click.option("--as-of", metavar="TIME", help="Answer as of then.")
+@filters
+@common
+@click.pass_context
+def context(context: click.Context, /, query: tuple[str, ...], asked_in: str | None, **given: Any) -> None:
+    """Pack what is known of QUERY into a text for an agent, within a budget of tokens."""
+    where = to_filter(given)
+    given["as_of"] = to_moment("as_of", given["as_of"])
+    options = only_given(session=asked_in, repeat=given.pop("repeat") or None, **given)
+    request = ContextRequest(query=" ".join(query), where=where, folder=folder(), **options)
+    with opened(context) as memory:
+        packed = memory.context(request)
+    answer(context, wire.context(packed), render.context_lines(packed))
 
 
 @nacre.command()
@@ -227,12 +255,12 @@ def related(context: click.Context, /, memory_id: str, limit: int | None, alpha:
 
 
 @nacre.command(cls=QueryCommand)
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1)
 @filters
 @common
 @click.pass_context
 def facets(context: click.Context, /, query: tuple[str, ...], **given: Any) -> None:
-    """Count all memories that match QUERY by kind, namespace, tag, source and month."""
+    """Count all memories, or those that match QUERY, by kind, namespace, tag, source and month."""
     where = to_filter(given)
     with opened(context) as memory:
         counted = memory.facets(" ".join(query), where)
@@ -241,30 +269,36 @@ def facets(context: click.Context, /, query: tuple[str, ...], **given: Any) -> N
 
 @nacre.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@click.option("--entities", is_flag=True, help="With the entities that each is about.")
+@click.option("--neighbours", type=int, help="With so many memories before and after each in its session.")
 @common
 @click.pass_context
-def get(context: click.Context, ids: tuple[str, ...]) -> None:
+def get(context: click.Context, ids: tuple[str, ...], entities: bool, neighbours: int | None) -> None:
     """Show memories in full."""
+    options = only_given(entities=entities or None, neighbours=neighbours)
     with opened(context) as memory:
-        found = memory.get(ids)
-    lines = (line for each in found for line in render.memory_lines(each))
-    answer(context, [wire.memory(each) for each in found], lines)
+        found = memory.get(ids, missing_ok=True, **options)
+    answer(context, wire.fetched(found), render.fetched_lines(found))
+    if found.missing:
+        raise NotFound(found.missing)
 
 
 @nacre.command()
 @click.option("--limit", type=int, help="At most so many memories.")
 @click.option("--oldest-first", is_flag=True, help="The other way round.")
 @click.option("--forgotten", is_flag=True, help="The forgotten ones instead.")
-@click.option("--cursor", metavar="ID", help="Go on where a page ended.")
+@click.option("--cursor", metavar="CURSOR", help="Go on where a page ended.")
+@click.option("--around", metavar="ID", help="Those before and after this memory.")
+@click.option("--span", type=int, help="With --around: so many before it and after it.")
+@click.option("--histogram", metavar="|".join(get_args(Bucket)), help="Count all that match by that.")
 @filters
 @common
 @click.pass_context
-def timeline(
-    context: click.Context, /, limit: int | None, oldest_first: bool, forgotten: bool, cursor: str | None, **given: Any
-) -> None:
+def timeline(context: click.Context, /, oldest_first: bool, forgotten: bool, **given: Any) -> None:
     """List memories by time, newest first, a line each."""
-    options = only_given(limit=limit, cursor=cursor, oldest_first=oldest_first or None, forgotten=forgotten or None)
-    request = TimelineRequest(where=to_filter(given), **options)
+    where = to_filter(given)
+    options = only_given(oldest_first=oldest_first or None, forgotten=forgotten or None, **given)
+    request = TimelineRequest(where=where, **options)
     with opened(context) as memory:
         page = memory.timeline(request)
     answer(context, wire.timeline(page), render.timeline_lines(page))

@@ -69,8 +69,9 @@ def _believed(memory: Nacre, new: NewFact, memory_id: str | None) -> Belief:
     """Keep a fact with a memory, or in a new one that says it, and give it as it is believed."""
     if memory_id is None:
         text = f"{new.subject} {new.predicate} {new.object}"
-        memory_id, there = memory.remember(NewMemory(text=text, kind="fact", extract=False, facts=[new]))
-        if not there:
+        receipt = memory.remember(NewMemory(text=text, kind="fact", extract=False, facts=[new]))
+        memory_id = receipt.id
+        if not receipt.duplicate:
             return memory.facts(memory_id=memory_id, history=True)[0]
     (stated,) = memory.add_facts(memory_id, [new])
     listed = memory.facts(memory_id=memory_id, spaces=[stated.space], history=True, limit=10_000)

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import click
 
+from nacre import folders, wire
 from nacre import settings as settings_module
-from nacre import wire
 from nacre.checks import storable
 from nacre.engine import Nacre
 from nacre.errors import InvalidInput
@@ -169,6 +168,9 @@ def search_options(command: F) -> F:
     command = click.option(
         "--merge-relations", is_flag=True, help="Let relations that match raise their memories among the hits."
     )(command)
+    command = click.option(
+        "--omit-told", is_flag=True, help="Leave out what searches of the same session gave already."
+    )(command)
     return click.option("--no-collapse", is_flag=True, help="Show near-duplicates one by one.")(command)
 
 
@@ -187,17 +189,15 @@ def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
         boost_entities=given.pop("boost_entity"),
         merge_relations=given.pop("merge_relations") or None,
         collapse=False if given.pop("no_collapse") else None,
+        omit_told=given.pop("omit_told") or None,
     )
-    return SearchRequest(query=query, where=to_filter(given), folder=_folder(), **options)
+    return SearchRequest(query=query, where=to_filter(given), folder=folder(), **options)
 
 
-def _folder() -> str | None:
+def folder() -> str | None:
     """The folder that a command is called in, unless it is gone or has no name that can be written."""
-    try:
-        name = str(Path.cwd())
-    except OSError:
-        return None
-    return name if storable(name) else None
+    name = str(folders.working() or "")
+    return name if name and storable(name) else None
 
 
 def to_moment(field: str, text: str | None) -> datetime | None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import IO, TYPE_CHECKING, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
+from nacre import wire
 from nacre.counting import Facets, Stats
 from nacre.explaining import Why, WhyNot
 from nacre.knowledge import Belief, Disagreement, Entity, Fact, RelatedEntity
 from nacre.lenses import Lens
 from nacre.ranking.explain import describe
 from nacre.receipts import Receipt
-from nacre.types import Event, Hit, Memory, Progress, RelationHit, SearchResult, Timeline
+from nacre.types import Event, Hit, Memory, Progress, RelationHit, SearchResult
+from nacre.views import Context, Fetched, Timeline
 
 if TYPE_CHECKING:
     from nacre.settings import Settings
@@ -24,6 +26,7 @@ Line: TypeAlias = Sequence[tuple[str, str]]  # (text, style) pieces
 
 _DIM, _BOLD, _ID, _FOUND = "dim", "bold", "cyan", "bold yellow"
 _INDENT = "   "
+_BAR_CHARS = 40
 
 
 def show(lines: Iterable[Line]) -> None:
@@ -77,6 +80,10 @@ def search_lines(result: SearchResult) -> Iterator[Line]:
         yield from _hit_lines(number, hit)
     if not result.hits:
         yield [("nothing found", _DIM)]
+    yield from _beside_lines(result)
+
+
+def _beside_lines(result: SearchResult) -> Iterator[Line]:
     if result.relations:
         yield [("relations", _BOLD)]
         yield from relation_lines(result.relations)
@@ -85,6 +92,23 @@ def search_lines(result: SearchResult) -> Iterator[Line]:
     if result.lens is not None:
         yield [(f"through the lens {result.lens}", _DIM)]
     yield from _note_lines(result.notes)
+
+
+def brief_lines(result: SearchResult) -> Iterator[Line]:
+    brief = wire.brief(result)
+    hits: Any = brief["hits"]
+    for hit in hits:
+        told = "told before  " if hit.get("told") else ""
+        yield [(hit["id"], _ID), (f"  {hit['date']}  {hit['relevance']:.2f}  {told}", _DIM), (hit["snippet"], "")]
+    if not hits:
+        yield [("nothing found", _DIM)]
+    yield from _beside_lines(result)
+
+
+def context_lines(packed: Context) -> Iterator[Line]:
+    """The text alone, so that a program can hand it on."""
+    if packed.text:
+        yield [(packed.text, "")]
 
 
 def _note_lines(notes: Sequence[str]) -> Iterator[Line]:
@@ -137,12 +161,29 @@ def _snippet(hit: Hit) -> Iterator[tuple[str, str]]:
 
 
 def memory_lines(memory: Memory) -> Iterator[Line]:
+    yield from _full_lines(memory)
+    yield []
+
+
+def fetched_lines(fetched: Fetched) -> Iterator[Line]:
+    for memory in fetched:
+        yield from _full_lines(memory)
+        entities = fetched.entities.get(memory.id, ())
+        if entities:
+            yield [(_INDENT, ""), ("about ", _DIM), (", ".join(each.name for each in entities), "")]
+        for each in fetched.neighbours.get(memory.id, ()):
+            place = "" if each.position is None else f" at {each.position}"
+            yield [(_INDENT, ""), (each.id, _ID), (f"  {_local(each.created)}{place}  ", _DIM), (each.summary, "")]
+        yield []
+
+
+def _full_lines(memory: Memory) -> Iterator[Line]:
     yield [(memory.id, _ID), (f"  {_local(memory.created)}  {memory.kind} {memory.namespace}", _DIM)]
     about = {
         "space": memory.space,
         "tags": " ".join(memory.tags),
         "source": memory.source,
-        "session": memory.session and f"{memory.session} at {memory.position}",
+        "session": memory.session and memory.session + ("" if memory.position is None else f" at {memory.position}"),
         "metadata": ", ".join(f"{key}={value}" for key, value in memory.metadata.items()),
         "happened": memory.happened and _local(memory.happened),
         "forgotten": memory.deleted and _local(memory.deleted),
@@ -151,7 +192,6 @@ def memory_lines(memory: Memory) -> Iterator[Line]:
     yield [(memory.text, "")]
     for fact in memory.facts:
         yield [(_INDENT, ""), (_stated(fact), ""), (f"  {fact.type}  {_validity(fact)}", _DIM)]
-    yield []
 
 
 def belief_lines(beliefs: Sequence[Belief]) -> Iterator[Line]:
@@ -267,16 +307,28 @@ def lens_lines(lenses: Sequence[Lens]) -> Iterator[Line]:
 
 
 def timeline_lines(timeline: Timeline) -> Iterator[Line]:
+    yield from _histogram_lines(timeline.histogram)
     day = ""
     for entry in timeline.entries:
         if day != (day := _local(entry.created)[:10]):
             yield [(day, _BOLD)]
         clock = _local(entry.created)[11:]
-        yield [(_INDENT, ""), (entry.id, _ID), (f"  {clock}  {entry.namespace}  ", _DIM), (entry.summary, "")]
+        begin = (" → ", _BOLD) if entry.anchor else (_INDENT, "")
+        yield [begin, (entry.id, _ID), (f"  {clock}  {entry.namespace}  ", _DIM), (entry.summary, "")]
     if not timeline.entries:
         yield [("nothing there", _DIM)]
     if timeline.next:
         yield [(f"more: --cursor {timeline.next}", _DIM)]
+
+
+def _histogram_lines(histogram: Mapping[str, int]) -> Iterator[Line]:
+    """Counts, on a terminal with bars, and an empty line below."""
+    most = max(histogram.values(), default=0)
+    for name, memories in histogram.items():
+        bar = "█" * max(1, round(memories / most * _BAR_CHARS)) if _styled(sys.stdout) else ""
+        yield [(name, _BOLD), (f"  {memories:>{len(f'{most:,}')},}", ""), (f"  {bar}".rstrip(), _FOUND)]
+    if histogram:
+        yield []
 
 
 def history_lines(events: Sequence[Event]) -> Iterator[Line]:

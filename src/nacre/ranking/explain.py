@@ -56,6 +56,22 @@ def describe(reason: Reason) -> str:
     return f"{reason.signal}: {sign} {reason.value:.5g}"
 
 
+_SHORT = {"lexical": "words", "semantic": "meaning", "temporal": "time"}
+_TELLING = 0.02  # a factor nearer to 1 than this is not worth a word
+
+
+def briefly(reasons: Sequence[Reason]) -> str:
+    """The reasons in a few words: the rank in each channel, and what moved it since."""
+    said = []
+    for reason in reasons:
+        name = _SHORT.get(reason.signal, reason.signal)
+        if reason.effect == "add":
+            said.append(f"{name} {reason.numbers['rank']:.0f}")
+        elif abs(reason.value - 1) >= _TELLING:
+            said.append(f"{name} {reason.value - 1:+.0%}")
+    return ", ".join(said)
+
+
 def _share(reason: Reason) -> str:
     """The share that a rank gives, worked out."""
     numbers = reason.numbers

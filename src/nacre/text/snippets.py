@@ -42,13 +42,25 @@ def snippet(text: str, terms: Mapping[Term, float], passage: Span | None, chars:
     shown = (
         _best_stretch(found, weights, chars) if found else Span(passage.start, passage.start) if passage else Span(0, 0)
     )
-    window = _window(text, shown, chars)
-    highlights = tuple(
+    return _through(_window(text, shown, chars), text, [span for span, _ in found], 0)
+
+
+def shortened(long: Snippet, chars: int) -> Snippet:
+    """The window of a snippet with the most of its highlighted words."""
+    if len(long.text) <= chars:
+        return long
+    found = [(span, long.text[span.start : span.end].casefold()) for span in long.highlights]
+    shown = _best_stretch(found, dict.fromkeys((word for _, word in found), 1.0), chars) if found else Span(0, 0)
+    return _through(_window(long.text, shown, chars), long.text, long.highlights, long.start)
+
+
+def _through(window: Span, text: str, highlights: Sequence[Span], start: int) -> Snippet:
+    inside = [
         Span(span.start - window.start, span.end - window.start)
-        for span, _ in found
+        for span in highlights
         if window.start <= span.start and span.end <= window.end
-    )
-    return Snippet(text[window.start : window.end], _merged(highlights), window.start)
+    ]
+    return Snippet(text[window.start : window.end], _merged(inside), start + window.start)
 
 
 def summary(text: str, chars: int = SUMMARY_CHARS) -> str:

@@ -208,15 +208,12 @@ class MemoryKnowledge(ABC):
                 if each.space in spaces and (names is None or any(fold(name) in each.names for name in names))
             ]
         found.sort(key=lambda each: (each.space, each.name, each.number))
-        return [
-            Entity(
-                name=each.name,
-                space=each.space,
-                type=each.type,
-                aliases=tuple(name for key, name in sorted(each.names.items()) if key != fold(each.name)),
-            )
-            for each in found[:limit]
-        ]
+        return [_shown(each) for each in found[:limit]]
+
+    def entities_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
+        with self._lock:
+            about = {each: sorted(self._about(each), key=lambda one: (one.name, one.number)) for each in memory_ids}
+        return {memory_id: tuple(map(_shown, entities)) for memory_id, entities in about.items() if entities}
 
     def _put(self, space: str, new: NewEntity) -> _Entity:
         keys = [fold(name) for name in (new.name, *new.aliases)]
@@ -248,15 +245,12 @@ class MemoryKnowledge(ABC):
         return {key}.union(*known)
 
     def _linked_names(self, memory_id: str) -> set[str]:
-        memory = self._memory(memory_id)
-        assert memory is not None
+        return {key for each in self._about(memory_id) for key in each.names}
+
+    def _about(self, memory_id: str) -> list[_Entity]:
+        """The entities that a memory is about, by a link or by a fact."""
         named = {place for fact in self._facts.values() if fact.memory_id == memory_id for place in _places(fact)}
-        return {
-            key
-            for each in self._entities
-            if each.space == memory.space and (memory_id in each.memories or self._is_named(each, named))
-            for key in each.names
-        }
+        return [each for each in self._entities if memory_id in each.memories or self._is_named(each, named)]
 
     @staticmethod
     def _is_named(entity: _Entity, named: set[tuple[str, str]]) -> bool:
@@ -344,6 +338,15 @@ class MemoryKnowledge(ABC):
         if missing:
             raise NotFound(missing)
         return [memory for each in memory_ids if (memory := self._memory(each)) is not None]
+
+
+def _shown(entity: _Entity) -> Entity:
+    return Entity(
+        name=entity.name,
+        space=entity.space,
+        type=entity.type,
+        aliases=tuple(name for key, name in sorted(entity.names.items()) if key != fold(entity.name)),
+    )
 
 
 def _places(fact: Fact) -> list[tuple[str, str]]:

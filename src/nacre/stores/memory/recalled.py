@@ -34,15 +34,32 @@ class MemoryLog(ABC):
             self._receipts.record(receipts)
             self._receipts.prune(keep_from, 1_000_000)
 
-    def mark(self, receipt_id: str | None, memory_ids: Sequence[str], outcome: Outcome, at: datetime) -> list[str]:
+    def mark(
+        self,
+        receipt_id: str | None,
+        memory_ids: Sequence[str],
+        outcome: Outcome,
+        at: datetime,
+        session: str | None = None,
+    ) -> list[str]:
         with self._lock:
-            marked = self._receipts.mark(receipt_id, memory_ids, outcome, at)
+            marked = self._receipts.mark(receipt_id, memory_ids, outcome, at, session)
             self._revision += bool(marked)
             return marked
 
     def receipts(self, which: ReceiptFilter) -> list[Receipt]:
         with self._lock:
             return self._receipts.listed(which)
+
+    def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], dict[str, bool]]:
+        with self._lock:
+            found = {each: list(self._receipts.delivered(*each, self._as_now).items()) for each in sessions}
+            return {each: dict(told[:limit]) for each, told in found.items() if told}
+
+    def _as_now(self, memory_id: str, at: datetime) -> bool:
+        """Whether a memory is live, and then was what it is now."""
+        memory = self._memory(memory_id)
+        return memory is not None and memory.deleted is None and memory.updated <= at
 
     def put_lens(self, space: str, name: str, body: str) -> None:
         with self._lock:

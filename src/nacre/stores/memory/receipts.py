@@ -36,7 +36,9 @@ class MemoryReceipts:
             for memory_id in kept:
                 self._usage[memory_id] = add(self._usage.get(memory_id), "delivered", receipt.at)
 
-    def mark(self, receipt_id: str | None, memory_ids: Sequence[str], outcome: Outcome, at: datetime) -> list[str]:
+    def mark(
+        self, receipt_id: str | None, memory_ids: Sequence[str], outcome: Outcome, at: datetime, session: str | None
+    ) -> list[str]:
         ids = list(dict.fromkeys(memory_ids))
         missing = tuple(each for each in ids if self._space_of(each) is None)
         if missing:
@@ -44,7 +46,7 @@ class MemoryReceipts:
         if receipt_id is not None and receipt_id not in self._receipts:
             raise InvalidInput("receipt", f"no receipt {receipt_id!r} is kept; see `nacre log`")
         delivered_by = {
-            each: self._latest(each, at) if receipt_id is None else self._that_delivered(receipt_id, each)
+            each: self._latest(each, at, session) if receipt_id is None else self._that_delivered(receipt_id, each)
             for each in ids
         }
         new = []
@@ -77,6 +79,17 @@ class MemoryReceipts:
             if which.session in (None, receipt.session)
             and (which.memory_id is None or any(each.memory_id == which.memory_id for each in receipt.deliveries))
         ][: which.limit]
+
+    def delivered(self, space: str, session: str, counts: Callable[[str, datetime], bool]) -> dict[str, bool]:
+        latest: dict[str, datetime] = {}
+        opened: dict[str, bool] = {}
+        for receipt in self._newest_first():
+            if (receipt.space, receipt.session) == (space, session):
+                for each in (delivery for delivery in receipt.deliveries if counts(delivery.memory_id, receipt.at)):
+                    latest.setdefault(each.memory_id, receipt.at)
+                    opened[each.memory_id] = opened.get(each.memory_id, False) or each.opened is not None
+        newest_first = sorted(latest, key=lambda each: (-latest[each].timestamp(), each))
+        return {each: opened[each] for each in newest_first}
 
     def usage(self, memory_ids: Sequence[str]) -> dict[str, Usage]:
         return {each: self._usage[each] for each in memory_ids if each in self._usage}
@@ -114,9 +127,10 @@ class MemoryReceipts:
             raise InvalidInput("memory_id", f"receipt {receipt_id} did not deliver {memory_id}; see `nacre log`")
         return receipt_id
 
-    def _latest(self, memory_id: str, at: datetime) -> str:
+    def _latest(self, memory_id: str, at: datetime, session: str | None) -> str:
         for receipt in self._newest_first():
-            if at - MARK_WITHIN <= receipt.at <= at and _delivers(receipt, memory_id):
+            meant = session is None or receipt.session == session
+            if meant and at - MARK_WITHIN <= receipt.at <= at and _delivers(receipt, memory_id):
                 return receipt.id
         raise InvalidInput(
             "receipt", f"no search delivered {memory_id} in the last 24 hours; name one, see `nacre log`"

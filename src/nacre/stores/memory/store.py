@@ -22,6 +22,7 @@ from nacre.stores.memory.knowing import MemoryKnowledge
 from nacre.stores.memory.recalled import MemoryLog
 from nacre.text import words
 from nacre.types import Entry, Event, Filter, Json, Match, Memory, Passages, Recipe, Remembered, Signals, Span, Tokens
+from nacre.views import Beside
 
 if TYPE_CHECKING:
     from nacre.types import FloatMatrix, FloatVector
@@ -162,6 +163,21 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
             )
             for memory in live
         }
+
+    def beside(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Beside]:
+        with self._lock:
+            every = [kept.memory for kept in self._kept.values()]
+        found = {}
+        for memory in every:
+            if memory.id not in memory_ids or memory.session is None:
+                continue
+            others = [each for each in every if each.deleted is None and each.id != memory.id]
+            session = [each for each in others if (each.space, each.session) == (memory.space, memory.session)]
+            session.sort(key=_place)
+            earlier = [each.id for each in session if _place(each) < _place(memory)]
+            later = [each.id for each in session if _place(each) > _place(memory)]
+            found[memory.id] = Beside(tuple(earlier[max(0, len(earlier) - before) :]), tuple(later[:after]))
+        return {memory_id: near for memory_id, near in found.items() if near.before or near.after}
 
     def meeting(self, ids: Sequence[str], condition: Condition) -> set[str]:
         with self._lock:
@@ -374,6 +390,11 @@ def _frequency(term: Term, corpus: Sequence[Tokens]) -> int:
         return sum(occurs(term, tokens) for tokens in corpus)
     total = sum(token.startswith(term.text) for tokens in corpus for token in words.vocabulary(tokens))
     return min(len(corpus), total)
+
+
+def _place(memory: Memory) -> tuple[bool, int, datetime, str]:
+    """By which a session is ordered."""
+    return memory.position is None, memory.position or 0, memory.created, memory.id
 
 
 def _quarter(moment: datetime) -> datetime:

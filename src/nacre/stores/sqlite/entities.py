@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import apsw
 
@@ -141,7 +142,35 @@ def listed(db: apsw.Connection, spaces: Sequence[str], names: Sequence[str] | No
         parameters += (to_json([fold(name) for name in names]),)
     order = "ORDER BY e.space, e.name, e.entity LIMIT ?"
     sql = f"SELECT e.entity, e.space, e.name, e.type FROM entities AS e WHERE {clause} {order}"
-    found = fetch(db, sql, (*parameters, limit))
+    return list(_entities(db, fetch(db, sql, (*parameters, limit))).values())
+
+
+def of(db: apsw.Connection, memory_ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
+    """By memory, the entities that it is about, by name."""
+    about_each = fetch(
+        db,
+        "WITH asked AS (SELECT row, id FROM memories WHERE id IN (SELECT value FROM json_each(?))) "
+        "SELECT a.id, l.entity FROM asked AS a JOIN links AS l ON l.row = a.row "
+        "UNION SELECT a.id, n.entity FROM asked AS a JOIN facts AS f ON f.row = a.row "
+        "JOIN entity_names AS n ON n.space = f.space AND n.key = f.subject_key "
+        "UNION SELECT a.id, n.entity FROM asked AS a JOIN facts AS f ON f.row = a.row AND f.relation = 1 "
+        "JOIN entity_names AS n ON n.space = f.space AND n.key = f.object_key",
+        (to_json(list(memory_ids)),),
+    )
+    sql = (
+        "SELECT e.entity, e.space, e.name, e.type FROM entities AS e "
+        "WHERE e.entity IN (SELECT value FROM json_each(?)) ORDER BY e.name, e.entity"
+    )
+    known = _entities(db, fetch(db, sql, (to_json(list({entity for _, entity in about_each})),)))
+    place = {entity: at for at, entity in enumerate(known)}
+    found: defaultdict[str, list[Entity]] = defaultdict(list)
+    for memory_id, entity in sorted(about_each, key=lambda each: place[each[1]]):
+        found[memory_id].append(known[entity])
+    return {memory_id: tuple(several) for memory_id, several in found.items()}
+
+
+def _entities(db: apsw.Connection, found: Sequence[tuple[Any, ...]]) -> dict[int, Entity]:
+    """Entities from rows of number, space, name and type, in their order."""
     aliases: defaultdict[int, list[str]] = defaultdict(list)
     of_these = (
         "SELECT entity, name, key FROM entity_names WHERE entity IN (SELECT value FROM json_each(?)) ORDER BY key"
@@ -150,7 +179,7 @@ def listed(db: apsw.Connection, spaces: Sequence[str], names: Sequence[str] | No
     for entity, name, key in fetch(db, of_these, (to_json([each[0] for each in found]),)):
         if key != canonical[entity]:
             aliases[entity].append(name)
-    return [
-        Entity(name=name, space=space, type=type_, aliases=tuple(aliases[entity]))
+    return {
+        entity: Entity(name=name, space=space, type=type_, aliases=tuple(aliases[entity]))
         for entity, space, name, type_ in found
-    ]
+    }

@@ -102,6 +102,10 @@ class KnowledgeTables:
         with self._connections.reading() as db:
             return entities.listed(db, spaces, names, limit)
 
+    def entities_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
+        with self._connections.reading() as db:
+            return entities.of(db, memory_ids)
+
     def similar(self, memory_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         with self._connections.reading() as db:
             return similar.of(db, memory_ids)

@@ -23,9 +23,16 @@ class LogTables:
             receipts.record(db, new)
             receipts.prune(db, keep_from, RECEIPTS_MAX)
 
-    def mark(self, receipt_id: str | None, memory_ids: Sequence[str], outcome: Outcome, at: datetime) -> list[str]:
+    def mark(
+        self,
+        receipt_id: str | None,
+        memory_ids: Sequence[str],
+        outcome: Outcome,
+        at: datetime,
+        session: str | None = None,
+    ) -> list[str]:
         with self._connections.writing() as db:
-            marked = receipts.mark(db, receipt_id, memory_ids, outcome, at)
+            marked = receipts.mark(db, receipt_id, memory_ids, outcome, at, session)
             if marked:
                 bump(db)
             return marked
@@ -33,6 +40,10 @@ class LogTables:
     def receipts(self, which: ReceiptFilter) -> list[Receipt]:
         with self._connections.reading() as db:
             return receipts.listed(db, which)
+
+    def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], dict[str, bool]]:
+        with self._connections.reading() as db:
+            return receipts.delivered(db, sessions, limit)
 
     def put_lens(self, space: str, name: str, body: str) -> None:
         with self._connections.writing() as db:

@@ -96,12 +96,17 @@ def record(db: apsw.Connection, receipts: Sequence[Receipt]) -> None:
 
 
 def mark(
-    db: apsw.Connection, receipt_id: str | None, memory_ids: Sequence[str], outcome: Outcome, at: datetime
+    db: apsw.Connection,
+    receipt_id: str | None,
+    memory_ids: Sequence[str],
+    outcome: Outcome,
+    at: datetime,
+    session: str | None = None,
 ) -> list[str]:
     """Say what became of delivered memories; gives those whose mark is new.
 
-    Without a receipt's id, a memory's latest delivery in the 24 hours before `at` is meant. Raises NotFound
-    for an unknown memory, InvalidInput for an unknown receipt or one that did not deliver a memory.
+    Without a receipt's id, a memory's latest delivery (to that session) in the 24 hours before `at` is meant. Raises
+    NotFound for an unknown memory, InvalidInput for an unknown receipt or one that did not deliver a memory.
     """
     ids = list(dict.fromkeys(memory_ids))
     known = _standings(db, ids)
@@ -109,7 +114,7 @@ def mark(
     if missing:
         raise NotFound(missing)
     row_of = {each: known[each][0] for each in ids}
-    delivered = _latest(db, row_of, at) if receipt_id is None else _delivered_by(db, receipt_id, row_of)
+    delivered = _latest(db, row_of, at, session) if receipt_id is None else _delivered_by(db, receipt_id, row_of)
     column = _MARKS[outcome]
     sql = (
         f"UPDATE deliveries SET {column} = ? WHERE {column} IS NULL "
@@ -159,6 +164,23 @@ def listed(db: apsw.Connection, which: ReceiptFilter) -> list[Receipt]:
         Receipt(receipt_id, rows.moment(at_us), space, session, query, mode, lens, tuple(deliveries[number]))
         for number, receipt_id, at_us, space, session, query, mode, lens in found
     ]
+
+
+def delivered(
+    db: apsw.Connection, sessions: Sequence[tuple[str, str]], limit: int
+) -> dict[tuple[str, str], dict[str, bool]]:
+    """What searches of a session gave back, the latest first, and whether it was opened."""
+    sql = (
+        "SELECT m.id, max(d.opened_us IS NOT NULL) FROM receipts AS r JOIN deliveries AS d ON d.receipt = r.receipt "
+        "JOIN memories AS m ON m.row = d.row WHERE r.space = ?1 AND r.session = ?2 "
+        "AND m.deleted_us IS NULL AND d.at_us >= m.updated_us GROUP BY m.id ORDER BY max(r.at_us) DESC, m.id LIMIT ?3"
+    )
+    found = {}
+    for space, session in dict.fromkeys(sessions):
+        told = {memory_id: bool(opened) for memory_id, opened in rows.fetch(db, sql, (space, session, limit))}
+        if told:
+            found[space, session] = told
+    return found
 
 
 def usage(db: apsw.Connection, memory_ids: Sequence[str]) -> dict[str, Usage]:
@@ -232,13 +254,14 @@ def _delivered_by(db: apsw.Connection, receipt_id: str, row_of: dict[str, int]) 
     return dict.fromkeys(row_of, number)
 
 
-def _latest(db: apsw.Connection, row_of: dict[str, int], at: datetime) -> dict[str, int]:
+def _latest(db: apsw.Connection, row_of: dict[str, int], at: datetime, session: str | None) -> dict[str, int]:
     """The number of the latest receipt that delivered each memory."""
     sql = (
         "SELECT d.receipt FROM deliveries AS d JOIN receipts AS r ON r.receipt = d.receipt "
-        "WHERE d.row = ? AND d.at_us BETWEEN ? AND ? ORDER BY d.at_us DESC, r.id DESC LIMIT 1"
+        "WHERE d.row = ?1 AND d.at_us BETWEEN ?2 AND ?3 AND (?4 IS NULL OR r.session = ?4) "
+        "ORDER BY d.at_us DESC, r.id DESC LIMIT 1"
     )
-    span = rows.microseconds(at - MARK_WITHIN), rows.microseconds(at)
+    span = rows.microseconds(at - MARK_WITHIN), rows.microseconds(at), session
     numbers = {}
     for memory_id, row in row_of.items():
         number = db.execute(sql, (row, *span)).get

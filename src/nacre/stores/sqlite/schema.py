@@ -207,7 +207,14 @@ CREATE TABLE lenses (
 ) STRICT, WITHOUT ROWID;
 """
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD)
+# Who stands next to whom in a session is read from the index alone.
+_FOURTH = """
+DROP INDEX memories_by_session;
+CREATE INDEX memories_in_session ON memories (space, session, position, created_us, id, deleted_us)
+WHERE session IS NOT NULL;
+"""
+
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH)
 VERSION = len(MIGRATIONS)
 
 

@@ -29,6 +29,7 @@ from nacre.stores.sqlite.filters import (
 from nacre.stores.sqlite.knowing import KnowledgeTables, rewrite_entry, write_entries
 from nacre.stores.sqlite.lexical import lexical
 from nacre.stores.sqlite.recalled import LogTables
+from nacre.stores.sqlite.sessions import beside
 from nacre.stores.sqlite.signals import signals
 from nacre.stores.sqlite.tally import tally
 from nacre.stores.sqlite.vocabulary import frequencies, spellings
@@ -48,6 +49,7 @@ from nacre.stores.sqlite.writes import (
 )
 from nacre.text import near, words
 from nacre.types import Entry, Event, Filter, Match, Memory, Passages, Recipe, Remembered, Signals
+from nacre.views import Beside
 
 if TYPE_CHECKING:  # numpy is loaded with the first vector, not with the store
     from nacre.stores.sqlite.vectors import VectorIndex
@@ -223,6 +225,10 @@ class SqliteStore(KnowledgeTables, LogTables):
     def signals(self, ids: Sequence[str]) -> dict[str, Signals]:
         with self._connections.reading() as db:
             return signals(db, ids)
+
+    def beside(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Beside]:
+        with self._connections.reading() as db:
+            return beside(db, memory_ids, before, after)
 
     def meeting(self, ids: Sequence[str], condition: Condition) -> set[str]:
         clause = LIVE & condition_clause(condition)
