@@ -1,0 +1,152 @@
+"""The command that takes over what another memory server has kept."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import chain, islice
+from pathlib import Path
+from typing import TypeAlias
+
+import click
+
+from nacre import nodes
+from nacre.cli import render
+from nacre.cli.group import answer, nacre
+from nacre.cli.options import common, opened, settings_of
+from nacre.engine import Nacre
+from nacre.errors import InvalidInput
+from nacre.graph import KnowledgeGraph, Merged
+from nacre.nodes import Edge, Node
+from nacre.opening import open_store
+from nacre.types import Progress
+
+Lines: TypeAlias = Iterable[bytes | str]
+
+FORMATS = ("knowledge-graph",)
+_RECOGNISED_WITHIN = 10  # lines
+_NAMED_MAX = 10  # bad lines
+
+
+class _Reader:
+    """The things in a file, line by line. What cannot be read is kept for later: no other line is lost by it."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self.done = 0  # bytes
+        self.bad: list[InvalidInput] = []
+
+    def __iter__(self) -> Iterator[Node | Edge]:
+        for number, line in enumerate(self._lines, 1):
+            self.done += len(line)
+            if line.strip():
+                try:
+                    yield _decoded(line, number)
+                except InvalidInput as problem:
+                    self.bad.append(problem)
+
+
+@nacre.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--format", "format_", type=click.Choice(FORMATS), help="What FILE is; seen from its lines if not given.")
+@click.option("--dry-run", is_flag=True, help="Only count what would be added.")
+@common
+@click.pass_context
+def import_(context: click.Context, /, file: Path, format_: str | None, dry_run: bool) -> None:
+    """Take over the memories of another server from FILE; - is stdin. Repeated, it adds only what is new."""
+    merged = Merged()
+    with _lines_of(file) as (lines, size):
+        reader = _Reader(lines if format_ else _recognised(file, lines))
+        with _target(context, dry_run) as memory, render.progress("importing") as bar:
+            for so_far in KnowledgeGraph(memory).merge(reader, dry_run=dry_run):
+                merged = so_far
+                bar(Progress(reader.done, size))
+    answer(context, asdict(merged), [_said(merged, dry_run)])
+    if reader.bad:
+        named = "; ".join(map(str, reader.bad[:_NAMED_MAX]))
+        more = f"; and {len(reader.bad) - _NAMED_MAX:,} more" if len(reader.bad) > _NAMED_MAX else ""
+        raise InvalidInput(
+            "file", f"{named}{more}. All other lines were read: repair these and import again, nothing is added twice"
+        )
+
+
+@contextmanager
+def _lines_of(file: Path) -> Iterator[tuple[Lines, int]]:
+    """Its lines, and its size in bytes where that is known."""
+    if str(file) == "-":
+        yield sys.stdin, 0
+        return
+    try:
+        lines = file.open("rb")
+    except OSError as error:
+        raise InvalidInput("file", f"{file} cannot be read ({error})") from None
+    with lines:
+        yield lines, file.stat().st_size
+
+
+@contextmanager
+def _target(context: click.Context, dry_run: bool) -> Iterator[Nacre]:
+    """Where it goes. A dry run makes no store: where there is none, it is compared with an empty one."""
+    if not dry_run or settings_of(context).store.value.exists():
+        with opened(context, create=not dry_run, log=False) as memory:
+            yield memory
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="nacre-import-") as folder,
+        open_store(Path(folder) / "empty.db", embedder="none", log=False) as memory,
+    ):
+        yield memory
+
+
+def _recognised(file: Path, lines: Lines) -> Lines:
+    """The same lines, if one of the first is a thing of a graph. An empty file is an empty graph."""
+    rest = iter(lines)
+    first = list(islice(rest, _RECOGNISED_WITHIN))
+    if any(line.strip() for line in first) and not any(map(_is_of_a_graph, first)):
+        raise InvalidInput(
+            "file",
+            f"{file} is in no known format; known is knowledge-graph, the memory.jsonl of the MCP reference memory "
+            "server. Nacre's own lines are read by `nacre remember --jsonl --file`",
+        )
+    return chain(first, rest)
+
+
+def _is_of_a_graph(line: bytes | str) -> bool:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and value.get("type") in ("entity", "relation")
+
+
+def _decoded(line: bytes | str, number: int) -> Node | Edge:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as problem:
+        raise InvalidInput(f"line {number}", f"is not JSON ({problem})") from None
+    kind = value.get("type") if isinstance(value, dict) else None
+    if kind not in ("entity", "relation"):
+        raise InvalidInput(f"line {number}", "is neither an entity nor a relation")
+    try:
+        read = nodes.to_node("", value) if kind == "entity" else nodes.to_edge("", value)
+        nodes.check(read)
+    except InvalidInput as problem:
+        raise InvalidInput(f"line {number}: {problem.field}", problem.problem) from None
+    return read
+
+
+def _said(merged: Merged, dry_run: bool) -> render.Line:
+    counted = ", ".join(
+        f"{number:,} {one if number == 1 else several}"
+        for number, one, several in (
+            (merged.entities, "entity", "entities"),
+            (merged.observations, "observation", "observations"),
+            (merged.relations, "relation", "relations"),
+        )
+    )
+    already = f" ({merged.already:,} were there already)" if merged.already else ""
+    return [("would import " if dry_run else "imported ", ""), (counted, ""), (already, "dim")]

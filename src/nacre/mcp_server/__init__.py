@@ -1,0 +1,1 @@
+"""The agent's door: a server for the Model Context Protocol."""

@@ -1,0 +1,258 @@
+"""The nine tools of the MCP reference memory server, word for word, so that Nacre can take its place.
+
+They differ in what they keep, not in what they say: an entity, an observation of it and a relation are there once,
+also where one call names them twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from nacre import nodes, wire
+from nacre.graph import KnowledgeGraph
+from nacre.mcp_server.tool import Answer, Call, Tool
+from nacre.nodes import Graph, Observations
+from nacre.types import Json
+
+T = TypeVar("T")
+
+
+# ---------------------------------------------------------------- schemas
+
+
+def _texts(description: str) -> dict[str, Json]:
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+def _text(description: str) -> dict[str, Json]:
+    return {"type": "string", "description": description}
+
+
+def _input(**properties: Json) -> dict[str, Json]:
+    """All of them are needed; others are left out without a word."""
+    schema: dict[str, Json] = {"type": "object", "properties": properties}
+    return {**schema, "required": list(properties)} if properties else schema
+
+
+def _output(**properties: Json) -> dict[str, Json]:
+    return {**_input(**properties), "additionalProperties": False}
+
+
+def _schema(described: dict[str, Json]) -> dict[str, Json]:
+    return {"$schema": "http://json-schema.org/draft-07/schema#", **described}
+
+
+def _list(of: dict[str, Json], **more: Json) -> dict[str, Json]:
+    return {"type": "array", "items": of, **more}
+
+
+_ENTITY: dict[str, Json] = {
+    "name": _text("The name of the entity"),
+    "entityType": _text("The type of the entity"),
+    "observations": _texts("An array of observation contents associated with the entity"),
+}
+_RELATION: dict[str, Json] = {
+    "from": _text("The name of the entity where the relation starts"),
+    "to": _text("The name of the entity where the relation ends"),
+    "relationType": _text("The type of the relation"),
+}
+_DONE = _schema(_output(success={"type": "boolean"}, message={"type": "string"}))
+_GRAPH = _schema(_output(entities=_list(_output(**_ENTITY)), relations=_list(_output(**_RELATION))))
+
+
+# ---------------------------------------------------------------- what they do
+
+
+def _create_entities(call: Call) -> Answer:
+    given = _each(call, "entities", nodes.to_node)
+    created: list[Json] = [nodes.node_json(each) for each in KnowledgeGraph(call.memory).create_entities(given)]
+    return Answer({"entities": created}, wire.dumps(created))
+
+
+def _create_relations(call: Call) -> Answer:
+    given = _each(call, "relations", nodes.to_edge)
+    created: list[Json] = [{**nodes.edge_json(each)} for each in KnowledgeGraph(call.memory).create_relations(given)]
+    return Answer({"relations": created}, wire.dumps(created))
+
+
+def _add_observations(call: Call) -> Answer:
+    additions = _each(call, "observations", _observations("contents"))
+    added: list[Json] = [
+        {"entityName": each.name, "addedObservations": list(each.contents)}
+        for each in KnowledgeGraph(call.memory).add_observations(additions)
+    ]
+    return Answer({"results": added}, wire.dumps(added))
+
+
+def _delete_entities(call: Call) -> Answer:
+    KnowledgeGraph(call.memory).delete_entities(nodes.to_texts("entityNames", call.arguments.get("entityNames")))
+    return _done("Entities deleted successfully")
+
+
+def _delete_observations(call: Call) -> Answer:
+    KnowledgeGraph(call.memory).delete_observations(_each(call, "deletions", _observations("observations")))
+    return _done("Observations deleted successfully")
+
+
+def _delete_relations(call: Call) -> Answer:
+    KnowledgeGraph(call.memory).delete_relations(_each(call, "relations", nodes.to_edge))
+    return _done("Relations deleted successfully")
+
+
+def _read_graph(call: Call) -> Answer:
+    return _shown(KnowledgeGraph(call.memory).read())
+
+
+def _search_nodes(call: Call) -> Answer:
+    return _shown(KnowledgeGraph(call.memory).search(nodes.to_text("query", call.arguments.get("query"))))
+
+
+def _open_nodes(call: Call) -> Answer:
+    return _shown(KnowledgeGraph(call.memory).open(nodes.to_texts("names", call.arguments.get("names"))))
+
+
+def _each(call: Call, field: str, read: Callable[[str, object], T]) -> list[T]:
+    listed = nodes.to_list(field, call.arguments.get(field))
+    return [read(f"{field}[{at}].", each) for at, each in enumerate(listed)]
+
+
+def _observations(contents: str) -> Callable[[str, object], Observations]:
+    """Reads observations of one entity, which stand under this key."""
+
+    def read(field: str, value: object) -> Observations:
+        given = nodes.to_object(field, value)
+        name = nodes.to_text(f"{field}entityName", given.get("entityName"))
+        return Observations(name, nodes.to_texts(f"{field}{contents}", given.get(contents)))
+
+    return read
+
+
+def _done(message: str) -> Answer:
+    return Answer({"success": True, "message": message}, message)
+
+
+def _shown(found: Graph) -> Answer:
+    content = nodes.graph_json(found)
+    return Answer(content, wire.dumps(content))
+
+
+# ---------------------------------------------------------------- the tools
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        name="create_entities",
+        title="Create Entities",
+        description="Create multiple new entities in the knowledge graph",
+        effect="adds",
+        repeatable=False,
+        answer=_create_entities,
+        input=_schema(_input(entities=_list(_input(**_ENTITY)))),
+        output=_schema(_output(entities=_list(_output(**_ENTITY)))),
+    ),
+    Tool(
+        name="create_relations",
+        title="Create Relations",
+        description=(
+            "Create multiple new relations between entities in the knowledge graph. Relations should be in active voice"
+        ),
+        effect="adds",
+        repeatable=False,
+        answer=_create_relations,
+        input=_schema(_input(relations=_list(_input(**_RELATION)))),
+        output=_schema(_output(relations=_list(_output(**_RELATION)))),
+    ),
+    Tool(
+        name="add_observations",
+        title="Add Observations",
+        description="Add new observations to existing entities in the knowledge graph",
+        effect="adds",
+        repeatable=False,
+        answer=_add_observations,
+        input=_schema(
+            _input(
+                observations=_list(
+                    _input(
+                        entityName=_text("The name of the entity to add the observations to"),
+                        contents=_texts("An array of observation contents to add"),
+                    )
+                )
+            )
+        ),
+        output=_schema(
+            _output(
+                results=_list(
+                    _output(
+                        entityName={"type": "string"},
+                        addedObservations={"type": "array", "items": {"type": "string"}},
+                    )
+                )
+            )
+        ),
+    ),
+    Tool(
+        name="delete_entities",
+        title="Delete Entities",
+        description="Delete multiple entities and their associated relations from the knowledge graph",
+        effect="changes",
+        answer=_delete_entities,
+        input=_schema(_input(entityNames=_texts("An array of entity names to delete"))),
+        output=_DONE,
+    ),
+    Tool(
+        name="delete_observations",
+        title="Delete Observations",
+        description="Delete specific observations from entities in the knowledge graph",
+        effect="changes",
+        answer=_delete_observations,
+        input=_schema(
+            _input(
+                deletions=_list(
+                    _input(
+                        entityName=_text("The name of the entity containing the observations"),
+                        observations=_texts("An array of observations to delete"),
+                    )
+                )
+            )
+        ),
+        output=_DONE,
+    ),
+    Tool(
+        name="delete_relations",
+        title="Delete Relations",
+        description="Delete multiple relations from the knowledge graph",
+        effect="changes",
+        answer=_delete_relations,
+        input=_schema(_input(relations=_list(_input(**_RELATION), description="An array of relations to delete"))),
+        output=_DONE,
+    ),
+    Tool(
+        name="read_graph",
+        title="Read Graph",
+        description="Read the entire knowledge graph",
+        effect="reads",
+        answer=_read_graph,
+        input=_schema(_input()),
+        output=_GRAPH,
+    ),
+    Tool(
+        name="search_nodes",
+        title="Search Nodes",
+        description="Search for nodes in the knowledge graph based on a query",
+        effect="reads",
+        answer=_search_nodes,
+        input=_schema(
+            _input(query=_text("The search query to match against entity names, types, and observation content"))
+        ),
+        output=_GRAPH,
+    ),
+    Tool(
+        name="open_nodes",
+        title="Open Nodes",
+        description="Open specific nodes in the knowledge graph by their names",
+        effect="reads",
+        answer=_open_nodes,
+        input=_schema(_input(names=_texts("An array of entity names to retrieve"))),
+        output=_GRAPH,
+    ),
+)
