@@ -1,0 +1,135 @@
+"""`nacre install`: the set-up of clients that speak to Nacre's MCP server."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from nacre import installing
+from nacre import settings as settings_module
+from nacre.cli import render
+from nacre.cli.group import nacre, print_json
+from nacre.cli.options import common, settings_of, wants_json
+from nacre.errors import InvalidInput
+from nacre.installing import Change, Client, Place, Plan, Scope
+
+
+@nacre.command()
+@click.argument("client", type=click.Choice(get_args(Client)), metavar="CLIENT")
+@click.option("--scope", type=click.Choice(get_args(Scope)), default="user", help="For all your projects, or this one.")
+@click.option("--name", default=installing.NAME, metavar="NAME", help="What the client calls the server.")
+@click.option("--tools", metavar="NAMES", help="Which tools the server has: `nacre mcp --tools`.")
+@click.option("--compat", type=click.Choice(["knowledge-graph"]), help="`nacre mcp --compat`.")
+@click.option("--write", is_flag=True, help="Write it into the client's file, which is copied before.")
+@click.option("--remove", is_flag=True, help="Take it out of the client's file again.")
+@common
+@click.pass_context
+def install(
+    context: click.Context, /, client: Client, scope: Scope, name: str, write: bool, remove: bool, **given: str | None
+) -> None:
+    """Print what makes CLIENT find Nacre's MCP server, or write it into its file.
+
+    CLIENT is claude-code, claude-desktop, cursor, codex or vscode. --store, --space and --embedder are handed on.
+    """
+    place = Place(platform=sys.platform, environment=os.environ, home=Path.home(), folder=_working_folder())
+    command = installing.server_command(
+        Path(sys.executable), place.platform, _server_arguments(context, place, **given)
+    )
+    plan = installing.plan(client, place, command, scope, name)
+    if remove:
+        _carry_out(context, installing.removal(plan), "removed from", "was not in")
+        return
+    for note in _notes(context, plan):
+        click.echo(f"note: {note}", err=True)
+    if write:
+        _carry_out(context, installing.installation(plan), "written to", "was already in")
+    else:
+        _show(context, plan)
+
+
+def _working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:
+        raise InvalidInput("folder", "the one this command is called in is gone; change to another") from None
+
+
+def _server_arguments(context: click.Context, place: Place, tools: str | None, compat: str | None) -> list[str]:
+    """What was given here, for a server that is started elsewhere."""
+    settings = settings_of(context)
+    said: dict[str, Any] = {
+        name: sourced.value
+        for name in ("store", "space", "embedder")
+        if (sourced := getattr(settings, name)).source == f"flag --{name}"
+    }
+    if "store" in said:
+        said["store"] = os.path.normpath(place.folder / said["store"])
+    if tools is not None and not tools.strip():
+        raise InvalidInput("tools", "is blank; give names of groups of tools, or all")
+    if tools and compat:
+        raise InvalidInput("tools", "are fixed by --compat; give one of the two")
+    said |= {name: value for name, value in (("tools", tools), ("compat", compat)) if value is not None}
+    return [part for name, value in said.items() for part in (f"--{name}", str(value))]
+
+
+def _notes(context: click.Context, plan: Plan) -> Iterator[str]:
+    """What a person should know before relying on it."""
+    if importlib.util.find_spec("mcp") is None:
+        yield "the server needs a package that is missing; install it with `pip install 'nacre[mcp]'`"
+    if plan.client in installing.NO_FOLDER and "space" not in context.ensure_object(dict):
+        yield f"{plan.client} starts servers in no project's folder: all chats share one space unless you give --space"
+    if plan.scope == "project":
+        yield "this names a path of this machine; think before you commit it"
+    variables = [settings_module.variable(name) for name in settings_module.MEANINGS]
+    forgotten = [each for each in variables if os.environ.get(each)]
+    if forgotten:
+        yield f"the client may start the server without {', '.join(forgotten)}; give options, or use the config file"
+
+
+def _show(context: click.Context, plan: Plan) -> None:
+    changed = _would_change(plan)
+    if wants_json(context):
+        print_json(_encoded(plan, plan.entry, written=False, backup=None, changed=changed))
+        return
+    click.echo(plan.snippet, nl=False)
+    todo = "--write puts it there" if changed else "it is there already"
+    click.echo(f"This belongs into {plan.path}; {todo}.", err=True)
+
+
+def _would_change(plan: Plan) -> bool:
+    try:
+        return installing.installation(plan).after is not None
+    except InvalidInput:  # a file that cannot be changed by us; to print is no harm
+        return True
+
+
+def _carry_out(context: click.Context, change: Change, done: str, not_needed: str) -> None:
+    changed = change.after is not None
+    backup = installing.write(change, datetime.now(UTC)) if changed else None
+    if wants_json(context):
+        print_json(_encoded(change.plan, change.entry, written=changed, backup=backup, changed=changed))
+        return
+    render.show([[(f"{change.plan.name} {done if changed else not_needed} ", ""), (str(change.plan.path), "cyan")]])
+    if backup is not None:
+        render.show([[("as it was before: ", "dim"), (str(backup), "")]])
+    if changed:
+        click.echo(f"Start {change.plan.client} again to make it take notice.", err=True)
+
+
+def _encoded(plan: Plan, entry: Any, *, written: bool, backup: Path | None, changed: bool) -> dict[str, Any]:
+    return {
+        "client": plan.client,
+        "path": str(plan.path),
+        "scope": plan.scope,
+        "content": entry,
+        "written": written,
+        "backup": None if backup is None else str(backup),
+        "changed": changed,
+    }
