@@ -20,7 +20,7 @@ from nacre import settings, wire
 from nacre.cli import nacre as commands
 from nacre.cli import render, run
 from nacre.cli.demo import SAMPLES
-from nacre.types import Recipe
+from nacre.types import Recipe, SearchRequest
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 
@@ -73,10 +73,11 @@ def library(path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], nacre.N
 def test_remember_search_get_forget_restore_purge(cli: Cli) -> None:
     first = cli("remember", "The cache lives in Redis", "--tag", "infra", "--tag", "cache", "--json").json
     assert first["duplicate"] is False
-    assert cli("remember", "The cache lives in Redis", "--json").json == {"id": first["id"], "duplicate": True}
+    again = cli("remember", "The cache lives in Redis", "--json").json
+    assert again == {"id": first["id"], "duplicate": True, "recalled": []}
     found = cli("search", "redis cache", "--json").json
     assert [hit["id"] for hit in found["hits"]] == [first["id"]]
-    assert cli("get", first["id"], "--json").json[0]["tags"] == ["infra", "cache"]
+    assert cli("get", first["id"], "--json").json["memories"][0]["tags"] == ["infra", "cache"]
     assert cli("forget", first["id"]).code == 0
     assert cli("search", "redis", "--json").json["hits"] == []
     assert first["id"] in cli("timeline", "--forgotten").out
@@ -113,7 +114,7 @@ def test_remember_json_lines_keeps_every_field(cli: Cli) -> None:
     answer = cli("remember", "--jsonl", "--json", stdin=json.dumps(given) + "\n\n" + json.dumps(given) + "\n")
     receipts = [json.loads(line) for line in answer.out.splitlines()]
     assert [receipt["duplicate"] for receipt in receipts] == [False, True]
-    stored = cli("get", receipts[0]["id"], "--json").json[0]
+    stored = cli("get", receipts[0]["id"], "--json").json["memories"][0]
     assert stored["created"] == "2026-03-01T10:00:00Z"
     assert {key: stored[key] for key in given if key != "created"} == {
         key: value for key, value in given.items() if key != "created"
@@ -128,7 +129,7 @@ def test_the_same_calls_through_library_and_command_line_give_the_same_json(
     query = "why did the payment fail for Henrik?"
     with library() as memory:
         hits = memory.search(query).hits
-        assert len(hits) == 20
+        assert len(hits) == SearchRequest(query=query).limit
         expected: list[tuple[list[str], Any]] = [
             (["search", query], wire.search_result(memory.search(query))),
             (["search", query, "--mode", "keyword"], wire.search_result(memory.search(query, mode="keyword"))),
@@ -172,7 +173,15 @@ def test_the_same_calls_through_library_and_command_line_give_the_same_json(
                 ["timeline", "--oldest-first", "--limit", "7"],
                 wire.timeline(memory.timeline(oldest_first=True, limit=7)),
             ),
-            (["get", hits[0].id, hits[1].id], [wire.memory(each) for each in memory.get([hits[0].id, hits[1].id])]),
+            (
+                ["timeline", "--around", hits[0].id, "--span", "2", "--histogram", "week"],
+                wire.timeline(memory.timeline(around=hits[0].id, span=2, histogram="week")),
+            ),
+            (["get", hits[0].id, hits[1].id], wire.fetched(memory.get([hits[0].id, hits[1].id]))),
+            (
+                ["get", hits[0].id, "--entities", "--neighbours", "2"],
+                wire.fetched(memory.get(hits[0].id, entities=True, neighbours=2)),
+            ),
             (["history", hits[0].id], [wire.event(each) for each in memory.history(hits[0].id)]),
             (["stats"], wire.stats(memory.stats())),
         ]
@@ -344,6 +353,11 @@ def test_a_bad_environment_is_named(
         (["restore", "nobody"], 2, "no memory"),
         (["update", "nobody", "--text", "x"], 2, "no memory"),
         (["timeline", "--cursor", "nowhere"], 2, "cursor"),
+        (["timeline", "--around", "nobody"], 2, "no memory 'nobody'"),
+        (["timeline", "--histogram", "year"], 2, "histogram: 'year' is unknown; allowed: day, week, month"),
+        (["timeline", "--histogram", "day", "--forgotten"], 2, "histogram: counts live memories only"),
+        (["timeline", "--span", "-1"], 2, "span: is -1; a whole number from 0 to 1,000 is allowed"),
+        (["get", "nobody", "--neighbours", "51"], 2, "neighbours: is 51; a whole number from 0 to 50 is allowed"),
         (["frobnicate"], 2, "frobnicate"),
         (["stats", "--store", "no/such/folder/x.db"], 3, "does not exist"),
         (["stats", "--store", "."], 3, "is a folder"),

@@ -486,7 +486,7 @@ SESSION: tuple[Step, ...] = (
         "opened",
         ["get", "disk0"],
         ("disk0  2026-06-15 12:30  note general\nspace: default  tags: ops\nThe deploy to staging failed: disk full"),
-        lambda memory: [wire.memory(each) for each in memory.get(["disk0"])],
+        lambda memory: wire.fetched(memory.get(["disk0"])),
     ),
     Step(
         "used",
@@ -804,7 +804,7 @@ def test_json_lines_bring_facts_and_entities(cli: Cli) -> None:
     answer = cli("remember", "--jsonl", "--json", stdin=json.dumps(given) + "\n")
     assert (answer.code, answer.err) == (0, "")
     memory_id = answer.json["id"]
-    (stored,) = cli("get", memory_id, "--json").json
+    (stored,) = cli("get", memory_id, "--json").json["memories"]
     assert stored["happened"] == "2026-03-01T10:00:00Z"
     kept = [{key: fact[key] for key in given} for fact, given in zip(stored["facts"], _facts(given), strict=True)]
     assert kept == _facts(given)

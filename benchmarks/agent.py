@@ -1,0 +1,168 @@
+"""What an agent waits for: a server that starts, answers its first question, and serves several at once.
+
+python -m benchmarks.agent
+python -m benchmarks.agent --rival node path/to/server-memory/dist/index.js
+
+Each line of the first part is the median of fresh processes on the bundled sample memories, from the start of the
+process to its answer, by a client that writes its lines at once. A rival is asked for `initialize` and its tools.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks import report
+from nacre.cli.demo import QUESTION, SAMPLES
+
+RUNS = 11
+CLIENTS, CALLS = 4, 50
+NACRE = [sys.executable, "-m", "nacre"]
+
+
+class Agent:
+    """A client at one end of a pipe."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.start = time.perf_counter()
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self._number = 0
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        self._number += 1
+        self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        assert self._process.stdout is not None
+        while True:
+            answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+            if answer.get("id") == self._number:
+                return answer
+
+    def initialize(self) -> None:
+        client = {"name": "benchmark", "version": "1"}
+        self.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def call(self, name: str, **arguments: Any) -> dict[str, Any]:
+        answer = self.ask("tools/call", name=name, arguments=arguments)
+        if "error" in answer or answer["result"].get("isError"):
+            raise RuntimeError(str(answer))
+        found: dict[str, Any] = answer["result"]
+        return found
+
+    def ms(self) -> float:
+        return 1000 * (time.perf_counter() - self.start)
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rival", nargs="+", help="the command of another MCP server of memories, over stdio")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        store = ["--store", str(Path(folder) / "agent.db"), "--space", "default"]
+        subprocess.run([*NACRE, "remember", "--jsonl", "--file", str(SAMPLES), *store], check=True, capture_output=True)
+        server = [*NACRE, "mcp", *store]
+        rows = [*_started(server), *_sizes(server), _at_once(server)]
+        if asked.rival:
+            rows += _rival(asked.rival)
+    report.write("agent", rows)
+
+
+def _started(server: list[str]) -> list[dict[str, object]]:
+    steps: dict[str, list[float]] = {}
+    for _ in range(RUNS + 1):
+        agent = Agent(server)
+        agent.initialize()
+        steps.setdefault("initialize, ms from start", []).append(agent.ms())
+        agent.call("search_memories", query=QUESTION, mode="keyword")
+        steps.setdefault("first keyword search, ms from start", []).append(agent.ms())
+        agent.call("search_memories", query=QUESTION)
+        steps.setdefault("then first hybrid search, ms from start", []).append(agent.ms())
+        agent.close()
+    return [_row(name, taken[1:]) for name, taken in steps.items()]  # the first warms the disk cache
+
+
+def _row(name: str, taken: list[float]) -> dict[str, object]:
+    return {"what": name, "median": f"{statistics.median(taken):.0f}", "worst": f"{max(taken):.0f}"}
+
+
+def _sizes(server: list[str]) -> list[dict[str, object]]:
+    """In characters; what a model pays depends on its tokenizer."""
+    agent = Agent(server)
+    agent.initialize()
+    tools = json.dumps(agent.ask("tools/list")["result"]["tools"], separators=(",", ":"), ensure_ascii=False)
+    hits = agent.call("search_memories", query=QUESTION)["content"][0]["text"]
+    agent.close()
+    return [
+        {"what": "list of tools, characters", "median": len(tools)},
+        {"what": "10 hits of search_memories, characters", "median": len(hits)},
+    ]
+
+
+def _at_once(server: list[str]) -> dict[str, object]:
+    """Calls of several clients at once, each a process of its own, on one store."""
+    taken: list[float] = []
+    failed: list[BaseException] = []
+
+    def client(number: int) -> None:
+        try:
+            agent = Agent(server)
+            agent.initialize()
+            for call in range(number, CALLS, CLIENTS):
+                start = time.perf_counter()
+                if call % 2:
+                    agent.call("search_memories", query=QUESTION)
+                else:
+                    agent.call("remember", text=f"Client {number} was here for the {call}th time.")
+                taken.append(1000 * (time.perf_counter() - start))
+            agent.close()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
+    return _row(f"one of {CALLS} calls by {CLIENTS} clients at once, ms, cold start included", taken)
+
+
+def _rival(command: list[str]) -> list[dict[str, object]]:
+    steps: dict[str, list[float]] = {}
+    size = 0
+    for _ in range(RUNS + 1):
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["MEMORY_FILE_PATH"] = str(Path(folder) / "memory.jsonl")
+            agent = Agent(command)
+            agent.initialize()
+            steps.setdefault("rival: initialize, ms from start", []).append(agent.ms())
+            size = len(json.dumps(agent.ask("tools/list")["result"]["tools"], separators=(",", ":")))
+            agent.close()
+    rows = [_row(name, taken[1:]) for name, taken in steps.items()]
+    return [*rows, {"what": "rival: list of tools, characters", "median": size}]
+
+
+if __name__ == "__main__":
+    main()

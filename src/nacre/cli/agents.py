@@ -1,0 +1,65 @@
+"""The command that serves agents."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from nacre.cli.group import nacre
+from nacre.cli.options import common, settings_of
+from nacre.errors import InvalidInput
+
+GRAPH = "knowledge-graph"
+
+
+@nacre.command()
+@click.option("--tools", metavar="GROUPS", default="", help="More tools, by group, joined by commas; all: every one.")
+@click.option("--compat", metavar="NAME", help=f"{GRAPH}: the nine tools of the MCP reference memory server instead.")
+@click.option("--session", metavar="SESSION", help="The session that asks; each connection has its own if not given.")
+@click.option("--http", is_flag=True, help="Serve many clients over streamable HTTP instead of one over stdio.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; beyond this machine by token.")
+@click.option("--port", type=int, default=8642, show_default=True, help="The port to listen on.")
+@click.option("--token-file", type=click.Path(path_type=Path), help="The token, in a file; or set NACRE_TOKEN.")
+@common
+@click.pass_context
+def mcp(
+    context: click.Context,
+    tools: str,
+    compat: str | None,
+    session: str | None,
+    http: bool,
+    host: str,
+    port: int,
+    token_file: Path | None,
+) -> None:
+    """Serve agents over the Model Context Protocol."""
+    from nacre.mcp_server import offered, sdk
+
+    sdk.demand()
+
+    settings = settings_of(context)
+    if compat not in (None, GRAPH):
+        raise InvalidInput("compat", f"{compat!r} is unknown; allowed: {GRAPH}")
+    if compat and tools:
+        raise InvalidInput("tools", "are fixed by --compat; give one of the two")
+    chosen = offered.graph() if compat else offered.chosen(tools)
+    if http:
+        from nacre.mcp_server import http as over_http
+
+        token = _token(token_file)
+        over_http.serve(settings, chosen, whole=compat is None, host=host, port=port, token=token)
+    else:
+        from nacre.mcp_server import stdio
+
+        stdio.serve(settings, chosen, whole=compat is None, session=session)
+
+
+def _token(file: Path | None) -> str | None:
+    if file is None:
+        return os.environ.get("NACRE_TOKEN") or None
+    try:
+        return file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput("token-file", f"{file} cannot be read ({error})") from None

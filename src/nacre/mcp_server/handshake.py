@@ -1,0 +1,103 @@
+"""The first answer, before the SDK is loaded.
+
+Clients start a server and wait for its answer to `initialize`, some of them not for long. That answer needs nothing
+but what the server says of itself, so it is given at once, and loading goes on while the client reads it. The SDK
+then gets the same request and its answer, which is the same (tests/test_mcp_server.py), is not sent again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+
+from nacre.mcp_server import identity
+from nacre.types import Json
+
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # that begin with `initialize`
+
+
+def early_answer(line: bytes, *, whole: bool) -> dict[str, Json] | None:
+    """The answer to a line that is a plain `initialize`; anything else is left to the SDK."""
+    try:
+        request = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    match request:
+        case {
+            "jsonrpc": "2.0",
+            "id": str() | int() as number,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": str() as version,
+                "capabilities": dict() as capabilities,
+                "clientInfo": {"name": str(), "version": str()} as client,
+                **more,
+            },
+        } if version in VERSIONS and not isinstance(number, bool) and not more:
+            if _are_plain(capabilities) and all(isinstance(each, str) for each in client.values()):
+                return {"jsonrpc": "2.0", "id": number, "result": _result(version, whole=whole)}
+    return None
+
+
+def _are_plain(capabilities: dict[str, Any]) -> bool:
+    """Whether the SDK accepts them for sure."""
+    for name, value in capabilities.items():
+        if name not in ("roots", "sampling", "elicitation", "experimental") or not isinstance(value, dict):
+            return False
+        kind = bool if name == "roots" else dict
+        if not all(isinstance(each, kind) for each in value.values()):
+            return False
+    return True
+
+
+def _result(version: str, *, whole: bool) -> dict[str, Json]:
+    unchanging: dict[str, Json] = {"listChanged": False}
+    extras: dict[str, Json] = {"prompts": unchanging, "resources": {"subscribe": False, **unchanging}}
+    server: dict[str, Json] = {"name": identity.NAME, "title": identity.TITLE, "version": identity.VERSION}
+    return {
+        "protocolVersion": version,
+        "capabilities": {**(extras if whole else {}), "tools": unchanging},
+        "serverInfo": server,
+        "instructions": identity.INSTRUCTIONS if whole else identity.GRAPH_INSTRUCTIONS,
+    }
+
+
+class _Lines(Protocol):
+    def __aiter__(self) -> AsyncIterator[str]: ...
+
+
+class _Writer(Protocol):
+    async def write(self, text: str, /) -> Any: ...
+    async def flush(self) -> None: ...
+
+
+class Replayed:
+    """What a client sends, with the line that was read before the SDK was there."""
+
+    def __init__(self, first: str, rest: _Lines) -> None:
+        self._first = first
+        self._rest = rest
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        if self._first:
+            yield self._first
+        async for line in self._rest:
+            yield line
+
+
+class Unrepeated:
+    """Where answers go, but for the one that was given early."""
+
+    def __init__(self, given: Json, rest: _Writer) -> None:
+        self._given = given  # the id of the request, None if nothing was answered early
+        self._rest = rest
+
+    async def write(self, line: str) -> None:
+        if self._given is not None and json.loads(line).get("id") == self._given:
+            self._given = None
+            return
+        await self._rest.write(line)
+
+    async def flush(self) -> None:
+        await self._rest.flush()

@@ -1,0 +1,44 @@
+"""Texts that a person picks in a client: to begin with what is known, and to keep what was learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nacre.engine import Nacre
+from nacre.errors import InvalidInput, NotFound
+
+LISTED: list[dict[str, Any]] = [
+    {
+        "name": "recall",
+        "description": "Begin with what is known about a topic.",
+        "arguments": [{"name": "topic", "description": "A question or a task.", "required": True}],
+    },
+    {
+        "name": "keep",
+        "description": "Remember what this conversation decided and learned.",
+        "arguments": [],
+    },
+]
+
+_KEEP = (
+    "Look back over this conversation and store what will matter in later ones with the `remember` tool: decisions "
+    "with their reasons, facts, preferences, what was tried and what came of it, what is still open. One "
+    "self-contained text each, with names and dates spelled out, no secrets, nothing that was recalled from memory. "
+    "`search_memories` tells what is known already; `forget` what turned out to be wrong. Then name in a line each "
+    "what you kept."
+)
+
+
+def written(memory: Nacre, name: str, arguments: Mapping[str, str]) -> str:
+    if name == "keep":
+        return _KEEP
+    if name != "recall":
+        known = " and ".join(each["name"] for each in LISTED)
+        raise NotFound((name,), f"there are {known}", what="prompt")
+    topic = arguments.get("topic", "")
+    if not topic.strip():
+        raise InvalidInput("topic", "is missing; give a question or a task")
+    packed = memory.context(topic)
+    known = packed.text or "Nothing is remembered about it."
+    return f"{known}\n\nWith this in mind: {topic}"

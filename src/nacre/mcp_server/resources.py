@@ -1,0 +1,41 @@
+"""What can be read by an address: a memory, and an overview of what there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nacre import wire
+from nacre.engine import Nacre
+from nacre.errors import NotFound
+from nacre.types import Json
+
+JSON = "application/json"
+OVERVIEW = "nacre://overview"
+MEMORY = "nacre://memory/"
+_RECENT = 10
+
+LISTED: list[dict[str, Any]] = [
+    {
+        "uri": OVERVIEW,
+        "name": "overview",
+        "description": "How many memories there are, of what, from when, and the newest.",
+        "mime_type": JSON,
+    }
+]
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "uri_template": MEMORY + "{id}",
+        "name": "memory",
+        "description": "One memory in full.",
+        "mime_type": JSON,
+    }
+]
+
+
+def read(memory: Nacre, uri: str) -> Json:
+    if uri == OVERVIEW:
+        return wire.facets(memory.facets()) | {"newest": wire.timeline(memory.timeline(limit=_RECENT))["entries"]}
+    if uri.startswith(MEMORY):
+        (found,) = memory.get(uri.removeprefix(MEMORY))
+        return wire.memory(found)
+    raise NotFound((uri,), f"there are {OVERVIEW} and {MEMORY}ID", what="resource")

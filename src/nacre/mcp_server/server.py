@@ -1,0 +1,207 @@
+"""The server: tools, resources and prompts on one store, as the protocol's SDK wants them.
+
+Import it after `sdk.load()`. Verbs are synchronous, so each call runs in a thread of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+
+from nacre import wire
+from nacre.engine import Nacre
+from nacre.errors import NacreError, NotFound
+from nacre.mcp_server import identity, prompts, resources
+from nacre.mcp_server.places import Places, space_of_root
+from nacre.mcp_server.tool import Answer, Call, Tool
+from nacre.types import Progress
+
+ROOTS_WAIT_S = 2.0  # a client that does not say its roots by then has none
+CALLS_AT_ONCE = 16
+
+_Context = ServerRequestContext[Any, Any]
+_log = logging.getLogger("nacre")
+
+
+class AgentsDoor:
+    """Answers the requests of all clients of one server."""
+
+    def __init__(self, places: Places, tools: Sequence[Tool], folder: Path | None, session: str | None) -> None:
+        self._places = places
+        self._tools = {each.name: each for each in tools}
+        self._folder = folder
+        self._session = session  # of the one client that a pipe has; None: each HTTP client has its own
+        self._spaces: dict[str | None, str] = {}  # by the client's session with the server
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    # ---- tools
+
+    async def list_tools(self, _: _Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_listed(each) for each in self._tools.values()])
+
+    async def call_tool(self, context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = self._tools.get(params.name)
+        if tool is None:
+            known = ", ".join(self._tools)
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}; there are {known}")
+        try:
+            memory = await self._memory(context)
+            call = Call(memory, params.arguments or {}, self._session_of(context), _reporter(context))
+            answer = await self._in_thread(tool.answer, call)
+        except NacreError as error:
+            return _failed(str(error))
+        except Exception as error:  # a bug of ours: the agent shall know that it is not its own
+            _log.exception("the tool %s failed", tool.name)
+            return _failed(f"{tool.name} failed inside the server ({type(error).__name__}); its log on stderr says why")
+        return _result(answer)
+
+    # ---- resources
+
+    async def list_resources(self, _: _Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[types.Resource(**each) for each in resources.LISTED])
+
+    async def list_templates(
+        self, _: _Context, __: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(
+            resource_templates=[types.ResourceTemplate(**each) for each in resources.TEMPLATES]
+        )
+
+    async def read_resource(
+        self, context: _Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        try:
+            memory = await self._memory(context)
+            found = await self._in_thread(resources.read, memory, str(params.uri))
+        except NotFound as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from None
+        except NacreError as error:
+            raise MCPError(types.INTERNAL_ERROR, str(error)) from None
+        text = types.TextResourceContents(uri=params.uri, mime_type=resources.JSON, text=wire.dumps(found))
+        return types.ReadResourceResult(contents=[text])
+
+    # ---- prompts
+
+    async def list_prompts(self, _: _Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=[types.Prompt.model_validate(each) for each in prompts.LISTED])
+
+    async def get_prompt(self, context: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        try:
+            memory = await self._memory(context)
+            said = await self._in_thread(prompts.written, memory, params.name, params.arguments or {})
+        except NacreError as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from None
+        message = types.PromptMessage(role="user", content=types.TextContent(text=said))
+        return types.GetPromptResult(messages=[message])
+
+    # ---- who calls
+
+    async def roots_changed(self, context: _Context, _: types.NotificationParams) -> None:
+        self._spaces.pop(_connection(context), None)
+
+    async def _memory(self, context: _Context) -> Nacre:
+        key = _connection(context)
+        space = self._spaces.get(key)
+        if space is None:
+            space = self._places.fixed or await _space_of_client(context)
+            space = space or self._places.usual(self._folder)
+            if self._session is not None or key is not None:  # a caller that has no name is asked each time
+                self._spaces[key] = space
+        opened: Nacre = await self._in_thread(self._places.memory, space)
+        return opened
+
+    def _session_of(self, context: _Context) -> str | None:
+        return self._session or _connection(context)
+
+    async def _in_thread(self, function: Any, *arguments: Any) -> Any:
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(CALLS_AT_ONCE)
+        return await anyio.to_thread.run_sync(function, *arguments, limiter=self._limiter)
+
+
+def server(door: AgentsDoor, *, whole: bool = True) -> Server[Any]:
+    """The SDK's server for a door; without resources and prompts if it is not to be whole."""
+    extras: dict[str, Any] = {
+        "on_list_resources": door.list_resources,
+        "on_list_resource_templates": door.list_templates,
+        "on_read_resource": door.read_resource,
+        "on_list_prompts": door.list_prompts,
+        "on_get_prompt": door.get_prompt,
+    }
+    made: Server[Any] = Server(
+        identity.NAME,
+        title=identity.TITLE,
+        version=identity.VERSION,
+        instructions=identity.INSTRUCTIONS if whole else identity.GRAPH_INSTRUCTIONS,
+        on_list_tools=door.list_tools,
+        on_call_tool=door.call_tool,
+        **extras if whole else {},
+    )
+    made.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, door.roots_changed)
+    return made
+
+
+def _connection(context: _Context) -> str | None:
+    """The name of an HTTP client's session; None over a pipe, or where the protocol has no sessions."""
+    return None if context.request is None else context.request.headers.get("mcp-session-id")
+
+
+async def _space_of_client(context: _Context) -> str | None:
+    """The space of the client's first root, if it has one and says so."""
+    able = context.session.client_capabilities
+    if able is None or able.roots is None or not context.session.can_send_request:
+        return None
+    with anyio.move_on_after(ROOTS_WAIT_S):
+        try:
+            listed = await context.session.send_request(types.ListRootsRequest(), types.ListRootsResult)
+        except (MCPError, ValueError) as error:  # it refuses, or has roots that are no folders
+            _log.warning("the client does not say its roots: %s", error)
+            return None
+        spaces = (space_of_root(str(root.uri)) for root in listed.roots)
+        return next((each for each in spaces if each is not None), None)
+    _log.warning("the client did not say its roots within %g s", ROOTS_WAIT_S)
+    return None
+
+
+def _reporter(context: _Context) -> Any:
+    """Sends progress from the thread that a call runs in."""
+
+    def report(state: Progress) -> None:
+        anyio.from_thread.run(context.session.report_progress, float(state.done), float(state.total) or None)
+
+    return report
+
+
+def _listed(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input,
+        output_schema=tool.output,
+        annotations=types.ToolAnnotations(
+            read_only_hint=tool.effect == "reads",
+            destructive_hint=tool.effect == "changes",
+            idempotent_hint=tool.repeatable,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _failed(message: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=message)], is_error=True)
+
+
+def _result(answer: Answer) -> types.CallToolResult:
+    text = wire.dumps(wire.without_empty(answer.content), indent=None) if answer.text is None else answer.text
+    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=answer.content)
