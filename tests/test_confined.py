@@ -196,6 +196,7 @@ CALLS: dict[str, list[Call]] = {
     ],
     "every": [lambda m, _, x: list(m.every(in_space(x))), lambda m, _, __: list(m.every())],
     "history": [lambda m, _, x: m.history(x.memory), lambda m, _, x: m.history(x.forgotten)],
+    "state_fact": [lambda m, _, x: m.state_fact(FACT, x.memory)],
     "add_facts": [lambda m, _, x: m.add_facts(x.memory, [FACT]), lambda m, _, x: m.add_facts(x.memory, [])],
     "drop_facts": [
         lambda m, _, x: m.drop_facts(x.fact),

@@ -41,6 +41,7 @@ from agents import (
 )
 from nacre import folders
 from nacre.cli import run
+from nacre.mcp_server import http as http_module
 from nacre.mcp_server import offered
 from nacre.mcp_server.http import guarded, is_loopback
 from nacre.mcp_server.tools import DEFAULT
@@ -82,6 +83,64 @@ async def test_the_sdks_client_is_served_over_a_pipe(path: Path, mode: str) -> N
         assert memory.get(written["id"])[0].session == "one"
         assert {each.session for each in memory.receipts()} == {"one"}
         assert len(memory.receipts()) == 2
+
+
+@asynchronous
+async def test_a_client_over_a_pipe_names_its_project(path: Path, tmp_path: Path) -> None:
+    """Its first line says that it has roots, and is answered before anybody asks for them."""
+    shop = tmp_path / "my shop"
+    (shop / ".git").mkdir(parents=True)
+
+    async def roots(context: object) -> types.ListRootsResult:  # noqa: ARG001
+        return types.ListRootsResult.model_validate({"roots": [{"uri": (shop / "src").as_uri()}]})
+
+    parameters = StdioServerParameters(
+        command=sys.executable, args=["-m", "nacre", "mcp"], env=environment(path), cwd=path.parent
+    )
+    async with Client(parameters, mode="legacy", list_roots_callback=roots) as client:
+        written = await call(client, "remember", text="The till is open")
+        (full,) = (await call(client, "get_memories", ids=[written["id"]]))["memories"]
+        assert full["space"] == folders.space_of(shop)
+
+
+def test_what_is_spared_while_loading_is_there_when_asked_for(tmp_path: Path) -> None:
+    """The SDK is laid out hollow for a quick start; other code in the process sees no difference."""
+    script = tmp_path / "load.py"
+    script.write_text(LOADED, "utf-8")
+    done = subprocess.run([sys.executable, "-W", "error", str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "served\n", "")
+
+
+LOADED = """
+import sys
+from nacre.mcp_server import sdk
+sdk.demand()
+sdk.load()
+from pydantic import BaseModel
+assert "defer_build" not in BaseModel.model_config
+from pathlib import Path
+from nacre.mcp_server import offered, server
+assert "mcp.client" not in sys.modules, "a server needs no client"
+sdk.load()
+
+import anyio, mcp, mcp.server
+from mcp import Client, MCPError
+from mcp.server import Server
+assert mcp.server.Server is Server and mcp.Client is Client
+assert Server is server.Server and MCPError is server.MCPError
+
+class Nowhere:
+    fixed = "default"
+
+async def main():
+    for mode in ("legacy", "auto"):
+        made = server.server(server.AgentsDoor(Nowhere(), offered.chosen(""), Path("."), "one"))
+        async with Client(made, mode=mode) as client:
+            assert len((await client.list_tools()).tools) == 6
+
+anyio.run(main)
+print("served")
+"""
 
 
 # ---------------------------------------------------------------- over a pipe, line by line
@@ -407,6 +466,49 @@ def test_options_that_make_no_sense_are_refused(complaint: Callable[..., str]) -
     assert "tools: 'nothing' is unknown; allowed: facts, " in complaint("--tools", "facts,nothing")
     assert "compat: 'nothing' is unknown; allowed: knowledge-graph" in complaint("--compat", "nothing")
     assert "tools: are fixed by --compat" in complaint("--compat", "knowledge-graph", "--tools", "facts")
+
+
+@pytest.mark.parametrize(
+    ("field", "arguments"),
+    [
+        ("port", ("--http", "--port", "99999")),
+        ("port", ("--http", "--port", "-1")),
+        ("session", ("--session", " ")),
+        ("space", ("--space", "x" * 300)),
+        ("space", ("--http", "--port", "0", "--space", "x" * 300)),
+    ],
+)
+def test_bad_values_are_refused_at_once(path: Path, field: str, arguments: tuple[str, ...]) -> None:
+    """Not when a client calls for the first time."""
+    done = subprocess.run(
+        [sys.executable, "-m", "nacre", "mcp", *arguments],
+        input=initialize(),
+        capture_output=True,
+        env=environment(path),
+        cwd=path.parent,
+        timeout=ANSWER_SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert field.encode() in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_what_it_is_started_with_is_what_it_serves(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[dict[str, Any]] = []
+    monkeypatch.setattr(http_module, "serve", lambda _, tools, **more: started.append({"tools": tools, **more}))
+    monkeypatch.setenv("NACRE_TOKEN", "of the environment")
+    usual = {"tools": DEFAULT, "whole": True, "host": "127.0.0.1", "port": 8642, "token": "of the environment"}
+    file = path.with_suffix(".token")
+    file.write_text(f"{TOKEN}\n")
+    assert run(["mcp", "--http"]) == 0
+    assert run(["mcp", "--http", "--host", "::1", "--port", "0", "--tools", "why", "--token-file", str(file)]) == 0
+    assert run(["mcp", "--http", "--compat", "knowledge-graph"]) == 0
+    assert started == [
+        usual,
+        {**usual, "tools": offered.chosen("why"), "host": "::1", "port": 0, "token": TOKEN},
+        {**usual, "tools": offered.graph(), "whole": False},
+    ]
 
 
 def test_only_this_machine_is_this_machine() -> None:

@@ -176,7 +176,7 @@ def entity_names(value: Sequence[str] | None, limit: int, limits: Limits) -> lis
 def receipts(limit: int, session: str | None, limits: Limits) -> None:
     _whole("limit", limit, 1, limits.ids_max)
     if session is not None:
-        _name("session", session, limits)
+        session_name(session, limits)
 
 
 def decay_rates(value: Mapping[Any, float]) -> dict[FactType, float]:
@@ -290,7 +290,7 @@ def get(entities: bool, neighbours: int, missing_ok: bool, session: str | None, 
     _yes_or_no("missing_ok", missing_ok)
     _whole("neighbours", neighbours, 0, limits.neighbours_max)
     if session is not None:
-        _name("session", session, limits)
+        session_name(session, limits)
 
 
 def where(value: Filter, space: str, limits: Limits) -> Filter:
@@ -342,6 +342,10 @@ def opening(space: str, threads: int, busy_timeout_ms: int, limits: Limits, log_
     _whole("threads", threads, 0, 1_000)
     _whole("busy_timeout_ms", busy_timeout_ms, 0, 86_400_000)
     _whole("log_days", log_days, 1, LOG_DAYS_MAX)
+
+
+def session_name(value: str, limits: Limits) -> str:
+    return _name("session", value, limits)
 
 
 def space_name(value: str, limits: Limits) -> str:

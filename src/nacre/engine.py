@@ -25,7 +25,7 @@ from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
 from nacre.explaining import Explaining, Why, WhyNot
 from nacre.ids import new_ids
 from nacre.journal import Journal
-from nacre.knowledge import Fact, FactType, NewEntity
+from nacre.knowledge import Belief, Fact, FactType, NewEntity, NewFact
 from nacre.learning import LOG_DAYS
 from nacre.ports import Embedder, Store
 from nacre.recall import Recall
@@ -138,6 +138,19 @@ class Nacre(Contexts):
         """Remember one text. The same text in the same space is remembered once."""
         new = replace(text, **fields) if isinstance(text, NewMemory) else NewMemory(text=text, **fields)
         return self.remember_many([new])[0]
+
+    def state_fact(self, fact: NewFact, memory_id: str | None = None, session: str | None = None) -> Belief:
+        """Keep a fact with a memory, or with a new one that says it, and give it as it is believed now."""
+        if memory_id is None:
+            said = f"{fact.subject} {fact.predicate} {fact.object}"
+            new = NewMemory(text=said, kind="fact", session=session, extract=False, facts=[fact])
+            receipt = self.remember(new)
+            memory_id = receipt.id
+            if not receipt.duplicate:
+                return self.facts(memory_id=memory_id, history=True)[0]
+        (stated,) = self.add_facts(memory_id, [fact])
+        several = self.facts(memory_id=memory_id, spaces=[stated.space], history=True, limit=self._limits.ids_max)
+        return next(each for each in several if each.fact.id == stated.id)
 
     def remember_many(self, items: Iterable[str | NewMemory]) -> list[Remembered]:
         """Remember many texts; receipts in their order."""
@@ -257,7 +270,11 @@ class Nacre(Contexts):
 
     def history(self, memory_id: str) -> list[Event]:
         """What happened to a memory, oldest first, with what each update replaced."""
-        return self._store.history(*self._ids(memory_id))
+        (checked,) = self._ids(memory_id)
+        events = self._store.history(checked)
+        if not events:
+            raise NotFound((checked,))
+        return events
 
     def stats(self) -> Stats:
         """Counts of the whole store."""

@@ -72,9 +72,10 @@ class Learning(Knowing):
         self._flush()
         confined_to = self._limits.confined_to
         if receipt is not None and confined_to is not None and named:
-            own = ReceiptFilter(spaces=(confined_to,), memory_id=named[0], limit=self._limits.ids_max)
-            if all(each.id != receipt for each in self._store.receipts(own)):
-                raise InvalidInput("receipt", f"no receipt {receipt!r} is kept; see `nacre log`")
+            try:
+                self._store.receipts(ReceiptFilter(spaces=(confined_to,), before=receipt, limit=1))
+            except InvalidInput:  # of another space, or of none
+                raise InvalidInput("receipt", f"no receipt {receipt!r} is kept; see `nacre log`") from None
         marked = self._store.mark(receipt, named, outcome, self._clock())
         self._learn(marked, outcome)
         return marked

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from nacre import checks
+from nacre.checks import LIMITS
 from nacre.cli.group import nacre
 from nacre.cli.options import common, settings_of
 from nacre.errors import InvalidInput
@@ -20,7 +22,13 @@ GRAPH = "knowledge-graph"
 @click.option("--session", metavar="SESSION", help="The session that asks; each connection has its own if not given.")
 @click.option("--http", is_flag=True, help="Serve many clients over streamable HTTP instead of one over stdio.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; beyond this machine by token.")
-@click.option("--port", type=int, default=8642, show_default=True, help="The port to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8642,
+    show_default=True,
+    help="The port to listen on; 0: any that is free.",
+)
 @click.option("--token-file", type=click.Path(path_type=Path), help="The token, in a file; or set NACRE_TOKEN.")
 @common
 @click.pass_context
@@ -40,6 +48,9 @@ def mcp(
     sdk.demand()
 
     settings = settings_of(context)
+    checks.space_name(settings.space.value, LIMITS)  # now, and not in an answer to each call
+    if session is not None:
+        checks.session_name(session, LIMITS)
     if compat not in (None, GRAPH):
         raise InvalidInput("compat", f"{compat!r} is unknown; allowed: {GRAPH}")
     if compat and tools:

@@ -10,10 +10,9 @@ from nacre import wire
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import QueryCommand, common, only_given, opened, to_moment
-from nacre.engine import Nacre
 from nacre.errors import InvalidInput
-from nacre.knowledge import DECAY_PER_DAY, Belief, FactQuery, FactType, NewFact, Reinforcement
-from nacre.types import Filter, NewMemory, Recipe
+from nacre.knowledge import DECAY_PER_DAY, FactQuery, FactType, NewFact, Reinforcement
+from nacre.types import Filter, Recipe
 
 _TYPES = ", ".join(get_args(FactType))
 
@@ -61,21 +60,8 @@ def _add(context: click.Context, given: dict[str, Any]) -> None:
     memory_id = given.pop("memory")
     new = NewFact(**only_given(**given))
     with opened(context, create=True) as memory:
-        believed = _believed(memory, new, memory_id)
+        believed = memory.state_fact(new, memory_id)
     answer(context, wire.belief(believed), render.belief_lines([believed]))
-
-
-def _believed(memory: Nacre, new: NewFact, memory_id: str | None) -> Belief:
-    """Keep a fact with a memory, or in a new one that says it, and give it as it is believed."""
-    if memory_id is None:
-        text = f"{new.subject} {new.predicate} {new.object}"
-        receipt = memory.remember(NewMemory(text=text, kind="fact", extract=False, facts=[new]))
-        memory_id = receipt.id
-        if not receipt.duplicate:
-            return memory.facts(memory_id=memory_id, history=True)[0]
-    (stated,) = memory.add_facts(memory_id, [new])
-    listed = memory.facts(memory_id=memory_id, spaces=[stated.space], history=True, limit=10_000)
-    return next(each for each in listed if each.fact.id == stated.id)
 
 
 def _narrowing(command: Any) -> Any:

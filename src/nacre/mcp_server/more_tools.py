@@ -29,19 +29,7 @@ def _state_fact(call: Call) -> Answer:
     memory_id = given.pop("memory_id", None)
     memory_id = None if memory_id is None else asked.text("memory_id", memory_id)
     new = wire.new_fact("fact", given)
-    if memory_id is None:
-        said = NewMemory(
-            text=f"{new.subject} {new.predicate} {new.object}",
-            kind="fact",
-            session=call.session,
-            extract=False,
-            facts=[new],
-        )
-        receipt = call.memory.remember(said)
-        memory_id = receipt.id
-        if not receipt.duplicate:
-            return Answer({"facts": [wire.belief(each) for each in call.memory.facts(memory_id=memory_id)]})
-    return Answer({"facts": [wire.fact(each) for each in call.memory.add_facts(memory_id, [new])]})
+    return Answer({"facts": [wire.belief(call.memory.state_fact(new, memory_id, call.session))]})
 
 
 def _reinforce(call: Call) -> Answer:
@@ -128,12 +116,20 @@ def _remember_many(call: Call) -> Answer:
     given = asked.fields(call.arguments, {"memories": asked.as_given}, ("memories",))["memories"]
     if not isinstance(given, list):
         given = [given]
-    items = [wire.new_memory({"session": call.session, **each} if isinstance(each, dict) else each) for each in given]
+    items = [_new(each, call) for each in given]
     remembered: list[Json] = []
     for batch in call.memory.remember_batches(items):
         remembered += [wire.remembered(each) for each in batch]
         call.report(Progress(len(remembered), len(items)))
     return Answer({"remembered": remembered})
+
+
+def _new(given: object, call: Call) -> NewMemory:
+    """A memory as `remember` takes it, times as people say them included."""
+    if not isinstance(given, dict):
+        return wire.new_memory(given)
+    moments = {name: asked.moment(name, given[name]) for name in ("created", "happened") if given.get(name) is not None}
+    return wire.new_memory({"session": call.session, **given, **{name: at.isoformat() for name, at in moments.items()}})
 
 
 def _update(call: Call) -> Answer:

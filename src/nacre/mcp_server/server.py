@@ -28,6 +28,7 @@ from nacre.types import Progress
 
 ROOTS_WAIT_S = 2.0  # a client that does not say its roots by then has none
 CALLS_AT_ONCE = 16
+CALLERS_MAX = 10_000
 
 _Context = ServerRequestContext[Any, Any]
 _log = logging.getLogger("nacre")
@@ -117,6 +118,8 @@ class AgentsDoor:
             space = space or self._places.usual(self._folder)
             if self._session is not None or key is not None:  # a caller that has no name is asked each time
                 self._spaces[key] = space
+                if len(self._spaces) > CALLERS_MAX:
+                    del self._spaces[next(iter(self._spaces))]  # who is still there is asked again
         opened: Nacre = await self._in_thread(self._places.memory, space)
         return opened
 

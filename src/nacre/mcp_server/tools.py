@@ -55,7 +55,9 @@ def _get(call: Call) -> Answer:
 def _context(call: Call) -> Answer:
     request = asked.context(call.arguments)
     packed = call.memory.context(_in_session(request, call))
-    return Answer(wire.context(packed), packed.text)
+    return Answer(
+        wire.context(packed), packed.text or "Nothing is remembered about it that you were not given already."
+    )
 
 
 def _forget(call: Call) -> Answer:
