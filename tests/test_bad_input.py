@@ -443,7 +443,8 @@ def test_too_many_ids_are_refused(shared: Nacre) -> None:
 
 @pytest.mark.parametrize("unknown", [NOWHERE, SURROGATE, "\x00"])
 def test_an_unknown_id_has_no_history(shared: Nacre, unknown: str) -> None:
-    assert shared.history(unknown) == []
+    with pytest.raises(NotFound):
+        shared.history(unknown)
 
 
 # ---------------------------------------------------------------- changing
