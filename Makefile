@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/eval
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format bench bench-quality clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/nacre demo
@@ -26,6 +26,9 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.start
 
+bench-quality: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.quality --data $(DATA) --rivals all --name quality
+
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -38,4 +41,8 @@ $(VENV)/.runtime: pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	touch $@

@@ -85,6 +85,9 @@ class Prepared:
     def text(self, at: int) -> str:
         return self._texts[at]
 
+    def known(self, text: str) -> float:
+        return 1.0 if text else 0.0
+
     def weigh(self, text: str) -> list[tuple[Span, int]]:
         return [(Span(0, len(text)), 1)]  # sentences are one passage each
 

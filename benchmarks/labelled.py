@@ -11,16 +11,22 @@ import csv
 import gzip
 import hashlib
 import json
-import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from nacre.measuring import Grades, ndcg, recall, reciprocal_rank
+
+__all__ = [
+    "DATA", "Document", "Grades", "Half", "LabelledSet", "Query", "half", "load", "ndcg", "recall", "reciprocal_rank",
+]  # fmt: skip
+
+DATA = Path("../shared/eval")
+
 Half: TypeAlias = Literal["choose", "report"]
-Grades: TypeAlias = Mapping[str, int]  # by document id; above 0 is evidence
 
 _SPOKEN_AT = "%I:%M %p on %d %B, %Y"  # 1:56 pm on 8 May, 2023
 
@@ -45,6 +51,7 @@ class Query:
     id: str
     text: str
     scope: str | None
+    category: str | None = None  # of question, where a set tells kinds of them apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +73,7 @@ def load(folder: Path, name: str, *, audited: bool = False) -> LabelledSet:
         for query, document, grade in rows:
             qrels[query][document] = int(grade)
     answerable = {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
-    queries = (
-        Query(line["_id"], line["text"], _metadata(line).get("scope"))
-        for line in _lines(folder / name / "queries.jsonl.gz")
-    )
+    queries = map(_query, _lines(folder / name / "queries.jsonl.gz"))
     return LabelledSet(
         name,
         tuple(map(_document, _lines(folder / name / "corpus.jsonl.gz"))),
@@ -81,31 +85,6 @@ def load(folder: Path, name: str, *, audited: bool = False) -> LabelledSet:
 def half(query_id: str) -> Half:
     """Parameters are chosen on one half of the queries and reported on the other; the same in every run and set."""
     return "report" if hashlib.sha256(query_id.encode()).digest()[0] % 2 else "choose"
-
-
-# ---------------------------------------------------------------- metrics
-
-
-def recall(ranking: Sequence[str], grades: Grades, k: int) -> float:
-    """The share of the evidence that is among the first k."""
-    evidence = {document for document, grade in grades.items() if grade > 0}
-    return len(evidence.intersection(ranking[:k])) / len(evidence)
-
-
-def ndcg(ranking: Sequence[str], grades: Grades, k: int) -> float:
-    """As trec_eval and BEIR compute it: the grade itself is the gain, discounted by log2(place + 1)."""
-    best = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
-    return _discounted([grades.get(document, 0) for document in ranking[:k]]) / _discounted(best[:k])
-
-
-def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int) -> float:
-    """1 / the place of the first evidence, 0 if there is none among the first k."""
-    places = (place for place, document in enumerate(ranking[:k], 1) if grades.get(document, 0) > 0)
-    return 1 / next(places, math.inf)
-
-
-def _discounted(gains: Sequence[int]) -> float:
-    return sum(gain / math.log2(place + 1) for place, gain in enumerate(gains, 1))
 
 
 # ---------------------------------------------------------------- files
@@ -123,6 +102,12 @@ def _document(line: Mapping[str, Any]) -> Document:
         position=metadata.get("order"),
         created=datetime.strptime(spoken_at, _SPOKEN_AT).replace(tzinfo=UTC) if spoken_at else None,
     )
+
+
+def _query(line: Mapping[str, Any]) -> Query:
+    metadata = _metadata(line)
+    category = metadata.get("category_name", metadata.get("category"))
+    return Query(line["_id"], line["text"], metadata.get("scope"), None if category is None else str(category))
 
 
 def _metadata(line: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,206 +1,54 @@
-"""How well searches find what others have labelled as the answer: recall, nDCG@10, MRR@10 and latency.
+"""How well searches find what others have labelled as the answer, and whether anything else finds it better.
 
-    python -m benchmarks.quality [--mode keyword] [--sets locomo,scifact] [--half report] [--set bm25_b=0.4]
+    python -m benchmarks.quality [--modes hybrid] [--sets locomo,scifact] [--set bm25_b=0.4] [--rivals all]
     python -m benchmarks.quality --half choose --sweep bm25_k1=0.9,1.2 --sweep bm25_b=0.3,0.4,0.75
+    python -m benchmarks.quality --modes hybrid --ablate
 
 Each set goes into a store of its own, one space a scope, and each question is asked in its own space with the
-defaults of a search, but for what the options say. Means are over sets, each set counting the same. Latency
-includes the embedding of the question, and is of as many processes at once as --jobs says.
+defaults of a search, but for what the options say. Means are over sets, each set counting the same. Rivals are asked
+the same questions of the same documents, by the same vectors where they take any.
 
-From Python, one store answers any number of recipes:
-
-    with filled(load(folder, "scifact"), "keyword") as store:
-        scores = [store.evaluate(Recipe(bm25_b=b)) for b in (0.3, 0.4, 0.75)]
+Vectors are computed once and kept under benchmarks/.cache/. Latency leaves out the embedding of the question, which
+is the same for all that embed (the report says how long it takes), and is of as many processes at once as --jobs says.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import json
 import os
 import statistics
 import sys
 import tempfile
 import time
+import traceback
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import ExitStack
+from dataclasses import dataclass, fields, replace
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, get_args
 
 import nacre
-from benchmarks import report
-from benchmarks.labelled import Document, Grades, Half, LabelledSet, half, load, ndcg, recall, reciprocal_rank
+from benchmarks import judging, report
+from benchmarks.filling import LIMIT, Part, Way, embedder_for, filled, queries_of
+from benchmarks.judging import METRICS, SETS, Answer, Figure, Judged, Results, judged, table
+from benchmarks.labelled import DATA, Document, LabelledSet, load
+from benchmarks.rivals import RIVALS
 from nacre.embedders.minilm import MiniLM
-from nacre.stores.sqlite import SqliteStore
-from nacre.types import DEFAULT_SPACE, Mode
+from nacre.types import CLASSIC, Mode
 
-GROUPS: Mapping[str, Sequence[str]] = {
-    "conversation": ("locomo", "locomo-session"),
-    "documents": ("scifact", "nfcorpus", "hotpotqa-1k"),
-    "code": ("cosqa",),
-    "languages": (
-        *("jsquad-ja", "cmrc2018-zh", "autorag-ko"),
-        *(f"xquad-{language}" for language in ("en", "zh", "es", "ar", "th", "hi", "ru", "de")),
-    ),
-}
-SETS = tuple(name for names in GROUPS.values() for name in names)
-DATA = Path("../shared/eval")
-LIMIT = 10
-QUERIES_A_LINE = 1_000  # of progress
-
-Part: TypeAlias = Half | Literal["all"]
-Row: TypeAlias = Mapping[str, str]
+QUERIES_TIMED = 50  # to tell how long the model takes for one
+INSTALL = "`pip install -e '.[bench]'`"
+MORE_SIGNALS = ("echo", "rerank")  # whose strengths are not called weights
+# Weights of what no labelled set has, or no search of it uses.
+IDLE = ("summary", "tags", "source", "session", "relation", "usage")
 
 
-class Answer(NamedTuple):
-    query_id: str
-    documents: Sequence[str]  # best first
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    queries: int
-    recall_5: float
-    recall_10: float
-    ndcg_10: float
-    mrr_10: float
-    p50_ms: float
-    p95_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """A store that holds a set."""
-
-    labelled: LabelledSet
-    memory: nacre.Nacre
-    mode: Mode
-    documents: Mapping[str, Sequence[str]]  # by memory id: equal texts are one memory, which stands for all of them
-    clock: Clock
-
-    def evaluate(self, recipe: nacre.Recipe | None = None, part: Part = "all", limit: int = LIMIT) -> Scores:
-        return self.evaluate_all([recipe or nacre.Recipe()], part, limit)[0]
-
-    def evaluate_all(self, recipes: Sequence[nacre.Recipe], part: Part = "all", limit: int = LIMIT) -> list[Scores]:
-        return [score(answers, self.labelled.qrels) for answers in self.answers(recipes, part, limit)]
-
-    def answers(
-        self, recipes: Sequence[nacre.Recipe], part: Part = "all", limit: int = LIMIT
-    ) -> Sequence[Sequence[Answer]]:
-        """For each recipe, the answers to all queries. A query is embedded once for all recipes."""
-        answers: list[list[Answer]] = [[] for _ in recipes]
-        asked = [query for query in self.labelled.queries if part in ("all", half(query.id))]
-        for number, query in enumerate(asked, 1):
-            where = nacre.Filter(spaces=[query.scope or DEFAULT_SPACE])
-            self.clock.ask(query.scope)
-            for recipe, given in zip(recipes, answers, strict=True):
-                start = time.perf_counter()
-                hits = self.memory.search(query.text, mode=self.mode, limit=limit, where=where, recipe=recipe).hits
-                seconds = time.perf_counter() - start
-                given.append(Answer(query.id, [each for hit in hits for each in self.documents[hit.id]], seconds))
-            if number % QUERIES_A_LINE == 0:
-                progress(f"{self.labelled.name}: asked {number:,} of {len(asked):,}")
-        return answers
-
-
-class Clock:
-    """A question is asked the day after the last document of its scope, whenever the benchmark runs."""
-
-    def __init__(self, labelled: LabelledSet) -> None:
-        self._last: dict[str | None, datetime] = {}
-        for document in labelled.documents:
-            if document.created is not None:
-                last = self._last.get(document.scope, document.created)
-                self._last[document.scope] = max(last, document.created)
-        self._now = datetime.now(UTC)
-
-    def ask(self, scope: str | None) -> None:
-        if scope in self._last:
-            self._now = self._last[scope] + timedelta(days=1)
-
-    def __call__(self) -> datetime:
-        return self._now
-
-
-@contextmanager
-def filled(
-    labelled: LabelledSet,
-    mode: Mode,
-    *,
-    title_as_summary: bool = False,
-    threads: int = 0,
-    namespaces: Sequence[str] = (),
-) -> Iterator[Filled]:
-    """A store in a temporary folder, gone afterwards. Namespaces are dealt out in turn."""
-    clock = Clock(labelled)
-    embedder = None if mode == "keyword" else MiniLM(threads=threads or None)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        nacre.Nacre(SqliteStore(Path(folder) / "quality.db"), embedder, clock=clock, zone=UTC, log=False) as memory,
-    ):
-        new = (
-            replace(
-                new_memory(document, title_as_summary=title_as_summary),
-                namespace=namespaces[number % len(namespaces)] if namespaces else "general",
-            )
-            for number, document in enumerate(labelled.documents)
-        )
-        ids: list[str] = []
-        for receipts in memory.remember_batches(new):
-            ids += [receipt.id for receipt in receipts]
-            progress(f"{labelled.name}: remembered {len(ids):,} of {len(labelled.documents):,}")
-        documents: dict[str, list[str]] = defaultdict(list)
-        for memory_id, document in zip(ids, labelled.documents, strict=True):
-            documents[memory_id].append(document.id)
-        yield Filled(labelled, memory, mode, documents, clock)
-
-
-def evaluate(
-    labelled: LabelledSet, mode: Mode, recipe: nacre.Recipe | None = None, part: Part = "all", limit: int = LIMIT
-) -> Scores:
-    with filled(labelled, mode) as store:
-        return store.evaluate(recipe, part, limit)
-
-
-def new_memory(document: Document, *, title_as_summary: bool) -> nacre.NewMemory:
-    return nacre.NewMemory(
-        text=document.body if title_as_summary else document.text,
-        summary=document.title if title_as_summary else None,
-        space=document.scope or DEFAULT_SPACE,
-        session=document.session,
-        position=document.position,
-        created=document.created,
-    )
-
-
-def score(answers: Sequence[Answer], qrels: Mapping[str, Grades]) -> Scores:
-    judged = [(answer.documents, qrels[answer.query_id]) for answer in answers]
-    taken = sorted(1000 * answer.seconds for answer in answers)
-    return Scores(
-        queries=len(answers),
-        recall_5=statistics.fmean(recall(*each, 5) for each in judged),
-        recall_10=statistics.fmean(recall(*each, 10) for each in judged),
-        ndcg_10=statistics.fmean(ndcg(*each, 10) for each in judged),
-        mrr_10=statistics.fmean(reciprocal_rank(*each, 10) for each in judged),
-        p50_ms=statistics.median(taken),
-        p95_ms=taken[int(len(taken) * 0.95)],
-    )
-
-
-def progress(line: str) -> None:
-    if sys.stderr.isatty():
-        print(line, file=sys.stderr)
-
-
-# ---------------------------------------------------------------- many sets
+# ---------------------------------------------------------------- contenders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,8 +56,7 @@ class Run:
     """What is done with each set."""
 
     data: Path
-    mode: Mode
-    recipes: Sequence[nacre.Recipe]
+    ways: Mapping[str, tuple[Mode, Mapping[str, Any]]]  # by name; what is special about a recipe can travel, it cannot
     part: Part
     limit: int
     title_as_summary: bool
@@ -219,146 +66,99 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
+    """What some contenders made of a set."""
+
     name: str
     documents: int
-    scores: Sequence[Scores]  # one for each recipe
+    found: Mapping[str, Judged]  # by contender
 
 
-def measured(run: Run, name: str) -> Measured:
+def engine_on(run: Run, name: str) -> Measured:
     labelled = load(run.data, name, audited=run.audited)
-    with filled(labelled, run.mode, title_as_summary=run.title_as_summary, threads=run.threads) as store:
-        return Measured(name, len(labelled.documents), store.evaluate_all(run.recipes, run.part, run.limit))
+    ways = [Way(mode, nacre.Recipe(**special)) for mode, special in run.ways.values()]
+    most: Mode = "keyword" if {way.mode for way in ways} == {"keyword"} else "hybrid"
+    with filled(labelled, most, title_as_summary=run.title_as_summary, threads=run.threads) as store:
+        answers = store.answers(ways, run.part, run.limit)
+    found = (judged(each, labelled.qrels, labelled.queries) for each in answers)
+    return Measured(name, len(labelled.documents), dict(zip(run.ways, found, strict=True)))
 
 
-def groups_of(sets: Sequence[Measured]) -> dict[str, list[Measured]]:
-    """The groups that were measured, and all sets together. What belongs to no group counts among all only."""
-    found = {name: [each for each in sets if each.name in members] for name, members in GROUPS.items()}
-    return {name: each for name, each in found.items() if each} | {"all sets": list(sets)}
+def rival_on(run: Run, rival: str, name: str) -> Measured:
+    labelled = load(run.data, name, audited=run.audited)
+    embedder = embedder_for(labelled, run.threads)
+    scopes: dict[str | None, list[Document]] = defaultdict(list)
+    for document in labelled.documents:
+        scopes[document.scope].append(document)
+    answers: list[Answer] = []
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, ExitStack() as opened:
+        searches = {}
+        for number, (scope, documents) in enumerate(scopes.items()):
+            place = Path(folder, str(number))
+            place.mkdir()
+            searches[scope] = opened.enter_context(RIVALS[rival].indexed(documents, embedder, place))
+        for query in queries_of(labelled, run.part):
+            start = time.perf_counter()
+            documents_found = searches[query.scope](query.text, run.limit)
+            answers.append(Answer(query.id, documents_found, time.perf_counter() - start))
+    return Measured(name, len(labelled.documents), {rival: judged(answers, labelled.qrels, labelled.queries)})
 
 
-def mean(sets: Sequence[Measured], at: int, metric: str) -> float:
-    return statistics.fmean(getattr(each.scores[at], metric) for each in sets)
+def measured(run: Run, names: Sequence[str], rivals: Sequence[str], jobs: int) -> tuple[list[Measured], list[str]]:
+    """All contenders on all sets, and a line for each that failed. Largest sets first, so that none is waited for."""
+    names = sorted(names, key=lambda name: -sum(file.stat().st_size for file in (run.data / name).iterdir()))
+    done: list[Measured] = []
+    failed: list[str] = []
+    # Not forked: the rivals' packages have threads of their own.
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as processes:
+        tasks: dict[Future[Measured], str] = {}
+        for name in names:
+            tasks[processes.submit(engine_on, run, name)] = f"{name}: nacre"
+            tasks |= {processes.submit(rival_on, run, rival, name): f"{name}: {rival}" for rival in rivals}
+        for number, task in enumerate(as_completed(tasks), 1):
+            print(f"{number}/{len(tasks)} {tasks[task]}", file=sys.stderr, flush=True)
+            if error := task.exception():
+                traceback.print_exception(error)
+                failed.append(f"{tasks[task]} FAILED ({type(error).__name__}: {error})")
+            else:
+                done.append(task.result())
+    return done, failed
 
 
-METRICS = {"R@5": "recall_5", "R@10": "recall_10", "nDCG@10": "ndcg_10", "MRR@10": "mrr_10"}
+def in_order(done: Sequence[Measured], names: Sequence[str], contenders: Sequence[str]) -> Results:
+    """By set, then by contender, as they were asked for and not as they came."""
+    found = {(each.name, contender): value for each in done for contender, value in each.found.items()}
+    results = {
+        name: {contender: found[name, contender] for contender in contenders if (name, contender) in found}
+        for name in names
+    }
+    return {name: by_contender for name, by_contender in results.items() if by_contender}
 
 
-def score_rows(sets: Sequence[Measured]) -> list[Row]:
-    rows: list[Row] = []
-    for each in sets:
-        (scores,) = each.scores
-        rows.append(
-            {"set": each.name, "documents": f"{each.documents:,}", "queries": f"{scores.queries:,}"}
-            | {title: f"{getattr(scores, metric):.4f}" for title, metric in METRICS.items()}
-            | {"p50 ms": f"{scores.p50_ms:.2f}", "p95 ms": f"{scores.p95_ms:.2f}"}
-        )
-    for name, members in groups_of(sets).items():
-        means = {title: f"{mean(members, 0, metric):.4f}" for title, metric in METRICS.items()}
-        rows.append({"set": f"mean, {name}"} | means)
-    return rows
+# ---------------------------------------------------------------- recipes
 
 
-def sweep_rows(sets: Sequence[Measured], combinations: Sequence[str]) -> list[Row]:
-    """nDCG@10 of each set and group for each combination; for conversations recall@5, too."""
-    columns = {each.name: [each] for each in sets}
-    columns |= {f"mean, {name}": members for name, members in groups_of(sets).items()}
-    spoken = {*GROUPS["conversation"], "mean, conversation"}
-    rows: list[Row] = []
-    for at, combination in enumerate(combinations):
-        row = {"recipe": combination}
-        for name, members in columns.items():
-            row[name] = f"{mean(members, at, 'ndcg_10'):.4f}"
-            if name in spoken:
-                row[f"{name} R@5"] = f"{mean(members, at, 'recall_5'):.4f}"
-        rows.append(row)
-    return rows
+def signals() -> dict[str, list[str]]:
+    """The fields of the recipe that switch a signal off when they are 0, by signal."""
+    strengths = [each.name for each in fields(nacre.Recipe) if isinstance(each.default, float) and each.default > 0]
+    named = [name.removesuffix("_weight") for name in strengths if name.endswith("_weight")]
+    wanted = [name for name in (*MORE_SIGNALS, *named) if name not in IDLE]
+    found = {signal: [name for name in strengths if signal in name.split("_")] for signal in wanted}
+    return {signal: names for signal, names in found.items() if names}
 
 
-def table(rows: Sequence[Row]) -> str:
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    cells = [columns, *([row.get(column, "") for column in columns] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "| " + " | ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) + " |" for line in cells
-    ]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(lines)
-
-
-# ---------------------------------------------------------------- command line
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA, help="the folder of labelled sets (default: %(default)s)")
-    parser.add_argument("--sets", default=",".join(SETS), help="names with commas between them (default: all)")
-    parser.add_argument("--mode", choices=get_args(Mode), default="keyword", help="(default: %(default)s)")
-    parser.add_argument("--half", choices=("choose", "report", "all"), default="all", help="of the queries")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a field of the recipe")
-    parser.add_argument("--sweep", action="append", default=[], metavar="NAME=A,B,…", help="every value, as a grid")
-    parser.add_argument("--limit", type=int, default=LIMIT, help="hits asked for (default: %(default)s)")
-    parser.add_argument("--fields", choices=("title=summary",), help="give titles as summaries, not in the text")
-    parser.add_argument("--audited", action="store_true", help="corrected labels, where a set has them")
-    parser.add_argument("--jobs", type=int, default=2, help="sets at a time (default: %(default)s)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
-    options = parser.parse_args()
-    names = options.sets.split(",")
-    if missing := [name for name in names if not (options.data / name / "corpus.jsonl.gz").is_file()]:
-        parser.error(f"--sets: {', '.join(missing)} not found under {options.data}")
-    try:
-        fixed = {name: value(text) for name, text in map(setting, options.set)}
-        swept = {name: list(map(value, text.split(","))) for name, text in map(setting, options.sweep)}
-        grid = [dict(zip(swept, values, strict=True)) for values in product(*swept.values())]
-        recipes = [nacre.Recipe(**(fixed | combination)) for combination in grid]
-        try_out(recipes, options.limit)
-    except (ValueError, nacre.InvalidInput) as error:
-        parser.error(str(error))
-
-    run = Run(
-        data=options.data,
-        mode=options.mode,
-        recipes=recipes,
-        part=options.half,
-        limit=options.limit,
-        title_as_summary=options.fields is not None,
-        audited=options.audited,
-        threads=max(1, (os.cpu_count() or 1) // options.jobs),
+def ablations(recipe: nacre.Recipe) -> dict[str, nacre.Recipe]:
+    """Each signal off, each alone, all off."""
+    off: dict[str, dict[str, Any]] = {signal: dict.fromkeys(names, 0.0) for signal, names in signals().items()}
+    none: dict[str, Any] = {name: 0.0 for names in off.values() for name in names}
+    alone = {
+        signal: {name: value for name, value in none.items() if name not in names} for signal, names in off.items()
+    }
+    return (
+        {"": recipe}
+        | {f"without {signal}": replace(recipe, **names) for signal, names in off.items()}
+        | {f"{signal} alone": replace(recipe, **names) for signal, names in alone.items()}
+        | {"without any": replace(recipe, **none)}
     )
-    with ProcessPoolExecutor(options.jobs) as processes:
-        sets = list(processes.map(partial(measured, run), names))
-
-    about = report.circumstances()
-    asked = f"{options.mode}, {options.half} queries, limit {options.limit}"
-    given = [*options.set, *([options.fields] if options.fields else []), *(["audited"] if options.audited else [])]
-    print(", ".join(about.values()))
-    print(", ".join([asked, *given]), end="\n\n")
-    if swept:
-        combinations = [" ".join(f"{name}={each}" for name, each in combination.items()) for combination in grid]
-        print(table(sweep_rows(sets, combinations)))
-    else:
-        print(table(score_rows(sets)))
-    if options.json:
-        options.json.write_text(json.dumps(about | figures(run, fixed, grid, sets), indent=1) + "\n", "utf-8")
-
-
-def figures(
-    run: Run, fixed: Mapping[str, object], grid: Sequence[Mapping[str, object]], sets: Sequence[Measured]
-) -> dict[str, object]:
-    """Everything measured, as JSON: one result for each combination of a sweep."""
-    results: list[dict[str, object]] = []
-    for at, combination in enumerate(grid):
-        rows = [
-            {"set": each.name, "documents": each.documents}
-            | {k: round(v, 6) for k, v in asdict(each.scores[at]).items()}
-            for each in sets
-        ]
-        means = {
-            name: {metric: round(mean(members, at, metric), 6) for metric in METRICS.values()}
-            for name, members in groups_of(sets).items()
-        }
-        results.append({"recipe": {**fixed, **combination}, "sets": rows, "means": means})
-    asked = {"mode": run.mode, "half": run.part, "limit": run.limit}
-    return asked | {"title_as_summary": run.title_as_summary, "audited": run.audited, "results": results}
 
 
 def setting(text: str) -> tuple[str, str]:
@@ -378,11 +178,203 @@ def value(text: str) -> Any:
         return text
 
 
+def recipes_of(options: argparse.Namespace) -> dict[str, nacre.Recipe]:
+    """By what is special about each. Raises ValueError."""
+    fixed = {name: value(text) for name, text in map(setting, options.set)}
+    named = {"default": nacre.Recipe(**fixed), "classic": replace(CLASSIC, **fixed)}
+    check_names("--recipes", options.recipes.split(","), list(named))
+    base = {name if name != "default" else "": named[name] for name in options.recipes.split(",")}
+    if options.ablate:
+        return {f"{name} {one}": each for name, recipe in base.items() for one, each in ablations(recipe).items()}
+    swept = {name: list(map(value, text.split(","))) for name, text in map(setting, options.sweep)}
+    grid = [dict(zip(swept, values, strict=True)) for values in product(*swept.values())]
+    return {
+        " ".join([name, *(f"{field}={each}" for field, each in one.items())]): replace(recipe, **one)
+        for name, recipe in base.items()
+        for one in grid
+    }
+
+
+def special(recipe: nacre.Recipe) -> dict[str, Any]:
+    """What is not as it is by default."""
+    default = nacre.Recipe()
+    given = {each.name: getattr(recipe, each.name) for each in fields(nacre.Recipe)}
+    return {name: one for name, one in given.items() if one != getattr(default, name)}
+
+
 def try_out(recipes: Sequence[nacre.Recipe], limit: int) -> None:
     """Complain about values that are not allowed now, not after an hour of embedding."""
     with tempfile.TemporaryDirectory() as folder, nacre.open(Path(folder) / "empty.db", embedder="none") as memory:
         for recipe in recipes:
             memory.search("anything", mode="keyword", limit=limit, recipe=recipe)
+
+
+# ---------------------------------------------------------------- command line
+
+
+def main() -> None:
+    parser = arguments()
+    options = parser.parse_args()
+    rivals = list(RIVALS) if options.rivals == "all" else [each for each in options.rivals.split(",") if each]
+    try:
+        run = run_of(options)
+        there = sets_in(options.data)
+        names = options.sets.split(",") if options.sets else there
+        check_names("--sets", names, there)
+        check_names("--rivals", rivals, list(RIVALS))
+    except (ValueError, nacre.InvalidInput) as error:
+        parser.error(str(error))
+    versions = {name: RIVALS[name].installed() for name in rivals}
+    installed = [name for name, version in versions.items() if version is not None]
+    absent = [name for name in rivals if name not in installed]
+    notes = [f"Not installed, so left out: {', '.join(absent)}. {INSTALL} installs them."] if absent else []
+    if any(mode != "keyword" for mode, _ in run.ways.values()):
+        took_ms = milliseconds_to_embed(load(run.data, names[0]))
+        notes.append(f"To embed a question takes {took_ms:.1f} ms, which the times of searches leave out.")
+    done, failed = measured(run, names, installed, options.jobs)
+    results = in_order(done, names, [*run.ways, *installed])
+    about = report.circumstances() | {
+        "questions": "all questions" if run.part == "all" else f"the {run.part} half of the questions",
+        "limit": f"limit {run.limit}",
+        "rivals": ", ".join(dict.fromkeys(version for version in versions.values() if version)) or "no rivals",
+    }
+    given = [*options.set, *([options.fields] if options.fields else []), *(["audited"] if options.audited else [])]
+    notes = [*([f"With {', '.join(given)}."] if given else []), *notes, *failed]
+    documents = {each.name: each.documents for each in done}
+    text = written(about, notes, results, documents, installed, next(iter(run.ways)) if options.ablate else None)
+    print(text)
+    if options.name:
+        report.keep(options.name, text, about | {"notes": notes} | figures(run, results, documents))
+    sys.exit(1 if failed else 0)
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA, help="the folder of labelled sets (default: %(default)s)")
+    parser.add_argument("--sets", help="names with commas between them (default: all)")
+    parser.add_argument("--modes", default=",".join(get_args(Mode)), help="(default: %(default)s)")
+    parser.add_argument("--half", choices=("choose", "report", "all"), default="report", help="of the questions")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a field of the recipe")
+    parser.add_argument("--recipes", default="default", help="default, classic, or both with a comma between them")
+    several = parser.add_mutually_exclusive_group()
+    several.add_argument("--sweep", action="append", default=[], metavar="NAME=A,B,…", help="every value, as a grid")
+    several.add_argument("--ablate", action="store_true", help="each signal off, each alone")
+    parser.add_argument("--rivals", default="", metavar="NAMES", help=f"all, or some of: {', '.join(RIVALS)}")
+    parser.add_argument("--limit", type=int, default=LIMIT, help="hits asked for (default: %(default)s)")
+    parser.add_argument("--fields", choices=("title=summary",), help="give titles as summaries, not in the text")
+    parser.add_argument("--audited", action="store_true", help="corrected labels, where a set has them")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at once (default: %(default)s)")
+    parser.add_argument("--name", help="keep the results under benchmarks/results/ by this name")
+    return parser
+
+
+def run_of(options: argparse.Namespace) -> Run:
+    """Raises ValueError or InvalidInput."""
+    modes = options.modes.split(",")
+    check_names("--modes", modes, get_args(Mode))
+    recipes = recipes_of(options)
+    try_out(list(recipes.values()), options.limit)
+    return Run(
+        data=options.data,
+        ways={
+            " ".join(["nacre", mode, *name.split()]): (mode, special(recipe))
+            for mode in modes
+            for name, recipe in recipes.items()
+        },
+        part=options.half,
+        limit=options.limit,
+        title_as_summary=options.fields is not None,
+        audited=options.audited,
+        threads=max(1, (os.cpu_count() or 1) // options.jobs),
+    )
+
+
+def check_names(option: str, names: Sequence[str], allowed: Sequence[str]) -> None:
+    if unknown := [name for name in names if name not in allowed]:
+        raise ValueError(f"{option}: {', '.join(unknown)} not found; there are: {', '.join(allowed)}")
+
+
+def sets_in(folder: Path) -> list[str]:
+    """In the order of the groups, then by name."""
+    there = sorted(each.parent.name for each in folder.glob("*/corpus.jsonl.gz"))
+    if not there:
+        raise ValueError(f"--data: no labelled sets under {folder}")
+    return sorted(there, key=lambda name: SETS.index(name) if name in SETS else len(SETS))
+
+
+def milliseconds_to_embed(labelled: LabelledSet) -> float:
+    model = MiniLM(threads=1)
+    model.embed_query("warm")
+    taken = []
+    for query in labelled.queries[:QUERIES_TIMED]:
+        start = time.perf_counter()
+        model.embed_query(query.text)
+        taken.append(1000 * (time.perf_counter() - start))
+    return statistics.median(taken)
+
+
+# ---------------------------------------------------------------- report
+
+
+def written(
+    about: Mapping[str, str],
+    notes: Sequence[str],
+    results: Results,
+    documents: Mapping[str, int],
+    rivals: Sequence[str],
+    base: str | None,
+) -> str:
+    """As Markdown. `base`: what the others are variants of."""
+    ours = next((name for name in judging.contenders_of(results) if name == "nacre hybrid"), None)
+    sections: dict[str, list[judging.Row]] = {}
+    for metric in ("nDCG@10", "R@5"):
+        if rivals and ours:
+            sections[f"{metric}: {ours} and the best rival"] = judging.verdict_rows(results, ours, rivals, metric)
+        if base:
+            sections[f"{metric}: what each signal changes (* more than chance)"] = judging.change_rows(
+                results, base, metric
+            )
+        sections[f"{metric}, the best in bold"] = judging.matrix_rows(results, metric)
+    sections["Every figure, ± half of its 95 % interval"] = judging.figure_rows(results, documents)
+    sections["By category of question"] = judging.category_rows(results)
+    parts = [", ".join(about.values()), *notes]
+    parts += [f"## {title}\n\n{table(rows)}" for title, rows in sections.items() if rows]
+    return "\n\n".join(parts) + "\n"
+
+
+def figures(run: Run, results: Results, documents: Mapping[str, int]) -> dict[str, object]:
+    """Everything measured, as JSON."""
+    sets: dict[str, object] = {}
+    for name, by_contender in results.items():
+        found: dict[str, object] = {}
+        for contender, each in by_contender.items():
+            p50_ms, p95_ms = judging.latency(each)
+            metrics = judging.figures_of(results, [name], contender) or {}
+            by_category = {metric: judging.category_figures(each, metric) for metric in METRICS}
+            found[contender] = {metric: plain(one) for metric, one in metrics.items()} | {
+                "p50_ms": round(p50_ms, 3),
+                "p95_ms": round(p95_ms, 3),
+                "categories": {
+                    category: {metric: plain(by_category[metric][category]) for metric in METRICS}
+                    for category in by_category["nDCG@10"]
+                },
+            }
+        questions = len(next(iter(by_contender.values())).ids)
+        sets[name] = {"documents": documents[name], "questions": questions, "found": found}
+    means = {
+        group: {
+            contender: {metric: plain(one) for metric, one in whole.items()}
+            for contender in judging.contenders_of(results)
+            if (whole := judging.figures_of(results, members, contender))
+        }
+        for group, members in judging.groups_of(list(results)).items()
+    }
+    ways = {name: {"mode": mode, "recipe": special} for name, (mode, special) in run.ways.items()}
+    return {"ways": ways, "sets": sets, "means": means}
+
+
+def plain(found: Figure) -> dict[str, float]:
+    return {name: round(each, 6) for name, each in found._asdict().items()}
 
 
 if __name__ == "__main__":

@@ -36,9 +36,12 @@ import numpy.typing as npt
 
 import nacre
 from benchmarks import report
-from benchmarks.labelled import Document, Grades, Half, LabelledSet, Query, half, load
-from benchmarks.quality import DATA, SETS, Clock, new_memory, table
+from benchmarks.filling import Clock, new_memory
+from benchmarks.judging import SETS, table
+from benchmarks.labelled import DATA, Document, Grades, Half, LabelledSet, Query, half, load
+from benchmarks.vectors import Cached
 from nacre.embedders.minilm import MiniLM
+from nacre.ports import Embedder
 from nacre.query.parse import parse
 from nacre.ranking.relevance import Evidence, Meaning, Others, Weights, Words, evidence, others, relevance
 from nacre.stores.sqlite import SqliteStore
@@ -190,7 +193,7 @@ def cases(labelled: LabelledSet, data: Path) -> Iterator[Case]:
 class Asked:
     """An open store that holds a set, and says what its hits show."""
 
-    def __init__(self, labelled: LabelledSet, path: Path, embedder: MiniLM) -> None:
+    def __init__(self, labelled: LabelledSet, path: Path, embedder: Embedder) -> None:
         self._embedder = embedder
         self._store = SqliteStore(path)
         self._clock = Clock(labelled)
@@ -247,7 +250,7 @@ class Asked:
 
 
 @contextmanager
-def asked(labelled: LabelledSet, stores: Path, embedder: MiniLM) -> Iterator[Asked]:
+def asked(labelled: LabelledSet, stores: Path, embedder: Embedder) -> Iterator[Asked]:
     store = Asked(labelled, stores / f"{labelled.name}.db", embedder)
     try:
         yield store
@@ -256,7 +259,7 @@ def asked(labelled: LabelledSet, stores: Path, embedder: MiniLM) -> Iterator[Ask
 
 
 def collect(
-    labelled: LabelledSet, questions: Sequence[Case], stores: Path, embedder: MiniLM, limit: int
+    labelled: LabelledSet, questions: Sequence[Case], stores: Path, embedder: Embedder, limit: int
 ) -> dict[Mode, list[Seen]]:
     seen: dict[Mode, list[Seen]] = {mode: [] for mode in MODES}
     with asked(labelled, stores, embedder) as store:
@@ -452,7 +455,7 @@ def main() -> None:
     parser.add_argument("--stores", type=Path, help="keep the filled stores in this folder")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
     options = parser.parse_args()
-    embedder = MiniLM()
+    embedder = Cached(MiniLM())
     seen: dict[str, dict[Mode, list[Seen]]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         stores = options.stores or Path(temporary)

@@ -36,9 +36,14 @@ def write(name: str, rows: Sequence[Mapping[str, object]]) -> None:
     lines += ["| " + " | ".join(str(row.get(column, "")) for column in columns) + " |" for row in rows]
     text = "\n".join([", ".join(about.values()), "", *lines, ""])
     print(text)
+    keep(name, text, {**about, "rows": list(rows)})
+
+
+def keep(name: str, text: str, figures: Mapping[str, object]) -> None:
+    """A report as Markdown, and its figures as JSON, under results/."""
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(text, "utf-8")
-    (RESULTS / f"{name}.json").write_text(json.dumps({**about, "rows": list(rows)}, indent=1) + "\n", "utf-8")
+    (RESULTS / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
 
 
 def _processor() -> str:

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import nacre
 from benchmarks import report
-from benchmarks.labelled import load
-from benchmarks.quality import DATA, LIMIT, SETS, Answer, Filled, filled, score
+from benchmarks.filling import LIMIT, Filled, filled
+from benchmarks.judging import SETS, Answer, score
+from benchmarks.labelled import DATA, load
 from nacre.types import DEFAULT_SPACE, Mode
 
 OFF = nacre.Recipe(confidence_weight=0, min_confidence=0, entity_weight=0, intent_weight=0, usage_weight=0)

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import nacre
 from benchmarks import report
+from benchmarks.filling import LIMIT, Filled, filled
+from benchmarks.judging import Answer, score
 from benchmarks.labelled import half, load
-from benchmarks.quality import LIMIT, Answer, Filled, filled, score
 from nacre.query.times import mentions
 from nacre.types import DEFAULT_SPACE
 

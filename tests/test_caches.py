@@ -52,6 +52,9 @@ class Prescribed:
     def weigh(self, text: str) -> Sequence[tuple[Span, int]]:
         return Hashing().weigh(text)
 
+    def known(self, text: str) -> float:
+        return 1.0 if text else 0.0
+
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         return np.stack([self.embed_query(text) for text in texts])
 

@@ -491,8 +491,13 @@ def test_demo_shows_three_modes_with_reasons_and_leaves_nothing(tmp_path: Path) 
     assert "BM25" in by_words
     assert "cosine" not in by_words
     assert "cosine" in by_meaning
-    assert by_both.splitlines()[2].strip().startswith("Without [Henrik], Mara and Lin are")
-    assert "0.5 / (60 +" in by_both
+    answer = "[Lowered] `[BOOKING_TIMEOUT_MS]` from 30000 to 12000"
+    firsts = [part.splitlines()[2].strip().startswith(answer) for part in (by_words, by_meaning, by_both)]
+    assert firsts == [False, False, True]
+    assert answer in by_words
+    assert answer in by_meaning
+    assert "→ 0.25 × " in by_both
+    assert "→ 0.75 × " in by_both
     assert "\x1b" not in shown
     assert list(scratch.iterdir()) == []
 

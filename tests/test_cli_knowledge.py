@@ -421,7 +421,7 @@ SESSION: tuple[Step, ...] = (
         "saved",
         shlex.split(
             "lens save ops --description Operations --tag ops --since 2026-01-01T00:00Z --mode keyword --limit 9"
-            " --min-score 0.01 --token-budget 900 --boost-entity Ada --recipe recency_weight=0.5 --recipe pool=70"
+            " --min-score 0.01 --token-budget 900 --boost-entity Ada --recipe recency_weight=0.5 --recipe fusion=rank"
             " --question 'on call' --question intent:troubleshoot --folder '*/no/such/*'"
         ),
         "ops  Operations",
@@ -436,7 +436,7 @@ SESSION: tuple[Step, ...] = (
                     min_score=0.01,
                     token_budget=900,
                     boost_entities=("Ada",),
-                    recipe={"recency_weight": 0.5, "pool": 70},
+                    recipe={"recency_weight": 0.5, "fusion": "rank"},
                     questions=("on call", "intent:troubleshoot"),
                     folders=("*/no/such/*",),
                 )
@@ -454,6 +454,7 @@ SESSION: tuple[Step, ...] = (
             "exact  built in  Only memories with words of the question\n"
             "broad  built in  More, and less alike\n"
             "brief  built in  The best few, in a few words\n"
+            "classic  built in  Plain rank fusion with k = 60, and no other signal\n"
             "facts  built in  Only memories with facts\n"
             "ops  Operations"
         ),
@@ -465,9 +466,9 @@ SESSION: tuple[Step, ...] = (
         "first",
         ["search", "full", "--mode", "keyword", "--limit", "1"],
         (
-            "1. disk0  0.01803 bm25  2026-06-15 12:30  note general #ops\n"
+            "1. disk0  1.10108 bm25  2026-06-15 12:30  note general #ops\n"
             "   The deploy to staging failed: disk [full]\n"
-            "   words: BM25 1.42, rank 1 → 1 / (60 + 1) = 0.01639 · recency: 0 days old → × 1.1000"
+            "   words: BM25 1.42, rank 1 → 1 × 1.00² × 1.00 = 1.00098 · recency: 0 days old → × 1.1000"
         ),
         lambda memory: wire.search_result(memory.search("full", mode="keyword", limit=1)),
     ),
@@ -518,7 +519,7 @@ SESSION: tuple[Step, ...] = (
     Step(
         "before",
         ["log", "--before", "asked0", "--limit", "1", "--in-space", "default"],
-        ("first0  2026-06-15 12:40  full  keyword\n   1. disk0  0.01803"),
+        ("first0  2026-06-15 12:40  full  keyword\n   1. disk0  1.10108"),
         lambda memory: _receipts(memory.receipts(before="asked0", limit=1, spaces=["default"])),
     ),
     Step(
@@ -528,7 +529,7 @@ SESSION: tuple[Step, ...] = (
             "asked0  2026-06-15 12:41  disk  keyword  session agent-7  lens ops\n"
             "   1. disk0  0.02459  opened, used, wrong\n"
             "first0  2026-06-15 12:40  full  keyword\n"
-            "   1. disk0  0.01803"
+            "   1. disk0  1.10108"
         ),
         lambda memory: _receipts(memory.receipts(memory_id="disk0", limit=5, spaces=["default"])),
     ),
@@ -537,10 +538,10 @@ SESSION: tuple[Step, ...] = (
         ["why", "disk0", "deploy", "disk", "-tuesday", "--mode", "keyword"],
         (
             "1. disk0\n"
-            "   words: BM25 2.85, rank 1 → 1 / (60 + 1) = 0.01639\n"
+            "   words: BM25 2.85, rank 1 → 1 × 1.00² × 1.00 = 1.00098\n"
             "   recency: 0 days old → × 1.1000\n"
             "   usage: wrong before → × 0.9867\n"
-            "   score 0.017793, relevance 0.25"
+            "   score 1.086422, relevance 0.25"
         ),
         lambda memory: wire.why(memory.why("deploy disk -tuesday", "disk0", mode="keyword")),
     ),
@@ -680,10 +681,15 @@ def some(cli: Cli) -> str:
         (["lens", "save", "x", "--mode", "psychic"], "mode: 'psychic' is unknown"),
         (["lens", "save", "x", "--limit", "0"], "limit: is 0"),
         (["lens", "save", "x", "--min-score", "2"], "min_score: is 2.0"),
-        (["lens", "save", "x", "--recipe", "alpha"], "recipe: 'alpha' must be FIELD=NUMBER"),
-        (["lens", "save", "x", "--recipe", "alpha=much"], "recipe: 'alpha=much' must be FIELD=NUMBER"),
+        (["lens", "save", "x", "--recipe", "alpha"], "recipe: 'alpha' must be FIELD=VALUE"),
+        (
+            ["lens", "save", "x", "--recipe", "alpha=0,5"],
+            "must be FIELD=VALUE, for example recency_weight=0.5 or fusion=",
+        ),
+        (["lens", "save", "x", "--recipe", "alpha=much"], "recipe.alpha: is 'much'; a number from 0 to 1 is allowed"),
+        (["lens", "save", "x", "--recipe", "fusion=ranks"], "recipe.fusion: 'ranks' is unknown; allowed: height, rank"),
         (["lens", "save", "x", "--recipe", "alpha=2"], "recipe.alpha: is 2; a number from 0 to 1 is allowed"),
-        (["lens", "save", "x", "--recipe", "colour=1"], "recipe.colour: is unknown; allowed: k, alpha"),
+        (["lens", "save", "x", "--recipe", "colour=1"], "recipe.colour: is unknown; allowed: fusion, k, alpha"),
         (["lens", "save", "x", "--question", " "], "questions"),
         (["lens", "save", "x", "--folder", "*" * 9], "folders: a pattern may have 8 wildcards at most"),
         (["lens", "save", "x", "--in-space", "other"], "where.spaces: must be empty"),

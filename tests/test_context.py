@@ -76,7 +76,9 @@ def test_the_order_is_that_of_the_search(words: Nacre) -> None:
 def test_what_is_said_already_waits(words: Nacre) -> None:
     """The search gives both ports first. The second says six of seven words again, so the other one goes before it."""
     first, again = "redis cache listens on tea port 6379", "redis cache listens on tea port 6380"
-    ids = {text: words.remember(text).id for text in (first, again, "redis kiosk tea closes early today")}
+    ids = {
+        text: words.remember(text).id for text in (first, again, "redis tea cache of another kiosk closes early today")
+    }
     hits = [hit.text for hit in words.search("redis tea cache").hits]
     assert hits[:2] == [first, again]
     assert quoted(asked(words, "redis tea cache")) == [ids[hits[0]], ids[hits[2]], ids[hits[1]]]

@@ -340,7 +340,7 @@ SEARCHES = (
     brief("no lens", "which ticket is about the cache?", {"lens": "none"}, "--lens none", lens="none", many=10),
     brief("a misspelled word", "nightly bakcup vault", {}),
     brief("a phrase that no memory has", '"vault the backup"', {}),
-    brief("relations", "who works at Acme", {}, many=0),
+    brief("relations", "who works at Acme", {}, many=4),
     brief("an alias", 'entity:"the countess"', {}),
     brief("another script", "数据库", {}),
     brief("emoji", "🐚", {"mode": "keyword"}, "--mode keyword", mode="keyword", many=0),
@@ -928,6 +928,8 @@ STEPS = [step for case in CASES for step in case.steps]
 NO_VERBS = {
     "config": "shows settings",
     "demo": "has memories of its own",
+    "eval": "measures with several verbs",
+    "tune": "measures with several verbs",
     "import": "speaks of the graph of another server",
     "install": "writes settings of agents",
     "mcp": "is the agents' server",

@@ -84,7 +84,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("string as entities", {"boost_entities": "Ada"}, "boost_entities", "list"),
     ("blank entity", {"boost_entities": (" ",)}, "boost_entities", "blank"),
     ("list as recipe", {"recipe": ["alpha"]}, "recipe", "must be a mapping"),
-    ("unknown recipe field", {"recipe": {"salt": 1}}, "recipe.salt", "allowed: k, alpha"),
+    ("unknown recipe field", {"recipe": {"salt": 1}}, "recipe.salt", "allowed: fusion, k, alpha"),
     ("two unknown recipe fields", {"recipe": {"salt": 1, "oil": 2}}, "recipe.salt, recipe.oil", "are unknown"),
     ("alpha above 1", {"recipe": {"alpha": 1.5}}, "recipe.alpha", "from 0 to 1"),
     ("fraction as k", {"recipe": {"k": 1.5}}, "recipe.k", "whole number"),

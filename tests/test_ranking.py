@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
 from math import isclose, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -25,6 +25,7 @@ from nacre.types import (
     Effect,
     Filter,
     Found,
+    Fusion,
     Match,
     Period,
     Ranked,
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 PLAIN = Recipe(recency_weight=0, semantic_floor=-1)  # the channels alone
-CLASSIC = Recipe(bm25_k1=1.2, bm25_b=0.75, bm25_padding=0)  # BM25 as in the textbook
+RANKS = Recipe(fusion="rank", alpha=0.5)  # places instead of heights, as in sums with a pencil
+TEXTBOOK = Recipe(bm25_k1=1.2, bm25_b=0.75, bm25_padding=0)  # BM25 as in the textbook
 
 
 def engine(*texts: str, store: MemoryStore | None = None) -> Nacre:
@@ -74,7 +76,7 @@ def test_fusion_with_equal_weights() -> None:
     """
     lexical = [Match("a", 9.0), Match("b", 8.0), Match("c", 1.0)]
     semantic = [Match("b", 0.9), Match("c", 0.8), Match("d", 0.7)]
-    ranked = fuse.fuse(lexical, semantic, Recipe(k=60, alpha=0.5))
+    ranked = fuse.fuse(lexical, semantic, RANKS)
     assert [each.id for each in ranked] == ["b", "c", "a", "d"]
     assert [round(each.score, 7) for each in ranked] == [0.0162612, 0.0160010, 0.0081967, 0.0079365]
 
@@ -86,13 +88,14 @@ def test_fusion_with_less_weight_on_meaning() -> None:
     b              meaning 1st           .3/61  = .0049180
     c   words 2nd, meaning 2nd  .7/62 + .3/62   = 1/62 = .0161290
     """
-    ranked = fuse.fuse([Match("a", 2.0), Match("c", 1.0)], [Match("b", 0.9), Match("c", 0.8)], Recipe(k=60, alpha=0.3))
+    recipe = replace(RANKS, alpha=0.3)
+    ranked = fuse.fuse([Match("a", 2.0), Match("c", 1.0)], [Match("b", 0.9), Match("c", 0.8)], recipe)
     assert [each.id for each in ranked] == ["c", "a", "b"]
     assert [round(each.score, 7) for each in ranked] == [0.0161290, 0.0114754, 0.0049180]
 
 
 def test_fusion_tells_where_each_share_came_from() -> None:
-    (ranked,) = fuse.fuse([Match("a", 2.5)], [Match("a", 0.75, Span(3, 9))], Recipe(k=60, alpha=0.3))
+    (ranked,) = fuse.fuse([Match("a", 2.5)], [Match("a", 0.75, Span(3, 9))], replace(RANKS, alpha=0.3))
     assert ranked.reasons == (
         Reason("lexical", "add", 0.7 / 61, {"bm25": 2.5, "rank": 1, "weight": 0.7, "k": 60}),
         Reason("semantic", "add", 0.3 / 61, {"cosine": 0.75, "rank": 1, "weight": 0.3, "k": 60}),
@@ -103,7 +106,7 @@ def test_fusion_tells_where_each_share_came_from() -> None:
 
 def test_equal_scores_are_ordered_by_id() -> None:
     """z is 1st by words, y is 1st by meaning: .5/61 each."""
-    ranked = fuse.fuse([Match("z", 1.0)], [Match("y", 1.0)], Recipe(alpha=0.5))
+    ranked = fuse.fuse([Match("z", 1.0)], [Match("y", 1.0)], RANKS)
     assert [each.id for each in ranked] == ["y", "z"]
     assert ranked[0].score == ranked[1].score
 
@@ -115,9 +118,11 @@ def test_nothing_fused_is_nothing() -> None:
 @pytest.mark.parametrize(("alpha", "order"), [(0.0, ["a", "b"]), (1.0, ["b", "a"])])
 def test_one_channel_alone_keeps_its_order(alpha: float, order: list[str]) -> None:
     """What the weight of 0 gives is a share of 0."""
-    ranked = fuse.fuse([Match("a", 2.0), Match("b", 1.0)], [Match("b", 0.9), Match("a", 0.8)], Recipe(alpha=alpha))
+    by_words, by_meaning = [Match("a", 2.0), Match("b", 1.0)], [Match("b", 0.9), Match("a", 0.8)]
+    ranked = fuse.fuse(by_words, by_meaning, replace(RANKS, alpha=alpha))
     assert [each.id for each in ranked] == order
     assert [each.score for each in ranked] == [1 / 61, 1 / 62]
+    assert [each.id for each in fuse.fuse(by_words, by_meaning, Recipe(alpha=alpha))] == order
 
 
 MATCHES = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8).map(
@@ -125,9 +130,11 @@ MATCHES = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8).map(
 )
 
 
-@given(MATCHES, MATCHES, st.floats(0, 1), st.integers(0, 100))
-def test_fusion_is_complete_and_in_order(lexical: list[Match], semantic: list[Match], alpha: float, k: int) -> None:
-    recipe = Recipe(alpha=alpha, k=k)
+@given(MATCHES, MATCHES, st.floats(0, 1), st.integers(0, 100), st.sampled_from(get_args(Fusion)))
+def test_fusion_is_complete_and_in_order(
+    lexical: list[Match], semantic: list[Match], alpha: float, k: int, fusion: Fusion
+) -> None:
+    recipe = Recipe(alpha=alpha, k=k, fusion=fusion)
     ranked = fuse.fuse(lexical, semantic, recipe)
     assert {each.id for each in ranked} == {match.id for match in (*lexical, *semantic)}
     assert len({each.id for each in ranked}) == len(ranked)
@@ -167,7 +174,7 @@ def test_recency_does_not_depend_on_the_time_zone() -> None:
 
 def test_recency_multiplies_the_fused_score() -> None:
     """1/61 × 1.05 = .0172131 for a memory of yesterday."""
-    ranked = fuse.fuse([Match("a", 1.0)], [], Recipe(alpha=0))
+    ranked = fuse.fuse([Match("a", 1.0)], [], replace(RANKS, alpha=0))
     (boosted,) = boost.recency(ranked, {"a": NOW - timedelta(days=1)}, NOW, 0.1)
     assert round(boosted.score, 7) == 0.0172131
     assert boosted.reasons[-1] == Reason("recency", "multiply", 1.05, {"days": 1, "weight": 0.1})
@@ -231,7 +238,7 @@ def test_bm25_of_three_texts() -> None:
     "a big blue bird"     has none of the words
     """
     memory = engine("red fish", "red red car", "a big blue bird")
-    result = memory.search("red fish", mode="keyword", recipe=CLASSIC)
+    result = memory.search("red fish", mode="keyword", recipe=TEXTBOOK)
     assert ids(result) == ["m0000", "m0001"]
     scores = [hit.bm25 for hit in result.hits]
     assert [None if score is None else round(score, 6) for score in scores] == [1.679912, 0.646255]
@@ -262,15 +269,15 @@ def test_padded_lengths_differ_less(padding: float, length: int, score: float) -
 
 
 def test_bm25_of_nothing() -> None:
-    assert bm25([], [], 0, 0, CLASSIC) == 0
-    assert bm25([0, 0], [1.0, 2.0], 5, 5, CLASSIC) == 0
-    assert isclose(bm25([1], [0.5], 0, 0, CLASSIC), 0.5)  # only labels, no text has a word: damping is k1
+    assert bm25([], [], 0, 0, TEXTBOOK) == 0
+    assert bm25([0, 0], [1.0, 2.0], 5, 5, TEXTBOOK) == 0
+    assert isclose(bm25([1], [0.5], 0, 0, TEXTBOOK), 0.5)  # only labels, no text has a word: damping is k1
 
 
 def test_bm25_in_a_file_is_the_same(memory: nacre.Nacre) -> None:
     for text in ("red fish", "red red car", "a big blue bird"):
         memory.remember(text)
-    scores = [hit.bm25 for hit in memory.search("red fish", mode="keyword", recipe=CLASSIC).hits]
+    scores = [hit.bm25 for hit in memory.search("red fish", mode="keyword", recipe=TEXTBOOK).hits]
     assert [None if score is None else round(score, 6) for score in scores] == [1.679912, 0.646255]
 
 
@@ -346,7 +353,7 @@ LAST_WEEK = Period(NOW - timedelta(days=7), NOW)
 )
 def test_a_memory_from_the_time_in_question(created: datetime, periods: list[Period], raised: bool) -> None:
     """1/61 × 1.2 = .0196721."""
-    ranked = fuse.fuse([Match("a", 1.0)], [], Recipe(alpha=0))
+    ranked = fuse.fuse([Match("a", 1.0)], [], replace(RANKS, alpha=0))
     (found,) = boost.temporal(ranked, {"a": created}, periods, 0.2)
     assert round(found.score, 7) == (0.0196721 if raised else 0.0163934)
     assert found.reasons[1:] == ((Reason("temporal", "multiply", 1.2, {"weight": 0.2}),) if raised else ())
@@ -355,7 +362,7 @@ def test_a_memory_from_the_time_in_question(created: datetime, periods: list[Per
 
 def test_memories_of_the_same_session() -> None:
     """a 1/61 = .0163934; b 1/62 × 1.25 = .0201613: the factor does not sort, `in_order` does."""
-    ranked = fuse.fuse([Match("a", 2.0), Match("b", 1.0)], [], Recipe(alpha=0))
+    ranked = fuse.fuse([Match("a", 2.0), Match("b", 1.0)], [], replace(RANKS, alpha=0))
     boosted = boost.same_session(ranked, {"b", "unknown"}, 0.25)
     assert [(each.id, round(each.score, 7)) for each in boosted] == [("a", 0.0163934), ("b", 0.0201613)]
     assert [each.id for each in fuse.in_order(boosted)] == ["b", "a"]
@@ -366,7 +373,7 @@ def test_memories_of_the_same_session() -> None:
 
 def test_factors_multiply_in_their_order() -> None:
     """1/61 × 1.2 × 1.05 = .0206557."""
-    ranked = fuse.fuse([Match("a", 1.0)], [], Recipe(alpha=0))
+    ranked = fuse.fuse([Match("a", 1.0)], [], replace(RANKS, alpha=0))
     created = {"a": NOW - timedelta(days=1)}
     (found,) = boost.recency(boost.temporal(ranked, created, [LAST_WEEK], 0.2), created, NOW, 0.1)
     assert round(found.score, 7) == 0.0206557
@@ -379,7 +386,7 @@ def test_factors_multiply_in_their_order() -> None:
 @pytest.mark.parametrize(("alpha", "weight"), [(0, 1.0), (0.3, 0.7), (0.5, 0.5), (1, 1.0)])
 def test_what_is_listed_gets_the_share_of_words(alpha: float, weight: float) -> None:
     """weight / (60 + rank); the weight of words, or all of it where only meaning counts."""
-    first, second = fuse.fuse([], [], Recipe(alpha=alpha), listed=["z", "a"])
+    first, second = fuse.fuse([], [], replace(RANKS, alpha=alpha), listed=["z", "a"])
     assert (first.id, second.id) == ("z", "a")
     assert (first.lexical, first.semantic) == (None, None)
     assert first.reasons == (Reason("filter", "add", weight / 61, {"rank": 1, "weight": weight, "k": 60}),)
@@ -391,7 +398,7 @@ def test_what_is_listed_comes_after_what_has_the_words() -> None:
 
     b has the words and the meaning: .5/62 + .5/61 = .0162612.
     """
-    ranked = fuse.fuse([Match("a", 2.0), Match("b", 1.0)], [Match("b", 0.9)], Recipe(alpha=0.5), listed=["c", "a", "d"])
+    ranked = fuse.fuse([Match("a", 2.0), Match("b", 1.0)], [Match("b", 0.9)], RANKS, listed=["c", "a", "d"])
     assert [each.id for each in ranked] == ["b", "a", "c", "d"]
     assert [round(each.score, 7) for each in ranked] == [0.0162612, 0.0081967, 0.0079365, 0.0078125]
     assert [[reason.signal for reason in each.reasons] for each in ranked] == [
@@ -442,7 +449,7 @@ def test_a_score_is_the_sum_of_the_shares_times_the_factors(reasons: list[Reason
         (Reason("session", "multiply", 1.1, {"weight": 0.1}), "session: the same → × 1.1000"),
         (Reason("entity", "multiply", 1.2, {"weight": 0.2}), "entity: about one that is asked for → × 1.2000"),
         (Reason("spell", "multiply", 1.2, {}), "spell: × 1.2"),
-        (Reason("echo", "add", 0.25, {}), "echo: + 0.25"),
+        (Reason("spell", "add", 0.25, {}), "spell: + 0.25"),
     ],
 )
 def test_a_reason_as_a_person_reads_it(reason: Reason, line: str) -> None:
@@ -503,7 +510,13 @@ def test_nothing_below_the_semantic_floor_is_a_semantic_match(texts: list[str], 
     above = memory.search(query, mode="semantic", recipe=replace(PLAIN, semantic_floor=floor)).hits
     expected = [hit for hit in everything if hit.cosine is not None and hit.cosine >= floor]
     # How far a hit stands out depends on what else was found.
-    assert [replace(hit, relevance=None) for hit in above] == [replace(hit, relevance=None) for hit in expected]
+    assert [(hit.id, hit.cosine) for hit in above] == [(hit.id, hit.cosine) for hit in expected]
+    by_rank = [
+        memory.search(query, mode="semantic", recipe=replace(PLAIN, fusion="rank", semantic_floor=least)).hits
+        for least in (-1, floor)
+    ]
+    expected = [hit for hit in by_rank[0] if hit.cosine is not None and hit.cosine >= floor]
+    assert [replace(hit, relevance=None) for hit in by_rank[1]] == [replace(hit, relevance=None) for hit in expected]
 
 
 def test_a_memory_below_the_floor_is_still_found_by_its_words() -> None:

@@ -31,21 +31,23 @@ from nacre.intents import NAMESPACE_WEIGHTS
 from nacre.knowledge import DECAY_PER_DAY
 from nacre.query import intent
 from nacre.query.tree import Term, term_counts
-from nacre.ranking import budget
+from nacre.ranking import budget, fuse
 from nacre.ranking.bm25 import COMMON_SHARE, bm25, idf
 from nacre.ranking.confidence import FLOOR, SHARES, of_memory
+from nacre.ranking.echo import echoed
 from nacre.ranking.explain import score
-from nacre.ranking.fuse import places
+from nacre.ranking.fuse import by_meaning, places
 from nacre.ranking.relevance import BY_BOTH, BY_MEANING, BY_WORDS, Meaning, Words, evidence, others, relevance
 from nacre.ranking.usage import CREDITS, INVITING_PLACES
 from nacre.recall import Trail
 from nacre.text import words
-from nacre.types import Match, NewMemory, Ranked, Recipe, SearchRequest, SearchResult, Tokens
+from nacre.types import CLASSIC, Fusion, Match, NewMemory, Ranked, Recipe, SearchRequest, SearchResult, Tokens
+from nacre.views import Beside
 
 PAGE = Path(__file__).parent.parent / "docs" / "ranking.md"
 RECIPE = Recipe()
 FACTORS = ("temporal", "recency", "confidence", "entity", "intent", "usage")
-SHARED = {"words": "lexical", "meaning": "semantic", "relation": "relation"}
+SHARED = {"words": "lexical", "meaning": "semantic", "relation": "relation", "echo": "echo"}
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 # ---------------------------------------------------------------- reading the page
@@ -130,6 +132,9 @@ def test_every_table_is_checked() -> None:
         ("factor", "least", "most", "switched off by"),
         ("part", "what it is", "what it does"),  # words only
         ("lens", "what it does"),
+        ("first match", "weight", "known", "best", "crowd", "gap", "share"),
+        ("nDCG@10", "better channel", "rank fusion", "default"),
+        ("heard by", "share", "default"),
         ("type", "rate a day", "half is left after", "one value at a time"),
         ("reinforcement", "share"),
         ("intent", "namespaces"),
@@ -149,6 +154,10 @@ def test_every_field_of_a_recipe_has_its_default_and_its_bounds() -> None:
     assert [_code(row["field"]) for row in rows] == [each.name for each in fields(Recipe)]
     for row in rows:
         name = _code(row["field"])
+        if name == "fusion":
+            assert row["default"] == repr(RECIPE.fusion)
+            assert row["allowed"] == ", ".join(f"`{each}`" for each in get_args(Fusion))
+            continue
         least, most = map(float, NUMBER.findall(row["allowed"]))
         if name == "intents":
             assert row["default"] == "the table above"
@@ -184,8 +193,79 @@ def test_every_field_of_a_request_has_its_default() -> None:
 
 def test_defaults_in_the_prose_are_those_of_the_recipe() -> None:
     told = dict(re.findall(r"`(\w+)` \((-?[\d.]+)\)", RULES.prose))
-    assert told.keys() == {each.name for each in fields(Recipe)} - {"intents"}
+    assert told.keys() == {each.name for each in fields(Recipe)} - {"intents", "fusion"}
+    assert f"`fusion` (`{RECIPE.fusion}`)" in RULES.prose
     assert {name: repr(getattr(RECIPE, name)) for name in told} == told
+
+
+def test_the_first_of_a_channel_is_worth_this() -> None:
+    rows = RULES.table("first match", "weight", "known", "best", "crowd", "gap", "share")
+    weights = {"words": 1 - RECIPE.alpha, "meaning": RECIPE.alpha}
+    for row in rows:
+        weight, known, best, crowd = (float(row[head]) for head in ("weight", "known", "best", "crowd"))
+        assert weight == weights[row["first match"].split()[1].strip(",")]
+        scores = [best, *[crowd] * (RECIPE.crowd - 1)]
+        matches = [Match(str(place), each) for place, each in enumerate(scores)]
+        of = by_meaning(matches, weight, RECIPE, known)
+        first = of.share(places(matches)["0"], RECIPE.k)
+        assert shows(row["gap"], of.gap)
+        assert shows(row["share"], first.value)
+
+
+def test_shares_have_this_bound() -> None:
+    most = 1 + fuse._TAIL
+    assert f"less than {most:g} times the weight, the sum less than {most:g}." in RULES.prose
+    tail = fuse._TAIL * RECIPE.k / (RECIPE.k + 1)
+    both = fuse.fuse([Match("a", 9.0)], [Match("a", 0.9)], replace(RECIPE, crowd=1))  # itself is the crowd
+    assert both[0].score == pytest.approx(tail)
+    alone = fuse.fuse([Match("a", 9.0)], [], replace(RECIPE, alpha=0))
+    assert alone[0].score == pytest.approx(1 + tail)
+    (row,) = (row for row in RULES.table("field", "default", "allowed", "stage") if row["field"] == "`k`")
+    largest = int(NUMBER.findall(row["allowed"])[1])
+    assert fuse.fuse([Match("a", 9.0)], [], replace(RECIPE, alpha=0, k=largest))[0].score < most
+
+
+def test_few_words_are_trusted_by_the_share_of_the_ideal() -> None:
+    assert f"`gap = best / ({fuse.CONVINCING} · ideal)`, at most 1" in RULES.prose
+    for best, gap in ((3.0, 0.5), (6.0, 1.0), (9.0, 1.0)):
+        assert fuse.by_words("any", [Match("a", best), Match("b", 1.0)], 1, RECIPE, ideal=12.0).gap == gap
+
+
+def test_the_measured_table_says_what_is_said_of_it() -> None:
+    rows = RULES.table("nDCG@10", "better channel", "rank fusion", "default")
+    (told,) = re.findall(
+        r"On (\d+) labelled sets .+? loses up to ([\d.]+) points .+? the default, .+?, loses ([\d.]+) at the most",
+        RULES.prose,
+    )
+    lost = [
+        round(max(100 * (float(row["better channel"]) - float(row[head])) for row in rows), 1)
+        for head in ("rank fusion", "default")
+    ]
+    assert [len(rows), *lost] == [float(number) for number in told]
+
+
+def test_neighbours_hear_so_much() -> None:
+    rows = RULES.table("heard by", "share", "default")
+    assert [_code(row["share"]) for row in rows] == ["echo_next", "echo_far", "echo_back"]
+    for row in rows:
+        assert row["default"] == repr(getattr(RECIPE, _code(row["share"])))
+    before, behind = Ranked("before", 0.8, (), None, None), Ranked("behind", 0.3, (), None, None)
+    beside = {"before": Beside((), ("here", "behind")), "behind": Beside(("here",), ())}
+    heard = echoed([before, behind], beside, {"here"}, RECIPE)
+    ((sum_, total),) = SUM.findall(RULES.prose)
+    (here,) = (each for each in heard if each.id == "here")
+    assert shows(total, here.score)
+    assert reckoned(sum_) == pytest.approx(here.score)
+
+
+def test_classic_is_the_textbook(ran: Ran) -> None:
+    plain = replace(ran.question, lens="none", merge_relations=False)
+    for asked in (replace(plain, recipe=CLASSIC), replace(plain, lens="classic")):
+        ranked = ran.memory._searching.trail(asked).ranking.ranked
+        assert len(ranked) == 5
+        for each in ranked:
+            assert {reason.signal for reason in each.reasons} <= {"lexical", "semantic"}
+            assert each.score == sum(0.5 / (60 + found.rank) for found in (each.lexical, each.semantic) if found)
 
 
 def test_every_factor_is_bounded_so() -> None:
@@ -245,13 +325,16 @@ def test_intents_prefer_these_namespaces() -> None:
     assert [row["namespaces"] for row in rows if not told[row["intent"]]] == ["none"]
 
 
-def test_intent_does_not_make_up_for_the_first_place() -> None:
-    (told,) = re.findall(r"has (\d+)/(\d+) of the share of the first, and a factor of at most ([\d.]+)", RULES.prose)
-    second, first, most = map(float, told)
+def test_intent_decides_between_equals() -> None:
+    (told,) = re.findall(r"a factor of at most ([\d.]+) makes up for a score that is ([\d.]+) % lower", RULES.prose)
+    most, lower = map(float, told)
+    assert shows(told[1], 100 * (1 - 1 / most))
+    ((second, first),) = [map(float, each) for each in re.findall(r"(\d+)/(\d+) of the share", RULES.prose)]
     assert (second, first) == (RECIPE.k + 1, RECIPE.k + 2)
     (row,) = (row for row in RULES.table("factor", "least", "most", "switched off by") if row["factor"] == "intent")
-    assert told[2] == row["most"]
+    assert told[0] == row["most"]
     assert most * second / first < 1
+    assert lower < 100 * (1 - second / first)
 
 
 def test_outcomes_earn_these_credits() -> None:
@@ -295,7 +378,7 @@ def _looked_up(path: str) -> Any:
 
 
 def test_every_reason_is_named() -> None:
-    reasons = {"lexical", "semantic", "filter", "relation", "session", *FACTORS}
+    reasons = {"lexical", "semantic", "filter", "relation", "echo", "session", *FACTORS}
     assert set(re.findall(r"Reason: `(\w+)`", RULES.prose)) == reasons
 
 
@@ -616,6 +699,7 @@ def _given(ran: Ran) -> Iterator[float]:
         for reason in each.reasons:
             yield reason.value
             yield from reason.numbers.values()
+        yield score([reason for reason in each.reasons if reason.effect == "add" and reason.signal != "echo"])
     usage = ran.trail.ranking.signals[ran.ids["backup"]].usage
     assert usage is not None
     yield (usage.good + usage.seen) * 0.5 ** (1 / 30)
@@ -623,6 +707,7 @@ def _given(ran: Ran) -> Iterator[float]:
     for memory_id in ran.trail.relevance:
         name = ran.name(memory_id)
         yield from (ran.evidence(name)[0].coverage, ran.log_odds(name), ran.relevance(name))
+    yield RECIPE.echo_back * ran.relevance("picked")
     texts = [hit.snippet.text for hit in ran.result.hits]
     spent = next(tokens for tokens in range(1, 1_000) if budget.fitting(texts, tokens) == len(texts))
     yield spent

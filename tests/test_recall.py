@@ -31,6 +31,8 @@ NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)  # a Monday
 DAY = timedelta(days=1)
 PLAIN = Recipe(recency_weight=0)
 WORDS_ALONE = Recipe(alpha=0, recency_weight=0)
+RANKS = Recipe(fusion="rank", alpha=0.5, recency_weight=0)  # places instead of heights, as in sums with a pencil
+RANKS_OF_WORDS = replace(RANKS, alpha=0)
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 
@@ -95,8 +97,9 @@ def test_another_spelling_is_offered_but_not_applied_where_something_was_found(m
     result = keyword(memory, "staging deplyo")
     assert ids(result) == ["m0"]
     known = keyword(memory, "staging").hits
-    assert [replace(hit, relevance=0) for hit in result.hits] == [replace(hit, relevance=0) for hit in known]
     (half,), (whole,) = result.hits, known
+    assert (half.memory, half.snippet, half.bm25) == (whole.memory, whole.snippet, whole.bm25)
+    assert half.score <= whole.score
     assert half.relevance is not None
     assert whole.relevance is not None
     assert half.relevance <= whole.relevance  # half of the question is not answered
@@ -278,7 +281,9 @@ def test_a_rare_word_in_common_counts_more_than_a_common_one(make: Make) -> None
 
     With the mean length everywhere the damping is k1 = 1.2, so 1 × 2.2 / (1 + 1.2) = 1 of the idf.
     """
-    result = make(*RARE_AND_COMMON).related("m0", recipe=WORDS_ALONE)
+    memory = make(*RARE_AND_COMMON)
+    assert ids(memory.related("m0")) == ["m3", "m1", "m2", "m4"]
+    result = memory.related("m0", recipe=RANKS_OF_WORDS)
     assert ids(result) == ["m3", "m1", "m2", "m4"]
     assert scores(result) == [0.875469, 0.287682, 0.287682, 0.287682]
     assert [hit.score for hit in result.hits] == [1 / 61, 1 / 62, 1 / 63, 1 / 64]
@@ -296,7 +301,8 @@ def test_memories_with_near_vectors_are_related(make: Make) -> None:
     """Of 4 + 10 equal shares (a word counts twice, so four in the square) eight trigrams are the same."""
     memory = make("kettlework", "kettleworm", "tea", embedding=True)
     cosine = 8 / 14
-    result = memory.related("m0", recipe=PLAIN)
+    assert ids(memory.related("m0")) == ["m1"]
+    result = memory.related("m0", recipe=RANKS)
     assert ids(result) == ["m1"]
     (hit,) = result.hits
     assert hit.match_type == "semantic"
@@ -318,7 +324,8 @@ def test_vectors_are_compared_without_an_embedder(tmp_path: Path) -> None:
 
 def test_both_channels_add_up(make: Make) -> None:
     memory = make("green tea garden", "green tea house", "blue car", embedding=True)
-    (hit,) = memory.related("m0", recipe=PLAIN).hits
+    assert ids(memory.related("m0"))[0] == "m1"
+    (hit,) = memory.related("m0", recipe=replace(RANKS, semantic_floor=0.3)).hits
     assert (hit.id, hit.match_type) == ("m1", "hybrid")
     assert hit.score == 0.5 / 61 + 0.5 / 61
 
@@ -331,14 +338,14 @@ def test_memories_of_the_same_session_come_a_little_higher(make: Make) -> None:
         NewMemory(text="zebra bell", session="s1"),
         "zebra tea",
     )
-    result = memory.related("m0", recipe=WORDS_ALONE)
+    assert ids(memory.related("m0")) == ["m2", "m1", "m3"]
+    result = memory.related("m0", recipe=RANKS_OF_WORDS)
     assert ids(result) == ["m2", "m1", "m3"]
     assert [round(hit.score, 7) for hit in result.hits] == [0.0177419, 0.0163934, 0.0158730]
     assert result.hits[0].reasons[1:] == (Reason("session", "multiply", 1.1, {"weight": 0.1}),)
     assert [len(hit.reasons) for hit in result.hits] == [2, 1, 1]
     for weight, order in ((0, ["m1", "m2", "m3"]), (1, ["m2", "m1", "m3"])):
-        recipe = Recipe(alpha=0, session_weight=weight)
-        found = memory.related("m0", recipe=recipe)
+        found = memory.related("m0", recipe=replace(RANKS_OF_WORDS, session_weight=weight))
         assert ids(found) == order
         assert next(hit.score for hit in found.hits if hit.id == "m2") == 1 / 62 * (1 + weight)
 
@@ -534,9 +541,9 @@ def test_a_query_cannot_name_spaces_beyond_those_of_the_caller(
 # ---------------------------------------------------------------- filters alone
 
 
-@pytest.mark.parametrize(("mode", "weight"), [("keyword", 1.0), ("semantic", 1.0), ("hybrid", 0.5)])
-def test_filters_alone_list_the_newest_first(make: Make, mode: Mode, weight: float) -> None:
-    """The nth by time gets weight / (60 + n) × (1 + .1 / (1 + days)): here days are 1, 3 and 9."""
+@pytest.mark.parametrize("mode", MODES)
+def test_filters_alone_list_the_newest_first(make: Make, mode: Mode) -> None:
+    """The nth by time gets 1 / (60 + n) × (1 + .1 / (1 + days)): here days are 1, 3 and 9."""
     several = [NewMemory(text=f"tea {days}", tags=["hot"], created=NOW - days * DAY) for days in (9, 1, 3)]
     memory = make(*several, NewMemory(text="tea 0", tags=["cold"]), embedding=True)
     for query in ("tag:hot", "-tag:cold", "tag:hot -tag:cold has:tags"):
@@ -544,8 +551,7 @@ def test_filters_alone_list_the_newest_first(make: Make, mode: Mode, weight: flo
         assert texts(result) == ["tea 1", "tea 3", "tea 9"]
         for hit, rank, days in zip(result.hits, (1, 2, 3), (1, 3, 9), strict=True):
             share, recency = hit.reasons
-            numbers = {"rank": rank, "weight": weight, "k": 60}
-            assert share == Reason("filter", "add", weight / (60 + rank), numbers)
+            assert share == Reason("filter", "add", 1 / (60 + rank), {"rank": rank, "weight": 1, "k": 60})
             assert recency == Reason("recency", "multiply", 1 + 0.1 / (1 + days), {"days": days, "weight": 0.1})
             assert hit.score == share.value * recency.value
             assert hit.match_type == "filter"
@@ -580,8 +586,10 @@ def test_words_come_before_what_only_meets_a_condition(
         NewMemory(text="tea leaves", tags=["hot"], created=NOW - 2 * DAY),
         NewMemory(text="a kettle", tags=["hot"], created=NOW - DAY),
     )
-    result = memory.search(query, recipe=WORDS_ALONE)
+    result = memory.search(query, recipe=RANKS_OF_WORDS)
     assert [(hit.id, hit.match_type, hit.score) for hit in result.hits] == found
+    by_height = memory.search(query, recipe=WORDS_ALONE)
+    assert [(hit.id, hit.match_type) for hit in by_height.hits] == [each[:2] for each in found]
 
 
 # ---------------------------------------------------------------- times
@@ -627,7 +635,8 @@ def test_the_time_a_question_names_can_decide(make: Make) -> None:
     """By words they are alike: 1/61, 1/62, 1/63 in the order of ids. 1/62 × 1.2 = .0193548 is the first."""
     memory = about_tea(make)
     assert ids(memory.search("tea", recipe=WORDS_ALONE)) == ["m0", "m1", "m2"]
-    result = memory.search("tea yesterday", recipe=WORDS_ALONE)
+    assert ids(memory.search("tea yesterday", recipe=WORDS_ALONE)) == ["m1", "m0", "m2"]
+    result = memory.search("tea yesterday", recipe=RANKS_OF_WORDS)
     assert ids(result) == ["m1", "m0", "m2"]
     assert [round(hit.score, 7) for hit in result.hits] == [0.0193548, 0.0163934, 0.0158730]
     switched_off = Recipe(alpha=0, recency_weight=0, temporal_weight=0)
@@ -656,7 +665,7 @@ ASKED = (
     "the tea",
 )
 LINES = {"lexical": "words: ", "semantic": "meaning: ", "filter": "filter: "} | {
-    "temporal": "time: ", "session": "session: ", "recency": "recency: ",
+    "temporal": "time: ", "session": "session: ", "recency": "recency: ", "echo": "echo: ",
 }  # fmt: skip
 
 

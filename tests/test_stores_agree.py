@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import apsw
 import pytest
@@ -35,7 +35,7 @@ from nacre.stores.sqlite import SqliteStore
 from nacre.stores.sqlite import similar as sqlite_similar
 from nacre.stores.sqlite import vectors as sqlite_vectors
 from nacre.text import words
-from nacre.types import Filter, Json, JsonScalar, Mode, NewMemory, Recipe, SearchResult
+from nacre.types import Filter, Fusion, Json, JsonScalar, Mode, NewMemory, Recipe, SearchResult
 
 # ---------------------------------------------------------------- small alphabets
 
@@ -234,9 +234,14 @@ recipes = st.one_of(
     st.just(Recipe()),
     st.builds(
         Recipe,
+        fusion=st.sampled_from(get_args(Fusion)),
         k=st.sampled_from([0, 5, 60]),
         alpha=st.sampled_from([0, 0.3, 0.5, 1]),
         pool=st.sampled_from([1, 2, 100]),
+        crowd=st.sampled_from([1, 2, 20]),
+        echo_next=st.sampled_from([0, 0.5, 1]),
+        echo_far=st.sampled_from([0, 0.2]),
+        echo_back=st.sampled_from([0, 0.2]),
         semantic_floor=st.sampled_from([-1, 0, 0.3, 0.9]),
         recency_weight=st.sampled_from([0, 0.1, 1]),
         temporal_weight=st.sampled_from([0, 0.2, 1]),

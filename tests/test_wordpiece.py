@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tokenizers import BertWordPieceTokenizer
 
 from nacre.embedders.minilm import FOLDER
-from nacre.embedders.wordpiece import CACHED_RUNS_MAX, WordPiece
+from nacre.text.wordpiece import CACHED_RUNS_MAX, WordPiece
 
 PIECES_MAX = 254
 VOCABULARY = FOLDER / "vocab.txt"

@@ -33,6 +33,7 @@ from nacre.lenses import Lens
 from nacre.opening import open_store as open  # noqa: A004
 from nacre.receipts import Delivery, Receipt
 from nacre.types import (
+    CLASSIC,
     DidYouMean,
     Event,
     Filter,
@@ -64,6 +65,7 @@ from nacre.views import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "CLASSIC",
     "Belief",
     "Conflict",
     "Context",

@@ -53,6 +53,12 @@ class Channels:
             found = lexical.result()
         return found, semantic
 
+    def known(self, request: SearchRequest, question: Question) -> float:
+        """How much of a question the embedder understands."""
+        if self._embedder is None or request.recipe.alpha in (0, 1) or not question.meaning.strip():
+            return 1.0
+        return self._embedder.known(question.meaning)
+
     def listed(self, request: SearchRequest, question: Question) -> list[str]:
         """Where conditions alone are enough: what meets them, the newest first."""
         if not question.listing:

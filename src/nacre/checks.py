@@ -14,6 +14,7 @@ from nacre.intents import IntentName
 from nacre.knowledge import DECAY_PER_DAY, FactQuery, FactType, NewEntity, NewFact
 from nacre.types import (
     Filter,
+    Fusion,
     Json,
     JsonScalar,
     Mode,
@@ -57,7 +58,7 @@ LOG_DAYS_MAX = 36_500
 DECAY_MAX = 10.0  # a day; nothing is left after one
 _FRACTIONS = (
     "recency_weight", "temporal_weight", "session_weight", "confidence_weight", "min_confidence", "entity_weight",
-    "intent_weight", "usage_weight", "relation_weight",
+    "intent_weight", "usage_weight", "relation_weight", "echo_next", "echo_far", "echo_back",
 )  # fmt: skip
 
 
@@ -229,7 +230,10 @@ def related(request: RelatedRequest, space: str, limits: Limits) -> RelatedReque
 def recipe(value: Recipe, limits: Limits) -> Recipe:
     if not isinstance(value, Recipe):
         raise InvalidInput("recipe", f"must be a Recipe, not {_kind(value)}")
+    if value.fusion not in get_args(Fusion):
+        raise InvalidInput("recipe.fusion", f"{value.fusion!r} is unknown; allowed: {', '.join(get_args(Fusion))}")
     _whole("recipe.k", value.k, 0, 1_000_000)
+    _whole("recipe.crowd", value.crowd, 1, limits.pool_max)
     _fraction("recipe.alpha", value.alpha)
     _whole("recipe.pool", value.pool, 1, limits.pool_max)
     _number("recipe.semantic_floor", value.semantic_floor, -1, 1)

@@ -22,7 +22,7 @@ from nacre.errors import InvalidInput
 from nacre.intents import NAMESPACE_WEIGHTS, IntentName
 from nacre.query.lexemes import shown
 from nacre.query.tree import has_wildcards
-from nacre.types import DEFAULT_SPACE, Filter, Json, Mode, Recipe, SearchRequest
+from nacre.types import CLASSIC, DEFAULT_SPACE, Filter, Json, Mode, Recipe, SearchRequest
 
 NONE = "none"  # what a request says to look through no lens at all
 TRIGGERS_MAX = 100  # questions, and folders, of one lens
@@ -73,6 +73,16 @@ class Applied(NamedTuple):
     possible: bool
 
 
+def _unlike(recipe: Recipe) -> dict[str, Json]:
+    """The fields of a recipe that are not as usual."""
+    usual = Recipe()
+    return {
+        each.name: getattr(recipe, each.name)
+        for each in fields(Recipe)
+        if getattr(recipe, each.name) != getattr(usual, each.name)
+    }
+
+
 def _built_in() -> dict[str, Lens]:
     # Whatever a question sounds like, who debugs is troubleshooting, and said so.
     stronger = {namespace: 1 + 10 * (weight - 1) for namespace, weight in NAMESPACE_WEIGHTS["troubleshoot"].items()}
@@ -81,13 +91,14 @@ def _built_in() -> dict[str, Lens]:
         Lens(
             name="debugging",
             description="Blockers, learnings, tests and what is new first; words such as error codes count more",
-            recipe={"alpha": 0.4, "recency_weight": 0.4, "intents": weights},
+            recipe={"alpha": 0.6, "recency_weight": 0.4, "intents": weights},
         ),
         Lens(name="decisions", description="Only what was decided", where=Filter(namespaces=("decisions",))),
         Lens(name="recent", description="What is new counts up to twice as much", recipe={"recency_weight": 1.0}),
         Lens(name="exact", description="Only memories with words of the question", mode="keyword"),
-        Lens(name="broad", description="More, and less alike", recipe={"semantic_floor": 0.15, "pool": 200}, limit=50),
+        Lens(name="broad", description="More, and less alike", recipe={"semantic_floor": -1.0, "pool": 200}, limit=50),
         Lens(name="brief", description="The best few, in a few words", limit=5, min_score=0.15, token_budget=500),
+        Lens(name="classic", description="Plain rank fusion with k = 60, and no other signal", recipe=_unlike(CLASSIC)),
         Lens(name="facts", description="Only memories with facts", where=Filter(has=("facts",))),
     )
     return {lens.name: replace(lens, built_in=True) for lens in lenses}
@@ -165,17 +176,18 @@ def _is_pattern(name: str, text: str) -> bool:
 
 
 def choose(lenses: Sequence[Lens], question: str, intent: str, folder: str | None) -> Lens | None:
-    """The lens that selects itself: by question and folder before folder, before question; then by name."""
+    """The lens that selects itself: by question and folder before folder, before question, before any question; then
+    by name."""
     asked = _folded(question[:_QUESTION_CHARS_MAX])
     place = None if folder is None else _folded_folder(folder)
-    found: list[tuple[bool, bool, str, Lens]] = []
+    found: list[tuple[tuple[bool, bool, bool, str], Lens]] = []
     for lens in lenses:
         here = place is not None and any(_is_place(each, place) for each in lens.folders)
         if (lens.folders and not here) or not (lens.folders or lens.questions):
             continue
         if not lens.questions or any(_is_asked(each, asked, intent) for each in lens.questions):
-            found.append((not here, not lens.questions, lens.name, lens))
-    return min(found, key=lambda each: each[:3])[3] if found else None
+            found.append(((not here, not lens.questions, set(lens.questions) == {"*"}, lens.name), lens))
+    return min(found, key=lambda each: each[0])[1] if found else None
 
 
 def _is_asked(trigger: str, asked: str, intent: str) -> bool:

@@ -35,6 +35,9 @@ class Embedder(Protocol):
     def weigh(self, text: str) -> Sequence[tuple[Span, int]]:
         """The text's indivisible units in order, each with its number of word pieces."""
 
+    def known(self, text: str) -> float:
+        """How much of a text the model has words for, from 0 to 1. Known without loading the model."""
+
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
         """One row for each text, in order. Bounded memory whatever the input size."""
 

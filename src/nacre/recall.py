@@ -17,10 +17,10 @@ from nacre.ports import Store
 from nacre.query import intent, naming
 from nacre.query.lexemes import shown
 from nacre.query.tree import AllOf, Condition, Only, Question, Term, either
-from nacre.ranking import boost, budget, confidence, fuse
+from nacre.ranking import boost, budget, confidence, echo, fuse
 from nacre.ranking.bm25 import idf
 from nacre.ranking.collapse import collapse
-from nacre.ranking.relevance import evidence, others, relevance
+from nacre.ranking.relevance import evidence, ideal, others, relevance
 from nacre.text import snippets
 from nacre.types import (
     DidYouMean,
@@ -38,6 +38,7 @@ from nacre.types import (
     SearchResult,
     Signals,
 )
+from nacre.views import Beside
 
 _UNKNOWN = Frequencies(0, {})
 _RELATIONS_MAX = 10  # shown beside the hits
@@ -56,6 +57,7 @@ class Ranking:
     signals: Mapping[str, Signals] = field(default_factory=dict)
     doubted: Mapping[str, float] = field(default_factory=dict)  # left out: believed too little
     relations: tuple[RelationHit, ...] = ()
+    beside: Mapping[str, Beside] = field(default_factory=dict)  # what hears the best of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +219,15 @@ class Recall:
         recipe = request.recipe
         now = request.as_of or self._clock()
         lexical, semantic = self._channels.candidates(request, question, notes)
-        ranked = fuse.fuse(lexical or (), semantic or (), recipe, self._channels.listed(request, question))
+        known = self._channels.known(request, question) if semantic else 1.0
+        frequencies = self._asking.frequencies(question, request.where)
+        most = ideal(question.terms, frequencies.memories, frequencies.having, recipe)
+        listed = self._channels.listed(request, question)
+        ranked = fuse.fuse(lexical or (), semantic or (), recipe, listed, known, most)
         relations = self._relations(request, question, now)
         if request.merge_relations:
-            ranked = fuse.merged(ranked, [(each.fact.memory_id, each.score) for each in relations], recipe)
+            ranked = fuse.merged(ranked, [(each.fact.memory_id, each.score) for each in relations], recipe, most)
+        ranked, beside = self._echoed(request, question, ranked)
         signals = self._store.signals([each.id for each in ranked])
         ranked = [each for each in ranked if each.id in signals]  # forgotten since the channels looked
         believed = {each: confidence.of_memory(known.facts, now) for each, known in signals.items() if known.facts}
@@ -238,7 +245,25 @@ class Recall:
         if request.as_of is None:  # what was learned since was not known then
             used = {each: known.usage for each, known in signals.items() if known.usage is not None}
             ranked = boost.usage(ranked, used, now, recipe.usage_weight)
-        return Ranking(question, lexical, semantic, fuse.in_order(ranked), signals, doubted, relations)
+        return Ranking(question, lexical, semantic, fuse.in_order(ranked), signals, doubted, relations, beside)
+
+    def _echoed(
+        self, request: SearchRequest, question: Question, ranked: list[Ranked]
+    ) -> tuple[list[Ranked], Mapping[str, Beside]]:
+        """With what the neighbours of the best hear of them, where both words and meaning were asked for."""
+        recipe = request.recipe
+        if recipe.alpha in (0, 1) or not (recipe.echo_next or recipe.echo_far or recipe.echo_back):
+            return ranked, {}
+        best = [each.id for each in ranked[: echo.ECHOING] if each.lexical or each.semantic]
+        beside = self._store.beside(best, echo.REACH_BACK, echo.REACH) if best else {}
+        if not beside:
+            return ranked, {}
+        new = list(echo.hearing(beside) - {each.id for each in ranked})
+        restricted: Condition = Only(request.where)
+        if question.must is not None:
+            restricted = AllOf((restricted, question.must))
+        allowed = self._store.meeting(new, restricted) if new else set()
+        return echo.echoed(ranked, beside, allowed, recipe), beside
 
     def _relations(self, request: SearchRequest, question: Question, now: datetime) -> tuple[RelationHit, ...]:
         """Relations that match, of memories that the search may see."""
@@ -321,7 +346,23 @@ class Recall:
             max(1, pool(trail.request) - len(ranking.semantic or ()) + len(semantic or ())),
         )
         by_words, by_meaning = fuse.places(lexical or ()), fuse.places(semantic or ())
-        return {each.id: relevance(evidence(by_words.get(each.id), by_meaning.get(each.id), among)) for each in ranked}
+        ids = dict.fromkeys([*(each.id for each in ranked), *ranking.beside])  # and what they may hear
+        alone = {each: relevance(evidence(by_words.get(each), by_meaning.get(each), among)) for each in ids}
+        recipe = trail.request.recipe
+        return {each.id: max(alone[each.id], self._heard(each.id, alone, ranking, recipe)) for each in ranked}
+
+    @staticmethod
+    def _heard(memory_id: str, relevance: Mapping[str, float], ranking: Ranking, recipe: Recipe) -> float:
+        """What stands next to a likely answer is a likely answer, by its share of the echo."""
+        heard = [0.0]
+        for each, near in ranking.beside.items():
+            shares = (
+                (near.after[:1], recipe.echo_next),
+                (near.after[1:], recipe.echo_far),
+                (near.before, recipe.echo_back),
+            )
+            heard += [share * relevance.get(each, 0.0) for neighbours, share in shares if memory_id in neighbours]
+        return max(heard)
 
     # ---- answers
 
@@ -405,7 +446,12 @@ def _hit(ranked: Ranked, memory: Memory, weights: Mapping[Term, float]) -> Hit:
 def _match_type(ranked: Ranked) -> MatchType:
     match ranked.lexical, ranked.semantic:
         case None, None:
-            return "relation" if ranked.reasons[0].signal == "relation" else "filter"
+            match ranked.reasons[0].signal:
+                case "relation":
+                    return "relation"
+                case "echo":
+                    return "echo"
+            return "filter"
         case _, None:
             return "bm25"
         case None, _:

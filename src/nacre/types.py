@@ -25,7 +25,8 @@ if TYPE_CHECKING:  # numpy costs 90 ms to import; keyword search never needs it
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 JsonScalar: TypeAlias = str | int | float | bool | None
 Mode: TypeAlias = Literal["keyword", "semantic", "hybrid"]
-MatchType: TypeAlias = Literal["bm25", "semantic", "hybrid", "filter", "relation"]
+Fusion: TypeAlias = Literal["height", "rank"]
+MatchType: TypeAlias = Literal["bm25", "semantic", "hybrid", "filter", "relation", "echo"]
 Effect: TypeAlias = Literal["add", "multiply"]
 Part: TypeAlias = Literal["facts", "tags", "source", "session", "summary", "metadata"]
 
@@ -211,10 +212,15 @@ class Filter:
 class Recipe:
     """How candidates become a ranking."""
 
-    k: int = 60  # rank fusion: share = weight / (k + rank)
-    alpha: float = 0.5  # weight of meaning; 1 - alpha is the weight of words
+    fusion: Fusion = "height"  # share = weight · gap² · height; "rank": weight / (k + rank)
+    k: int = 60  # of rank fusion
+    alpha: float = 0.75  # weight of meaning; 1 - alpha is the weight of words
     pool: int = 50  # candidates a channel gives, at the least 2 × limit
-    semantic_floor: float = 0.3  # cosine below which a memory is not a semantic match
+    crowd: int = 20  # the place of the match that a channel's best has to stand out from
+    semantic_floor: float = 0.1  # cosine below which a memory is not a semantic match
+    echo_next: float = 0.5  # of a score, heard by the memory after it in the session, where words and meaning count
+    echo_far: float = 0.2  # by the one after that
+    echo_back: float = 0.2  # by the one before it
     recency_weight: float = 0.1  # × (1 + weight / (1 + days)); 0 switches it off
     temporal_weight: float = 0.2  # × (1 + weight) inside the time a question names; 0 switches it off
     session_weight: float = 0.1  # × (1 + weight) for memories of the same session, in `related`
@@ -231,6 +237,24 @@ class Recipe:
     intents: Mapping[IntentName, Mapping[str, float]] = field(default_factory=lambda: NAMESPACE_WEIGHTS)
     usage_weight: float = 0.1  # × (1 ± weight at the most) for what was opened, used or wrong before
     relation_weight: float = 0.8  # of a relation's share, where relations are merged into the hits
+
+
+# Reciprocal rank fusion as in the textbook, and nothing else: no signal moves what it found.
+CLASSIC = Recipe(
+    fusion="rank",
+    k=60,
+    alpha=0.5,
+    semantic_floor=0.3,
+    echo_next=0,
+    echo_far=0,
+    echo_back=0,
+    recency_weight=0,
+    temporal_weight=0,
+    confidence_weight=0,
+    entity_weight=0,
+    intent_weight=0,
+    usage_weight=0,
+)
 
 
 @dataclass(frozen=True, slots=True)

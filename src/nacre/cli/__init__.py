@@ -12,13 +12,13 @@ import sys
 import click
 
 from nacre import wire
-from nacre.cli import agents, commands, importing, install, knowledge, render, signals
+from nacre.cli import agents, commands, evaluation, importing, install, knowledge, render, signals
 from nacre.cli.group import nacre
 from nacre.errors import InvalidInput, NacreError
 
 INTERRUPTED = 130
 
-__all__ = ["agents", "commands", "importing", "install", "knowledge", "main", "nacre", "signals"]
+__all__ = ["agents", "commands", "evaluation", "importing", "install", "knowledge", "main", "nacre", "signals"]
 
 
 def main() -> None:

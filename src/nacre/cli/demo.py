@@ -14,13 +14,13 @@ from nacre.settings import Settings
 from nacre.types import Mode, Progress
 
 SAMPLES = Path(__file__).parent.parent / "demo" / "memories.jsonl"
-QUESTION = "Who is on call when Henrik is away?"
+QUESTION = "Why did we lower BOOKING_TIMEOUT_MS?"
 _HITS = 3
 
 _INTRODUCTIONS: dict[Mode, str] = {
     "keyword": "By words (BM25): memories that share words with the question",
     "semantic": "By meaning (MiniLM): memories that say something alike",
-    "hybrid": "By both (ranks fused), the default",
+    "hybrid": "By both, each as far as it stands out: the default",
 }
 
 

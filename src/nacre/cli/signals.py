@@ -131,7 +131,7 @@ def lens() -> None:
 @click.option("--min-score", type=float, help="The least relevance of a hit.")
 @click.option("--token-budget", type=int, help="Tokens that the hits may cost.")
 @click.option("--boost-entity", "boost_entities", metavar="NAME", multiple=True, help="May be repeated.")
-@click.option("--recipe", metavar="FIELD=NUMBER", multiple=True, help="A field of the recipe; may be repeated.")
+@click.option("--recipe", metavar="FIELD=VALUE", multiple=True, help="A field of the recipe; may be repeated.")
 @click.option("--question", "questions", metavar="WORDS", multiple=True, help="Questions with these words select it.")
 @click.option("--folder", "folders", metavar="PATTERN", multiple=True, help="Being asked in such a folder selects it.")
 @filters
@@ -164,13 +164,13 @@ def _object(file: Path) -> dict[str, Any]:
 def _recipe(pairs: tuple[str, ...]) -> dict[str, Any]:
     recipe: dict[str, Any] = {}
     for pair in pairs:
-        name, equals, number = pair.partition("=")
+        name, _, value = pair.partition("=")
         try:
-            recipe[name.strip()] = json.loads(number) if equals else None
-        except ValueError:
-            recipe[name.strip()] = None
+            recipe[name.strip()] = json.loads(value)
+        except (ValueError, RecursionError):
+            recipe[name.strip()] = value.strip() if value.strip().isalpha() else None
         if recipe[name.strip()] is None:
-            raise InvalidInput("recipe", f"{pair!r} must be FIELD=NUMBER, for example recency_weight=0.5")
+            raise InvalidInput("recipe", f"{pair!r} must be FIELD=VALUE, for example recency_weight=0.5 or fusion=rank")
     return recipe
 
 

@@ -36,6 +36,9 @@ class Hashing:
     def weigh(self, text: str) -> list[tuple[Span, int]]:
         return [(Span(*unit.span()), 1) for unit in UNIT.finditer(text)]
 
+    def known(self, text: str) -> float:
+        return 1.0 if text.strip() else 0.0
+
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
         import numpy as np
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre import natives
-from nacre.embedders.wordpiece import WordPiece
 from nacre.errors import EmbedderUnavailable
+from nacre.text.wordpiece import WordPiece
 from nacre.types import Span
 
 if TYPE_CHECKING:
@@ -52,6 +52,9 @@ class MiniLM:
 
     def weigh(self, text: str) -> list[tuple[Span, int]]:
         return self._word_pieces().weigh(text)
+
+    def known(self, text: str) -> float:
+        return self._word_pieces().known(text)
 
     def embed_query(self, text: str) -> FloatVector:
         vector: FloatVector = self._run([self._word_pieces().encode(text, PIECES_MAX)])[0]

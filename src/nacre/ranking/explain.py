@@ -49,6 +49,8 @@ def describe(reason: Reason) -> str:
             return f"intent: a namespace for such questions, sure by {numbers['confidence']:.2f} → × {reason.value:.4f}"
         case "usage":
             return f"usage: {'useful' if reason.value > 1 else 'wrong'} before → × {reason.value:.4f}"
+        case "echo":
+            return f"echo: next to {_times(numbers['neighbours'])} in the session → {reason.value:.5f}"
         case "recency":
             days = f"{numbers['days']:.0f} day{'' if numbers['days'] == 1 else 's'}"
             return f"recency: {days} old → × {reason.value:.4f}"
@@ -65,14 +67,23 @@ def briefly(reasons: Sequence[Reason]) -> str:
     said = []
     for reason in reasons:
         name = _SHORT.get(reason.signal, reason.signal)
-        if reason.effect == "add":
+        if reason.signal == "echo":
+            said.append(name)
+        elif reason.effect == "add":
             said.append(f"{name} {reason.numbers['rank']:.0f}")
         elif abs(reason.value - 1) >= _TELLING:
             said.append(f"{name} {reason.value - 1:+.0%}")
     return ", ".join(said)
 
 
+def _times(number: float) -> str:
+    return "a good match" if number == 1 else f"{number:.0f} good matches"
+
+
 def _share(reason: Reason) -> str:
-    """The share that a rank gives, worked out."""
+    """The share that a rank or a height gives, worked out."""
     numbers = reason.numbers
+    if "gap" in numbers:
+        known = f" × {numbers['known']:.2f}³" if numbers["known"] < 1 else ""
+        return f"→ {numbers['weight']:g}{known} × {numbers['gap']:.2f}² × {numbers['height']:.2f} = {reason.value:.5f}"
     return f"→ {numbers['weight']:g} / ({numbers['k']:g} + {numbers['rank']:.0f}) = {reason.value:.5f}"

@@ -1,11 +1,75 @@
-"""Rank fusion: each channel gives a memory a share of `weight / (k + rank)`."""
+"""Two channels become one order: by how far matches stand out, or by rank alone.
+
+By height, the default: a channel is trusted as far as its best match stands out from the crowd behind it. On
+conversations words stand out, on code meaning does, and for a language that the model never learned nothing does: so
+no fixed weight has to be right for all. By rank (reciprocal rank fusion): each channel gives `weight / (k + rank)`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from nacre.ranking import explain
 from nacre.types import Found, Match, Ranked, Reason, Recipe
+
+UNRELATED = 0.1  # a cosine that texts about different things have
+CONVINCING = 0.5  # of what a memory with every word would have: few matches that have less are not trusted in full
+_TAIL = 0.001  # of a channel's weight, by rank: what is below the floor keeps its order
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """How a channel's scores become shares."""
+
+    signal: str
+    raw: str  # what its score is called
+    weight: float
+    best: float
+    crowd: float  # the score of those that any such question finds
+    floor: float  # the score that is worth nothing
+    known: float = 1.0  # how much of the question the channel understands
+
+    @property
+    def gap(self) -> float:
+        """How far the best stands out from the crowd, as a share of its score: 0 to 1."""
+        return min(1.0, max(0.0, 1 - self.crowd / self.best)) if self.best > 0 else 0.0
+
+    def share(self, found: Found, k: int = 60) -> Reason:
+        above, most = found.score - self.floor, self.best - self.floor
+        height = min(1.0, max(0.0, above / most)) if most > 0 else float(found.score >= self.best)
+        trust = self.weight * self.known**3 * self.gap**2
+        numbers = {
+            self.raw: found.score,
+            "rank": found.rank,
+            "weight": self.weight,
+            "known": self.known,
+            "gap": self.gap,
+            "height": height,
+        }
+        flat = max(k, 1)  # a rank of 1 more or less is no reason to pass by what signals say
+        value = trust * height + _TAIL * self.weight * flat / (flat + found.rank)
+        return Reason(self.signal, "add", value, numbers)
+
+
+def by_words(signal: str, matches: Sequence[Match], weight: float, recipe: Recipe, ideal: float) -> Channel:
+    """A channel of words. Who is not among a few matches has no word at all, so the best of them stands out by how much
+    of the `ideal` it has, what a memory with every word comes near to."""
+    scores = [match.score for match in matches]
+    best = scores[0] if scores else 0.0
+    convincing = min(1.0, best / (CONVINCING * ideal)) if ideal > 0 else 1.0
+    crowd = scores[recipe.crowd - 1] if len(scores) >= recipe.crowd else best * (1 - convincing)
+    floor = scores[recipe.pool - 1] if len(scores) >= recipe.pool else 0.0
+    return Channel(signal, "bm25", weight, best, crowd, floor)
+
+
+def by_meaning(matches: Sequence[Match], weight: float, recipe: Recipe, known: float) -> Channel:
+    """The channel of meaning. In a small store the crowd is what unrelated texts have."""
+    scores = [match.score for match in matches]
+    least = min([*scores[-1:], UNRELATED])
+    crowd = scores[recipe.crowd - 1] if len(scores) >= recipe.crowd else least
+    floor = scores[recipe.pool - 1] if len(scores) >= recipe.pool else least
+    return Channel("semantic", "cosine", weight, scores[0] if scores else 0.0, max(0.0, crowd), floor, known)
 
 
 def places(matches: Sequence[Match]) -> dict[str, Found]:
@@ -14,28 +78,49 @@ def places(matches: Sequence[Match]) -> dict[str, Found]:
 
 
 def fuse(
-    lexical: Sequence[Match], semantic: Sequence[Match], recipe: Recipe, listed: Sequence[str] = ()
+    lexical: Sequence[Match],
+    semantic: Sequence[Match],
+    recipe: Recipe,
+    listed: Sequence[str] = (),
+    known: float = 1.0,
+    ideal: float = 0.0,
 ) -> list[Ranked]:
     """One order out of two. A channel that was not asked is empty; ties are broken by id.
 
     `listed` are ids that meet the conditions of a question without having its words: they come after
-    those that have, in their order.
+    those that have, in their order. `known` is how much of the question the embedder understands, `ideal` the BM25
+    score that a memory with all its words comes near to; 0: not known.
     """
-    by_words, by_meaning = places(lexical), places(semantic)
-    found = {**by_words, **by_meaning}
-    ranked = [_ranked(each, by_words.get(each), by_meaning.get(each), recipe) for each in found]
-    others = (each for each in listed if each not in found)
-    ranked += [_listed(each, rank, recipe) for rank, each in enumerate(others, len(lexical) + 1)]
+    in_words, in_meaning = places(lexical), places(semantic)
+    words = by_words("lexical", lexical, 1 - recipe.alpha, recipe, ideal)
+    meaning = by_meaning(semantic, recipe.alpha, recipe, known)
+    ranked = []
+    for each in {**in_words, **in_meaning}:
+        lexical_place, semantic_place = in_words.get(each), in_meaning.get(each)
+        reasons = [
+            _share(of, found, recipe)
+            for of, found in ((words, lexical_place), (meaning, semantic_place))
+            if found is not None
+        ]
+        ranked.append(Ranked(each, explain.score(reasons), tuple(reasons), lexical_place, semantic_place))
+    least = min((each.score for each in ranked), default=1.0)
+    others = (each for each in listed if each not in in_words and each not in in_meaning)
+    ranked += [_listed(each, rank, recipe, least) for rank, each in enumerate(others, len(lexical) + 1)]
     return in_order(ranked)
 
 
-def merged(ranked: Sequence[Ranked], relations: Sequence[tuple[str, float]], recipe: Recipe) -> list[Ranked]:
+def merged(
+    ranked: Sequence[Ranked], relations: Sequence[tuple[str, float]], recipe: Recipe, ideal: float = 0.0
+) -> list[Ranked]:
     """A share more for memories of relations that match, given by memory and score, best first."""
+    # By height a relation is worth a part of the best match, however few relations there are to stand out from.
+    best = max((each.score for each in ranked), default=1.0)
+    weight = recipe.relation_weight * (max(recipe.alpha, 1 - recipe.alpha) if recipe.fusion == "rank" else best)
+    matches = [Match(memory_id, score) for memory_id, score in relations]
+    of = by_words("relation", matches, weight, recipe, ideal)
     first: dict[str, Reason] = {}
-    weight = recipe.relation_weight * max(recipe.alpha, 1 - recipe.alpha)
-    for rank, (memory_id, score) in enumerate(relations, 1):
-        numbers = {"bm25": score, "rank": rank, "weight": weight, "k": recipe.k}
-        first.setdefault(memory_id, Reason("relation", "add", weight / (recipe.k + rank), numbers))
+    for rank, match in enumerate(matches, 1):
+        first.setdefault(match.id, _share(of, Found(match.score, rank), recipe))
     raised = [explain.with_reason(each, first.pop(each.id)) if each.id in first else each for each in ranked]
     alone = [Ranked(memory_id, reason.value, (reason,), None, None) for memory_id, reason in first.items()]
     return in_order(raised + alone)
@@ -45,21 +130,15 @@ def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
     return sorted(ranked, key=lambda each: (-each.score, each.id))
 
 
-def _ranked(memory_id: str, lexical: Found | None, semantic: Found | None, recipe: Recipe) -> Ranked:
-    reasons = []
-    if lexical is not None:
-        reasons.append(_share("lexical", "bm25", lexical, 1 - recipe.alpha, recipe.k))
-    if semantic is not None:
-        reasons.append(_share("semantic", "cosine", semantic, recipe.alpha, recipe.k))
-    return Ranked(memory_id, explain.score(reasons), tuple(reasons), lexical, semantic)
+def _share(of: Channel, found: Found, recipe: Recipe) -> Reason:
+    if recipe.fusion == "height":
+        return of.share(found, recipe.k)
+    numbers = {of.raw: found.score, "rank": found.rank, "weight": of.weight, "k": recipe.k}
+    return Reason(of.signal, "add", of.weight / (recipe.k + found.rank), numbers)
 
 
-def _share(signal: str, raw: str, found: Found, weight: float, k: int) -> Reason:
-    numbers = {raw: found.score, "rank": found.rank, "weight": weight, "k": k}
-    return Reason(signal, "add", weight / (k + found.rank), numbers)
-
-
-def _listed(memory_id: str, rank: int, recipe: Recipe) -> Ranked:
-    weight = 1 - recipe.alpha or 1.0
+def _listed(memory_id: str, rank: int, recipe: Recipe, least: float) -> Ranked:
+    """Below the `least` share that a word or meaning earned."""
+    weight = least if recipe.fusion == "height" else 1 - recipe.alpha or 1.0
     reason = Reason("filter", "add", weight / (recipe.k + rank), {"rank": rank, "weight": weight, "k": recipe.k})
     return Ranked(memory_id, explain.score([reason]), (reason,), None, None)

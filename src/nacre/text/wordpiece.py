@@ -126,15 +126,22 @@ class WordPiece:
         self._cache: dict[str, tuple[int, ...]] = {}
 
     def encode(self, text: str, pieces_max: int) -> list[int]:
-        """The text's first pieces, between the two that mark beginning and end. Reads no further than it must."""
-        ids = [self._first]
+        """The text's first pieces, between the two that mark beginning and end."""
+        return [self._first, *self.first_pieces(text, pieces_max), self._last]
+
+    def first_pieces(self, text: str, pieces_max: int) -> list[int]:
+        """Reads no further than it must."""
+        ids: list[int] = []
         for part in self._parts(text):
             ids += part
-            if len(ids) > pieces_max:
-                del ids[pieces_max + 1 :]
+            if len(ids) >= pieces_max:
                 break
-        ids.append(self._last)
-        return ids
+        return ids[:pieces_max]
+
+    def known(self, text: str) -> float:
+        """The share of a text's pieces that are in the vocabulary; 0 where there is none at all."""
+        ids = [number for part in self._parts(text) for number in part]
+        return 1 - ids.count(self._unknown) / len(ids) if ids else 0.0
 
     def weigh(self, text: str) -> list[tuple[Span, int]]:
         """Units no passage may cut, and how many pieces each costs. A slice never costs more than its units."""

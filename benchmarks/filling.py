@@ -1,0 +1,149 @@
+"""Labelled sets in stores, and questions put to them.
+
+One store answers any number of recipes:
+
+    with filled(load(folder, "scifact"), "keyword") as store:
+        scores = [store.evaluate(Recipe(bm25_b=b)) for b in (0.3, 0.4, 0.75)]
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+import nacre
+from benchmarks.judging import Answer, Scores, score
+from benchmarks.labelled import Document, Half, LabelledSet, Query, half
+from benchmarks.vectors import Cached
+from nacre.embedders.minilm import MiniLM
+from nacre.stores.sqlite import SqliteStore
+from nacre.types import DEFAULT_SPACE, Mode
+
+LIMIT = 10
+
+Part: TypeAlias = Half | Literal["all"]
+
+
+class Way(NamedTuple):
+    """How the engine is asked."""
+
+    mode: Mode
+    recipe: nacre.Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A store that holds a set."""
+
+    labelled: LabelledSet
+    memory: nacre.Nacre
+    mode: Mode
+    documents: Mapping[str, Sequence[str]]  # by memory id: equal texts are one memory, which stands for all of them
+    clock: Clock
+
+    def evaluate(self, recipe: nacre.Recipe | None = None, part: Part = "all", limit: int = LIMIT) -> Scores:
+        return self.evaluate_all([recipe or nacre.Recipe()], part, limit)[0]
+
+    def evaluate_all(self, recipes: Sequence[nacre.Recipe], part: Part = "all", limit: int = LIMIT) -> list[Scores]:
+        answers = self.answers([Way(self.mode, recipe) for recipe in recipes], part, limit)
+        return [score(each, self.labelled.qrels) for each in answers]
+
+    def answers(self, ways: Sequence[Way], part: Part = "all", limit: int = LIMIT) -> Sequence[Sequence[Answer]]:
+        """For each way, the answers to all queries."""
+        answers: list[list[Answer]] = [[] for _ in ways]
+        for query in queries_of(self.labelled, part):
+            where = nacre.Filter(spaces=[query.scope or DEFAULT_SPACE])
+            self.clock.ask(query.scope)
+            for (mode, recipe), given in zip(ways, answers, strict=True):
+                start = time.perf_counter()
+                hits = self.memory.search(query.text, mode=mode, limit=limit, where=where, recipe=recipe).hits
+                seconds = time.perf_counter() - start
+                given.append(Answer(query.id, [each for hit in hits for each in self.documents[hit.id]], seconds))
+        return answers
+
+
+class Clock:
+    """A question is asked the day after the last document of its scope, whenever the benchmark runs."""
+
+    def __init__(self, labelled: LabelledSet) -> None:
+        self._last: dict[str | None, datetime] = {}
+        for document in labelled.documents:
+            if document.created is not None:
+                last = self._last.get(document.scope, document.created)
+                self._last[document.scope] = max(last, document.created)
+        self._now = datetime.now(UTC)
+
+    def ask(self, scope: str | None) -> None:
+        if scope in self._last:
+            self._now = self._last[scope] + timedelta(days=1)
+
+    def __call__(self) -> datetime:
+        return self._now
+
+
+@contextmanager
+def filled(
+    labelled: LabelledSet,
+    mode: Mode,
+    *,
+    title_as_summary: bool = False,
+    threads: int = 0,
+    namespaces: Sequence[str] = (),
+) -> Iterator[Filled]:
+    """A store in a temporary folder, gone afterwards. Namespaces are dealt out in turn."""
+    clock = Clock(labelled)
+    embedder = None if mode == "keyword" else embedder_for(labelled, threads)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        nacre.Nacre(SqliteStore(Path(folder) / "quality.db"), embedder, clock=clock, zone=UTC, log=False) as memory,
+    ):
+        new = (
+            replace(
+                new_memory(document, title_as_summary=title_as_summary),
+                namespace=namespaces[number % len(namespaces)] if namespaces else "general",
+            )
+            for number, document in enumerate(labelled.documents)
+        )
+        documents: dict[str, list[str]] = defaultdict(list)
+        receipts = (receipt for batch in memory.remember_batches(new) for receipt in batch)
+        for receipt, document in zip(receipts, labelled.documents, strict=True):
+            documents[receipt.id].append(document.id)
+        yield Filled(labelled, memory, mode, documents, clock)
+
+
+def evaluate(
+    labelled: LabelledSet, mode: Mode, recipe: nacre.Recipe | None = None, part: Part = "all", limit: int = LIMIT
+) -> Scores:
+    with filled(labelled, mode) as store:
+        return store.evaluate(recipe, part, limit)
+
+
+def new_memory(document: Document, *, title_as_summary: bool) -> nacre.NewMemory:
+    return nacre.NewMemory(
+        text=document.body if title_as_summary else document.text,
+        summary=document.title if title_as_summary else None,
+        space=document.scope or DEFAULT_SPACE,
+        session=document.session,
+        position=document.position,
+        created=document.created,
+    )
+
+
+def embedder_for(labelled: LabelledSet, threads: int) -> Cached:
+    """The shipped model, with the questions of the set at hand."""
+    threads = threads or os.cpu_count() or 1
+    embedder = Cached(MiniLM(threads), threads=threads)
+    embedder.learn_queries([query.text for query in labelled.queries])
+    return embedder
+
+
+def queries_of(labelled: LabelledSet, part: Part) -> list[Query]:
+    return [query for query in labelled.queries if part in ("all", half(query.id))]

@@ -1,0 +1,37 @@
+"""bm25s as it comes, and with the stemmer its documents recommend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from benchmarks.labelled import Document
+from benchmarks.rivals.rival import Rival, Search, package
+from nacre.ports import Embedder
+
+
+@contextmanager
+def indexed(stem: bool, documents: Sequence[Document], _: Embedder, __: Path) -> Iterator[Search]:
+    import bm25s
+    import Stemmer
+
+    stemmer = Stemmer.Stemmer("english") if stem else None
+    tokenize = partial(bm25s.tokenize, stemmer=stemmer, show_progress=False)
+    ids = [document.id for document in documents]
+    index = bm25s.BM25()
+    index.index(tokenize([document.text for document in documents]), show_progress=False)
+
+    def search(question: str, limit: int) -> Sequence[str]:
+        k = min(limit, len(ids))
+        places, scores = index.retrieve(tokenize(question), k=k, show_progress=False)
+        return [ids[place] for place, score in zip(places[0], scores[0], strict=True) if score > 0]
+
+    yield search
+
+
+RIVALS = (
+    Rival("bm25s", package("bm25s"), partial(indexed, False)),
+    Rival("bm25s stemmed", package("bm25s"), partial(indexed, True)),
+)

@@ -1,0 +1,30 @@
+"""Counting: the documents that contain most of the question's words, then those that contain them most often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.labelled import Document
+from benchmarks.rivals.rival import Rival, Search, words
+from nacre.ports import Embedder
+
+
+@contextmanager
+def indexed(documents: Sequence[Document], _: Embedder, __: Path) -> Iterator[Search]:
+    texts = [(document.id, document.text.lower()) for document in documents]
+
+    def search(question: str, limit: int) -> Sequence[str]:
+        asked = words(question)
+        counted = []
+        for document_id, text in texts:
+            counts = [text.count(word) for word in asked]
+            if found := len(counts) - counts.count(0):
+                counted.append((-found, -sum(counts), document_id))
+        return [document_id for *_, document_id in sorted(counted)[:limit]]
+
+    yield search
+
+
+RIVALS = (Rival("grep", lambda: "", indexed),)

@@ -1,0 +1,226 @@
+"""The commands that measure how well a store answers, and look for a better recipe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from nacre import judging, trials, wire
+from nacre.cli import render
+from nacre.cli.group import answer, nacre
+from nacre.cli.options import common, opened, settings_of
+from nacre.errors import InvalidInput
+from nacre.judging import Lines, Questions, Source
+from nacre.measuring import METRICS, Estimate
+from nacre.query.lexemes import shown
+from nacre.trials import Measured, Tuning
+from nacre.types import Json, Mode, SearchRequest
+
+_LIMIT = SearchRequest(query="").limit
+_SHOWN = 10  # recipes that were tried, and questions that have no answer
+_COLUMN = 21  # so that a row fits into 80
+_ABOUT: Mapping[Source, str] = {
+    "file": "questions of the file",
+    "log": "questions of the recall log; what was opened or used is an answer. Only what a search gave can be opened, "
+    "so this flatters the ranking that gave it",
+    "probes": "probes, each made of a memory's own words. They tell whether memories can be found by what they say, "
+    "not whether questions are answered",
+}
+
+
+def _questions(command: Any) -> Any:
+    """Where questions come from: FILE or --from, and the seed of every chance."""
+    for decorate in (
+        common,
+        click.option(
+            "--seed", type=int, default=judging.SEED, show_default=True, help="The same seed, the same answer."
+        ),
+        click.option(
+            "--from", "source", type=click.Choice(get_args(Source)), help="Where questions come from, without FILE."
+        ),
+        click.argument("file", required=False, type=click.Path(path_type=Path)),
+    ):
+        command = decorate(command)
+    return command
+
+
+@contextmanager
+def _lines_of(file: Path | None) -> Iterator[Lines | None]:
+    if file is None or str(file) == "-":
+        yield None if file is None else sys.stdin
+        return
+    try:
+        lines = file.open("rb")
+    except OSError as error:
+        raise InvalidInput("file", f"{file} cannot be read ({error})") from None
+    with lines:
+        yield lines
+
+
+# ---------------------------------------------------------------- eval
+
+
+@nacre.command("eval")
+@_questions
+@click.option("--mode", "modes", metavar="MODE", multiple=True, help="Only this mode; may be repeated.")
+@click.option("--limit", type=int, default=_LIMIT, show_default=True, help="Hits that each question gets.")
+@click.option("--sample", type=int, metavar="NUMBER", help="Ask so many, drawn at random.")
+@click.pass_context
+def eval_(
+    context: click.Context, /, file: Path | None, source: Any, seed: int, modes: Any, limit: int, sample: int | None
+) -> None:
+    """Ask questions whose answers are known, and say how often they are found and what loses the others.
+
+    FILE has one a line: {"query": …, "ids": […]}, {"query": …, "answer": "text of it"}, or query, tab, id.
+    """
+    space = settings_of(context).space.value
+    with _lines_of(file) as lines, opened(context, log=False) as memory, render.progress("asking") as bar:
+        asked = judging.gathered(memory, space, source, lines, sample=sample, seed=seed)
+        measured = trials.evaluate(memory, asked, modes or get_args(Mode), limit, seed, bar)
+    answer(context, _report(asked, measured), _report_lines(asked, measured))
+
+
+def _report(asked: Questions, measured: Sequence[Measured]) -> Json:
+    return {
+        "source": asked.source,
+        "about": _ABOUT[asked.source],
+        "questions": len(asked.judged),
+        "unanswered": list(asked.unanswered),
+        "modes": {each.mode: _mode(each) for each in measured},
+    }
+
+
+def _mode(measured: Measured) -> Json:
+    return {
+        "metrics": _estimates(measured.metrics),
+        "missed": measured.missed,
+        "stages": {**measured.stages},
+        "examples": [
+            {"query": each.query, "id": each.memory_id, **wire.why_not(each.left_out)} for each in measured.examples
+        ],
+        "wrong": measured.wrong,
+        "notes": list(measured.notes),
+    }
+
+
+def _estimates(estimates: Mapping[str, Estimate]) -> Json:
+    return {name: {**each._asdict()} for name, each in estimates.items()}
+
+
+def _report_lines(asked: Questions, measured: Sequence[Measured]) -> Iterator[render.Line]:
+    yield [(f"{len(asked.judged):,} ", "bold"), (_ABOUT[asked.source], "")]
+    yield from _left_out_lines(asked)
+    yield []
+    yield _row("", [each.mode for each in measured], "bold")
+    for name in METRICS:
+        yield _row(name, [_interval(each.metrics[name]) for each in measured])
+    yield _row("missed", [f"{each.missed:,}" for each in measured])
+    for stage in dict.fromkeys(stage for each in measured for stage in each.stages):
+        yield _row(f"  {stage}", [f"{each.stages.get(stage, 0):,}" for each in measured], "dim")
+    if any(each.wrong for each in measured):
+        yield _row("marked wrong", [f"{each.wrong:,}" for each in measured])
+    for each in measured[-1].examples:
+        yield []
+        yield [(each.left_out.stage, "bold"), (f"  {shown(each.query)}  ", ""), (each.memory_id, "cyan")]
+        yield [("   ", ""), (f"{each.left_out.explanation}; to bring it in: {each.left_out.remedy}", "dim")]
+    for note in dict.fromkeys(note for each in measured for note in each.notes):
+        yield [(f"note: {note}", "dim")]
+
+
+def _left_out_lines(asked: Questions) -> Iterator[render.Line]:
+    if asked.unanswered:
+        named = "; ".join(shown(each) for each in islice(asked.unanswered, _SHOWN))
+        more = "; …" if len(asked.unanswered) > _SHOWN else ""
+        yield [(f"left out, for no live memory of the space answers them: {named}{more}", "dim")]
+    if asked.elsewhere:
+        yield [(f"left out, for they are asked of other spaces: {asked.elsewhere:,}", "dim")]
+
+
+def _row(name: str, cells: Sequence[str], style: str = "") -> render.Line:
+    return [(f"{name:<13}", "dim"), ("".join(f"{cell:<{_COLUMN}}" for cell in cells).rstrip(), style)]
+
+
+def _interval(estimate: Estimate) -> str:
+    return f"{estimate.mean:.3f} ({estimate.low:.3f}–{estimate.high:.3f})"
+
+
+# ---------------------------------------------------------------- tune
+
+
+@nacre.command()
+@_questions
+@click.option("--apply", "apply_", is_flag=True, help="Let searches of the space use what turned out better.")
+@click.option("--undo", is_flag=True, help="Search as usual again.")
+@click.pass_context
+def tune(context: click.Context, /, file: Path | None, source: Any, seed: int, apply_: bool, undo: bool) -> None:
+    """Look for a recipe that answers better: chosen on half of the questions, believed only if the other half agrees.
+
+    FILE is as for `eval`. Nothing is written without --apply.
+    """
+    if undo:
+        if file is not None or source is not None or apply_:
+            raise InvalidInput("undo", "takes back what was applied; give nothing else with it")
+        with opened(context, log=False) as memory:
+            trials.undo(memory)
+        answer(context, {"undone": True}, [[("searches are as usual again", "")]])
+        return
+    space = settings_of(context).space.value
+    with _lines_of(file) as lines, opened(context, log=False) as memory, render.progress("trying recipes") as bar:
+        asked = trials.to_tune_on(memory, space, source, lines)
+        tuning = trials.tune(memory, asked, seed, bar)
+        applied = apply_ and tuning.better
+        if applied:
+            trials.apply(memory, tuning)
+    encoded = asdict(tuning) | {
+        "source": asked.source,
+        "about": _ABOUT[asked.source],
+        "unanswered": list(asked.unanswered),
+        "elsewhere": asked.elsewhere,
+        "attempts": [each._asdict() for each in tuning.attempts],
+        "changes": {name: {"from": old, "to": new} for name, (old, new) in tuning.changes.items()},
+        **{name: _estimates(getattr(tuning, name)) for name in ("before", "after", "difference")},
+        "better": tuning.better,
+        "applied": applied,
+    }
+    answer(context, encoded, _tuning_lines(asked, tuning, applied))
+
+
+def _tuning_lines(asked: Questions, tuning: Tuning, applied: bool) -> Iterator[render.Line]:
+    yield [(f"{tuning.chosen_on + tuning.held_out:,} ", "bold"), (_ABOUT[asked.source], "")]
+    yield from _left_out_lines(asked)
+    gains = [each for each in tuning.attempts if each.ndcg > tuning.start]
+    gained = f"{len(gains)} of {len(tuning.attempts)} changes gain"
+    yield [(f"half of them: {trials.CHOSEN_BY} {tuning.start:.3f} as it is; {gained}", "")]
+    for each in gains[:_SHOWN]:
+        yield [("   ", ""), (f"{each.ndcg:.3f}  {each.ndcg - tuning.start:+.3f}  {each.field} {each.value:g}", "")]
+    if not tuning.changes:
+        yield [("nothing is better than the recipe in use", "bold")]
+        return
+    said = ", ".join(f"{name} {old:g} → {new:g}" for name, (old, new) in tuning.changes.items())
+    yield [("together: ", ""), (said, "bold")]
+    yield [("the other half, on which nothing was chosen:", "")]
+    yield _row("", ["before", "after", "difference"], "bold")
+    for name in METRICS:
+        cells = [_interval(each[name]) for each in (tuning.before, tuning.after)]
+        change = tuning.difference[name]
+        yield _row(name, [*cells, f"{change.mean:+.3f} ({change.low:+.3f} to {change.high:+.3f})"])
+    yield [(_verdict(tuning, applied), "bold")]
+
+
+def _verdict(tuning: Tuning, applied: bool) -> str:
+    if tuning.difference[trials.CHOSEN_BY].high < 0:
+        return f"that was chance: {trials.CHOSEN_BY} is worse here. The recipe in use stays"
+    if not tuning.better:
+        return f"that may be chance: 0 is in the interval of {trials.CHOSEN_BY}. The recipe in use stays"
+    if not applied:
+        return "better; --apply makes searches of this space use it"
+    if not tuning.recipe:
+        return "applied: searches of this space are as usual again"
+    return f"applied: searches of this space look through the lens {trials.TUNED}; `nacre tune --undo` takes it back"
