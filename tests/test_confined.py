@@ -335,7 +335,8 @@ def test_who_is_not_confined_sees_them(world: World, call: Callable[[Nacre, Name
 def test_ones_own_space_may_be_named(world: World, confined: Nacre) -> None:
     where = in_space(world.own)
     for result in (confined.search("tea"), confined.search("tea", where=where), confined.search("tea space:mine")):
-        assert [hit.id for hit in result.hits] == [world.own.memory]
+        assert result.hits[0].id == world.own.memory
+        assert {hit.memory.space for hit in result.hits} == {"mine"}
     assert confined.timeline(where=where) == confined.timeline()
     assert confined.get(world.own.memory)[0].text == "tea of mango"
     assert confined.facts(spaces=["mine"]) == confined.facts()

@@ -278,10 +278,12 @@ def test_nothing_found_asks_for_no_neighbours() -> None:
 
 
 def test_what_only_meets_a_condition_is_not_heard(make: Make) -> None:
-    """A listing has no match that stands out: all that the filter names come, and none beside them."""
-    memory = make(*said(*TURNS), NewMemory(text="kumquats", session="s", position=9, tags=["fruit"]))
+    """A listing has no match that stands out: all that the filter names come by time, and none beside them."""
+    fruit = [NewMemory(text=text, session="s", position=9, tags=["fruit"]) for text in ("kumquats", "kiwis", "figs")]
+    memory = make(*said(*TURNS), *(replace(each, created=NOW - days * DAY) for days, each in enumerate(fruit)))
     result = memory.search("tag:fruit", recipe=PLAIN)
-    assert [(hit.id, hit.match_type) for hit in result.hits] == [("m5", "filter")]
+    assert [hit.id for hit in result.hits] == ["m5", "m6", "m7"]
+    assert {reason.signal for hit in result.hits for reason in hit.reasons} == {"filter"}
 
 
 def test_words_alone_are_heard_where_there_is_no_embedder() -> None:

@@ -17,7 +17,7 @@ from nacre.stores.sqlite import SqliteStore
 from nacre.text.names import fold, is_pronoun, predicate_words, relation_words
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
-WORDS_ONLY = Recipe(alpha=0, recency_weight=0, usage_weight=0, confidence_weight=0)
+WORDS_ONLY = Recipe(fusion="rank", alpha=0, recency_weight=0, usage_weight=0, confidence_weight=0)
 
 
 def ago(days: float) -> datetime:
@@ -247,8 +247,10 @@ def test_memories_about_boosted_entities_count_a_fifth_more(memory: Nacre) -> No
             expected = 1.0 if hit.id == plain else 1.2
             assert isclose(factor(hit, "entity"), expected)
             assert isclose(hit.score, usual[hit.id].score * expected)
-    assert found(memory, "engine", mode="keyword")[0] == plain
-    assert found(memory, "engine", mode="keyword", boost_entities=["countess"])[-1] == plain  # 1.2/63 > 1/61
+    ranks = Recipe(fusion="rank")
+    assert found(memory, "engine", mode="keyword", recipe=ranks)[0] == plain
+    boosted = found(memory, "engine", mode="keyword", recipe=ranks, boost_entities=["countess"])
+    assert boosted[-1] == plain  # 1.2/63 > 1/61
     off = memory.search("engine", boost_entities=["countess"], recipe=Recipe(entity_weight=0)).hits
     assert [factor(hit, "entity") for hit in off] == [1.0, 1.0, 1.0]
     assert {about, named, plain} == set(usual)
@@ -371,7 +373,9 @@ def test_the_share_of_a_relation(memory: Nacre, recipe: dict[str, Any], share: f
     relate(memory, "Ada", "mentors", "Zed", "qqq")
     hits = memory.search(
         "Ada mentors",
-        recipe=Recipe(recency_weight=0, usage_weight=0, semantic_floor=0.9, **recipe),
+        recipe=Recipe(
+            **{"fusion": "rank", "alpha": 0.5, "recency_weight": 0, "usage_weight": 0, "semantic_floor": 0.9, **recipe}
+        ),
         merge_relations=True,
     ).hits
     assert [round(hit.score, 7) for hit in hits] == [pytest.approx(share * factor(hits[0], "confidence"), abs=2e-7)]

@@ -32,7 +32,7 @@ def echoed(ranked: Sequence[Ranked], beside: Mapping[str, Beside], allowed: Set[
             (near.before[-REACH_BACK:], recipe.echo_back),
         )
         for neighbours, share in shares:
-            for each in neighbours:
+            for each in neighbours if share else ():
                 heard.setdefault(each, []).append((share * score_of[memory_id], memory_id))
     echoes = {each: _reason(several) for each, several in heard.items()}
     raised = [explain.with_reason(each, echoes[each.id]) if each.id in echoes else each for each in ranked]
