@@ -27,7 +27,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.start
 
 bench-quality: $(VENV)/.bench
-	$(BIN)/python -m benchmarks.quality --data $(DATA) --rivals all --name quality
+	$(BIN)/python -m benchmarks.quality --data $(DATA) --recipes default,unread,classic --rivals all --name quality
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.cache

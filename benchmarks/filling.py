@@ -24,6 +24,7 @@ from benchmarks.judging import Answer, Scores, score
 from benchmarks.labelled import Document, Half, LabelledSet, Query, half
 from benchmarks.vectors import Cached
 from nacre.embedders.minilm import MiniLM
+from nacre.rerankers.nacre_rerank import NacreRerank
 from nacre.stores.sqlite import SqliteStore
 from nacre.types import DEFAULT_SPACE, Mode
 
@@ -101,9 +102,12 @@ def filled(
     """A store in a temporary folder, gone afterwards. Namespaces are dealt out in turn."""
     clock = Clock(labelled)
     embedder = None if mode == "keyword" else embedder_for(labelled, threads)
+    reranker = NacreRerank(threads or None)
     with (
         tempfile.TemporaryDirectory() as folder,
-        nacre.Nacre(SqliteStore(Path(folder) / "quality.db"), embedder, clock=clock, zone=UTC, log=False) as memory,
+        nacre.Nacre(
+            SqliteStore(Path(folder) / "quality.db"), embedder, reranker=reranker, clock=clock, zone=UTC, log=False
+        ) as memory,
     ):
         new = (
             replace(

@@ -181,7 +181,11 @@ def value(text: str) -> Any:
 def recipes_of(options: argparse.Namespace) -> dict[str, nacre.Recipe]:
     """By what is special about each. Raises ValueError."""
     fixed = {name: value(text) for name, text in map(setting, options.set)}
-    named = {"default": nacre.Recipe(**fixed), "classic": replace(CLASSIC, **fixed)}
+    named = {
+        "default": nacre.Recipe(**fixed),
+        "unread": nacre.Recipe(**(fixed | {"rerank_weight": 0})),
+        "classic": replace(CLASSIC, **fixed),
+    }
     check_names("--recipes", options.recipes.split(","), list(named))
     base = {name if name != "default" else "": named[name] for name in options.recipes.split(",")}
     if options.ablate:
@@ -255,7 +259,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--modes", default=",".join(get_args(Mode)), help="(default: %(default)s)")
     parser.add_argument("--half", choices=("choose", "report", "all"), default="report", help="of the questions")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a field of the recipe")
-    parser.add_argument("--recipes", default="default", help="default, classic, or both with a comma between them")
+    parser.add_argument("--recipes", default="default", help="some of: default, unread, classic")
     several = parser.add_mutually_exclusive_group()
     several.add_argument("--sweep", action="append", default=[], metavar="NAME=A,B,…", help="every value, as a grid")
     several.add_argument("--ablate", action="store_true", help="each signal off, each alone")
@@ -280,6 +284,7 @@ def run_of(options: argparse.Namespace) -> Run:
             " ".join(["nacre", mode, *name.split()]): (mode, special(recipe))
             for mode in modes
             for name, recipe in recipes.items()
+            if mode == "hybrid" or name not in ("unread", "classic")  # which differ in how channels are joined
         },
         part=options.half,
         limit=options.limit,

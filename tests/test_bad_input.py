@@ -285,6 +285,10 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str, str]] = [
     ("recency above 1", {"recipe": Recipe(recency_weight=2)}, "recipe.recency_weight", "from 0 to 1"),
     ("b above 1", {"recipe": Recipe(bm25_b=2)}, "recipe.bm25_b", "from 0 to 1"),
     ("k1 infinite", {"recipe": Recipe(bm25_k1=float("inf"))}, "recipe.bm25_k1", "from 0 to 100"),
+    ("rerank weight above 1", {"recipe": Recipe(rerank_weight=1.1)}, "recipe.rerank_weight", "from 0 to 1"),
+    ("rerank pool 1", {"recipe": Recipe(rerank_pool=1)}, "recipe.rerank_pool", "from 2 to 100"),
+    ("rerank pool 101", {"recipe": Recipe(rerank_pool=101)}, "recipe.rerank_pool", "from 2 to 100"),
+    ("text as rerank", {"rerank": "no"}, "rerank", "must be true or false"),
     ("no recipe", {"recipe": {"alpha": 0.5}}, "recipe", "Recipe"),
 ]
 

@@ -26,6 +26,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "service": (
         "engine",
         "recall",
+        "reranking",
         "asking",
         "channels",
         "searching",

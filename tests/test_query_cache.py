@@ -116,6 +116,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"merge_relations": True},
     {"min_score": 0.01},
     {"collapse": False},
+    {"rerank": False},
     {"token_budget": 100},
 ]
 

@@ -378,7 +378,7 @@ def _looked_up(path: str) -> Any:
 
 
 def test_every_reason_is_named() -> None:
-    reasons = {"lexical", "semantic", "filter", "relation", "echo", "session", *FACTORS}
+    reasons = {"lexical", "semantic", "filter", "relation", "echo", "rerank", "session", *FACTORS}
     assert set(re.findall(r"Reason: `(\w+)`", RULES.prose)) == reasons
 
 

@@ -40,6 +40,7 @@ class Limits:
     query_chars_max: int = 10_000  # a longer query is cut, with a note
     results_max: int = 1_000
     pool_max: int = 10_000
+    rerank_pool_max: int = 100
     filter_values_max: int = 1_000
     facts_max: int = 1_000  # given with one memory
     object_chars_max: int = 2_000  # of a fact, and of its quote
@@ -59,6 +60,7 @@ DECAY_MAX = 10.0  # a day; nothing is left after one
 _FRACTIONS = (
     "recency_weight", "temporal_weight", "session_weight", "confidence_weight", "min_confidence", "entity_weight",
     "intent_weight", "usage_weight", "relation_weight", "echo_next", "echo_far", "echo_back",
+    "rerank_weight",
 )  # fmt: skip
 
 
@@ -202,7 +204,7 @@ def search(request: SearchRequest, space: str, limits: Limits) -> SearchRequest:
     for name, chars_max in (("lens", limits.name_chars_max), ("session", limits.name_chars_max), ("folder", 10_000)):
         if getattr(request, name) is not None:
             _text(name, getattr(request, name), chars_max)
-    for name in ("merge_relations", "collapse", "omit_told"):
+    for name in ("merge_relations", "collapse", "omit_told", "rerank"):
         _yes_or_no(name, getattr(request, name))
     return replace(
         request,
@@ -236,6 +238,7 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     _whole("recipe.crowd", value.crowd, 1, limits.pool_max)
     _fraction("recipe.alpha", value.alpha)
     _whole("recipe.pool", value.pool, 1, limits.pool_max)
+    _whole("recipe.rerank_pool", value.rerank_pool, 2, limits.rerank_pool_max)
     _number("recipe.semantic_floor", value.semantic_floor, -1, 1)
     for name in _FRACTIONS:
         _fraction(f"recipe.{name}", getattr(value, name))

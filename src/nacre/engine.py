@@ -1,7 +1,7 @@
 """The verbs: remember, search, why, related, facets, update, forget, restore, purge, stats, reembed. Those for what
 memories say are in knowing.py, those for what became of them in learning.py, those that show them in layers.py.
 
-The engine joins a store and an embedder and holds no memories itself. Doors call these verbs and
+The engine joins a store, an embedder and a reranker and holds no memories itself. Doors call these verbs and
 nothing else. All verbs may be called from several threads at once.
 """
 
@@ -27,8 +27,9 @@ from nacre.ids import new_ids
 from nacre.journal import Journal
 from nacre.knowledge import Belief, Fact, FactType, NewEntity, NewFact
 from nacre.learning import LOG_DAYS
-from nacre.ports import Embedder, Store
+from nacre.ports import Embedder, Reranker, Store
 from nacre.recall import Recall
+from nacre.reranking import Reranking
 from nacre.searching import Searching
 from nacre.text import passages
 from nacre.text.extract import extract as extracted
@@ -92,6 +93,7 @@ class Nacre(Contexts):
         store: Store,
         embedder: Embedder | None,
         *,
+        reranker: Reranker | None = None,
         space: str = DEFAULT_SPACE,
         limits: Limits = LIMITS,
         zone: tzinfo | None = None,
@@ -116,7 +118,10 @@ class Nacre(Contexts):
         self._journal = Journal(self._write_notes) if log else None
         channels = Channels(store, embedder, self._threads)
         asking = Asking(store, limits, zone)
-        self._recall = Recall(store, channels, asking, space=self._space, limits=limits, clock=clock, zone=zone)
+        reranking = Reranking(store, reranker)
+        self._recall = Recall(
+            store, channels, asking, reranking, space=self._space, limits=limits, clock=clock, zone=zone
+        )
         self._searching = Searching(store, self._recall, space=self._space, limits=limits, clock=clock)
         self._explaining = Explaining(store, channels, self._recall, limits)
 

@@ -1,4 +1,4 @@
-"""The only place that joins a store, an embedder and an engine."""
+"""The only place that joins a store, an embedder, a reranker and an engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nacre.engine import Nacre
 from nacre.errors import EmbedderMismatch, InvalidInput
 from nacre.knowledge import FactType
 from nacre.learning import LOG_DAYS
-from nacre.ports import Embedder
+from nacre.ports import Embedder, Reranker
 from nacre.stores.sqlite import BUSY_TIMEOUT_MS, SqliteStore
 from nacre.types import DEFAULT_SPACE
 
@@ -28,6 +28,7 @@ def open_store(
     space: str = DEFAULT_SPACE,
     confined: bool = False,
     embedder: EmbedderName | Embedder | None = "minilm",
+    reranker: Literal["auto"] | Reranker | None = "auto",
     threads: int = 0,
     busy_timeout_ms: int = BUSY_TIMEOUT_MS,
     limits: Limits = LIMITS,
@@ -42,7 +43,8 @@ def open_store(
     """Open a store. If there is no file it is made, or with `create=False` StoreUnavailable is raised.
 
     With `confined=True` memories of other spaces are as if they were not there, even for who knows their ids.
-    `embedder` is a name, or an object with the methods of `nacre.ports.Embedder`. `threads=0` means one
+    `embedder` is a name, or an object with the methods of `nacre.ports.Embedder`; `reranker` is one with those of
+    `nacre.ports.Reranker`, or "auto": Nacre's own beside the embedder "minilm", otherwise none. `threads=0` means one
     for each core. `switch_model=True` opens a store whose vectors come from another model, in order to
     call `reembed` on it. `time_zone` is the user's, for words like "yesterday"; None means the system's.
     `extract` reads facts from texts, `decay_rates` changes how fast types of facts fade, `log` keeps the recall
@@ -51,6 +53,9 @@ def open_store(
     checks.opening(space, threads, busy_timeout_ms, limits, log_days)  # before a file is made for nothing
     rates = checks.decay_rates(decay_rates or {})
     chosen = embedder_named(embedder, threads) if isinstance(embedder, str) else embedder
+    reads_again = reranker_beside(embedder, threads) if reranker == "auto" else reranker
+    if isinstance(reads_again, str):
+        raise InvalidInput("reranker", f"{reads_again!r} is unknown; allowed: auto, None, or a reranker of your own")
     store = SqliteStore(Path(path), busy_timeout_ms, create)
     try:
         model = store.model()
@@ -62,6 +67,7 @@ def open_store(
         return Nacre(
             store,
             chosen,
+            reranker=reads_again,
             space=space,
             limits=replace(limits, confined_to=space) if confined else limits,
             zone=time_zone,
@@ -89,3 +95,12 @@ def embedder_named(name: str, threads: int) -> Embedder | None:
         case "none":
             return None
     raise InvalidInput("embedder", f"{name!r} is unknown; allowed: {', '.join(get_args(EmbedderName))}")
+
+
+def reranker_beside(embedder: str | Embedder | None, threads: int) -> Reranker | None:
+    """Nacre's own, where the embedder is. Its model is loaded when it is first needed."""
+    if embedder != "minilm":
+        return None
+    from nacre.rerankers.nacre_rerank import NacreRerank
+
+    return NacreRerank(threads=threads or None)

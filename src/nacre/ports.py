@@ -1,4 +1,4 @@
-"""What the engine asks of a store and of an embedder. Every method is mandatory, batch-first and synchronous.
+"""What the engine asks of a store, an embedder and a reranker. Every method is mandatory, batch-first and synchronous.
 
 A server store can honour every method: nothing here knows files, rows or SQL. All methods
 may be called from several threads at once.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from nacre.counting import Frequencies, Stats, Tally
 from nacre.knowledge import Entity, Fact, FactQuery, NewEntity
@@ -42,6 +42,28 @@ class Embedder(Protocol):
         """One row for each text, in order. Bounded memory whatever the input size."""
 
     def embed_query(self, text: str) -> FloatVector: ...
+
+
+class Placed(NamedTuple):
+    """A text with what stands next to it in its session; both are empty where nothing does."""
+
+    text: str
+    before: str = ""
+    after: str = ""
+
+
+class Reranker(Protocol):
+    """Reads a question and a text together. A score depends on these two, and what stands next to the text, alone."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the model and everything that changes its scores. Known without loading the model."""
+
+    def known(self, question: str) -> float:
+        """How much of a question the model has words for, from 0 to 1. Known without loading the model."""
+
+    def scores(self, question: str, texts: Sequence[Placed]) -> list[float]:
+        """How well each text answers, in order: the higher, the better. On a scale of the model's own."""
 
 
 class KnowledgeStore(Protocol):

@@ -16,11 +16,12 @@ from nacre.intents import Intent
 from nacre.ports import Store
 from nacre.query import intent, naming
 from nacre.query.lexemes import shown
-from nacre.query.tree import AllOf, Condition, Only, Question, Term, either
+from nacre.query.tree import Condition, Question, Term, either, restricted
 from nacre.ranking import boost, budget, confidence, echo, fuse
 from nacre.ranking.bm25 import idf
 from nacre.ranking.collapse import collapse
-from nacre.ranking.relevance import evidence, ideal, others, relevance
+from nacre.ranking.relevance import evidence, ideal, others, read, relevance
+from nacre.reranking import Reranking
 from nacre.text import snippets
 from nacre.types import (
     DidYouMean,
@@ -85,6 +86,7 @@ class Recall:
         store: Store,
         channels: Channels,
         asking: Asking,
+        reranking: Reranking,
         *,
         space: str,
         limits: Limits,
@@ -94,6 +96,7 @@ class Recall:
         self._store = store
         self._channels = channels
         self._asking = asking
+        self._reranking = reranking
         self._space = space
         self._limits = limits
         self._clock = clock
@@ -145,7 +148,7 @@ class Recall:
         if not where.spaces:
             return set()
         must = self._asking.in_store(question, where, also).must
-        return self._store.meeting(memory_ids, Only(where) if must is None else AllOf((Only(where), must)))
+        return self._store.meeting(memory_ids, restricted(where, must))
 
     def result(self, trail: Trail) -> SearchResult:
         """What is shown of a search."""
@@ -232,7 +235,8 @@ class Recall:
         ranked = [each for each in ranked if each.id in signals]  # forgotten since the channels looked
         believed = {each: confidence.of_memory(known.facts, now) for each, known in signals.items() if known.facts}
         doubted = {each: effective for each, effective in believed.items() if effective < recipe.min_confidence}
-        ranked = [each for each in ranked if each.id not in doubted]
+        ranked = fuse.in_order([each for each in ranked if each.id not in doubted])
+        ranked = self._reranking.reranked(request, question, ranked, _weights(question.terms, frequencies), notes)
         moments = {each: known.moment for each, known in signals.items()}
         ranked = boost.temporal(ranked, moments, question.periods, recipe.temporal_weight)
         ranked = boost.recency(ranked, moments, now, recipe.recency_weight)
@@ -259,10 +263,7 @@ class Recall:
         if not beside:
             return ranked, {}
         new = list(echo.hearing(beside) - {each.id for each in ranked})
-        restricted: Condition = Only(request.where)
-        if question.must is not None:
-            restricted = AllOf((restricted, question.must))
-        allowed = self._store.meeting(new, restricted) if new else set()
+        allowed = self._store.meeting(new, restricted(request.where, question.must)) if new else set()
         return echo.echoed(ranked, beside, allowed, recipe), beside
 
     def _relations(self, request: SearchRequest, question: Question, now: datetime) -> tuple[RelationHit, ...]:
@@ -270,8 +271,7 @@ class Recall:
         where = request.where
         found = self._store.relations(question.terms, where.spaces, now, pool(request)) if question.terms else []
         if found and (question.must is not None or where != Filter(spaces=where.spaces)):
-            restricted: Condition = Only(where) if question.must is None else AllOf((Only(where), question.must))
-            allowed = self._store.meeting([fact.memory_id for fact, _ in found], restricted)
+            allowed = self._store.meeting([fact.memory_id for fact, _ in found], restricted(where, question.must))
             found = [each for each in found if each[0].memory_id in allowed]
         return tuple(RelationHit(fact, score, rank) for rank, (fact, score) in enumerate(found, 1))
 
@@ -349,7 +349,11 @@ class Recall:
         ids = dict.fromkeys([*(each.id for each in ranked), *ranking.beside])  # and what they may hear
         alone = {each: relevance(evidence(by_words.get(each), by_meaning.get(each), among)) for each in ids}
         recipe = trail.request.recipe
-        return {each.id: max(alone[each.id], self._heard(each.id, alone, ranking, recipe)) for each in ranked}
+        heard = {each.id: max(alone[each.id], self._heard(each.id, alone, ranking, recipe)) for each in ranked}
+        leads = {
+            each.id: reason.numbers["lead"] for each in ranked for reason in each.reasons if reason.signal == "rerank"
+        }
+        return {each: read(likely, leads.get(each, 0.0)) for each, likely in heard.items()}
 
     @staticmethod
     def _heard(memory_id: str, relevance: Mapping[str, float], ranking: Ranking, recipe: Recipe) -> float:

@@ -221,6 +221,8 @@ class Recipe:
     echo_next: float = 0.5  # of a score, heard by the memory after it in the session, where words and meaning count
     echo_far: float = 0.2  # by the one after that
     echo_back: float = 0.2  # by the one before it
+    rerank_weight: float = 0.15  # of what lies between the first and the last of those that are read again; 0: none are
+    rerank_pool: int = 30  # the best, which are read again, or fewer where their texts are long
     recency_weight: float = 0.1  # × (1 + weight / (1 + days)); 0 switches it off
     temporal_weight: float = 0.2  # × (1 + weight) inside the time a question names; 0 switches it off
     session_weight: float = 0.1  # × (1 + weight) for memories of the same session, in `related`
@@ -248,6 +250,7 @@ CLASSIC = Recipe(
     echo_next=0,
     echo_far=0,
     echo_back=0,
+    rerank_weight=0,
     recency_weight=0,
     temporal_weight=0,
     confidence_weight=0,
@@ -282,6 +285,7 @@ class SearchOptions(TypedDict, total=False):
     collapse: bool
     token_budget: int | None
     omit_told: bool
+    rerank: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,7 +295,8 @@ class SearchRequest:
     `lens=None` lets a lens select itself by the question or the folder; "none" keeps all away. `session` and
     `folder` say who asks and where. `as_of` answers as of then. `min_score` is the least relevance of a hit.
     `collapse` shows near-duplicates once. `token_budget` bounds what the hits cost a context window. `omit_told`
-    leaves out what searches of this session gave already; otherwise it is marked.
+    leaves out what searches of this session gave already; otherwise it is marked. `rerank` reads the best again
+    together with the question, where words and meaning count.
     """
 
     query: str
@@ -309,6 +314,7 @@ class SearchRequest:
     collapse: bool = True
     token_budget: int | None = None
     omit_told: bool = False
+    rerank: bool = True
 
 
 class RelatedOptions(TypedDict, total=False):

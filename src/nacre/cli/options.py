@@ -171,6 +171,9 @@ def search_options(command: F) -> F:
     command = click.option(
         "--omit-told", is_flag=True, help="Leave out what searches of the same session gave already."
     )(command)
+    command = click.option("--no-rerank", is_flag=True, help="Do not read the best again together with the question.")(
+        command
+    )
     return click.option("--no-collapse", is_flag=True, help="Show near-duplicates one by one.")(command)
 
 
@@ -190,6 +193,7 @@ def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
         merge_relations=given.pop("merge_relations") or None,
         collapse=False if given.pop("no_collapse") else None,
         omit_told=given.pop("omit_told") or None,
+        rerank=False if given.pop("no_rerank") else None,
     )
     return SearchRequest(query=query, where=to_filter(given), folder=folder(), **options)
 

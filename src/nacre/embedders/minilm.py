@@ -54,7 +54,7 @@ class MiniLM:
         return self._word_pieces().weigh(text)
 
     def known(self, text: str) -> float:
-        return self._word_pieces().known(text)
+        return self._word_pieces().known(text, names=False)
 
     def embed_query(self, text: str) -> FloatVector:
         vector: FloatVector = self._run([self._word_pieces().encode(text, PIECES_MAX)])[0]

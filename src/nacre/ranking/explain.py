@@ -51,6 +51,9 @@ def describe(reason: Reason) -> str:
             return f"usage: {'useful' if reason.value > 1 else 'wrong'} before → × {reason.value:.4f}"
         case "echo":
             return f"echo: next to {_times(numbers['neighbours'])} in the session → {reason.value:.5f}"
+        case "rerank":
+            place = f"rank {numbers['rank']:.0f} of {numbers['read']:.0f}"
+            return f"rerank: read together with the question, {place} {_reading(reason)}"
         case "recency":
             days = f"{numbers['days']:.0f} day{'' if numbers['days'] == 1 else 's'}"
             return f"recency: {days} old → × {reason.value:.4f}"
@@ -78,6 +81,14 @@ def briefly(reasons: Sequence[Reason]) -> str:
 
 def _times(number: float) -> str:
     return "a good match" if number == 1 else f"{number:.0f} good matches"
+
+
+def _reading(reason: Reason) -> str:
+    """The share that a reranker's score gives, worked out."""
+    numbers = reason.numbers
+    known = f" × {numbers['known']:.2f}²" if numbers["known"] < 1 else ""
+    apart = f"{numbers['weight']:g}{known} × {numbers['spread']:.4f}"
+    return f"→ {apart} × {numbers['above']:.2f} = {reason.value:.5f}"
 
 
 def _share(reason: Reason) -> str:

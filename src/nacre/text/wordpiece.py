@@ -76,6 +76,8 @@ def _class(*tables: str) -> str:
 
 SPECIAL = r"\[(?:PAD|UNK|CLS|SEP|MASK)\]"
 RUN = re.compile(f"[^{_class(WHITESPACE)}]+")
+# Letters and digits in one word, or words joined by an underscore: a code, a version, a setting.
+NAME = re.compile(r"[^\W_]_[^\W_]|[^\W\d_]\d|\d[^\W\d_]")
 ASCII_ATOM = re.compile(rf"{SPECIAL}|[!-/:-@\[-`{{-~]|[^!-/:-@\[-`{{-~]+")
 
 
@@ -118,6 +120,7 @@ class WordPiece:
 
     def __init__(self, vocabulary: Path) -> None:
         pieces = vocabulary.read_text(encoding="utf-8").split("\n")
+        self._pieces = pieces
         self._ids = {piece: number for number, piece in enumerate(pieces) if piece}
         self._unknown = self._ids["[UNK]"]
         self._first = self._ids["[CLS]"]
@@ -138,10 +141,27 @@ class WordPiece:
                 break
         return ids[:pieces_max]
 
-    def known(self, text: str) -> float:
-        """The share of a text's pieces that are in the vocabulary; 0 where there is none at all."""
-        ids = [number for part in self._parts(text) for number in part]
-        return 1 - ids.count(self._unknown) / len(ids) if ids else 0.0
+    def known(self, text: str, *, names: bool) -> float:
+        """How much of a text is made of words that the vocabulary has, whole or in parts; 0 where there is nothing.
+
+        Of many scripts it has single letters only: what is spelled by them was never learned. `names`: whether those
+        that someone made up of letters and digits count, like ERR_2270, whose parts are known and mean nothing.
+        """
+        known = total = 0
+        for found in RUN.finditer(text):
+            run = found.group()
+            total += len(run)
+            if not names and NAME.search(run):
+                continue
+            atoms = [run] if len(run) <= CACHED_CHARS_MAX else [atom.group() for atom in _atoms(run)]
+            learned = sum(self._learned(number) for atom in atoms for number in self._cached(atom))
+            known += min(learned, len(run))  # some letters are taken apart before they are looked up
+        return known / total if total else 0.0
+
+    def _learned(self, number: int) -> int:
+        """Letters of a piece, if it is a word or a part of one."""
+        piece = self._pieces[number].removeprefix("##")
+        return len(piece) if number != self._unknown and (len(piece) > 1 or piece.isascii()) else 0
 
     def weigh(self, text: str) -> list[tuple[Span, int]]:
         """Units no passage may cut, and how many pieces each costs. A slice never costs more than its units."""

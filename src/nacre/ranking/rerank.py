@@ -1,0 +1,57 @@
+"""The best are read again together with the question: what that moves is measured by how far apart they stood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from nacre.ranking import explain
+from nacre.types import Ranked, Reason
+
+CLEAR = 0.3  # of the best score: where the second has less, both channels have answered
+_NARROW = 0.1  # of the best score: those that are read stand at the least so far apart
+_READABLE = 0.5  # of a question, at the least
+
+
+def clear(ranked: Sequence[Ranked]) -> bool:
+    """Whether the order is settled, so that reading again would be for nothing. They are given best first."""
+    if len(ranked) < 2:
+        return True
+    first, second = ranked[0], ranked[1]
+    both = first.lexical is not None and first.semantic is not None
+    return both and second.score < CLEAR * first.score
+
+
+def readable(known: float) -> bool:
+    """Whether a reranker that has words for so much of a question can tell its answers apart."""
+    return known >= _READABLE
+
+
+def reranked(ranked: Sequence[Ranked], scores: Mapping[str, float], weight: float, known: float) -> list[Ranked]:
+    """A share more for those that were read, given by their ids. No share is below 0, so none of them falls behind
+    what was not read.
+
+    `scores` are on a scale of the reranker's own. `known` is how much of the question it has words for.
+    """
+    read = [each for each in ranked if each.id in scores]
+    if not read:
+        return list(ranked)
+    best = max(each.score for each in read)
+    spread = max(best - min(each.score for each in read), _NARROW * best)
+    least = min(scores.values())
+    order = sorted(scores, key=lambda each: (-scores[each], each))
+    place = {each: rank for rank, each in enumerate(order, 1)}
+
+    def reason(memory_id: str) -> Reason:
+        above = scores[memory_id] - least
+        numbers = {
+            "rank": place[memory_id],
+            "read": len(scores),
+            "weight": weight,
+            "known": known,
+            "spread": spread,
+            "above": above,
+            "lead": scores[memory_id] - scores[order[place[memory_id] == 1]] if len(order) > 1 else 0.0,
+        }
+        return Reason("rerank", "add", weight * known**2 * spread * above, numbers)
+
+    return [explain.with_reason(each, reason(each.id)) if each.id in scores else each for each in ranked]

@@ -1,0 +1,211 @@
+"""Turns trained weights into the file that ships: src/nacre/rerankers/nacre_rerank_v1/model.onnx.
+
+    python training/export_reranker.py --weights weights/nacre-rerank --out model.onnx
+
+The word table is the sentence model's, as trained weights leave it alone. The score is read from the first token, so
+the last layer computes nothing else. The same weights give the same bytes each time.
+
+Variants differ in how matrices are stored and multiplied:
+    int8-rows   in integers: each token's values share a scale, found as they come, and so do the weights of a column.
+                No token depends on another's scale, so a score does not depend on what else is in its batch.
+    the others  in float32, stored as in tools/build_minilm.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+import build_minilm as minilm
+
+PIECES = 192  # of a question and a text together; see examples.py
+ROWS = "int8-rows"
+LEVELS = 127  # of a token's value, each way
+# Of a weight, each way. Where a processor adds two products in 16 bits, 255 × 63 × 2 still fits, 255 × 127 × 2 not.
+WEIGHT_LEVELS = 63
+SHIPPED = Path(__file__).parent.parent / "src" / "nacre" / "embedders" / "minilm_l6_v2" / "model.onnx"
+Floats = npt.NDArray[np.float32]
+
+
+def word_table() -> Floats:
+    """The sentence model's, from its own file."""
+    stored = {each.name: numpy_helper.to_array(each) for each in onnx.load(str(SHIPPED)).graph.initializer}
+    table: Floats = (stored["words"].astype(np.float32) * stored["words.scales"]).reshape(-1, minilm.HIDDEN)
+    return table
+
+
+def as_official(trained: dict[str, Floats]) -> minilm.Weights:
+    """The weights under the names of the official model, by which the graph is assembled."""
+    words = word_table()
+    words[: len(trained["marks"])] += trained["marks"]
+    weights: minilm.Weights = {
+        "embeddings.word_embeddings.weight": words,
+        "embeddings.position_embeddings.weight": trained["positions.weight"][:PIECES],
+        "embeddings.token_type_embeddings.weight": np.zeros((1, minilm.HIDDEN), np.float32),
+        "embeddings.LayerNorm.weight": trained["norm.weight"],
+        "embeddings.LayerNorm.bias": trained["norm.bias"],
+    }
+    for number in range(layers_in(trained)):
+        ours, official = f"layers.{number}.", f"encoder.layer.{number}."
+        for kind in ("weight", "bias"):
+            parts = np.split(trained[f"{ours}attention.{kind}"], 3)
+            for part, array in zip(("query", "key", "value"), parts, strict=True):
+                weights[f"{official}attention.self.{part}.{kind}"] = array
+            for name, place in (
+                ("attended", "attention.output.dense"),
+                ("attended_norm", "attention.output.LayerNorm"),
+                ("widened", "intermediate.dense"),
+                ("narrowed", "output.dense"),
+                ("narrowed_norm", "output.LayerNorm"),
+            ):
+                weights[f"{official}{place}.{kind}"] = trained[f"{ours}{name}.{kind}"]
+    return weights
+
+
+def layers_in(trained: dict[str, Floats]) -> int:
+    return 1 + max(int(name.split(".")[1]) for name in trained if name.startswith("layers."))
+
+
+class Graph(minilm.Graph):
+    """Multiplies by matrices of every variant."""
+
+    def __init__(self, variant: str) -> None:
+        super().__init__(variant)
+        self._quantised: dict[str, tuple[str, str]] = {}
+        if variant == ROWS:
+            for name, number in (
+                ("level", np.float32(1 / LEVELS)),
+                ("middle", np.uint8(LEVELS + 1)),
+                ("least", np.finfo(np.float32).tiny),
+            ):
+                self.constants.append(numpy_helper.from_array(np.array(number), name))
+            self.numbers("within", -1)
+
+    def multiply(self, hidden: str, name: str, matrix: Floats) -> str:
+        """hidden [batch, length, inputs] × matrix [inputs, outputs]."""
+        if self.variant != ROWS:
+            return self.node("MatMul", hidden, self.matrix(name, matrix))
+        scales = np.maximum(np.abs(matrix).max(axis=0), np.finfo(np.float32).tiny) / np.float32(WEIGHT_LEVELS)
+        weights = self.constant(name, np.rint(matrix / scales).astype(np.int8))
+        integers, largest = self._by_token(hidden)
+        product = self.node(
+            "MatMulIntegerToFloat",
+            integers,
+            weights,
+            "level",
+            self.constant(f"{name}.scales", scales),
+            "middle",
+            domain="com.microsoft",
+        )
+        return self.node("Mul", product, largest)
+
+    def _by_token(self, hidden: str) -> tuple[str, str]:
+        """Values as integers, and the largest of each token, which they are measured by; made once."""
+        if hidden not in self._quantised:
+            peak = self.node("ReduceMax", self.node("Abs", hidden), "within", keepdims=1)
+            largest = self.node("Max", peak, "least")
+            shares = self.node("Div", hidden, largest)
+            self._quantised[hidden] = self.node("QuantizeLinear", shares, "level", "middle"), largest
+        return self._quantised[hidden]
+
+
+def add_layer(graph: Graph, weights: minilm.Weights, number: int, hidden: str, asking: str) -> str:
+    """What the tokens `asking` are after this layer, having looked at all that are `hidden`."""
+
+    def weight(name: str) -> Floats:
+        return weights[f"encoder.layer.{number}.{name}"]
+
+    def multiply(tokens: str, name: str, source: str) -> str:
+        return graph.multiply(tokens, f"{number}.{name}", weight(f"{source}.weight").T)
+
+    def constant(name: str, *arrays: Floats) -> str:
+        return graph.constant(f"{number}.{name}", np.concatenate(arrays))
+
+    def add_and_norm(name: str, update: str, residual: str, source: str) -> str:
+        return graph.node(
+            "SkipLayerNormalization",
+            update,
+            residual,
+            constant(f"{name}.gamma", weight(f"{source}.LayerNorm.weight")),
+            constant(f"{name}.beta", weight(f"{source}.LayerNorm.bias")),
+            constant(f"{name}.bias", weight(f"{source}.dense.bias")),
+            domain="com.microsoft",
+            epsilon=minilm.EPSILON,
+        )
+
+    parts = ("query", "key", "value")
+    attended = graph.node(
+        "MultiHeadAttention",
+        *(multiply(asking if part == "query" else hidden, part, f"attention.self.{part}") for part in parts),
+        constant("attention.bias", *(weight(f"attention.self.{part}.bias") for part in parts)),
+        "attention_mask",
+        domain="com.microsoft",
+        num_heads=minilm.HEADS,
+    )
+    attended = multiply(attended, "attended", "attention.output.dense")
+    asking = add_and_norm("attended", attended, asking, "attention.output")
+    widened = graph.node(
+        "BiasGelu",
+        multiply(asking, "widened", "intermediate.dense"),
+        constant("widened.bias", weight("intermediate.dense.bias")),
+        domain="com.microsoft",
+    )
+    return add_and_norm("narrowed", multiply(widened, "narrowed", "output.dense"), asking, "output")
+
+
+def build(trained: dict[str, Floats], variant: str) -> onnx.ModelProto:
+    graph = Graph(variant)
+    weights = as_official(trained)
+    hidden = minilm.add_embeddings(graph, weights)
+    last = layers_in(trained) - 1
+    for number in range(last):
+        hidden = add_layer(graph, weights, number, hidden, hidden)
+    one = graph.numbers("one", 1)
+    hidden = add_layer(graph, weights, last, hidden, graph.node("Slice", hidden, "zero", one, one))
+    first = graph.node("Squeeze", hidden, one)
+    head = graph.constant("score.weight", trained["score.weight"].T)
+    scored = graph.node("Add", graph.node("MatMul", first, head), graph.constant("score.bias", trained["score.bias"]))
+    graph.node("Squeeze", scored, one, output="score")
+    proto = helper.make_graph(
+        graph.nodes,
+        f"nacre-rerank/{variant}",
+        [
+            helper.make_tensor_value_info("input_ids", TensorProto.INT32, ["batch", "length"]),
+            helper.make_tensor_value_info("attention_mask", TensorProto.INT32, ["batch", "length"]),
+        ],
+        [helper.make_tensor_value_info("score", TensorProto.FLOAT, ["batch"])],
+        graph.constants,
+    )
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(proto, opset_imports=opsets, ir_version=10, producer_name="nacre")
+
+
+def read(prefix: Path) -> dict[str, Floats]:
+    trained: dict[str, Floats] = {}
+    for path in sorted(prefix.parent.glob(f"{prefix.name}.?.npz")):
+        with np.load(path) as arrays:
+            trained |= {name: arrays[name].astype(np.float32) for name in arrays.files}
+    return trained
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--weights", type=Path, required=True, help="what the files of trained weights begin with")
+    parser.add_argument("--variant", choices=(ROWS, *minilm.VARIANTS), default=ROWS)
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    options.out.write_bytes(build(read(options.weights), options.variant).SerializeToString(deterministic=True))
+    content = options.out.read_bytes()
+    print(f"{hashlib.sha256(content).hexdigest()}  {len(content):>9}  {options.out}")
+
+
+if __name__ == "__main__":
+    main()

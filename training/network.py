@@ -1,0 +1,114 @@
+"""The cross-encoder as a PyTorch module, begun from the sentence model that ships with Nacre.
+
+A question and a text go in together, a score comes out. The network is all-MiniLM-L6-v2's, some or all of its
+layers, with one linear layer on the first token.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from onnx import numpy_helper
+from torch import nn
+from torch.nn import functional
+
+HIDDEN, HEADS, WIDE, POSITIONS = 384, 12, 1536, 256
+MARKS = 4
+EPSILON = 1e-12
+
+
+def shipped_weights(path: Path) -> dict[str, torch.Tensor]:
+    """The weights of the shipped model as float32: int8 blocks times their scales."""
+    stored = {each.name: numpy_helper.to_array(each) for each in onnx.load(str(path)).graph.initializer}
+    weights = {}
+    for name, array in stored.items():
+        if name.endswith(".scales") or array.dtype == np.int64:
+            continue
+        if array.dtype == np.int8:
+            scales = stored[f"{name}.scales"]
+            if name == "words":
+                array = (array.astype(np.float32) * scales).reshape(len(array), HIDDEN)
+            else:
+                array = array.astype(np.float32) * np.repeat(scales, array.shape[0] // scales.shape[0], axis=0)
+        weights[name] = torch.from_numpy(np.array(array, np.float32))
+    return weights
+
+
+class Layer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.Linear(HIDDEN, 3 * HIDDEN)
+        self.attended = nn.Linear(HIDDEN, HIDDEN)
+        self.attended_norm = nn.LayerNorm(HIDDEN, EPSILON)
+        self.widened = nn.Linear(HIDDEN, WIDE)
+        self.narrowed = nn.Linear(WIDE, HIDDEN)
+        self.narrowed_norm = nn.LayerNorm(HIDDEN, EPSILON)
+
+    def forward(self, hidden: Any, mask: Any, dropout: float) -> Any:
+        batch, length, _ = hidden.shape
+        query, key, value = self.attention(hidden).view(batch, length, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
+        attended = functional.scaled_dot_product_attention(query, key, value, mask)
+        attended = self.attended(attended.transpose(1, 2).reshape(batch, length, HIDDEN))
+        hidden = self.attended_norm(hidden + functional.dropout(attended, dropout, self.training))
+        wide = functional.gelu(self.widened(hidden))
+        return self.narrowed_norm(hidden + functional.dropout(self.narrowed(wide), dropout, self.training))
+
+
+class CrossEncoder(nn.Module):
+    def __init__(self, words: int, layers: int) -> None:
+        super().__init__()
+        self.words = nn.Embedding(words, HIDDEN)
+        self.words.weight.requires_grad_(False)  # words that training never saw keep their place among the others
+        self.marks = nn.Parameter(
+            torch.zeros(MARKS, HIDDEN)
+        )  # added to the first words of the table, which mean nothing
+        self.positions = nn.Embedding(POSITIONS, HIDDEN)
+        self.norm = nn.LayerNorm(HIDDEN, EPSILON)
+        self.layers = nn.ModuleList(Layer() for _ in range(layers))
+        self.score = nn.Linear(HIDDEN, 1)
+        self.dropout = 0.1
+
+    def hidden(self, ids: Any, mask: Any) -> Any:
+        places = torch.arange(ids.shape[1], device=ids.device)
+        marks = functional.embedding(ids.clamp(max=MARKS), functional.pad(self.marks, (0, 0, 0, 1)))
+        hidden = self.norm(self.words(ids) + marks + self.positions(places))
+        hidden = functional.dropout(hidden, self.dropout, self.training)
+        seen = mask[:, None, None, :].bool()
+        for layer in self.layers:
+            hidden = layer(hidden, seen, self.dropout)
+        return hidden
+
+    def forward(self, ids: Any, mask: Any) -> Any:
+        return self.score(self.hidden(ids, mask)[:, 0]).squeeze(-1)
+
+    def meaning(self, ids: Any, mask: Any) -> Any:
+        """The vector that the untrained network, all six layers of it, gives a text."""
+        weights = mask[:, :, None].to(torch.float32)
+        return functional.normalize((self.hidden(ids, mask).float() * weights).sum(1), dim=-1)
+
+
+def begun(weights: dict[str, torch.Tensor], chosen: list[int]) -> CrossEncoder:
+    """The network with these layers of the shipped model."""
+    network = CrossEncoder(len(weights["words"]), len(chosen))
+    state: dict[str, torch.Tensor] = {
+        "words.weight": weights["words"],
+        "marks": torch.zeros(MARKS, HIDDEN),
+        "positions.weight": weights["positions"],
+        "norm.weight": weights["embeddings.gamma"],
+        "norm.bias": weights["embeddings.beta"],
+        "score.weight": network.score.weight.data * 0.1,
+        "score.bias": torch.zeros(1),
+    }
+    for place, number in enumerate(chosen):
+        for name in ("attention", "attended", "widened", "narrowed"):
+            state[f"layers.{place}.{name}.weight"] = weights[f"{number}.{name}"].T.contiguous()
+            state[f"layers.{place}.{name}.bias"] = weights[f"{number}.{name}.bias"]
+        for name in ("attended", "narrowed"):
+            state[f"layers.{place}.{name}_norm.weight"] = weights[f"{number}.{name}.gamma"]
+            state[f"layers.{place}.{name}_norm.bias"] = weights[f"{number}.{name}.beta"]
+    network.load_state_dict(state)
+    return network
