@@ -49,6 +49,7 @@ class Filled:
     mode: Mode
     documents: Mapping[str, Sequence[str]]  # by memory id: equal texts are one memory, which stands for all of them
     clock: Clock
+    path: Path
 
     def evaluate(self, recipe: nacre.Recipe | None = None, part: Part = "all", limit: int = LIMIT) -> Scores:
         return self.evaluate_all([recipe or nacre.Recipe()], part, limit)[0]
@@ -106,7 +107,12 @@ def filled(
     with (
         tempfile.TemporaryDirectory() as folder,
         nacre.Nacre(
-            SqliteStore(Path(folder) / "quality.db"), embedder, reranker=reranker, clock=clock, zone=UTC, log=False
+            SqliteStore(path := Path(folder) / "quality.db"),
+            embedder,
+            reranker=reranker,
+            clock=clock,
+            zone=UTC,
+            log=False,
         ) as memory,
     ):
         new = (
@@ -120,7 +126,7 @@ def filled(
         receipts = (receipt for batch in memory.remember_batches(new) for receipt in batch)
         for receipt, document in zip(receipts, labelled.documents, strict=True):
             documents[receipt.id].append(document.id)
-        yield Filled(labelled, memory, mode, documents, clock)
+        yield Filled(labelled, memory, mode, documents, clock, path)
 
 
 def evaluate(

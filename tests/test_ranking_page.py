@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, get_args
 
 import pytest
 
-from nacre import lenses
+from nacre import lenses, reranking
 from nacre.checks import LIMITS
 from nacre.checks import recipe as checked_recipe
 from nacre.chronicle import is_single
@@ -31,17 +31,28 @@ from nacre.intents import NAMESPACE_WEIGHTS
 from nacre.knowledge import DECAY_PER_DAY
 from nacre.query import intent
 from nacre.query.tree import Term, term_counts
-from nacre.ranking import budget, fuse
+from nacre.ranking import budget, fuse, rerank
 from nacre.ranking.bm25 import COMMON_SHARE, bm25, idf
 from nacre.ranking.confidence import FLOOR, SHARES, of_memory
 from nacre.ranking.echo import echoed
 from nacre.ranking.explain import score
 from nacre.ranking.fuse import by_meaning, places
-from nacre.ranking.relevance import BY_BOTH, BY_MEANING, BY_WORDS, Meaning, Words, evidence, others, relevance
+from nacre.ranking.relevance import (
+    BY_BOTH,
+    BY_MEANING,
+    BY_WORDS,
+    READ_AHEAD,
+    Meaning,
+    Words,
+    evidence,
+    others,
+    read,
+    relevance,
+)
 from nacre.ranking.usage import CREDITS, INVITING_PLACES
 from nacre.recall import Trail
 from nacre.text import words
-from nacre.types import CLASSIC, Fusion, Match, NewMemory, Ranked, Recipe, SearchRequest, SearchResult, Tokens
+from nacre.types import CLASSIC, Fusion, Match, NewMemory, Ranked, Reason, Recipe, SearchRequest, SearchResult, Tokens
 from nacre.views import Beside
 
 PAGE = Path(__file__).parent.parent / "docs" / "ranking.md"
@@ -256,6 +267,44 @@ def test_neighbours_hear_so_much() -> None:
     (here,) = (each for each in heard if each.id == "here")
     assert shows(total, here.score)
     assert reckoned(sum_) == pytest.approx(here.score)
+
+
+def _summed(memory_id: str, sum_: float) -> Ranked:
+    return Ranked(memory_id, sum_, (Reason("lexical", "add", sum_, {}),), None, None)
+
+
+def test_reading_again_is_worth_this() -> None:
+    for said in (
+        f"with more than {reranking.WINDOW_CHARS} characters",
+        f"all together {reranking.READ_CHARS:,} characters at the most",
+        f"Where it is below {rerank._READABLE} nothing is read",
+        f"the second has less than {rerank.CLEAR} of its sum",
+        f"{reranking.SCORES_CACHED:,} scores of what was read again",
+    ):
+        assert said in RULES.prose
+    (formula,) = (block for block in RULES.code[""] if block.startswith("share  = rerank_weight"))
+    assert "rerank_weight · known² · spread · (read - least)" in formula
+    far = [_summed("a", 0.8), _summed("b", 0.5), _summed("c", 0.3)]
+    given = rerank.reranked(far, {"a": -2.0, "b": 1.0, "c": -1.0}, weight=0.2, known=0.5)
+    assert [each.score for each in given] == pytest.approx([0.8, 0.5 + 0.2 * 0.25 * 0.5 * 3, 0.3 + 0.2 * 0.25 * 0.5])
+    assert "at least a tenth of the best" in formula
+    near = [_summed("a", 0.8), _summed("b", 0.79)]
+    given = rerank.reranked(near, {"a": 0.0, "b": 1.0}, weight=0.2, known=1)
+    assert [each.score for each in given] == pytest.approx([0.8, 0.79 + 0.2 * 0.08])
+
+
+def test_so_much_better_lifts_the_last_to_the_first() -> None:
+    assert "`1 / rerank_weight` more on that scale lifts the last of them to the first" in RULES.prose
+    weight = RECIPE.rerank_weight
+    far = [_summed("a", 0.8), _summed("b", 0.3)]
+    first, last = rerank.reranked(far, {"a": 0.0, "b": 1 / weight}, weight, known=1)
+    assert first.score == pytest.approx(last.score) == 0.8
+
+
+def test_a_lead_among_those_that_were_read_is_worth_this() -> None:
+    assert f"gets `{READ_AHEAD} · lead` more log-odds" in RULES.prose
+    assert read(0.5, 2.0) == pytest.approx(1 / (1 + math.exp(-1)))
+    assert read(0.5, -2.0) == 0.5
 
 
 def test_classic_is_the_textbook(ran: Ran) -> None:

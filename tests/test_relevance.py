@@ -17,6 +17,7 @@ from nacre.ranking.relevance import (
     BY_BOTH,
     BY_MEANING,
     BY_WORDS,
+    READ_AHEAD,
     Evidence,
     Meaning,
     Others,
@@ -24,7 +25,9 @@ from nacre.ranking.relevance import (
     Words,
     evidence,
     ideal,
+    leads,
     others,
+    read,
     relevance,
 )
 from nacre.types import Found, Match, Recipe
@@ -156,6 +159,44 @@ def test_an_empty_space_has_an_ideal_too() -> None:
     assert evidence(None, None, among).words == Words(0.0, 0.0)
 
 
+@pytest.mark.parametrize(
+    ("likely", "lead", "expected"),
+    [
+        (0.5, 1.0, 1 / (1 + exp(-1))),  # log-odds of 0, and 1 more: .73
+        (0.5, 0.5, 1 / (1 + exp(-0.5))),
+        (0.2, log(2), 1 / 3),  # one to four, twice: one to two
+        (0.8, log(2), 8 / 9),
+        (0.5, 1.001, 1 / (1 + exp(-1))),  # more is not surer
+        (0.5, 9.0, 1 / (1 + exp(-1))),
+        (0.1, 9.0, exp(1) / (exp(1) + 9)),
+        (0.3, 0.0, 0.3),  # one of two that are alike
+        (0.3, -4.0, 0.3),  # behind another: several may answer
+        (0.0, 9.0, 0.0),
+        (1.0, 9.0, 1.0),
+        (1.0, -9.0, 1.0),
+    ],
+)
+def test_who_leads_what_was_read_is_likelier(likely: float, lead: float, expected: float) -> None:
+    assert READ_AHEAD == 1
+    assert read(likely, lead) == pytest.approx(expected, rel=1e-12)
+
+
+@given(likely=st.floats(0, 1), lead=st.floats(-1e308, 1e308), more=st.floats(0, 40))
+def test_a_lead_never_makes_less_likely(likely: float, lead: float, more: float) -> None:
+    found = read(likely, lead)
+    assert 0 <= found <= 1
+    assert likely * (1 - 1e-9) <= found <= likely * exp(READ_AHEAD) * (1 + 1e-9)
+    assert read(likely, lead + more) >= found * (1 - 1e-9)
+    if lead <= 0:
+        assert found == likely
+
+
+@given(likely=st.lists(st.floats(0, 1), min_size=2, max_size=2), lead=st.floats(0, 40))
+def test_the_likelier_of_two_stays_so_with_the_same_lead(likely: list[float], lead: float) -> None:
+    less, more = (read(each, lead) for each in sorted(likely))
+    assert less <= more * (1 + 1e-9)
+
+
 # ---------------------------------------------------------------- whatever was found
 
 
@@ -235,3 +276,17 @@ def test_no_memory_is_better_than_the_ideal(counts: list[int], length: int, memo
     idfs = [idf(memories, having[term.text]) for term in terms]
     best = ideal(terms, memories, having, RECIPE)
     assert bm25(counts, idfs, length, 100.0, RECIPE) <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ((-1.0, 3.5, 6.5), [-7.5, -3.0, 3.0]),  # the best leads the second, all others are behind the best
+        ((2.0, -9.0), [11.0, -11.0]),
+        ((4.0, 4.0, 1.0), [0.0, 0.0, -3.0]),  # two are the best: neither leads
+        ((5.0,), [0.0]),  # nothing to lead
+        ((), []),
+    ],
+)
+def test_a_lead_is_over_the_best_other(scores: tuple[float, ...], expected: list[float]) -> None:
+    assert list(leads(dict(zip("abc", scores, strict=False))).values()) == expected

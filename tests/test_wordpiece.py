@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import unicodedata
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -155,3 +156,86 @@ def test_long_runs_are_cut_at_punctuation_and_long_words_anywhere() -> None:
     units = [text[span.start : span.end] for span, _ in OURS.weigh(text)]
     assert units[:4] == ["ab", "/", "ab", "/"]
     assert max(map(len, units)) <= 100
+
+
+# ---------------------------------------------------------------- how much is known
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("Where is the spare key?", 1),
+        ("electroencephalographically", 1),  # in parts
+        ("Wo ist der Schlüssel für das Lager?", 1),  # without accents, in parts
+        ("Straße", 1),  # "st", "##raße": no ASCII, and still a part of a word
+        ("Łódź", 1),  # the town is a piece
+        ("¿Dónde está la llave del almacén?", 27 / 28),  # all but "¿", a single sign
+        ("Привет мир", 0),  # п, ##р, ##и, …
+        ("Смирнов", 2 / 7),  # "##ов" is an ending that it has
+        ("أين مفتاح المستودع؟", 0),
+        ("창고 열쇠 어디", 0),  # taken apart into jamo: some are letters, some unknown
+        ("กุญแจอยู่ที่ไหน", 0),
+        ("钥匙在哪里", 0),
+        ("カタカナ", 0),
+        ("key ключ", 3 / 7),
+        ("where is 钥匙", 7 / 9),
+        ("ключ?", 1 / 5),
+        ("key 😀", 3 / 4),
+        ("“key”", 3 / 5),
+        ("zero\u200bwidth", 9 / 10),
+        ("a" * 100, 1),
+        ("a" * 101, 0),  # too long for a word: unknown, with all its letters
+        ("a" * 101 + " key", 3 / 104),
+        (f"{'key-' * 30}ключ", 120 / 124),  # a long run is known by its parts
+        ("≠", 1),  # "=" and a stroke: one character is never more than one
+        ("[UNK]", 0),
+        ("", 0),
+        (" \n", 0),
+        ("\u200b", 0),
+    ],
+)
+@pytest.mark.parametrize("names", [True, False])
+def test_how_much_of_a_text_is_known(text: str, share: float, names: bool) -> None:
+    assert OURS.known(text, names=names) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("ERR_2270", 0),
+        ("BOOKING_TIMEOUT_MS", 0),
+        ("v1.2", 0),
+        ("p53", 0),
+        ("KES-241", 1),  # letters and digits apart are words
+        ("the 1990s", 1),
+        ("on the 3rd at 5pm", 1),
+        ("2026-01-05", 1),
+        ("outbox.go", 1),
+        ("_", 1),
+        ("is ERR_2270 fixed?", 8 / 16),
+        ("(get_user)", 0),  # with all that stands about it
+    ],
+)
+def test_made_up_names_are_known_only_where_they_are_asked_for(text: str, share: float) -> None:
+    assert OURS.known(text, names=True) == 1
+    assert OURS.known(text, names=False) == pytest.approx(share)
+
+
+def test_a_character_that_is_taken_apart_counts_once(tmp_path: Path) -> None:
+    vocabulary = tmp_path / "vocab.txt"
+    vocabulary.write_text("[UNK]\n[CLS]\n[SEP]\nᄒ\n##ᅡᆫ", encoding="utf-8")
+    assert unicodedata.normalize("NFD", "한") == "ᄒ" + "ᅡᆫ"
+    assert WordPiece(vocabulary).known("한 글", names=True) == 1 / 2
+
+
+@given(texts)
+def test_what_is_known_is_a_share(text: str) -> None:
+    without = OURS.known(text, names=False)
+    assert 0 <= without <= OURS.known(text, names=True) <= 1
+
+
+@given(st.lists(st.sampled_from(["where", "is", "the", "key?", "Lager", "7:40"]), min_size=1, max_size=9))
+def test_plain_words_are_known_and_letters_of_other_scripts_make_it_less(words: list[str]) -> None:
+    text = " ".join(words)
+    assert OURS.known(text, names=False) == 1
+    assert OURS.known(f"{text} ключ", names=False) == pytest.approx(1 - 4 / len("".join(words) + "ключ"))

@@ -20,7 +20,7 @@ from nacre.query.tree import Condition, Question, Term, either, restricted
 from nacre.ranking import boost, budget, confidence, echo, fuse
 from nacre.ranking.bm25 import idf
 from nacre.ranking.collapse import collapse
-from nacre.ranking.relevance import evidence, ideal, others, read, relevance
+from nacre.ranking.relevance import evidence, ideal, leads, others, read, relevance
 from nacre.reranking import Reranking
 from nacre.text import snippets
 from nacre.types import (
@@ -350,10 +350,9 @@ class Recall:
         alone = {each: relevance(evidence(by_words.get(each), by_meaning.get(each), among)) for each in ids}
         recipe = trail.request.recipe
         heard = {each.id: max(alone[each.id], self._heard(each.id, alone, ranking, recipe)) for each in ranked}
-        leads = {
-            each.id: reason.numbers["lead"] for each in ranked for reason in each.reasons if reason.signal == "rerank"
-        }
-        return {each: read(likely, leads.get(each, 0.0)) for each, likely in heard.items()}
+        told = {each.id: _told_by_reading(each) for each in ranking.ranked if each.id not in hidden}
+        ahead = leads({each: above for each, above in told.items() if above is not None})
+        return {each: read(likely, ahead.get(each, 0.0)) for each, likely in heard.items()}
 
     @staticmethod
     def _heard(memory_id: str, relevance: Mapping[str, float], ranking: Ranking, recipe: Recipe) -> float:
@@ -384,6 +383,11 @@ def _untold(kept: Sequence[Ranked], trail: Trail) -> tuple[list[Ranked], list[st
     repeated = sum(each.id in trail.told for each in before)
     said = [f"{repeated} that this session was told before are left out"] if repeated else []
     return new, [*trail.notes, *said]
+
+
+def _told_by_reading(ranked: Ranked) -> float | None:
+    """How far above the least of those that were read. None: it was not."""
+    return next((reason.numbers["above"] for reason in ranked.reasons if reason.signal == "rerank"), None)
 
 
 def _completed(hit: Hit, trail: Trail) -> Hit:

@@ -53,7 +53,7 @@ MEANINGS: Mapping[str, str] = {
     "store": "the file that holds the memories",
     "space": "the space that is used when none is named; folder:PATH is that of a project",
     "embedder": "what turns texts into meaning: minilm, hashing or none",
-    "threads": "threads that embed texts; 0: one for each core",
+    "threads": "threads that embed texts and read again; 0: one for each core",
     "busy_timeout_ms": "how long a write waits for another process, in milliseconds",
     "extract": "whether facts are read from texts: on or off",
     "decay_rates": "how fast types of facts fade a day, where not as usual: state=0.2,kv=0.01",

@@ -38,8 +38,7 @@ def reranked(ranked: Sequence[Ranked], scores: Mapping[str, float], weight: floa
     best = max(each.score for each in read)
     spread = max(best - min(each.score for each in read), _NARROW * best)
     least = min(scores.values())
-    order = sorted(scores, key=lambda each: (-scores[each], each))
-    place = {each: rank for rank, each in enumerate(order, 1)}
+    place = {each: rank for rank, each in enumerate(sorted(scores, key=lambda each: (-scores[each], each)), 1)}
 
     def reason(memory_id: str) -> Reason:
         above = scores[memory_id] - least
@@ -50,7 +49,6 @@ def reranked(ranked: Sequence[Ranked], scores: Mapping[str, float], weight: floa
             "known": known,
             "spread": spread,
             "above": above,
-            "lead": scores[memory_id] - scores[order[place[memory_id] == 1]] if len(order) > 1 else 0.0,
         }
         return Reason("rerank", "add", weight * known**2 * spread * above, numbers)
 

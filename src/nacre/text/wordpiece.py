@@ -76,8 +76,8 @@ def _class(*tables: str) -> str:
 
 SPECIAL = r"\[(?:PAD|UNK|CLS|SEP|MASK)\]"
 RUN = re.compile(f"[^{_class(WHITESPACE)}]+")
-# Letters and digits in one word, or words joined by an underscore: a code, a version, a setting.
-NAME = re.compile(r"[^\W_]_[^\W_]|[^\W\d_]\d|\d[^\W\d_]")
+# Words joined by an underscore, or digits after letters: a setting, a code, a version. Not 1990s, 3rd and 80kg.
+NAME = re.compile(r"[^\W_]_[^\W_]|[^\W\d_]\d")
 ASCII_ATOM = re.compile(rf"{SPECIAL}|[!-/:-@\[-`{{-~]|[^!-/:-@\[-`{{-~]+")
 
 
