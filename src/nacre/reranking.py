@@ -14,7 +14,8 @@ from nacre.text import snippets
 from nacre.types import Ranked, SearchRequest, Span
 from nacre.views import Beside
 
-WINDOW_CHARS = 400  # of a text: about as much as is read of it
+WHOLE_CHARS = 600  # of a text that is read as it is
+WINDOW_CHARS = 400  # of a longer one
 READ_CHARS = 6_000  # of all texts together: 30 short ones, or 15 long ones
 SCORES_CACHED = 4_096
 
@@ -52,7 +53,8 @@ class Reranking:
             _log.warning("the reranker failed (%s): ranked without reading again", error)
             notes.append(f"the reranker failed: ranked without reading again ({error})")
             return list(ranked)
-        return rerank.reranked(ranked, scores, recipe.rerank_weight, known)
+        plain = [rerank.plain(texts[each].text) for each in scores]
+        return rerank.reranked(ranked, scores, recipe.rerank_weight, known * sum(plain) / max(len(plain), 1))
 
     def _texts(
         self, request: SearchRequest, question: Question, best: Sequence[Ranked], weights: Mapping[Term, float]
@@ -66,7 +68,7 @@ class Reranking:
         memories = self._store.get([*ids, *seen])
 
         def beginning(neighbours: Sequence[str]) -> str:
-            return "".join(memories[each].text[:WINDOW_CHARS] for each in neighbours if each in memories)
+            return "".join(memories[each].text[:WHOLE_CHARS] for each in neighbours if each in memories)
 
         texts: dict[str, Placed] = {}
         chars = 0
@@ -100,4 +102,4 @@ class Reranking:
 
 def _window(text: str, weights: Mapping[Term, float], passage: Span | None) -> str:
     """The part of a text that has the words of the question, or is near its meaning."""
-    return text if len(text) <= WINDOW_CHARS else snippets.snippet(text, weights, passage, WINDOW_CHARS).text
+    return text if len(text) <= WHOLE_CHARS else snippets.snippet(text, weights, passage, WINDOW_CHARS).text

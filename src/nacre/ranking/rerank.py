@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from nacre.ranking import explain
@@ -10,6 +11,7 @@ from nacre.types import Ranked, Reason
 CLEAR = 0.3  # of the best score: where the second has less, both channels have answered
 _NARROW = 0.1  # of the best score: those that are read stand at the least so far apart
 _READABLE = 0.5  # of a question, at the least
+_WORD = re.compile(r"\W{0,3}[\w'’]+(?:[-./:][\w'’]+)*\W{0,3}")  # with what stands around it in a sentence
 
 
 def clear(ranked: Sequence[Ranked]) -> bool:
@@ -21,6 +23,13 @@ def clear(ranked: Sequence[Ranked]) -> bool:
     return both and second.score < CLEAR * first.score
 
 
+def plain(text: str) -> float:
+    """How much of a text is words, and not code, of which a reranker has read none; 1 where there is nothing."""
+    chunks = text.split()
+    words = sum(len(chunk) for chunk in chunks if _WORD.fullmatch(chunk))
+    return words / sum(map(len, chunks)) if chunks else 1.0
+
+
 def readable(known: float) -> bool:
     """Whether a reranker that has words for so much of a question can tell its answers apart."""
     return known >= _READABLE
@@ -30,7 +39,8 @@ def reranked(ranked: Sequence[Ranked], scores: Mapping[str, float], weight: floa
     """A share more for those that were read, given by their ids. No share is below 0, so none of them falls behind
     what was not read.
 
-    `scores` are on a scale of the reranker's own. `known` is how much of the question it has words for.
+    `scores` are on a scale of the reranker's own. `known` is how much of the question and of what was read
+    it understands.
     """
     read = [each for each in ranked if each.id in scores]
     if not read:
