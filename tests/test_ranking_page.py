@@ -275,7 +275,7 @@ def _summed(memory_id: str, sum_: float) -> Ranked:
 
 def test_reading_again_is_worth_this() -> None:
     for said in (
-        f"with more than {reranking.WINDOW_CHARS} characters",
+        f"with more than {reranking.WHOLE_CHARS} characters a window of {reranking.WINDOW_CHARS} is read",
         f"all together {reranking.READ_CHARS:,} characters at the most",
         f"Where it is below {rerank._READABLE} nothing is read",
         f"the second has less than {rerank.CLEAR} of its sum",

@@ -449,7 +449,7 @@ def test_what_is_forgotten_or_of_another_space_is_not_read(make: Make) -> None:
 def test_of_a_long_text_the_window_with_the_words_is_read(make: Make) -> None:
     reranker = Counted()
     long = f"{'nothing of note here ' * 100}At last the apricots were ripe. {'and so it went on ' * 100}"
-    whole = "apricots ".ljust(400, "x")
+    whole = "apricots ".ljust(600, "x")
     memory = make(
         NewMemory(text=f"before {'word ' * 200}", session="s", position=0),
         NewMemory(text=long, session="s", position=1),
@@ -461,11 +461,11 @@ def test_of_a_long_text_the_window_with_the_words_is_read(make: Make) -> None:
     window, other = reranker.read[0][1], reranker.read[1][1]
     if other.text != whole:
         window, other = other, window
-    assert other.text == whole  # as many characters as a window has
+    assert other.text == whole  # as many characters as are read whole
     assert "At last the apricots were ripe." in window.text
     assert window.text in long
     assert 300 < len(window.text) <= reranking.WINDOW_CHARS
-    assert (len(window.before), len(window.after)) == (400, 400)
+    assert (len(window.before), len(window.after)) == (600, 600)
     assert window.before.startswith("before word")
     assert window.after.startswith("after word")
 
@@ -473,6 +473,7 @@ def test_of_a_long_text_the_window_with_the_words_is_read(make: Make) -> None:
 @pytest.mark.parametrize(
     ("chars", "read"),
     [
+        (600, 10),
         (400, 15),  # 15 · 400 = 6,000: the last one fits exactly
         (300, 20),
         (299, 20),  # 5,980: another 20 characters would be read, 299 would not
@@ -482,7 +483,8 @@ def test_of_a_long_text_the_window_with_the_words_is_read(make: Make) -> None:
 )
 def test_of_long_texts_fewer_are_read(make: Make, chars: int, read: int) -> None:
     reranker = Counted()
-    memory = make(*(f"{'apricots '.ljust(chars - 3, '-')}{number:03}" for number in range(35)), reranker=reranker)
+    filled = f"apricots {'word ' * 200}"
+    memory = make(*(f"{filled[: chars - 4]} {number:03}" for number in range(35)), reranker=reranker)
     before = memory.search("apricots", recipe=PLAIN, rerank=False, limit=50, collapse=False).hits
     assert {len(hit.text) for hit in before} == {chars}
     order = [hit.text for hit in before]
@@ -514,6 +516,33 @@ def test_texts_are_read_best_first_until_the_characters_are_spent(
     assert {reason.numbers["read"] for hit in result.hits for reason in hit.reasons if reason.signal == "rerank"} == {
         read
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("", 1),
+        ("Well, she said (twice): it's the well-known 3.5 at 7:40!", 1),
+        ("ERR_2270 in src/config/env.ts", 1),  # names in prose
+        ("x = foo(bar)", 1 / 10),
+        ("return self.rows[key] or none", 12 / 26),
+        ("-> --- ==", 0),
+    ],
+)
+def test_how_much_of_a_text_is_words(text: str, share: float) -> None:
+    assert rerank.plain(text) == pytest.approx(share)
+
+
+def test_the_less_words_were_read_the_less_it_counts(make: Make) -> None:
+    """Of the two texts all and a third are words, by their characters: two thirds on average."""
+    memory = make("apricots ripe", "apricots = get(12,34)()", reranker=Counted(liking=len))
+    (known,) = {
+        reason.numbers["known"]
+        for hit in memory.search("apricots", recipe=PLAIN).hits
+        for reason in hit.reasons
+        if reason.signal == "rerank"
+    }
+    assert known == pytest.approx((1 + 8 / 21) / 2)
 
 
 def test_of_each_text_only_its_window_is_counted(make: Make) -> None:
