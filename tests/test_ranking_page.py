@@ -245,7 +245,8 @@ def test_few_words_are_trusted_by_the_share_of_the_ideal() -> None:
 def test_the_measured_table_says_what_is_said_of_it() -> None:
     rows = RULES.table("nDCG@10", "better channel", "rank fusion", "without reading", "default")
     (told,) = re.findall(
-        r"On (\d+) labelled sets .+? loses up to ([\d.]+) points .+? the default, .+?, loses ([\d.]+) at the most, and ([\d.]+) without reading",
+        r"On (\d+) labelled sets .+? loses up to ([\d.]+) points .+? the default, .+?, loses ([\d.]+) at the most,"
+        r" and ([\d.]+) without reading",
         RULES.prose,
     )
     lost = [
