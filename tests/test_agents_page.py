@@ -393,7 +393,6 @@ def test_a_space_may_be_named(stage: Stage) -> None:
 # ---------------------------------------------------------------- telling
 
 KNOWN = ("We chose Postgres over MySQL because of its JSON support.", "The gateway moved to port 9090 in March.")
-needs_context = pytest.mark.skipif("context" not in commands.commands, reason="there is no `nacre context` yet")
 
 
 def ask(stage: Stage, prompt: str, session: str = SESSION) -> str:
@@ -402,7 +401,6 @@ def ask(stage: Stage, prompt: str, session: str = SESSION) -> str:
     return ran.out
 
 
-@needs_context
 def test_a_prompt_brings_what_is_known_of_it_and_nothing_twice(stage: Stage) -> None:
     stage.know(*KNOWN)
     told = ask(stage, "Why did we choose Postgres and not MySQL?")
@@ -413,7 +411,6 @@ def test_a_prompt_brings_what_is_known_of_it_and_nothing_twice(stage: Stage) -> 
     assert KNOWN[0] in ask(stage, "Postgres or MySQL, which did we choose?", "another session")
 
 
-@needs_context
 @pytest.mark.parametrize(
     "prompt", ["--help", "-x --json", 'the "gateway port', "gateway port\n" * 5_000, "/port gateway"]
 )
@@ -424,7 +421,6 @@ def test_any_prompt_will_do(stage: Stage, prompt: str) -> None:
     assert (KNOWN[1] in told) == ("gateway" in prompt)
 
 
-@needs_context
 def test_a_session_begins_with_what_is_new(stage: Stage) -> None:
     stage.know(*KNOWN)
     transcript(stage)
@@ -437,7 +433,6 @@ def test_a_session_begins_with_what_is_new(stage: Stage) -> None:
         assert not any(text in ran.out for _, text in TALK)
 
 
-@needs_context
 def test_cursor_is_told_in_json(stage: Stage) -> None:
     stage.know(*KNOWN)
     event = cursor_event(stage, "sessionStart", is_background_agent=False, composer_mode="agent")
@@ -448,7 +443,6 @@ def test_cursor_is_told_in_json(stage: Stage) -> None:
     assert KNOWN[0] in said["additional_context"]
 
 
-@needs_context
 def test_codex_is_told_in_plain_text(stage: Stage) -> None:
     stage.know(*KNOWN)
     event = claude_event(
@@ -459,7 +453,6 @@ def test_codex_is_told_in_plain_text(stage: Stage) -> None:
     assert KNOWN[1] in ran.out
 
 
-@needs_context
 def test_projects_are_told_nothing_of_each_other(stage: Stage) -> None:
     stage.know(*KNOWN)
     other = stage.root / "other"
@@ -469,7 +462,6 @@ def test_projects_are_told_nothing_of_each_other(stage: Stage) -> None:
     assert KNOWN[1] in stage.run("nacre_context.py", event, CLAUDE_PROJECT_DIR=str(stage.project / ".git" / "..")).out
 
 
-@needs_context
 def test_what_a_session_was_told_is_not_remembered_as_new(stage: Stage) -> None:
     stage.know(*KNOWN)
     told = ask(stage, "Why did we choose Postgres and not MySQL?").strip()
@@ -509,7 +501,6 @@ def test_a_hook_does_without_nacre(stage: Stage, script: str) -> None:
     assert stage.run(script, event) == (0, "", "")
 
 
-@needs_context
 def test_telling_makes_no_store(stage: Stage) -> None:
     assert ask(stage, "anything") == ""
     assert not stage.store.exists()

@@ -55,6 +55,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "ids",
         "lenses",
         "measuring",
+        "models",
         "natives",
         "nodes",
     ),

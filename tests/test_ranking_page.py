@@ -464,11 +464,11 @@ class Ran:
         return sum(each.length for each in self.tokens.values()) / len(self.tokens)
 
     def counted(self, term: Term) -> float:
-        memories, having = self.trail.frequencies
+        memories, having = self.trail.ranking.frequencies
         return max(having.get(term.text, 0), COMMON_SHARE * memories if term.common else 0)
 
     def idf(self, term: Term) -> float:
-        memories, having = self.trail.frequencies
+        memories, having = self.trail.ranking.frequencies
         return idf(memories, having.get(term.text, 0), common=term.common)
 
     def damping(self, name: str) -> float:
@@ -488,7 +488,7 @@ class Ran:
         by_words, by_meaning = self.standing
         taken_out = len(self.trail.ranking.semantic or ()) - len(by_meaning)
         pool = max(RECIPE.pool, 2 * self.limit) - taken_out
-        among = others(self.terms, *self.trail.frequencies, by_words, by_meaning, RECIPE, pool)
+        among = others(self.terms, *self.trail.ranking.frequencies, by_words, by_meaning, RECIPE, pool)
         memory_id = self.ids[name]
         shown = evidence(places(by_words).get(memory_id), places(by_meaning).get(memory_id), among)
         assert relevance(shown) == self.relevance(name)
@@ -549,7 +549,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
 
 def test_the_question_is_understood_so(ran: Ran) -> None:
     rows = WORKED.table("term", "common", "in", "counts as in", "idf")
-    memories, having = ran.trail.frequencies
+    memories, having = ran.trail.ranking.frequencies
     assert memories == len(ran.ids) == len(ran.tokens)
     assert [_code(row["term"]) for row in rows] == [term.text for term in ran.terms]
     for row, term in zip(rows, ran.terms, strict=True):
@@ -569,7 +569,7 @@ def test_words_find_so(ran: Ran) -> None:
     rows = WORKED.table("memory", "length", "damping", *found, "BM25", "rank")
     lexical = ran.trail.ranking.lexical or ()
     assert [row["memory"] for row in rows] == [ran.name(match.id) for match in lexical]
-    assert {term.text for term in ran.terms if ran.trail.frequencies.having.get(term.text)} == set(found)
+    assert {term.text for term in ran.terms if ran.trail.ranking.frequencies.having.get(term.text)} == set(found)
     terms = [term for term in ran.terms if term.text in found]
     for rank, (row, match) in enumerate(zip(rows, lexical, strict=True), 1):
         tokens = ran.tokens[row["memory"]]

@@ -59,6 +59,7 @@ class Ranking:
     doubted: Mapping[str, float] = field(default_factory=dict)  # left out: believed too little
     relations: tuple[RelationHit, ...] = ()
     beside: Mapping[str, Beside] = field(default_factory=dict)  # what hears the best of them
+    frequencies: Frequencies = _UNKNOWN  # of the question's words
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,6 @@ class Trail:
     request: SearchRequest  # as it was carried out
     ranking: Ranking
     notes: Sequence[str]
-    frequencies: Frequencies = _UNKNOWN
     intent: Intent | None = None
     meant: DidYouMean | None = None
     told: frozenset[str] = frozenset()  # left out: the session that asks knows it
@@ -122,14 +122,12 @@ class Recall:
             notes.append("the query has no words to search for; emoji and symbols are found by meaning only")
         after = intent.detect(question.meaning) if request.recipe.intent_weight else None
         ranking = self._ranking(request, self._asking.in_store(question, where, also), after, notes)
-        frequencies = self._asking.frequencies(question, where)
-        meant = self._asking.did_you_mean(question, where, frequencies) if request.recipe.alpha < 1 else None
+        meant = self._asking.did_you_mean(question, where, ranking.frequencies) if request.recipe.alpha < 1 else None
         if not ranking.ranked and not ranking.doubted:
             ranking = self._otherwise(request, ranking, after, meant, also, notes)
-            frequencies = self._asking.frequencies(ranking.question, where)
         # A time in the question passes, and an embedder that failed may work again: both are said in notes or periods.
         repeatable = not question.periods and notes == list(question.notes)
-        return self._sifted(Trail(request, ranking, notes, frequencies, after, meant, told, repeatable=repeatable))
+        return self._sifted(Trail(request, ranking, notes, after, meant, told, repeatable=repeatable))
 
     def _aimed(self, request: SearchRequest, named: Sequence[str]) -> tuple[Question, Filter]:
         """What is asked, and of which memories."""
@@ -154,7 +152,7 @@ class Recall:
         """What is shown of a search."""
         request, ranking = trail.request, trail.ranking
         notes = list(trail.notes)
-        hits = self._hits(trail.kept[: request.limit], ranking.question, trail.frequencies)
+        hits = self._hits(trail.kept[: request.limit], ranking.question, ranking.frequencies)
         many = budget.fitting([hit.snippet.text for hit in hits], request.token_budget)
         if many < len(hits):
             notes.append(f"{len(hits) - many} more do not fit into {request.token_budget} tokens")
@@ -249,7 +247,9 @@ class Recall:
         if request.as_of is None:  # what was learned since was not known then
             used = {each: known.usage for each, known in signals.items() if known.usage is not None}
             ranked = boost.usage(ranked, used, now, recipe.usage_weight)
-        return Ranking(question, lexical, semantic, fuse.in_order(ranked), signals, doubted, relations, beside)
+        return Ranking(
+            question, lexical, semantic, fuse.in_order(ranked), signals, doubted, relations, beside, frequencies
+        )
 
     def _echoed(
         self, request: SearchRequest, question: Question, ranked: list[Ranked]
@@ -330,7 +330,7 @@ class Recall:
 
     def relevance(self, trail: Trail, ranked: Sequence[Ranked]) -> dict[str, float]:
         """How likely each of these answers the question. One does not stand out less for a near-duplicate of it."""
-        ranking, frequencies = trail.ranking, trail.frequencies
+        ranking, frequencies = trail.ranking, trail.ranking.frequencies
         hidden = (ranking.doubted.keys() | trail.collapsed.keys()) - {each.id for each in ranked}
         lexical, semantic = (
             None if found is None else [match for match in found if match.id not in hidden]
@@ -357,15 +357,13 @@ class Recall:
     @staticmethod
     def _heard(memory_id: str, relevance: Mapping[str, float], ranking: Ranking, recipe: Recipe) -> float:
         """What stands next to a likely answer is a likely answer, by its share of the echo."""
-        heard = [0.0]
-        for each, near in ranking.beside.items():
-            shares = (
-                (near.after[:1], recipe.echo_next),
-                (near.after[1:], recipe.echo_far),
-                (near.before, recipe.echo_back),
-            )
-            heard += [share * relevance.get(each, 0.0) for neighbours, share in shares if memory_id in neighbours]
-        return max(heard)
+        heard = (
+            share * relevance.get(each, 0.0)
+            for each, near in ranking.beside.items()
+            for neighbour, share in echo.shares(near, recipe)
+            if neighbour == memory_id
+        )
+        return max(heard, default=0.0)
 
     # ---- answers
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from nacre.ports import Placed, Reranker, Store
 from nacre.query.tree import Question, Term, restricted
-from nacre.ranking import rerank
+from nacre.ranking import echo, rerank
 from nacre.text import snippets
 from nacre.types import Ranked, SearchRequest, Span
 from nacre.views import Beside
@@ -20,6 +21,8 @@ READ_CHARS = 6_000  # of all texts together: 30 short ones, or 15 long ones
 SCORES_CACHED = 4_096
 
 _log = logging.getLogger("nacre")
+
+T = TypeVar("T")
 
 
 class Reranking:
@@ -45,13 +48,12 @@ class Reranking:
         wanted = request.rerank and recipe.rerank_weight > 0 and recipe.alpha not in (0, 1)
         if reranker is None or not wanted or not question.meaning.strip() or rerank.clear(ranked):
             return list(ranked)
+        known = _tried(lambda: reranker.known(question.meaning), notes)
+        if known is None or not rerank.readable(known):
+            return list(ranked)
         texts = self._texts(request, question, ranked[: recipe.rerank_pool], weights)
-        try:
-            known = reranker.known(question.meaning)
-            scores = self._read(reranker, question.meaning, texts) if rerank.readable(known) else {}
-        except Exception as error:  # whatever the model's runtime raises, the order there is still answers
-            _log.warning("the reranker failed (%s): ranked without reading again", error)
-            notes.append(f"the reranker failed: ranked without reading again ({error})")
+        scores = _tried(lambda: self._read(reranker, question.meaning, texts), notes)
+        if scores is None:
             return list(ranked)
         plain = [rerank.plain(texts[each].text) for each in scores]
         return rerank.reranked(ranked, scores, recipe.rerank_weight, known * sum(plain) / max(len(plain), 1))
@@ -63,7 +65,7 @@ class Reranking:
         time, so fewer of them are read."""
         ids = [each.id for each in best]
         beside = self._store.beside(ids, 1, 1)
-        new = {each for near in beside.values() for each in (*near.before, *near.after)}.difference(ids)
+        new = echo.hearing(beside).difference(ids)
         seen = self._store.meeting(list(new), restricted(request.where, question.must)) if new else set()
         memories = self._store.get([*ids, *seen])
 
@@ -98,6 +100,16 @@ class Reranking:
             while len(self._scores) > SCORES_CACHED:
                 self._scores.popitem(last=False)
         return {each: known[text] for each, text in texts.items()}
+
+
+def _tried(call: Callable[[], T], notes: list[str]) -> T | None:
+    """What the reranker says. Whatever its runtime raises, the order there is still answers."""
+    try:
+        return call()
+    except Exception as error:
+        _log.warning("the reranker failed (%s): ranked without reading again", error)
+        notes.append(f"the reranker failed: ranked without reading again ({error})")
+        return None
 
 
 def _window(text: str, weights: Mapping[Term, float], passage: Span | None) -> str:

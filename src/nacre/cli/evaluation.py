@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -15,7 +14,7 @@ import click
 from nacre import judging, trials, wire
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
-from nacre.cli.options import common, opened, settings_of
+from nacre.cli.options import common, lines_of, opened, settings_of
 from nacre.errors import InvalidInput
 from nacre.judging import Lines, Questions, Source
 from nacre.measuring import METRICS, Estimate
@@ -51,17 +50,8 @@ def _questions(command: Any) -> Any:
     return command
 
 
-@contextmanager
-def _lines_of(file: Path | None) -> Iterator[Lines | None]:
-    if file is None or str(file) == "-":
-        yield None if file is None else sys.stdin
-        return
-    try:
-        lines = file.open("rb")
-    except OSError as error:
-        raise InvalidInput("file", f"{file} cannot be read ({error})") from None
-    with lines:
-        yield lines
+def _lines_of(file: Path | None) -> AbstractContextManager[Lines | None]:
+    return nullcontext() if file is None else lines_of(file)
 
 
 # ---------------------------------------------------------------- eval

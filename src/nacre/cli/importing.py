@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 import click
 
 from nacre import nodes
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
-from nacre.cli.options import common, opened, settings_of
+from nacre.cli.options import common, lines_of, opened, settings_of
 from nacre.engine import Nacre
 from nacre.errors import InvalidInput
 from nacre.graph import KnowledgeGraph, Merged
@@ -25,7 +25,8 @@ from nacre.nodes import Edge, Node
 from nacre.opening import open_store
 from nacre.types import Progress
 
-Lines: TypeAlias = Iterable[bytes | str]
+if TYPE_CHECKING:
+    from nacre.judging import Lines
 
 FORMATS = ("knowledge-graph",)
 _RECOGNISED_WITHIN = 10  # lines
@@ -59,7 +60,8 @@ class _Reader:
 def import_(context: click.Context, /, file: Path, format_: str | None, dry_run: bool) -> None:
     """Take over the memories of another server from FILE; - is stdin. Repeated, it adds only what is new."""
     merged = Merged()
-    with _lines_of(file) as (lines, size):
+    with lines_of(file) as lines:
+        size = 0 if lines is sys.stdin else file.stat().st_size  # in bytes, where that is known
         reader = _Reader(lines if format_ else _recognised(file, lines))
         with _target(context, dry_run) as memory, render.progress("importing") as bar:
             for so_far in KnowledgeGraph(memory).merge(reader, dry_run=dry_run):
@@ -72,20 +74,6 @@ def import_(context: click.Context, /, file: Path, format_: str | None, dry_run:
         raise InvalidInput(
             "file", f"{named}{more}. All other lines were read: repair these and import again, nothing is added twice"
         )
-
-
-@contextmanager
-def _lines_of(file: Path) -> Iterator[tuple[Lines, int]]:
-    """Its lines, and its size in bytes where that is known."""
-    if str(file) == "-":
-        yield sys.stdin, 0
-        return
-    try:
-        lines = file.open("rb")
-    except OSError as error:
-        raise InvalidInput("file", f"{file} cannot be read ({error})") from None
-    with lines:
-        yield lines, file.stat().st_size
 
 
 @contextmanager

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any, TypeVar, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
@@ -20,6 +22,9 @@ from nacre.errors import InvalidInput
 from nacre.opening import open_store
 from nacre.settings import Settings
 from nacre.types import Filter, JsonScalar, Mode, Part, Recipe, SearchRequest
+
+if TYPE_CHECKING:
+    from nacre.judging import Lines
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,6 +57,20 @@ def wants_json(context: click.Context) -> bool:
 
 def settings_of(context: click.Context) -> Settings:
     return settings_module.load(context.ensure_object(dict), os.environ)
+
+
+@contextmanager
+def lines_of(file: Path) -> Iterator[Lines]:
+    """The lines of a file; - is stdin."""
+    if str(file) == "-":
+        yield sys.stdin
+        return
+    try:
+        lines = file.open("rb")
+    except OSError as error:
+        raise InvalidInput("file", f"{file} cannot be read ({error})") from None
+    with lines:
+        yield lines
 
 
 @contextmanager

@@ -13,8 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nacre import natives
-from nacre.errors import EmbedderUnavailable
+from nacre import models
 from nacre.text.wordpiece import WordPiece
 from nacre.types import Span
 
@@ -29,7 +28,7 @@ PIECES_MAX = 256 - SPECIAL_PIECES
 BATCH_PIECES = 128  # small batches stay in the processor's cache
 WINDOW_TEXTS = 1024  # so many texts are held as pieces at once, and sorted by length
 
-REINSTALL = "reinstall it with `pip install --force-reinstall nacre`, or search by keyword"
+INSTEAD = "search by keyword"
 
 
 class MiniLM:
@@ -92,14 +91,16 @@ class MiniLM:
         if self._pieces is None:
             with self._lock:
                 if self._pieces is None:
-                    self._pieces = _load_word_pieces(self._folder / "vocab.txt")
+                    self._pieces = models.word_pieces(self._folder / "vocab.txt", instead=INSTEAD)
         return self._pieces
 
     def _loaded(self) -> Any:
         if self._session is None:
             with self._lock:
                 if self._session is None:
-                    self._session = _load_session(self._folder / "model.onnx")
+                    self._session = models.session(
+                        self._folder / "model.onnx", purpose="semantic search", instead=INSTEAD
+                    )
         return self._session
 
 
@@ -111,34 +112,3 @@ def _batches(encoded: Sequence[Sequence[int]]) -> Iterator[list[int]]:
         size = max(BATCH_PIECES // length, 1)
         for start in range(0, len(same), size):
             yield same[start : start + size]
-
-
-def _load_word_pieces(path: Path) -> WordPiece:
-    try:
-        return WordPiece(path)
-    except (OSError, ValueError, KeyError) as error:
-        raise EmbedderUnavailable(f"the vocabulary {path} cannot be read ({error}); {REINSTALL}") from error
-
-
-def _load_session(path: Path) -> Any:
-    try:
-        onnxruntime = natives.onnxruntime()
-    except ImportError as error:
-        raise EmbedderUnavailable(
-            f"semantic search needs the packages numpy and onnxruntime ({error}); "
-            "install them with `pip install numpy onnxruntime`, or search by keyword"
-        ) from error
-    if not path.is_file():
-        raise EmbedderUnavailable(f"the model file {path} is missing; {REINSTALL}")
-    onnxruntime.disable_telemetry_events()
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # errors come as exceptions; nothing may reach stderr besides
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    # The graph is fused by hand; what is left to do is to convert the stored weights to floats, once.
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.add_session_config_entry("session.disable_quant_qdq", "1")
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
-        raise EmbedderUnavailable(f"the model file {path} is damaged ({error}); {REINSTALL}") from error

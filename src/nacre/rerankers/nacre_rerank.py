@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nacre import natives
-from nacre.errors import EmbedderUnavailable
+from nacre import models
 from nacre.ports import Placed
 from nacre.text.wordpiece import WordPiece
 
@@ -29,7 +28,7 @@ QUESTION_PIECES = 40
 TEXT_PIECES = 96  # of a text between neighbours; one that stands alone may fill what is left
 NEIGHBOUR_PIECES = 12  # the beginning of each; twice as many found no more and took a quarter longer
 
-REINSTALL = "reinstall it with `pip install --force-reinstall nacre`, or search without reranking"
+INSTEAD = "search without reranking"
 
 
 class NacreRerank:
@@ -82,14 +81,14 @@ class NacreRerank:
         if self._pieces is None:
             with self._lock:
                 if self._pieces is None:
-                    self._pieces = _load_word_pieces(VOCABULARY)
+                    self._pieces = models.word_pieces(VOCABULARY, instead=INSTEAD)
         return self._pieces
 
     def _loaded(self) -> Any:
         if self._session is None:
             with self._lock:
                 if self._session is None:
-                    self._session = _load_session(self._folder / "model.onnx")
+                    self._session = models.session(self._folder / "model.onnx", purpose="reranking", instead=INSTEAD)
         return self._session
 
 
@@ -102,33 +101,3 @@ def _paired(pieces: WordPiece, asked: Sequence[int], placed: Placed) -> list[int
         return [FIRST, *asked, BREAK, *before, TEXT_BEGINS, *text, TEXT_ENDS, *after, BREAK]
     text = pieces.first_pieces(placed.text, PIECES_MAX - len(asked) - 3)
     return [FIRST, *asked, BREAK, *text, BREAK]
-
-
-def _load_word_pieces(path: Path) -> WordPiece:
-    try:
-        return WordPiece(path)
-    except (OSError, ValueError, KeyError) as error:
-        raise EmbedderUnavailable(f"the vocabulary {path} cannot be read ({error}); {REINSTALL}") from error
-
-
-def _load_session(path: Path) -> Any:
-    try:
-        onnxruntime = natives.onnxruntime()
-    except ImportError as error:
-        raise EmbedderUnavailable(
-            f"reranking needs the packages numpy and onnxruntime ({error}); "
-            "install them with `pip install numpy onnxruntime`, or search without reranking"
-        ) from error
-    if not path.is_file():
-        raise EmbedderUnavailable(f"the model file {path} is missing; {REINSTALL}")
-    onnxruntime.disable_telemetry_events()
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # errors come as exceptions; nothing may reach stderr besides
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC  # it is fused by hand
-    options.add_session_config_entry("session.disable_quant_qdq", "1")
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
-        raise EmbedderUnavailable(f"the model file {path} is damaged ({error}); {REINSTALL}") from error
