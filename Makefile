@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/eval
+TRAIN ?= ../shared/train
 
-.PHONY: demo test check format bench bench-quality clean
+.PHONY: demo test check format bench bench-speed bench-quality clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/nacre demo
@@ -23,8 +24,11 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.speed --data $(TRAIN) --engines nacre --sizes 1000,10000,100000 --merge
 	$(BIN)/python -m benchmarks.start
+
+bench-speed: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.speed --data $(TRAIN)
 
 bench-quality: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.quality --data $(DATA) --recipes default,unread,classic --rivals all --name quality

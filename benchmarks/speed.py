@@ -1,205 +1,289 @@
-"""How fast Nacre remembers and searches, beside plain FTS5 in the same run.
+"""How fast Nacre remembers and searches, up to a million memories, beside other engines in the same run.
 
-    python -m benchmarks.speed --data ../shared/eval [--sizes 10000,100000]
+    python -m benchmarks.speed [--sizes 1000,10000,100000,1000000] [--engines nacre,qdrant-edge] [--keep DIR] [--merge]
 
-Each figure is the best of three passes, because other work on the machine only ever slows a pass down.
-Texts are sentences of the English sets, vectors are the shipped model's (computed once, kept under
-benchmarks/.cache). Queries are the sets' natural questions, common words included. Times exclude the
-embedding of the query, which is shown apart.
+Texts are sentences, vectors are the shipped model's up to 100,000 memories and made of these above; questions are
+natural ones, full of common words (benchmarks/population.py). Every engine (benchmarks/engines/, one file each) is
+filled by one process and searched by another that has done nothing else, so that memory is the engine's alone and a
+crash loses one row. Searches give ten memories with their texts; the embedding of a question is not counted. Each
+figure is of the best of three passes by median, because other work on the machine only ever slows a pass down. Where a
+search takes long, fewer questions are asked, and the report says how many.
+
+Engines need their packages: in an environment of its own,
+
+    python -m venv rivals && rivals/bin/pip install -e '.[bench]' && rivals/bin/python -m benchmarks.speed
+
+One that is not installed is left out, with a line that says so. One that is not filled within --build-minutes is
+stopped; ours has no such limit. Stores are deleted in the end, or kept with --keep and used again by the next run
+(delete a store's folder to have it filled anew, or say --reindex to build what is made from its rows).
+
+With --merge, what is measured replaces the same engine and size in benchmarks/results/speed.json and the rest stays,
+as far as it is of the same machine; each row has its own date and commit.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
+import json
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import Any, TypeAlias
 
-import apsw
-import numpy as np
+from benchmarks import plots, report, speed_tables, truth
+from benchmarks.engines import ENGINES, asked
+from benchmarks.engines.asked import Asked
+from benchmarks.engines.engine import KINDS, Question
+from benchmarks.population import QUESTIONS, REAL_MAX, Population, population
 
-import nacre
-from benchmarks import report
-from benchmarks.corpus import Prepared, questions, sentences, vectors_of
-from nacre.embedders.minilm import MiniLM
-from nacre.stores.sqlite import vectors as sqlite_vectors
-from nacre.types import Mode
-from nacre.vectors import cosines
-
-if TYPE_CHECKING:
-    from nacre.types import FloatMatrix
-
+SIZES = "1000,10000,100000,1000000"
 QUERIES = 200
-UNCACHED = nacre.Limits(results_cached=0)  # each question is asked several times
-PASSES = 3
-EMBEDDED_TEXTS = 1_000
-IMPORTS = (10_000, 50_000, 100_000)  # memories; caches fill, then nothing grows
+ASKING_S_MAX = 3_600.0
+STARTED = time.perf_counter()
+STORE, MARKER = "store", "built.json"
 
-Row = dict[str, object]
+Row: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What is to be known of an engine without importing it: this process has no engine in its memory."""
+
+    name: str
+    version: str
+    configuration: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    data: Path
+    real: int
+    questions: int
+    build_s_max: float
+    keep: Path | None
+    reindex: bool
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/eval"))
-    parser.add_argument("--sizes", default="10000,100000")
-    arguments = parser.parse_args()
-    sizes = [int(size) for size in arguments.sizes.split(",")]
-    texts = sentences(arguments.data, max(sizes))
-    asked = questions(arguments.data, QUERIES)
-    vectors = vectors_of([*texts, *asked])
-    rows = [*embedding(texts, asked), *peak_memory(texts)]
+    parser.add_argument("--data", type=Path, default=Path("../shared/train"))
+    parser.add_argument("--sizes", default=SIZES)
+    parser.add_argument("--engines", default=",".join(ENGINES), help="of: %(default)s")
+    parser.add_argument("--questions", type=int, default=QUERIES)
+    parser.add_argument("--build-minutes", type=float, default=10)
+    parser.add_argument("--keep", type=Path, help="a folder in which stores stay for the next run")
+    parser.add_argument("--reindex", action="store_true", help="of stores that were kept, build the indexes anew")
+    parser.add_argument("--merge", action="store_true", help="into what was measured before")
+    parser.add_argument("--no-imports", action="store_true", help="leave out what ours takes to embed and import")
+    parser.add_argument("--real", type=int, default=REAL_MAX, help="sentences with real vectors; fewer for a try")
+    parser.add_argument("--name", default="speed", help="of the results (default: %(default)s)")
+    options = parser.parse_args()
+    engines = installed(options.engines.split(","))
+    sizes = sorted(int(size) for size in options.sizes.split(","))
+    if not 0 < options.questions < QUESTIONS:
+        parser.error(f"--questions: allowed are 1 to {QUESTIONS - 1}, the others of {QUESTIONS} are for warming up")
+    run = Run(options.data, options.real, options.questions, 60 * options.build_minutes, options.keep, options.reindex)
+    figures = before(options.name) if options.merge else {}
+    about = report.circumstances()
+    figures = {**about, "rows": figures.get("rows", []), "importing": figures.get("importing")}
+    people = population(run.data, QUESTIONS, run.real)
     for size in sizes:
-        rows += measured_at(size, texts[:size], asked, vectors[:size], vectors[len(texts) :])
-    report.write("speed", rows)
+        with asked_at(run, people, size) as given:
+            for engine in engines:
+                row = {"engine": engine.name, "memories": size, **about, **measured(run, engine, size, given)}
+                figures["rows"] = merged(figures["rows"], row)
+                written(options.name, figures)
+    if "nacre" in {engine.name for engine in engines} and not options.no_imports:
+        say("nacre: embedding and imports")
+        taken = told([sys.executable, "-m", "benchmarks.engines.ours", "--import", str(run.data)])
+        figures["importing"] = {**about, **taken}
+        written(options.name, figures)
+    print(speed_tables.page(figures))
 
 
-def measured_at(
-    size: int, texts: Sequence[str], asked: Sequence[str], vectors: FloatMatrix, query_vectors: FloatMatrix
-) -> list[Row]:
-    prepared = Prepared([*texts, *asked], np.concatenate([vectors, query_vectors]))
-    rows: list[Row] = []
+def installed(names: list[str]) -> list[Installed]:
+    found = []
+    for name in names:
+        if name not in ENGINES:
+            sys.exit(f"--engines: {name!r} is unknown; allowed: {', '.join(ENGINES)}")
+        about = told([sys.executable, "-m", "benchmarks.engines", name])
+        if "missing" in about:
+            say(f"{name} is left out: {about['missing']}; --help says how to install it")
+        else:
+            found.append(Installed(name, about["version"], about["configuration"]))
+    return found
+
+
+# ---------------------------------------------------------------- one engine at one size
+
+
+def measured(run: Run, engine: Installed, size: int, given: Path) -> Row:
+    """Everything of one engine at one size, each part by a process of its own; what failed says how."""
+    row: Row = {"version": engine.version, "configuration": engine.configuration, "load_before": load()}
+    with place_of(run, engine, size) as place:
+        store = place / STORE
+        try:
+            row["built"] = filled(run, engine, size, place)
+            if "ended" in row["built"]:
+                return row
+            say(f"{engine.name}, {size:,}: searching")
+            row |= told([sys.executable, "-m", "benchmarks.engines.ask", engine.name, str(store), str(given)])
+            if engine.name == "nacre":
+                say(f"{engine.name}, {size:,}: beside writes and in threads")
+                row["ours"] = ours(store, given)
+        except subprocess.SubprocessError as error:
+            row["failed"] = said(error)
+            say(f"{engine.name}, {size:,}: {row['failed']}")
+    return row
+
+
+@contextmanager
+def place_of(run: Run, engine: Installed, size: int) -> Iterator[Path]:
+    if run.keep is not None:
+        folder = run.keep / f"{engine.name}-{size}-{run.real}"
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+        yield Path(place)
+
+
+def filled(run: Run, engine: Installed, size: int, place: Path) -> Row:
+    """How the store was filled, now or by a run before."""
+    store, marker = place / STORE, place / MARKER
+    command = [sys.executable, "-m", "benchmarks.engines.build", engine.name, str(store), "--data", str(run.data)]
+    command += ["--size", str(size), "--real", str(run.real)]
+    with suppress(OSError):
+        known: Row = json.loads(marker.read_text("utf-8"))
+        if known["version"] == engine.version:
+            if run.reindex:
+                say(f"{engine.name}, {size:,}: building its indexes anew")
+                known |= {**told([*command, "--index-only"]), **size_of(store)}
+                marker.write_text(json.dumps(known), "utf-8")
+            return known
+    shutil.rmtree(store, ignore_errors=True)
+    store.mkdir()
+    say(f"{engine.name}, {size:,}: filling")
+    lines, ended = followed(command, None if engine.name == "nacre" else run.build_s_max)
+    about = report.circumstances()
+    built: Row = {"version": engine.version, "date": about["date"], "commit": about["commit"]}
+    for line in lines:
+        built |= line
+    if ended is not None:
+        return built | {"ended": ended}
+    built |= size_of(store)
+    marker.write_text(json.dumps(built), "utf-8")
+    return built
+
+
+def followed(command: list[str], seconds_max: float | None) -> tuple[list[Row], str | None]:
+    """What a filling process told, and how it ended if not by itself. The clock starts when it is ready to begin."""
+    lines: list[Row] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        clock = threading.Timer(seconds_max or 0, process.kill)
+        start = time.perf_counter()
+        for line in process.stdout:
+            if not line.startswith("{"):
+                continue  # some engines print
+            lines.append(json.loads(line))
+            if seconds_max is not None and "ready" in lines[-1]:
+                start = time.perf_counter()
+                clock.start()
+        code = process.wait()
+        late = seconds_max is not None and time.perf_counter() - start >= seconds_max
+        clock.cancel()
+    if code == 0:
+        return lines, None
+    return lines, f"stopped after {(seconds_max or 0) / 60:g} minutes" if late else f"failed with exit status {code}"
+
+
+def ours(store: Path, given: Path) -> Row:
+    """In a copy, because it writes."""
+    with tempfile.TemporaryDirectory(dir=store.parent, ignore_cleanup_errors=True) as place:
+        copy = Path(place) / "copy"
+        shutil.copytree(store, copy)
+        return told([sys.executable, "-m", "benchmarks.engines.ours", str(copy), str(given)])
+
+
+def told(command: list[str]) -> Row:
+    """The last line of what a process says."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=ASKING_S_MAX)
+    found: Row = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def said(error: subprocess.SubprocessError) -> str:
+    if isinstance(error, subprocess.CalledProcessError):
+        return f"failed with exit status {error.returncode}"
+    return f"not done after {ASKING_S_MAX:.0f} s"
+
+
+def load() -> float | None:
+    """How busy the machine was: above the number of cores, times say little. None where it is not known."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+
+
+def size_of(folder: Path) -> dict[str, int]:
+    """What the files take on disk, and how long they say they are: some are made longer than what is in them."""
+    every = [path.stat() for path in folder.rglob("*") if path.is_file()]
+    return {
+        "disk_bytes": sum(512 * each.st_blocks if hasattr(each, "st_blocks") else each.st_size for each in every),
+        "file_bytes": sum(each.st_size for each in every),
+    }
+
+
+# ---------------------------------------------------------------- what is asked, and what came of it
+
+
+@contextmanager
+def asked_at(run: Run, people: Population, size: int) -> Iterator[Path]:
+    """The questions and what exact search finds for them, as files."""
+    say(f"{size:,}: exact search")
+    every = [Question(text, vector) for text, vector in zip(people.questions, people.question_vectors, strict=True)]
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "bench.db"
-        seconds = min(imported(Path(folder) / f"plain{number}.db", texts) for number in range(PASSES))
-        rows.append(row(size, "remember, no embeddings", f"{size / seconds:,.0f} a second"))
-        with nacre.open(path, embedder=prepared, limits=UNCACHED) as memory:
-            seconds = timed(lambda: memory.remember_many(texts))
-            rows.append(row(size, "remember, vectors at hand", f"{size / seconds:,.0f} a second"))
-            bytes_a_memory = memory.stats().size_bytes / size
-            rows.append(row(size, "file", f"{bytes_a_memory:,.0f} bytes a memory"))
-        with nacre.open(path, embedder=prepared, limits=UNCACHED) as memory:
-            rows.append(
-                row(size, "first hybrid search of a store", milliseconds([timed(lambda: ask(memory, asked[0]))]))
-            )
-        with nacre.open(path, embedder=prepared, limits=UNCACHED) as memory:
-            rows.append(
-                row(size, "first hybrid search of a process", milliseconds([timed(lambda: ask(memory, asked[0]))]))
-            )
-            rows += [
-                row(size, f"search, {mode}", milliseconds(latencies(memory, asked, mode))) for mode in get_args(Mode)
-            ]
-        rows += plain_fts5(size, texts, asked)
-        if size >= 100_000:
-            rows += hnsw(size, path, prepared, asked, vectors, query_vectors)
-    return rows
+        questions, others = every[: run.questions], every[run.questions :]
+        asked.write(Path(folder), Asked(questions, others, truth.nearest(people, size)))
+        yield Path(folder)
 
 
-def imported(path: Path, texts: Sequence[str]) -> float:
-    with nacre.open(path, embedder="none") as memory:
-        return timed(lambda: [None for _ in memory.remember_batches(texts)])
+def before(name: str) -> Row:
+    """What was measured on this machine before."""
+    path = report.RESULTS / f"{name}.json"
+    if not path.is_file():
+        return {}
+    figures: Row = json.loads(path.read_text("utf-8"))
+    here = report.circumstances()["machine"]
+    rows = [row for row in figures["rows"] if row.get("machine") == here]
+    if len(rows) < len(figures["rows"]):
+        say(f"{len(figures['rows']) - len(rows)} rows of {path} are of another machine and are dropped")
+    return {**figures, "rows": rows}
 
 
-def latencies(memory: nacre.Nacre, asked: Sequence[str], mode: Mode) -> list[float]:
-    """Of the pass with the lowest median."""
-    passes = [[timed(lambda: ask(memory, query, mode)) for query in asked] for _ in range(PASSES)]  # noqa: B023
-    return min(passes, key=statistics.median)
+def merged(rows: list[Row], new: Row) -> list[Row]:
+    """By size, then in the order of engines."""
+    order = list(ENGINES)
+    kept = [row for row in rows if (row["engine"], row["memories"]) != (new["engine"], new["memories"])]
+    return sorted([*kept, new], key=lambda row: (row["memories"], order.index(row["engine"])))
 
 
-def ask(memory: nacre.Nacre, query: str, mode: Mode = "hybrid") -> object:
-    return memory.search(query, mode=mode, limit=20)
+def written(name: str, figures: Row) -> None:
+    report.keep(name, speed_tables.page(figures), figures)
+    for kind in KINDS:
+        plot = plots.log_log(f"{kind} search, p50 in ms, by number of memories", speed_tables.lines(figures, kind))
+        (report.RESULTS / f"{name}-{kind}.svg").write_text(plot, "utf-8")
 
 
-def embedding(texts: Sequence[str], asked: Sequence[str]) -> list[Row]:
-    """The bare embedder, and remembering with it, in turns on the same texts."""
-    model = MiniLM()
-    model.embed_query("warm up")
-    queries = [timed(lambda: model.embed_query(query)) for query in asked]  # noqa: B023
-    sample = list(texts[:EMBEDDED_TEXTS])
-    bare, remembering = [], []
-    for _ in range(PASSES):
-        bare.append(timed(lambda: model.embed_passages(sample)))
-        with tempfile.TemporaryDirectory() as folder, nacre.open(Path(folder) / "x.db", embedder=model) as memory:
-            remembering.append(timed(lambda: memory.remember_many(sample)))
-    ratio = min(bare) / min(remembering)
-    return [
-        row(1, "embed a question", milliseconds(queries)),
-        row(EMBEDDED_TEXTS, "bare embedder", f"{EMBEDDED_TEXTS / min(bare):,.0f} texts a second"),
-        row(
-            EMBEDDED_TEXTS,
-            "remember, embedding included",
-            f"{EMBEDDED_TEXTS / min(remembering):,.0f} texts a second, {ratio:.0%} of the bare embedder",
-        ),
-    ]
-
-
-def peak_memory(texts: Sequence[str]) -> list[Row]:
-    """Peak memory of importing more and more, each in a process of its own."""
-    script = (
-        "import sys, nacre\n"
-        "count = int(sys.argv[2])\n"
-        "texts = (f'{i} ' + sys.argv[3 + i % (len(sys.argv) - 3)] for i in range(count))\n"
-        "with nacre.open(sys.argv[1], embedder='hashing') as memory:\n"
-        "    for _ in memory.remember_batches(texts): pass\n"
-        "status = open('/proc/self/status').read()\n"  # ru_maxrss would count the parent's memory, too
-        "print(int(status.partition('VmHWM:')[2].split()[0]) // 1024)\n"
-    )
-    rows = []
-    for count in IMPORTS:
-        with tempfile.TemporaryDirectory() as folder:
-            arguments = [sys.executable, "-c", script, f"{folder}/x.db", str(count), *texts[:500]]
-            done = subprocess.run(arguments, capture_output=True, text=True, check=True)
-        rows.append(row(count, "peak memory of an import", f"{done.stdout.strip()} MB"))
-    return rows
-
-
-def plain_fts5(size: int, texts: Sequence[str], asked: Sequence[str]) -> list[Row]:
-    """The usual way: FTS5 with porter stemming, any of the words, its own bm25."""
-    db = apsw.Connection(":memory:")
-    db.execute("CREATE VIRTUAL TABLE t USING fts5 (text, tokenize = 'porter unicode61')")
-    with db:
-        db.executemany("INSERT INTO t VALUES (?)", ((text,) for text in texts))
-
-    def search(query: str) -> None:
-        words = " OR ".join(f'"{word}"' for word in "".join(c if c.isalnum() else " " for c in query).split())
-        db.execute("SELECT rowid FROM t WHERE t MATCH ? ORDER BY rank LIMIT 20", (words,)).fetchall()
-
-    passes = [[timed(lambda: search(query)) for query in asked[:50]] for _ in range(PASSES)]  # noqa: B023
-    best = min(passes, key=statistics.median)
-    return [row(size, "rival: FTS5 alone, in memory, keyword", milliseconds(best))]
-
-
-def hnsw(
-    size: int, path: Path, prepared: Prepared, asked: Sequence[str], vectors: FloatMatrix, query_vectors: FloatMatrix
-) -> list[Row]:
-    """The same store with the graph in place of the scan."""
-    sqlite_vectors.HNSW_PASSAGES_MIN = size
-    with nacre.open(path, embedder=prepared, limits=UNCACHED) as memory:
-        seconds = timed(memory.rebuild)
-        by_graph = latencies(memory, asked, "semantic")
-        recalls = []
-        stored = vectors.astype(np.float16).astype(np.float32)
-        for query, vector in zip(asked, query_vectors, strict=True):
-            exact = np.argsort(-cosines(stored, vector), kind="stable")[:10]
-            best = {prepared.text(int(at)) for at in exact}
-            found = memory.search(query, mode="semantic", limit=10, recipe=nacre.Recipe(semantic_floor=-1)).hits
-            recalls.append(len(best & {hit.text for hit in found}) / 10)
-    return [
-        row(size, "rebuild, HNSW graph included", f"{seconds:.0f} s"),
-        row(size, "search, semantic, by HNSW", milliseconds(by_graph)),
-        row(size, "HNSW recall@10 against exact", f"{statistics.mean(recalls):.3f}"),
-    ]
-
-
-def timed(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
-def milliseconds(taken: Sequence[float]) -> str:
-    ordered = sorted(1000 * each for each in taken)
-    if len(ordered) == 1:
-        return f"{ordered[0]:.1f} ms"
-    return f"p50 {statistics.median(ordered):.2f} ms, p95 {ordered[int(len(ordered) * 0.95)]:.2f} ms"
-
-
-def row(size: int, what: str, value: str) -> Row:
-    return {"memories": f"{size:,}", "what": what, "measured": value}
+def say(line: str) -> None:
+    print(f"{time.perf_counter() - STARTED:6.0f} s  {line}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

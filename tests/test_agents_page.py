@@ -21,8 +21,8 @@ import pytest
 
 import nacre
 from nacre import folders, installing
-from nacre.cli import nacre as commands
 from nacre.cli import run
+from nacre.cli.group import nacre as commands
 from nacre.installing import Place
 from nacre.mcp_server.more_tools import GROUPS
 from nacre.mcp_server.tools import DEFAULT
@@ -62,7 +62,7 @@ def test_every_command_on_the_page_is_one() -> None:
         if each["language"] == "console":
             for line in each["text"].splitlines():
                 assert line.startswith("$ nacre ")
-                assert line.split()[2] in commands.commands, line
+                assert line.split()[2] in commands.loaded().commands, line
 
 
 OUTPUTS = re.findall(r"```console\n\$ nacre (install [^\n]*)\n```\n\n```(?:json|toml)\n(.*?)```", TEXT, re.DOTALL)

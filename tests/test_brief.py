@@ -21,7 +21,7 @@ from nacre.cli import run
 from nacre.embedders.hashing import Hashing
 from nacre.ranking.explain import briefly
 from nacre.text.fence import HEADER
-from nacre.text.snippets import shortened, snippet
+from nacre.text.snippets import Wanted, shortened, snippet
 from nacre.types import Json, Snippet, Span
 from nacre.views import Context, LeftOut, Quoted
 
@@ -42,7 +42,7 @@ def a_hit(text: str, shown: Snippet | None = None, **fields: Any) -> Hit:
     )  # fmt: skip
     values: dict[str, Any] = {
         "memory": memory, "score": 0.0178912, "match_type": "hybrid", "bm25": 6.12, "bm25_rank": 2, "cosine": 0.624,
-        "similarity": 0.812, "cosine_rank": 12, "snippet": shown or snippet(text, {}, None),
+        "similarity": 0.812, "cosine_rank": 12, "snippet": shown or snippet(text, Wanted({}), None),
         "reasons": (LEXICAL, SEMANTIC), "relevance": 0.98765, **fields,
     }  # fmt: skip
     return Hit(**values)
@@ -98,7 +98,7 @@ WORDY = " ".join(f"word{number:03d}" for number in range(100))  # 7 letters and 
 def test_a_snippet_says_where_it_is_cut() -> None:
     begin = brief_hit(a_hit(WORDY))["snippet"]
     assert begin == f"{WORDY[:119]}…"
-    middle = snippet(WORDY, {}, Span(400, 500))
+    middle = snippet(WORDY, Wanted({}), Span(400, 500))
     cut = brief_hit(a_hit(WORDY, middle))["snippet"]
     assert (cut[0], cut[-1]) == ("…", "…")
     assert cut.strip("…") in WORDY

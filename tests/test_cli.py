@@ -17,9 +17,9 @@ import pytest
 
 import nacre
 from nacre import settings, wire
-from nacre.cli import nacre as commands
 from nacre.cli import render, run
 from nacre.cli.demo import SAMPLES
+from nacre.cli.group import nacre as commands
 from nacre.types import Recipe, SearchRequest
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
@@ -361,7 +361,7 @@ def test_a_bad_environment_is_named(
         (["frobnicate"], 2, "frobnicate"),
         (["stats", "--store", "no/such/folder/x.db"], 3, "does not exist"),
         (["stats", "--store", "."], 3, "is a folder"),
-        (["stats", "--embedder", "psychic"], 2, "minilm, hashing, none"),
+        (["stats", "--embedder", "psychic"], 2, "minilm, minilm-cuda, hashing, none"),
     ],
 )
 def test_errors_say_what_is_wrong_and_set_the_exit_code(cli: Cli, arguments: list[str], code: int, said: str) -> None:
@@ -536,9 +536,9 @@ def test_a_stored_text_does_not_steer_the_terminal(
     assert "red \ufffd[31m bell \ufffd tab" in shown
 
 
-def every_command(group: click.Group = commands, before: str = "") -> Iterator[tuple[str, click.Command]]:
+def every_command(group: click.Group | None = None, before: str = "") -> Iterator[tuple[str, click.Command]]:
     """All commands as they are typed, groups and their commands."""
-    for name, command in group.commands.items():
+    for name, command in (group or commands.loaded()).commands.items():
         yield f"{before}{name}", command
         if isinstance(command, click.Group):
             yield from every_command(command, f"{before}{name} ")

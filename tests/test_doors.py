@@ -32,8 +32,8 @@ import nacre
 from agents import given as structured
 from agents import places_on, problem
 from nacre import Filter, Lens, NewEntity, NewFact, NewMemory, Recipe, asked, lenses, opening, wire
-from nacre.cli import nacre as commands
 from nacre.cli import options, run
+from nacre.cli.group import nacre as commands
 from nacre.embedders.hashing import Hashing
 from nacre.engine import Nacre
 from nacre.errors import NacreError
@@ -961,7 +961,9 @@ def test_every_tool_is_called_with_each_of_its_fields() -> None:
 
 def test_every_command_is_called() -> None:
     called = [f"{step.cli} " for step in STEPS if not isinstance(step.cli, Lacks)]
-    uncalled = {each for each in _commands(commands) if not any(call.startswith(f"{each} ") for call in called)}
+    uncalled = {
+        each for each in _commands(commands.loaded()) if not any(call.startswith(f"{each} ") for call in called)
+    }
     assert uncalled == NO_VERBS.keys()
 
 

@@ -181,8 +181,16 @@ def loaded_by(code: str) -> list[str]:
     return done.stdout.split()
 
 
+def modules_of(code: str) -> list[str]:
+    """Which modules of ours a fresh process has loaded after this code."""
+    script = f"{code}\nimport sys\nprint('loaded', *[name for name in sys.modules if name.split('.')[0] == 'nacre'])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1].split()[1:]
+
+
 def test_importing_nacre_loads_nothing_heavy() -> None:
-    assert loaded_by("import nacre") == []
+    assert loaded_by("import nacre\nnacre.open") == []
 
 
 def test_a_keyword_search_loads_nothing_heavy(path: Path) -> None:
@@ -203,6 +211,37 @@ def test_native_packages_live_together_in_every_order() -> None:
     """A process that loaded usearch before onnxruntime crashed."""
     for first, second in (("graph_index", "onnxruntime"), ("onnxruntime", "graph_index")):
         loaded_by(f"from nacre import natives\nnatives.{first}()\nnatives.{second}()")
+
+
+def test_importing_nacre_imports_none_of_its_modules() -> None:
+    """The first name that is asked for does, so that the command line can begin to load a model before."""
+    assert modules_of("import nacre") == ["nacre"]
+    assert "nacre.errors" in modules_of("import nacre\nnacre.NacreError")
+    assert "nacre.engine" not in modules_of("from nacre import Filter, SearchRequest")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["search", "--help"]])
+def test_help_needs_no_engine(arguments: list[str]) -> None:
+    assert "nacre.engine" not in modules_of(f"from nacre.cli import run\nrun({arguments!r})")
+
+
+def test_names_are_imported_from_where_type_checkers_see_them() -> None:
+    tree = ast.parse(FILES[""].read_text("utf-8"))
+    declared = {
+        alias.asname or alias.name: (node.module or "").removeprefix("nacre.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nacre.")
+        for alias in node.names
+    }
+    assert declared == nacre._HOME_OF
+    assert sorted(nacre.__all__) == sorted([*declared, "__version__"])
+
+
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="module 'nacre' has no attribute 'xyz'"):
+        nacre.xyz  # type: ignore[attr-defined]  # noqa: B018
+    assert nacre.errors is errors
+    assert {"open", "Filter"} <= set(dir(nacre))
 
 
 # ---------------------------------------------------------------- errors

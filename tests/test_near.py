@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.text import near
+from nacre.text import near, sketches
 from nacre.text.words import tokenise
 from nacre.types import Tokens
 
@@ -271,6 +271,23 @@ def test_any_tokens_have_a_sketch(words: list[str]) -> None:
     assert list(found) == sorted(set(found))
     assert len(found) <= near.SKETCH_HASHES
     assert all(0 <= each < 2**63 for each in found)
+
+
+@given(st.lists(st.lists(st.text(max_size=8), max_size=12), max_size=6))
+def test_many_sketches_at_once_are_those_one_by_one(texts: list[list[str]]) -> None:
+    several = [Tokens(tuple(words), (), len(words)) for words in texts]
+    with pytest.MonkeyPatch.context() as few:
+        few.setattr(sketches, "MANY", 1)
+        assert sketches.sketches(several) == [near.sketch(tokens) for tokens in several]
+
+
+@given(st.lists(TEXTS, max_size=8))
+def test_many_sketches_of_texts_at_once_are_those_one_by_one(texts: list[str]) -> None:
+    """As they come from the tokeniser: words without white space, some texts without any."""
+    several = [tokenise(text) for text in [*texts, "", "the", "one two three four five six seven eight nine ten"]]
+    with pytest.MonkeyPatch.context() as few:
+        few.setattr(sketches, "MANY", 1)
+        assert sketches.sketches(several) == [near.sketch(tokens) for tokens in several]
 
 
 @given(st.lists(st.sampled_from([*SMALL, "Anna", "server", "v1.2", "4", "公园"]), min_size=1, max_size=9), st.data())

@@ -6,6 +6,8 @@ Workers are real processes (spawned, as on every platform) that open the store b
 from __future__ import annotations
 
 import multiprocessing
+import random
+import shutil
 import threading
 import time
 from collections import Counter
@@ -19,9 +21,11 @@ import apsw
 import pytest
 
 import nacre
+from caching import EVERYTHING, NOW, cache_files, cache_folder, found, reopened, settled
 from nacre import engine
 from nacre.embedders.hashing import Hashing
 from nacre.errors import NacreError, StoreBusy
+from nacre.stores.sqlite import graph, index, semantic, store
 from test_stores_agree import check_derived_tables, check_integrity
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -189,6 +193,66 @@ def _hold_lock(path: str, begin: str, connection: Connection) -> None:
     connection.send("released")
 
 
+@contextmanager
+def small_caches() -> Iterator[None]:
+    """Thresholds so low that files are written and merged, and graphs grow, all the time."""
+    lowered = {
+        (index, "SAVED_MEMORIES_MIN"): 8,
+        (index, "BITE_EVENTS"): 16,
+        (index, "GRAPH_PASSAGES_MIN"): 40,
+        (index, "GRAPH_BEHIND_MAX"): 10,
+        (graph, "_SLICE"): 8,
+        (semantic, "SCANNED_MAX"): 10,
+        (store, "INDEXED_MEMORIES_MIN"): 0,
+        (store, "UNINDEXED_MEMORIES_MAX"): 20,
+    }
+    usual = {(module, name): getattr(module, name) for module, name in lowered}
+    for (module, name), value in lowered.items():
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for (module, name), value in usual.items():
+            setattr(module, name, value)
+
+
+def churn(opened: nacre.Nacre, name: str, turn: int, chance: random.Random) -> None:
+    """Write, change, take away and look: what was just written is found, and what is gone is not."""
+    text = f"{name} turn{turn} about herons and boats"
+    written = [receipt.id for receipt in opened.remember_many([text, *(f"{text} {number}" for number in range(6))])]
+    match chance.randrange(4):
+        case 0:
+            opened.update(written[1], text=f"{text} changed")
+        case 1:
+            opened.forget(written[2])
+        case 2:
+            opened.forget(written[3])
+            opened.restore(written[3])
+        case 3:
+            opened.purge(written[4])
+    for mode in ("keyword", "semantic", "hybrid"):
+        hits = [hit.memory for hit in opened.search(text, mode=mode, limit=20).hits]
+        assert hits[0].text == text, (mode, [hit.text for hit in hits])
+        assert all(hit.deleted is None for hit in hits)
+
+
+def _churn_on(path: str, number: int, connection: Connection) -> None:
+    """Without end. It gets killed."""
+    chance = random.Random(number)
+    with small_caches(), nacre.open(path, embedder=Hashing(), log=False) as opened:
+        for turn in range(10**6):
+            churn(opened, f"process{number}", turn, chance)
+            connection.send(turn)
+
+
+def churn_together(number: int, path: str, start: float, turns: int) -> None:
+    chance = random.Random(number)
+    with small_caches(), nacre.open(path, embedder=Hashing(), log=False) as opened:
+        wait_until(start)
+        for turn in range(turns):
+            churn(opened, f"worker{number}", turn, chance)
+
+
 def rest_of(connection: Connection) -> list[Any]:
     """What a process had sent before it died."""
     received = []
@@ -320,6 +384,81 @@ def test_killed_in_the_middle_of_a_bulk_write(path: Path, batches: int, delay: f
         assert not store.remember("life goes on").duplicate
     check_derived_tables(path)
     check_integrity(path)
+
+
+# ---------------------------------------------------------------- caches
+
+
+def answers(opened: nacre.Nacre) -> list[Any]:
+    asked = ("process1 turn3", "herons", "boats about changed", "turn0 OR turn2", "process0 -turn1")
+    return [
+        opened.search(query, mode=mode, limit=limit, as_of=NOW).hits
+        for query in asked
+        for mode in ("keyword", "semantic", "hybrid")
+        for limit in (5, 100)
+    ]
+
+
+def check_caches(path: Path, monkeypatch: pytest.MonkeyPatch, scratch: Path) -> None:
+    """What the caches of a store say is what a copy without any says, whether or not they were all made ready."""
+    scratch.mkdir()
+    for file in path.parent.glob(f"{path.name}*"):
+        if file.is_file():
+            shutil.copyfile(file, scratch / file.name)
+    with nacre.open(scratch / path.name, embedder=Hashing(), log=False) as plain:
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "INDEXED_MEMORIES_MIN", 10**9)
+            assert not cache_folder(scratch / path.name).exists()
+            right = answers(plain)
+        near = {query: found(plain, query, recipe=EVERYTHING) for query in ("process0 turn1", "boats 3", "herons")}
+    with small_caches(), nacre.open(path, embedder=Hashing(), log=False) as opened:
+        with monkeypatch.context() as patched:
+            patched.setattr(semantic, "SCANNED_MAX", 10**9)  # the graph alone may miss one now and then
+            assert answers(opened) == right
+            settled(opened)
+            assert answers(opened) == right
+        for query, expected in near.items():
+            assert len(set(found(opened, query, recipe=EVERYTHING)) & set(expected)) >= 0.9 * len(expected)
+    shutil.rmtree(scratch)
+
+
+@pytest.mark.usefixtures("uncached")
+def test_killed_while_caches_are_made(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Again and again over the same files, at any moment: the next process answers as if there were none."""
+    chance = random.Random(11)
+    left = 0
+    for number in range(7):
+        ours, theirs = SPAWN.Pipe(duplex=False)
+        process = SPAWN.Process(target=_churn_on, args=(str(path), number, theirs), daemon=True)
+        process.start()
+        theirs.close()
+        for _ in range(1 + number):
+            assert ours.poll(ANSWER_SECONDS), "the process does not answer"
+            ours.recv()
+        time.sleep(chance.random() * 0.1)
+        process.kill()
+        process.join(ANSWER_SECONDS)
+        ours.close()
+        left += len(cache_files(path))
+        check_caches(path, monkeypatch, tmp_path / "scratch")
+    assert left > 0
+    assert len(cache_files(path, ".segment")) <= 5
+    assert len(cache_files(path, ".hnsw")) == 1
+    check_derived_tables(path)
+    check_integrity(path)
+
+
+@pytest.mark.usefixtures("uncached")
+def test_caches_made_by_several_processes_at_once(
+    workers: list[Worker], path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each merges, replaces and drops what the others have mapped; every search of every process is right."""
+    reopened(path).close()
+    together(workers, churn_together, str(path), time.time() + 0.5, 25)
+    assert cache_files(path, ".segment") != []
+    assert cache_files(path, ".tmp") == []
+    check_caches(path, monkeypatch, tmp_path / "scratch")
+    check_derived_tables(path)
 
 
 # ---------------------------------------------------------------- a process that holds the lock

@@ -276,7 +276,7 @@ def test_there_is_an_example_of_every_filter() -> None:
     assert any("*" in each.text and "?" in each.text for each in found if each.key == "source")
 
 
-@pytest.mark.parametrize("form", times._FORMS, ids=lambda form: form.pattern.pattern)
+@pytest.mark.parametrize("form", times._FORMS, ids=lambda form: form.pattern)
 def test_there_is_an_example_of_every_form_of_time(form: times._Form) -> None:
     assert any(
         single.form is form

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from math import exp, log
 
 import pytest
@@ -257,12 +257,12 @@ def test_the_one_with_more_words_is_no_less_relevant(pool: list[float], cosine: 
 def test_more_of_anything_is_never_less_relevant(each: Evidence, more: float) -> None:
     if each.words is not None:
         for name in ("coverage", "lead"):
-            raised = replace(each.words, **{name: getattr(each.words, name) + more})
-            assert relevance(replace(each, words=raised)) >= relevance(each)
+            raised = each.words._replace(**{name: getattr(each.words, name) + more})
+            assert relevance(each._replace(words=raised)) >= relevance(each)
     if each.meaning is not None:
         for name in ("cosine", "lead", "above_crowd"):
-            nearer = replace(each.meaning, **{name: getattr(each.meaning, name) + more})
-            assert relevance(replace(each, meaning=nearer)) >= relevance(each)
+            nearer = each.meaning._replace(**{name: getattr(each.meaning, name) + more})
+            assert relevance(each._replace(meaning=nearer)) >= relevance(each)
 
 
 @given(

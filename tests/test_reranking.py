@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import nacre
 from nacre import CLASSIC, EmbedderUnavailable, Filter, InvalidInput, NewFact, Recipe, StoreBusy, reranking
-from nacre.cli import nacre as command
+from nacre.cli.group import nacre as command
 from nacre.embedders.hashing import Hashing
 from nacre.engine import Nacre
 from nacre.ports import Placed, Reranker
@@ -180,8 +180,8 @@ def test_equal_scores_change_nothing_and_nothing_read_is_nothing_moved() -> None
         ([placed("a", 1, both=True), placed("b", 0.29)], True),
         ([placed("a", 1, both=True), placed("b", 0.3)], False),
         ([placed("a", 1), placed("b", 0.29, both=True)], False),  # only one channel has found the first
-        ([replace(placed("a", 1), lexical=Found(1, 1)), placed("b", 0.1)], False),
-        ([replace(placed("a", 1), semantic=Found(1, 1)), placed("b", 0.1)], False),
+        ([placed("a", 1)._replace(lexical=Found(1, 1)), placed("b", 0.1)], False),
+        ([placed("a", 1)._replace(semantic=Found(1, 1)), placed("b", 0.1)], False),
         ([placed("a", 0, both=True), placed("b", 0)], False),
     ],
 )
@@ -774,9 +774,48 @@ def test_a_reading_as_a_person_reads_it() -> None:
     assert explain.describe(REASON) == (
         "rerank: read together with the question, rank 2 of 20 → 0.2 × 0.60² × 0.5000 × 2.00 = 0.07200"
     )
-    known = replace(REASON, value=0.2, numbers={**REASON.numbers, "known": 1.0})
+    known = REASON._replace(value=0.2, numbers={**REASON.numbers, "known": 1.0})
     assert explain.describe(known).endswith("→ 0.2 × 0.5000 × 2.00 = 0.20000")
     assert explain.briefly([REASON]) == "rerank 2"
+
+
+class Slow(Counted):
+    """One that takes a while to load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads = 0
+        self.loaded = threading.Event()
+        self.broken = False
+
+    def load(self) -> None:
+        self.loads += 1
+        self.loaded.set()
+        if self.broken:
+            raise EmbedderUnavailable("it is gone")
+
+
+def test_what_takes_a_while_to_load_is_begun_with_the_first_search_that_may_read(make: Make) -> None:
+    slow = Slow()
+    memory = make(*FRUIT, reranker=slow)
+    memory.search("apricots", mode="keyword")
+    memory.search("apricots", mode="semantic")
+    memory.search("apricots", rerank=False)
+    memory.search("apricots", recipe=replace(PLAIN, rerank_weight=0))
+    assert slow.loads == 0
+    memory.search("apricots", recipe=PLAIN)
+    assert slow.loaded.wait(60)
+    memory.search("apples", recipe=PLAIN)
+    assert slow.loads == 1
+
+
+def test_what_goes_wrong_while_loading_is_not_said_before_it_is_needed(make: Make) -> None:
+    slow = Slow()
+    slow.broken = True
+    memory = make(*FRUIT, reranker=slow)
+    expected = make(*FRUIT, reranker=Counted()).search("apricots", recipe=PLAIN)
+    assert memory.search("apricots", recipe=PLAIN).notes == expected.notes == ()
+    assert slow.loaded.wait(60)
 
 
 def test_why_tells_what_was_read(make: Make) -> None:

@@ -620,7 +620,8 @@ def counting(memory: Nacre, work: Callable[[], Sequence[Remembered]]) -> tuple[S
         memory._store = counted._inner
 
 
-def test_many_texts_of_many_sessions_ask_the_store_once_a_batch(words: Nacre) -> None:
+def test_many_texts_of_many_sessions_ask_the_store_once_a_batch(words: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nacre.engine.BATCH_MEMORIES", 2_000)
     words.remember_many([f"told text number {number} of many" for number in range(20)])
     for number in range(10):
         words.search(f"told text {number}", session=f"session {number}", limit=5)

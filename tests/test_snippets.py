@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from nacre.query.parse import parse
 from nacre.query.tree import Term
-from nacre.text.snippets import SNIPPET_CHARS, SUMMARY_CHARS, snippet, summary
+from nacre.text.snippets import SNIPPET_CHARS, SUMMARY_CHARS, Wanted, snippet, summary
 from nacre.types import Snippet, Span
 
 
 def shown(text: str, query: str, passage: Span | None = None, chars: int = SNIPPET_CHARS) -> Snippet:
     terms = parse(query, datetime(2026, 3, 1, tzinfo=UTC), UTC).terms
-    return snippet(text, dict.fromkeys(terms, 1.0), passage, chars)
+    return snippet(text, Wanted(dict.fromkeys(terms, 1.0)), passage, chars)
 
 
 def highlighted(found: Snippet) -> list[str]:
@@ -228,7 +228,7 @@ TERMS = st.lists(
 def test_a_snippet_is_a_part_of_the_text(text: str, terms: list[Term], chars: int, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     passage = data.draw(st.none() | st.just(Span(start, len(text))))
-    found = snippet(text, dict.fromkeys(terms, 1.0), passage, chars)
+    found = snippet(text, Wanted(dict.fromkeys(terms, 1.0)), passage, chars)
     assert found.text == text[found.start : found.start + len(found.text)]
     assert found.text or not text
     assert len(found.text) <= chars
@@ -242,5 +242,5 @@ def test_a_snippet_is_a_part_of_the_text(text: str, terms: list[Term], chars: in
 def test_a_word_that_is_there_is_highlighted(text: str, word: str, chars: int) -> None:
     """Unless it stands in a run of more than a window."""
     spaced = f"{text} {word} {text}"
-    found = snippet(spaced, {Term(word): 1.0}, None, chars)
+    found = snippet(spaced, Wanted({Term(word): 1.0}), None, chars)
     assert any(word in each for each in highlighted(found))

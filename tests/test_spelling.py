@@ -69,6 +69,12 @@ def test_the_distance_is_that_of_the_definition(one: str, other: str) -> None:
     assert spelling.distance(one, other) == slow_distance(one, other)
 
 
+@given(st.text(alphabet="abc", max_size=8), st.text(alphabet="abc", max_size=8), st.integers(0, 3))
+def test_beyond_the_most_it_is_only_known_that_there_are_more(one: str, other: str, most: int) -> None:
+    edits = spelling.distance(one, other)
+    assert spelling.distance(one, other, most) == edits if edits <= most else spelling.distance(one, other, most) > most
+
+
 # ---------------------------------------------------------------- which words are alike
 
 

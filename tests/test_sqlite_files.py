@@ -254,6 +254,28 @@ def test_what_an_older_file_becomes_is_what_a_new_one_is(tmp_path: Path) -> None
     assert listed[0] == listed[1]
 
 
+def test_what_texts_are_looked_up_by_outlives_its_own_migration(path: Path) -> None:
+    """A file of the fourth version: its hashes are copied, not computed anew."""
+    with raw(path) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        for script in schema.MIGRATIONS[:4]:
+            db.execute(script)
+        db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+        db.execute("INSERT INTO meta VALUES ('store_id', '00112233aabbccdd'), ('schema_version', '4')")
+        db.execute("INSERT INTO meta VALUES ('words_version', ?)", (str(words.VERSION),))
+        db.execute(
+            "INSERT INTO memories (row, id, space, kind, namespace, text, tags, metadata, importance, created_us, "
+            "updated_us, content_hash, embedded) "
+            "VALUES (7, 'm', 's', 'note', 'general', 't', '[]', '{}', .5, 1, 1, x'00', 0)"
+        )
+        db.execute("INSERT INTO sketches VALUES (123, 7), (9, 7)")
+    with opened(path):
+        pass
+    with raw(path) as db:
+        assert db.execute("SELECT hash, row FROM sketches").fetchall() == [(9, 7), (123, 7)]
+        assert db.execute("SELECT v FROM fts_config WHERE k = 'hashsize'").get == 8 << 20
+
+
 def test_an_interrupted_migration_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It fails at its very end, after everything old was dropped: nothing of that may stay."""
     make_first_version(path)

@@ -32,9 +32,10 @@ from nacre.query.tree import AllOf, AnyOf, Condition, Linked, Near, Only, Phrase
 from nacre.receipts import Delivery, Receipt
 from nacre.stores.memory import MemoryStore
 from nacre.stores.sqlite import SqliteStore
+from nacre.stores.sqlite import index as sqlite_index
 from nacre.stores.sqlite import similar as sqlite_similar
-from nacre.stores.sqlite import vectors as sqlite_vectors
-from nacre.text import words
+from nacre.stores.sqlite import store as sqlite_store
+from nacre.text import near, words
 from nacre.types import Filter, Fusion, Json, JsonScalar, Mode, NewMemory, Recipe, SearchResult
 
 # ---------------------------------------------------------------- small alphabets
@@ -510,7 +511,7 @@ def vectors(engine: Nacre, ids: Sequence[str]) -> dict[str, Any]:
 
 
 def check_derived_tables(path: Path) -> None:
-    """FTS, tags, vocabulary and corpus are what a recount of the rows gives: nothing missing, no ghosts."""
+    """FTS, tags, sketches, vocabulary and corpus are what a recount of the rows gives: nothing missing, no ghosts."""
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         listed = "SELECT row, space, text, tags, deleted_us, summary, source FROM memories"
@@ -540,6 +541,12 @@ def check_derived_tables(path: Path) -> None:
         assert sorted(db.execute("SELECT space, memories, length FROM corpus").fetchall()) == sorted(
             (space, memories, lengths[space]) for space, memories in counted.items()
         )
+        hashes = {
+            (key ^ sqlite_similar._salt(space), row)
+            for row, space, text, *_ in rows
+            for key in near.sketch(words.tokenise(text))
+        }
+        assert set(db.execute("SELECT hash, row FROM sketches").fetchall()) == hashes
         tagged = {(tag, row) for row, _, _, tags, *_ in rows for tag in json.loads(tags)}
         assert set(db.execute("SELECT tag, row FROM tags").fetchall()) == tagged
     finally:
@@ -846,15 +853,17 @@ class Machine(RuleBasedStateMachine):
 
 
 class MachineWithSnapshots(Machine):
-    """The same with thresholds so low that vectors come from snapshot files, tails and fresh blocks in turn."""
+    """The same with thresholds so low that searches meet files, merged segments and fresh ones in turn."""
 
-    LOW: Mapping[str, int] = {"SNAPSHOT_PASSAGES_MIN": 2, "TAIL_PASSAGES_MAX": 2, "SPACES_CACHED_MAX": 2}
+    LOW: Mapping[str, int] = {"SAVED_MEMORIES_MIN": 2, "BITE_EVENTS": 3, "SPACES_CACHED_MAX": 2}
 
     @initialize(items=st.lists(new_memories(), max_size=10), knowing=st.booleans())
     def begin(self, items: list[NewMemory], knowing: bool) -> None:
-        self._usual = {name: getattr(sqlite_vectors, name) for name in self.LOW}
+        self._usual = {name: getattr(sqlite_index, name) for name in self.LOW}
+        self._usually_indexed = sqlite_store.INDEXED_MEMORIES_MIN
+        sqlite_store.INDEXED_MEMORIES_MIN = 0
         for name, value in self.LOW.items():
-            setattr(sqlite_vectors, name, value)
+            setattr(sqlite_index, name, value)
         super().begin(items, knowing)
 
     def teardown(self) -> None:
@@ -862,7 +871,8 @@ class MachineWithSnapshots(Machine):
             super().teardown()
         finally:
             for name, value in self._usual.items():
-                setattr(sqlite_vectors, name, value)
+                setattr(sqlite_index, name, value)
+            sqlite_store.INDEXED_MEMORIES_MIN = self._usually_indexed
 
 
 _BOUNDED = settings(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.query.times import mentions, read
+from nacre.query.times import mentions, perhaps, read
 from nacre.types import Period
 
 BERLIN, NEW_YORK, KOLKATA = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York"), ZoneInfo("Asia/Kolkata")
@@ -568,6 +568,18 @@ def test_any_text_at_any_time(text: str, now: datetime, zone: tzinfo | None) -> 
         if each and each.start and each.end:
             assert each.start <= each.end
             assert each.start.utcoffset() == each.end.utcoffset() == timedelta(0)
+
+
+@pytest.mark.parametrize("text", ["why is the sky blue?", "a limit of the last one", "this one takes a few", "Q and A"])
+def test_most_questions_have_no_word_that_tells_of_a_time(text: str) -> None:
+    assert not perhaps(text)
+    assert not mentions(text, NOW, UTC)
+
+
+@given(TEXTS, MOMENTS, ZONES)
+def test_what_mentions_a_time_has_such_a_word(text: str, now: datetime, zone: tzinfo | None) -> None:
+    assert perhaps(text) or not mentions(text, now, zone)
+    assert perhaps(text) or read(text, now, zone) is None
 
 
 @given(TEXTS, MOMENTS, ZONES)

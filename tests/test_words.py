@@ -224,6 +224,26 @@ def test_tokens_do_not_depend_on_the_cache(text: str) -> None:
         assert words.analyse(raw) == words._analyse(raw)
 
 
+def test_a_chunk_that_is_met_again_and_again_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many others come between: what was met lately outlives a full cache, and the cache stays bounded."""
+    monkeypatch.setattr(words, "_CACHED_CHUNKS_MAX", 4)
+    monkeypatch.setattr(words, "_known", words._Known())
+    monkeypatch.setattr(words, "_older", words._Known())
+    analysed: list[str] = []
+    analyse = words._analyse
+
+    def counted(raw: str) -> words._Plain:
+        analysed.append(raw)
+        return analyse(raw)
+
+    monkeypatch.setattr(words, "_analyse", counted)
+    for number in range(20):
+        assert words.analyse("Kept,").words == ("kept",)
+        assert words.analyse(f"new{number}").words == (f"new{number}",)
+    assert analysed == ["Kept", *(f"new{number}" for number in range(20))]
+    assert len(words._known) + len(words._older) <= 10
+
+
 @given(TEXTS, TEXTS)
 def test_texts_side_by_side_give_their_tokens_side_by_side(left: str, right: str) -> None:
     both = words.tokenise(f"{left} {right}")

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
+from functools import lru_cache
 
 from nacre.checks import Limits
 from nacre.counting import Frequencies
@@ -36,12 +37,12 @@ class Asking:
         # A single character may stand for eighteen when it is normalised: those count.
         most = min(most, most * most // max(1, len(unicodedata.normalize("NFKC", text[:most]))))
         question = parse(text[:most], now, self._zone, relaxed=relaxed)
-        notes = list(question.notes)
+        notes = []
         if len(text) > most:
             notes.append(f"the query has {len(text):,} characters; the first {most:,} were used")
         if not question.terms and not question.meaning.strip() and not question.listing:
             notes.append("the query asks for nothing: give some words")
-        return replace(question, notes=tuple(notes))
+        return replace(question, notes=(*question.notes, *notes)) if notes else question
 
     def in_store(self, question: Question, where: Filter, also: Condition | None) -> Question:
         """The question with the aliases of the entities it asks for, and with what must hold besides."""
@@ -103,6 +104,7 @@ def not_allowed(question: Question) -> str:
     return f"space:{shown(','.join(question.spaces))} is not among the spaces this search may see"
 
 
+@lru_cache(maxsize=1 << 12)  # words repeat
 def _known_as(word: str) -> tuple[str, ...]:
     """The tokens any of which shows that a word is known."""
     return word, *words.asked(word)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from time import thread_time
 from typing import TYPE_CHECKING
 
 from nacre.errors import EmbedderMismatch
@@ -18,40 +20,49 @@ if TYPE_CHECKING:
     from nacre.types import FloatVector
 
 QUERY_VECTORS_CACHED = 256
+# A channel with so little work is not worth a thread: two that share Python's lock hinder each other. Counted in the
+# processor's time, because on a busy machine everything takes long.
+BRIEF_S = 0.002
 
 _log = logging.getLogger("nacre")
 
 
 class Channels:
-    """Finds candidates. Holds nothing but a cache of query vectors."""
+    """Finds candidates. Holds nothing but a cache of query vectors, and how long the last search took."""
 
     def __init__(self, store: Store, embedder: Embedder | None, threads: Threads) -> None:
         self._store = store
         self._embedder = embedder
         self._threads = threads
         self._query_vectors: OrderedDict[str, FloatVector] = OrderedDict()
+        self._shorter_s = math.inf  # the work of the shorter channel of the last search: what a thread would save
         self._lock = threading.Lock()
 
     def candidates(
         self, request: SearchRequest, question: Question, notes: list[str]
     ) -> tuple[list[Match] | None, list[Match] | None]:
-        """Both channels side by side: words in a thread, meaning in this one. None: not asked, by a weight of 0, or
-        for want of a vector."""
+        """Both channels side by side, words in a thread and meaning in this one, unless that saves nothing. None: not
+        asked, by a weight of 0, or for want of a vector."""
         many = pool(request)
 
-        def find_words() -> list[Match]:
-            return self._store.lexical(question, request.where, request.recipe, many)
+        def find_words() -> tuple[list[Match], float]:
+            start = thread_time()
+            found = self._store.lexical(question, request.where, request.recipe, many)
+            return found, thread_time() - start
 
         if request.recipe.alpha == 0:
-            return find_words(), None
+            return find_words()[0], None
         if request.recipe.alpha == 1:
             return None, self.by_meaning(request, question, many, notes)
-        lexical = self._threads.start(find_words)
+        beside = self._threads.start(find_words) if self._shorter_s > BRIEF_S else None
+        start = thread_time()
         try:
             semantic = self.by_meaning(request, question, many, notes)
         finally:
-            found = lexical.result()
-        return found, semantic
+            meaning_s = thread_time() - start
+            lexical, words_s = find_words() if beside is None else beside.result()
+        self._shorter_s = min(words_s, meaning_s)
+        return lexical, semantic
 
     def known(self, request: SearchRequest, question: Question) -> float:
         """How much of a question the embedder understands."""

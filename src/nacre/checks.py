@@ -64,16 +64,21 @@ _FRACTIONS = (
 )  # fmt: skip
 
 
+def text(value: object, limits: Limits) -> str:
+    """The text of a memory."""
+    return _text("text", value, limits.text_chars_max)
+
+
 def memory(new: NewMemory, space: str, now: datetime, limits: Limits) -> NewMemory:
     """The memory to write: every field checked, sequences as tuples, times in UTC."""
-    _text("text", new.text, limits.text_chars_max)
+    checked_text = text(new.text, limits)
     if new.position is not None:
         _whole("position", new.position, -_INT64, _INT64 - 1)
         if new.session is None:
             raise InvalidInput("position", "needs a session; give both or neither")
     _fraction("importance", new.importance)
-    return replace(
-        new,
+    return NewMemory(  # not `replace`, which takes longer than all checks
+        text=checked_text,
         space=space_name(space if new.space is None else new.space, limits),
         kind=_name("kind", new.kind, limits),
         namespace=_name("namespace", new.namespace, limits),
@@ -81,6 +86,7 @@ def memory(new: NewMemory, space: str, now: datetime, limits: Limits) -> NewMemo
         tags=tuple(dict.fromkeys(_names("tags", new.tags, limits, limits.tags_max))) if new.tags != () else (),
         source=None if new.source is None else _text("source", new.source, limits.source_chars_max),
         session=None if new.session is None else _name("session", new.session, limits),
+        position=new.position,
         metadata=_metadata(new.metadata, limits),
         importance=float(new.importance),
         created=now if new.created is None else _moment("created", new.created),
@@ -367,7 +373,12 @@ def _within(field: str, spaces: tuple[str, ...], limits: Limits) -> tuple[str, .
 
 def storable(text: str) -> bool:
     """Whether a text survives UTF-8 and SQLite: no NUL, no lone surrogates."""
-    return "\x00" not in text and (text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text))
+    if "\x00" in text:
+        return False
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 # ---------------------------------------------------------------- single values

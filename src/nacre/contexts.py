@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from nacre import checks
 from nacre.knowledge import Fact
@@ -13,11 +13,13 @@ from nacre.layers import Layers
 from nacre.ports import Embedder
 from nacre.ranking import budget
 from nacre.ranking.confidence import holds
-from nacre.ranking.packing import Candidate, pack
 from nacre.receipts import Delivery
 from nacre.searching import Searching
 from nacre.types import Hit, Memory, SearchRequest, Span
 from nacre.views import Context, ContextOptions, ContextRequest, LeftOut, Quoted
+
+if TYPE_CHECKING:  # no other verb needs it
+    from nacre.ranking.packing import Candidate
 
 HITS_MAX = 50  # of the search that a context is made of
 SUCCESSORS_MAX = 20  # values that a fact may have had since
@@ -70,6 +72,8 @@ class Contexts(Layers):
         for memory_id in [each for each in found.known if (told or {}).get(each)]:
             del found.known[memory_id]
             found.left_out.append(LeftOut(memory_id, "told"))
+        from nacre.ranking.packing import pack
+
         packed = pack(
             [self._candidate(each) for each in found.known.values()], request.budget_tokens, self._counter(request)
         )
@@ -150,6 +154,8 @@ class Contexts(Layers):
         return {each.id: each for each in facts if memories[each.memory_id].created <= now}
 
     def _candidate(self, known: _Known) -> Candidate:
+        from nacre.ranking.packing import Candidate
+
         hit, memory = known.hit, known.memory
         return Candidate(
             id=memory.id,

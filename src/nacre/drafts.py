@@ -5,36 +5,36 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from nacre.chronicle import is_single
 from nacre.errors import InvalidInput
 from nacre.knowledge import Fact, FactType, NewEntity, NewFact, Origin
-from nacre.text import near, words
+from nacre.text import words
 from nacre.text.names import fold, is_pronoun, predicate_words
+from nacre.text.sketches import sketches
 from nacre.types import Changes, Entry, Json, Memory, NewMemory, Passages, Tokens
 
 Key: TypeAlias = tuple[str, bytes]  # space and content hash: what makes two memories the same
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
     """A checked memory, not yet tokenised or embedded."""
 
     memory: Memory
     content_hash: bytes
-    new: NewMemory
+    facts: Sequence[NewFact]  # given with it
+    entities: Sequence[NewEntity]
+    extract: bool | None
 
     @property
     def key(self) -> Key:
         return self.memory.space, self.content_hash
 
 
-def draft(checked: NewMemory, memory_id: str, updated: datetime) -> Draft:
-    """A draft of what `checks.memory` has passed."""
+def draft(checked: NewMemory, memory_id: str, updated: datetime, text: str | None = None) -> Draft:
+    """A draft of what `checks.memory` has passed; or of another text that `checks.text` has, with all else the same."""
     assert checked.space is not None
     assert checked.created is not None
     memory = Memory(
@@ -42,7 +42,7 @@ def draft(checked: NewMemory, memory_id: str, updated: datetime) -> Draft:
         space=checked.space,
         kind=checked.kind,
         namespace=checked.namespace,
-        text=checked.text,
+        text=checked.text if text is None else text,
         summary=checked.summary,
         tags=tuple(checked.tags),
         source=checked.source,
@@ -55,7 +55,10 @@ def draft(checked: NewMemory, memory_id: str, updated: datetime) -> Draft:
         happened=checked.happened,
     )
     # 128 bits: no two texts share them, and the index over them stays half the size.
-    return Draft(memory, hashlib.sha256(memory.text.encode()).digest()[:16], checked)
+    content_hash = hashlib.sha256(memory.text.encode()).digest()[:16]
+    # Names alone became entities when they were checked.
+    entities = [each for each in checked.entities if isinstance(each, NewEntity)] if checked.entities else ()
+    return Draft(memory, content_hash, checked.facts, entities, checked.extract)
 
 
 def as_new(memory: Memory) -> NewMemory:
@@ -99,11 +102,13 @@ def _plain(value: Any) -> Json:
     return plain
 
 
-def entry(
-    ready: Draft, embedded: Passages | None, facts: Sequence[Fact] = (), entities: Sequence[NewEntity] = ()
-) -> Entry:
-    tokens = tokens_of(ready.memory)
-    return Entry(ready.memory, ready.content_hash, tokens, embedded, tuple(facts), tuple(entities), near.sketch(tokens))
+def entries(ready: Iterable[tuple[Draft, Passages | None, Sequence[Fact]]]) -> list[Entry]:
+    """Drafts tokenised, given with their passages and facts."""
+    listed = [(each, embedded, facts, tokens_of(each.memory)) for each, embedded, facts in ready]
+    return [
+        Entry(each.memory, each.content_hash, tokens, embedded, tuple(facts), tuple(each.entities), sketch)
+        for (each, embedded, facts, tokens), sketch in zip(listed, sketches([each[3] for each in listed]), strict=True)
+    ]
 
 
 def fact(new: NewFact, memory: Memory, fact_id: str, rates: Mapping[FactType, float], origin: Origin) -> Fact:
@@ -136,6 +141,8 @@ def fact(new: NewFact, memory: Memory, fact_id: str, rates: Mapping[FactType, fl
 
 def not_given(read: Sequence[Fact], given: Sequence[Fact]) -> list[Fact]:
     """The facts read from a text without those that its giver states, too."""
+    if not read or not given:
+        return list(read)
     stated = {said(each) for each in given}
     return [each for each in read if said(each) not in stated]
 
@@ -158,15 +165,23 @@ def tokens_of(memory: Memory) -> Tokens:
     return words.tokenise(memory.text, memory.summary or "", memory.tags, memory.source or "")
 
 
-def batches(items: Iterable[str | NewMemory], memories_max: int, chars_max: int) -> Iterator[list[str | NewMemory]]:
+class Batch(NamedTuple):
+    items: list[str | NewMemory]
+    full: bool  # others may follow
+
+
+def batches(items: Iterable[str | NewMemory], memories_max: int, chars_max: int) -> Iterator[Batch]:
     """Batches bounded in number and, but for one long text, in characters."""
-    iterator = iter(items)
-    while batch := list(islice(iterator, 1)):
-        chars = _chars(batch[0])
-        while len(batch) < memories_max and chars < chars_max and (more := list(islice(iterator, 1))):
-            batch += more
-            chars += _chars(more[0])
-        yield batch
+    batch: list[str | NewMemory] = []
+    chars = 0
+    for item in items:
+        batch.append(item)
+        chars += _chars(item)
+        if len(batch) >= memories_max or chars >= chars_max:
+            yield Batch(batch, full=True)
+            batch, chars = [], 0
+    if batch:
+        yield Batch(batch, full=False)
 
 
 def _chars(item: str | NewMemory) -> int:

@@ -7,12 +7,14 @@ nothing else. All verbs may be called from several threads at once.
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from itertools import chain
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from nacre import checks, drafts
 from nacre.asking import Asking
@@ -25,7 +27,7 @@ from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
 from nacre.explaining import Explaining, Why, WhyNot
 from nacre.ids import new_ids
 from nacre.journal import Journal
-from nacre.knowledge import Belief, Fact, FactType, NewEntity, NewFact
+from nacre.knowledge import Belief, Fact, FactType, NewFact
 from nacre.learning import LOG_DAYS
 from nacre.ports import Embedder, Reranker, Store
 from nacre.recall import Recall
@@ -55,11 +57,14 @@ from nacre.types import (
     Span,
 )
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 # One transaction of a bulk write: large ones spare FTS5 the merging of small segments, but with an embedder
 # nothing is acknowledged before its batch is embedded, which takes a second or two for so many.
-BATCH_MEMORIES = 2_048
+BATCH_MEMORIES = 8_192
 BATCH_EMBEDDED = 512
-BATCH_CHARS = 1_000_000  # or this much text, so that memory stays bounded
+BATCH_CHARS = 2_000_000  # or this much text, so that memory stays bounded
 _UPDATE_TRIES = 5
 _UNKNOWN = "nothing is left out: without a session and a recall log it is not known what was told before"
 
@@ -74,8 +79,8 @@ def _utc_now() -> datetime:
 class _Ready:
     """A batch ready to be written: what was asked for, what is there already, what is new."""
 
-    wanted: tuple[Key, ...]
-    sessions: tuple[str | None, ...]
+    wanted: Sequence[Key]
+    sessions: Sequence[str | None]
     known: Mapping[Key, str]
     recalled: Mapping[int, tuple[str, ...]]  # by place: texts that only give back what their session was told
     entries: Mapping[Key, Entry]
@@ -98,6 +103,7 @@ class Nacre(Contexts):
         limits: Limits = LIMITS,
         zone: tzinfo | None = None,
         extract: bool = True,
+        defer_embeddings: bool = False,
         decay_rates: Mapping[FactType, float] | None = None,
         log: bool = True,
         log_days: int = LOG_DAYS,
@@ -113,12 +119,13 @@ class Nacre(Contexts):
         self._make_ids = make_ids
         self._threads = Threads()
         self._extract = extract
+        self._deferring = defer_embeddings
         self._decay_rates = checks.decay_rates(decay_rates or {})
         self._log_days = log_days
         self._journal = Journal(self._write_notes) if log else None
         channels = Channels(store, embedder, self._threads)
         asking = Asking(store, limits, zone)
-        reranking = Reranking(store, reranker)
+        reranking = Reranking(store, reranker, self._threads)
         self._recall = Recall(
             store, channels, asking, reranking, space=self._space, limits=limits, clock=clock, zone=zone
         )
@@ -168,24 +175,33 @@ class Nacre(Contexts):
         """
         if isinstance(items, str | NewMemory):
             raise InvalidInput("items", "must be a list of texts; `remember` takes a single one")
-        memories_max = BATCH_MEMORIES if self._embedder is None else BATCH_EMBEDDED
+        memories_max = BATCH_MEMORIES if self._embedder is None or self._deferring else BATCH_EMBEDDED
+        batches = drafts.batches(items, memories_max, BATCH_CHARS)
         number = 1
-        ready: _Ready | None = None
-        for batch in drafts.batches(items, memories_max, BATCH_CHARS):
-            if ready is None:
-                ready = self._prepare(batch, number, frozenset())
-            else:  # write one batch while the next is prepared
-                writing = self._threads.start(self._write, ready)
-                try:
-                    following = self._prepare(batch, number, ready.keys)
-                except BaseException:
+        writing: Future[list[Remembered]] | None = None
+        in_flight: Set[Key] = frozenset()
+        while True:  # one batch is written while the next is read and prepared
+            try:
+                batch = next(batches, None)
+                with _uncollected():
+                    ready = None if batch is None else self._prepare(batch.items, number, in_flight)
+                    if writing is not None:
+                        writing.exception()  # waits, and raises nothing yet
+            except BaseException:
+                if writing is not None:
                     yield writing.result()
-                    raise
+                raise
+            if writing is not None:
                 yield writing.result()
-                ready = following
-            number += len(batch)
-        if ready is not None:
-            yield self._write(ready)
+            if batch is None or ready is None:
+                return
+            if not batch.full:  # the last one needs no other thread
+                with _uncollected():
+                    written = self._write(ready)
+                yield written
+                return
+            writing, in_flight = self._threads.start(self._write, ready), ready.keys
+            number += len(batch.items)
 
     def update(self, memory_id: str, **changes: Unpack[Changes]) -> Memory:
         """Change the named fields of a live memory. What they were is kept in its history."""
@@ -200,7 +216,7 @@ class Nacre(Contexts):
             draft = drafts.draft(checked, previous.id, now)
             texts = {} if checked.text == previous.text else {previous.id: checked.text}
             facts = self._read_anew(draft.memory) if texts else []
-            entry = drafts.entry(draft, self._embed(texts).get(previous.id), facts)
+            (entry,) = drafts.entries([(draft, self._embed(texts).get(previous.id), facts)])
             try:
                 self._store.replace(entry, previous, self._model_name())
                 return draft.memory
@@ -224,16 +240,30 @@ class Nacre(Contexts):
         self._store.purge(self._ids(ids), self._clock())
 
     def reembed(self) -> Iterator[Progress]:
-        """Give every memory a vector of this engine's model. Interrupted, it goes on where it stopped."""
+        """Give every memory that has none of them vectors of this engine's model. Interrupted, it goes on where it
+        stopped; searches find each batch as it is written."""
         if self._embedder is None:
             raise EmbedderUnavailable("embedder: none is configured; set embedder to minilm or hashing")
         model = self._embedder.fingerprint
         self._store.switch_model(model)
         done, total = 0, self._store.pending_count(None)
         yield Progress(done, total)
-        while waiting := dict(self._store.pending(None, BATCH_EMBEDDED // 8)):
-            done += self._store.embed(self._embedded(self._embedder, waiting), waiting, model)
-            yield Progress(min(done, total), total)
+        writing: Future[int] | None = None
+        in_flight: dict[str, str] = {}
+        while True:
+            listed = self._store.pending(None, len(in_flight) + BATCH_EMBEDDED)
+            waiting = {each: text for each, text in listed if each not in in_flight}
+            # While the batch before is written.
+            embedded = self._embedded(self._embedder, waiting) if waiting else {}
+            before, writing = writing, None
+            if before is None and not waiting:
+                return
+            done += before.result() if before is not None else 0
+            if waiting:
+                writing = self._threads.start(self._store.embed, embedded, waiting, model)
+            in_flight = waiting
+            if before is not None:
+                yield Progress(min(done, total), total)
 
     def rebuild(self) -> None:
         """Throw every index and cache away and make it anew from the rows."""
@@ -293,22 +323,19 @@ class Nacre(Contexts):
         """Check, tokenise and embed. Texts that are there already, or being written, are not embedded again."""
         now = self._clock()
         ids = self._make_ids(now, len(batch))
-        checked = [
-            self._draft(item, memory_id, now, at)
-            for at, (item, memory_id) in enumerate(zip(batch, ids, strict=True), number)
-        ]
-        # The store looks again; this look spares the embedder.
-        known = self._store.duplicates([draft.key for draft in checked]) if self._embedder is not None else {}
+        checked = self._drafts(batch, ids, now, number)
+        keys = [draft.key for draft in checked]
+        known = self._store.duplicates(keys)  # the store looks again; this look spares tokeniser and embedder
         recalled = self._given_back(checked)
         new: dict[Key, Draft] = {}
-        for place, draft in enumerate(checked):
-            if draft.key not in known and place not in recalled:
-                new.setdefault(draft.key, draft)
+        for place, (key, draft) in enumerate(zip(keys, checked, strict=True)):
+            if key not in known and place not in recalled:
+                new.setdefault(key, draft)
         embedded = self._embed({each.memory.id: each.memory.text for key, each in new.items() if key not in in_flight})
-        entries = [self._entry(draft, embedded.get(draft.memory.id)) for draft in new.values()]
+        entries = drafts.entries((each, embedded.get(each.memory.id), self._facts(each)) for each in new.values())
         return _Ready(
-            tuple(draft.key for draft in checked),
-            tuple(draft.memory.session for draft in checked),
+            keys,
+            [draft.memory.session for draft in checked],
             known,
             recalled,
             dict(zip(new, entries, strict=True)),
@@ -326,39 +353,48 @@ class Nacre(Contexts):
                 found[place] = ids
         return found
 
-    def _entry(self, draft: Draft, embedded: Passages | None) -> Entry:
-        given = self._stated(draft.memory, draft.new.facts, "given")
-        entities = [each for each in draft.new.entities if isinstance(each, NewEntity)]  # names alone became these
-        read = drafts.not_given(self._read(draft.memory, draft.new.extract), given)
-        return drafts.entry(draft, embedded, [*given, *read], entities)
+    def _facts(self, draft: Draft) -> list[Fact]:
+        """Those that were given with a memory, and those that are read from it."""
+        given = self._stated(draft.memory, draft.facts, "given") if draft.facts else []
+        return [*given, *drafts.not_given(self._read(draft.memory, draft.extract), given)]
 
     def _read(self, memory: Memory, extract: bool | None) -> list[Fact]:
         """The facts that are read from a text."""
         if not (self._extract if extract is None else extract):
             return []
         title = memory.metadata.get("title")
-        return self._stated(memory, extracted(memory.text, title if isinstance(title, str) else None), "extracted")
+        read = extracted(memory.text, title if isinstance(title, str) else None)
+        return self._stated(memory, read, "extracted") if read else []
 
     def _read_anew(self, memory: Memory) -> list[Fact]:
         """The facts that are read from a changed text, without those that were given with the memory."""
         stored = self._store.facts_of([memory.id]).get(memory.id, ())
         return drafts.not_given(self._read(memory, None), [each for each in stored if each.origin == "given"])
 
-    def _draft(self, item: str | NewMemory, memory_id: str, now: datetime, number: int) -> Draft:
-        new = item if isinstance(item, NewMemory) else NewMemory(text=item)
-        try:
-            checked = checks.memory(new, self._space, now, self._limits)
-        except InvalidInput as error:
-            if number == 1:
-                raise
-            raise InvalidInput(error.field, f"{error.problem} (item {number} of the input)") from None
-        return drafts.draft(checked, memory_id, now)
+    def _drafts(self, batch: Sequence[str | NewMemory], ids: Sequence[str], now: datetime, number: int) -> list[Draft]:
+        """Checked items. All texts that come alone share the check of everything else."""
+        plain = checks.memory(NewMemory(text="text"), self._space, now, self._limits)
+        checked = []
+        for at, (item, memory_id) in enumerate(zip(batch, ids, strict=True), number):
+            try:
+                if isinstance(item, NewMemory):
+                    new = checks.memory(item, self._space, now, self._limits)
+                    checked.append(drafts.draft(new, memory_id, now))
+                else:
+                    checked.append(drafts.draft(plain, memory_id, now, checks.text(item, self._limits)))
+            except InvalidInput as error:
+                if at == 1:
+                    raise
+                raise InvalidInput(error.field, f"{error.problem} (item {at} of the input)") from None
+        return checked
 
     def _write(self, ready: _Ready) -> list[Remembered]:
         """One batch, one transaction."""
         receipts = {key: Remembered(memory_id, duplicate=True) for key, memory_id in ready.known.items()}
         if ready.entries:
             added = self._store.add(list(ready.entries.values()), self._model_name())
+            if len(added) == len(ready.wanted):  # each is asked for once, and none was there when it was prepared
+                return added
             receipts.update(zip(ready.entries, added, strict=True))
         remembered = []
         for place, key in enumerate(ready.wanted):
@@ -375,7 +411,7 @@ class Nacre(Contexts):
 
     def _embed(self, texts: dict[str, str]) -> dict[str, Passages]:
         """Passages by id. Without a working embedder the texts are kept anyway, and embedded later."""
-        if self._embedder is None or not texts:
+        if self._embedder is None or self._deferring or not texts:
             return {}
         try:
             return self._embedded(self._embedder, texts)
@@ -412,6 +448,18 @@ class Nacre(Contexts):
         if memory.deleted is not None:
             raise Conflict(f"id: memory {memory_id} is forgotten; restore it first")
         return memory
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without garbage collection: it would visit the thousands of memories of a batch again and again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _request(query: str | SearchRequest, options: SearchOptions) -> SearchRequest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 
@@ -13,6 +12,8 @@ _NAME_CHARS_MAX = 100
 
 def space_of(folder: str | os.PathLike[str]) -> str:
     """The space of the project that a folder is in: its name, and a mark that tells projects of one name apart."""
+    import hashlib  # brings OpenSSL, and most searches name no folder
+
     path = Path(os.path.realpath(Path(folder).expanduser()))
     project = repository_of(path) or path
     # Marks of one folder are equal however it is spelled, where the file system does not mind.

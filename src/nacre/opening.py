@@ -19,7 +19,7 @@ from nacre.ports import Embedder, Reranker
 from nacre.stores.sqlite import BUSY_TIMEOUT_MS, SqliteStore
 from nacre.types import DEFAULT_SPACE
 
-EmbedderName: TypeAlias = Literal["minilm", "hashing", "none"]
+EmbedderName: TypeAlias = Literal["minilm", "minilm-cuda", "hashing", "none"]
 
 
 def open_store(
@@ -36,6 +36,7 @@ def open_store(
     switch_model: bool = False,
     time_zone: tzinfo | None = None,
     extract: bool = True,
+    defer_embeddings: bool = False,
     decay_rates: Mapping[FactType, float] | None = None,
     log: bool = True,
     log_days: int = LOG_DAYS,
@@ -47,8 +48,9 @@ def open_store(
     `nacre.ports.Reranker`, or "auto": Nacre's own beside the embedder "minilm", otherwise none. `threads=0` means one
     for each core. `switch_model=True` opens a store whose vectors come from another model, in order to
     call `reembed` on it. `time_zone` is the user's, for words like "yesterday"; None means the system's.
-    `extract` reads facts from texts, `decay_rates` changes how fast types of facts fade, `log` keeps the recall
-    log for `log_days`.
+    `extract` reads facts from texts. `defer_embeddings=True` remembers without vectors, which `reembed` adds later:
+    until then what is new is found by words, and searches say how many wait. `decay_rates` changes how fast types of
+    facts fade, `log` keeps the recall log for `log_days`.
     """
     checks.opening(space, threads, busy_timeout_ms, limits, log_days)  # before a file is made for nothing
     rates = checks.decay_rates(decay_rates or {})
@@ -72,6 +74,7 @@ def open_store(
             limits=replace(limits, confined_to=space) if confined else limits,
             zone=time_zone,
             extract=extract,
+            defer_embeddings=defer_embeddings,
             decay_rates=rates,
             log=log,
             log_days=log_days,
@@ -84,10 +87,10 @@ def open_store(
 def embedder_named(name: str, threads: int) -> Embedder | None:
     """The embedder of that name. Its model is loaded when it is first needed."""
     match name:
-        case "minilm":
+        case "minilm" | "minilm-cuda":  # the same model, whose vectors go together, on processors or on a GPU
             from nacre.embedders.minilm import MiniLM
 
-            return MiniLM(threads=threads or None)
+            return MiniLM(threads=threads or None, cuda=name == "minilm-cuda")
         case "hashing":
             from nacre.embedders.hashing import Hashing
 
@@ -99,7 +102,7 @@ def embedder_named(name: str, threads: int) -> Embedder | None:
 
 def reranker_beside(embedder: str | Embedder | None, threads: int) -> Reranker | None:
     """Nacre's own, where the embedder is. Its model is loaded when it is first needed."""
-    if embedder != "minilm":
+    if embedder not in ("minilm", "minilm-cuda"):
         return None
     from nacre.rerankers.nacre_rerank import NacreRerank
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -16,11 +16,12 @@ from nacre.intents import Intent
 from nacre.ports import Store
 from nacre.query import intent, naming
 from nacre.query.lexemes import shown
-from nacre.query.tree import Condition, Question, Term, either, restricted
-from nacre.ranking import boost, budget, confidence, echo, fuse
-from nacre.ranking.bm25 import idf
+from nacre.query.tree import Condition, Question, either, restricted, sees_all
+from nacre.ranking import boost, budget, confidence, echo, fuse, rerank
+from nacre.ranking.bm25 import weights
 from nacre.ranking.collapse import collapse
-from nacre.ranking.relevance import evidence, ideal, leads, others, read, relevance
+from nacre.ranking.relevance import evidence, ideal, leads, others, relevance
+from nacre.ranking.relevance import read as with_reading
 from nacre.reranking import Reranking
 from nacre.text import snippets
 from nacre.types import (
@@ -60,6 +61,7 @@ class Ranking:
     relations: tuple[RelationHit, ...] = ()
     beside: Mapping[str, Beside] = field(default_factory=dict)  # what hears the best of them
     frequencies: Frequencies = _UNKNOWN  # of the question's words
+    read: Mapping[str, float] = field(default_factory=dict)  # together with the question: how far above the least
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +154,12 @@ class Recall:
         """What is shown of a search."""
         request, ranking = trail.request, trail.ranking
         notes = list(trail.notes)
-        hits = self._hits(trail.kept[: request.limit], ranking.question, ranking.frequencies)
+        hits = self._hits(trail.kept[: request.limit], ranking.question, ranking.frequencies, trail)
         many = budget.fitting([hit.snippet.text for hit in hits], request.token_budget)
         if many < len(hits):
             notes.append(f"{len(hits) - many} more do not fit into {request.token_budget} tokens")
         return SearchResult(
-            tuple(_completed(hit, trail) for hit in hits[:many]),
+            tuple(hits[:many]),
             tuple(dict.fromkeys(notes)),
             trail.meant,
             ranking.relations[:_RELATIONS_MAX],
@@ -219,6 +221,7 @@ class Recall:
     def _ranking(self, request: SearchRequest, question: Question, after: Intent | None, notes: list[str]) -> Ranking:
         recipe = request.recipe
         now = request.as_of or self._clock()
+        self._reranking.expect(request)
         lexical, semantic = self._channels.candidates(request, question, notes)
         known = self._channels.known(request, question) if semantic else 1.0
         frequencies = self._asking.frequencies(question, request.where)
@@ -230,11 +233,15 @@ class Recall:
             ranked = fuse.merged(ranked, [(each.fact.memory_id, each.score) for each in relations], recipe, most)
         ranked, beside = self._echoed(request, question, ranked)
         signals = self._store.signals([each.id for each in ranked])
-        ranked = [each for each in ranked if each.id in signals]  # forgotten since the channels looked
+        if len(signals) < len(ranked):  # forgotten since the channels looked
+            ranked = [each for each in ranked if each.id in signals]
         believed = {each: confidence.of_memory(known.facts, now) for each, known in signals.items() if known.facts}
         doubted = {each: effective for each, effective in believed.items() if effective < recipe.min_confidence}
-        ranked = fuse.in_order([each for each in ranked if each.id not in doubted])
-        ranked = self._reranking.reranked(request, question, ranked, _weights(question.terms, frequencies), notes)
+        if doubted:
+            ranked = [each for each in ranked if each.id not in doubted]
+        before = ranked
+        ranked = self._reranking.reranked(request, question, before, frequencies, notes)
+        read = {} if ranked is before else rerank.read(ranked)
         moments = {each: known.moment for each, known in signals.items()}
         ranked = boost.temporal(ranked, moments, question.periods, recipe.temporal_weight)
         ranked = boost.recency(ranked, moments, now, recipe.recency_weight)
@@ -248,13 +255,13 @@ class Recall:
             used = {each: known.usage for each, known in signals.items() if known.usage is not None}
             ranked = boost.usage(ranked, used, now, recipe.usage_weight)
         return Ranking(
-            question, lexical, semantic, fuse.in_order(ranked), signals, doubted, relations, beside, frequencies
+            question, lexical, semantic, fuse.in_order(ranked), signals, doubted, relations, beside, frequencies, read
         )
 
     def _echoed(
         self, request: SearchRequest, question: Question, ranked: list[Ranked]
     ) -> tuple[list[Ranked], Mapping[str, Beside]]:
-        """With what the neighbours of the best hear of them, where both words and meaning were asked for."""
+        """In order, with what the neighbours of the best hear of them, where both words and meaning were asked for."""
         recipe = request.recipe
         if recipe.alpha in (0, 1) or not (recipe.echo_next or recipe.echo_far or recipe.echo_back):
             return ranked, {}
@@ -262,18 +269,23 @@ class Recall:
         beside = self._store.beside(best, echo.REACH_BACK, echo.REACH) if best else {}
         if not beside:
             return ranked, {}
-        new = list(echo.hearing(beside) - {each.id for each in ranked})
-        allowed = self._store.meeting(new, restricted(request.where, question.must)) if new else set()
-        return echo.echoed(ranked, beside, allowed, recipe), beside
+        new = echo.hearing(beside) - {each.id for each in ranked}
+        allowed = self._allowed(new, request.where, question)
+        return fuse.in_order(echo.echoed(ranked, beside, allowed, recipe)), beside
 
     def _relations(self, request: SearchRequest, question: Question, now: datetime) -> tuple[RelationHit, ...]:
         """Relations that match, of memories that the search may see."""
         where = request.where
         found = self._store.relations(question.terms, where.spaces, now, pool(request)) if question.terms else []
-        if found and (question.must is not None or where != Filter(spaces=where.spaces)):
-            allowed = self._store.meeting([fact.memory_id for fact, _ in found], restricted(where, question.must))
-            found = [each for each in found if each[0].memory_id in allowed]
+        allowed = self._allowed({fact.memory_id for fact, _ in found}, where, question)
+        found = [each for each in found if each[0].memory_id in allowed]
         return tuple(RelationHit(fact, score, rank) for rank, (fact, score) in enumerate(found, 1))
+
+    def _allowed(self, memory_ids: Set[str], where: Filter, question: Question) -> Set[str]:
+        """Those of these live memories of its spaces that a search may see."""
+        if not memory_ids or sees_all(where, question.must):
+            return memory_ids
+        return self._store.meeting(list(memory_ids), restricted(where, question.must))
 
     def _asked_for(self, request: SearchRequest, ranked: Sequence[Ranked], notes: list[str]) -> set[str]:
         """Those that are about the entities to be boosted."""
@@ -316,7 +328,8 @@ class Recall:
         notes = list(trail.notes)
         collapsed: dict[str, str] = {}
         if request.collapse:
-            kept, collapsed = collapse(kept, {each: known.similar for each, known in ranking.signals.items()})
+            similar = {each: known.similar for each, known in ranking.signals.items() if known.similar}
+            kept, collapsed = collapse(kept, similar)
         if trail.told:
             kept, notes = _untold(kept, trail)
         asked = kept if request.min_score else kept[: request.limit]
@@ -333,7 +346,7 @@ class Recall:
         ranking, frequencies = trail.ranking, trail.ranking.frequencies
         hidden = (ranking.doubted.keys() | trail.collapsed.keys()) - {each.id for each in ranked}
         lexical, semantic = (
-            None if found is None else [match for match in found if match.id not in hidden]
+            [match for match in found if match.id not in hidden] if found and hidden else found
             for found in (ranking.lexical, ranking.semantic)
         )
         among = others(
@@ -345,32 +358,33 @@ class Recall:
             trail.request.recipe,
             max(1, pool(trail.request) - len(ranking.semantic or ()) + len(semantic or ())),
         )
-        by_words, by_meaning = fuse.places(lexical or ()), fuse.places(semantic or ())
         ids = dict.fromkeys([*(each.id for each in ranked), *ranking.beside])  # and what they may hear
+        by_words, by_meaning = fuse.places(lexical or (), ids), fuse.places(semantic or (), ids)
         alone = {each: relevance(evidence(by_words.get(each), by_meaning.get(each), among)) for each in ids}
         recipe = trail.request.recipe
-        heard = {each.id: max(alone[each.id], self._heard(each.id, alone, ranking, recipe)) for each in ranked}
-        told = {each.id: _told_by_reading(each) for each in ranking.ranked if each.id not in hidden}
-        ahead = leads({each: above for each, above in told.items() if above is not None})
-        return {each: read(likely, ahead.get(each, 0.0)) for each, likely in heard.items()}
-
-    @staticmethod
-    def _heard(memory_id: str, relevance: Mapping[str, float], ranking: Ranking, recipe: Recipe) -> float:
-        """What stands next to a likely answer is a likely answer, by its share of the echo."""
-        heard = (
-            share * relevance.get(each, 0.0)
-            for each, near in ranking.beside.items()
-            for neighbour, share in echo.shares(near, recipe)
-            if neighbour == memory_id
-        )
-        return max(heard, default=0.0)
+        heard = _heard(alone, ranking.beside, recipe)
+        likely = {each.id: max(alone[each.id], heard.get(each.id, 0.0)) for each in ranked}
+        ahead = leads({each: above for each, above in ranking.read.items() if each not in hidden})
+        return {memory_id: with_reading(each, ahead.get(memory_id, 0.0)) for memory_id, each in likely.items()}
 
     # ---- answers
 
-    def _hits(self, ranked: Sequence[Ranked], question: Question, frequencies: Frequencies) -> list[Hit]:
+    def _hits(
+        self, ranked: Sequence[Ranked], question: Question, frequencies: Frequencies, trail: Trail | None = None
+    ) -> list[Hit]:
+        """With what a search knows of them besides their ranks, where there was one."""
         memories = self._store.get([each.id for each in ranked])
-        weights = _weights(question.terms, frequencies)
-        return [_hit(each, memories[each.id], weights) for each in ranked if each.id in memories]
+        wanted = snippets.Wanted(weights(question.terms, frequencies))
+        return [_hit(each, memories[each.id], wanted, trail) for each in ranked if each.id in memories]
+
+
+def _heard(relevance: Mapping[str, float], beside: Mapping[str, Beside], recipe: Recipe) -> dict[str, float]:
+    """What stands next to a likely answer is a likely answer, by its share of the echo."""
+    heard: dict[str, float] = {}
+    for each, near in beside.items():
+        for neighbour, share in echo.shares(near, recipe):
+            heard[neighbour] = max(heard.get(neighbour, 0.0), share * relevance.get(each, 0.0))
+    return heard
 
 
 def _untold(kept: Sequence[Ranked], trail: Trail) -> tuple[list[Ranked], list[str]]:
@@ -383,21 +397,6 @@ def _untold(kept: Sequence[Ranked], trail: Trail) -> tuple[list[Ranked], list[st
     return new, [*trail.notes, *said]
 
 
-def _told_by_reading(ranked: Ranked) -> float | None:
-    """How far above the least of those that were read. None: it was not."""
-    return next((reason.numbers["above"] for reason in ranked.reasons if reason.signal == "rerank"), None)
-
-
-def _completed(hit: Hit, trail: Trail) -> Hit:
-    """A hit with what the search knows of it besides its rank."""
-    return replace(
-        hit,
-        relevance=trail.relevance[hit.id],
-        facts=trail.ranking.signals[hit.id].facts,
-        similar=tuple(sorted(each for each, better in trail.collapsed.items() if better == hit.id)),
-    )
-
-
 def _for_mode(recipe: Recipe, mode: Mode) -> Recipe:
     """A mode is a weight: keyword is alpha 0, semantic is alpha 1."""
     match mode:
@@ -407,18 +406,6 @@ def _for_mode(recipe: Recipe, mode: Mode) -> Recipe:
             return replace(recipe, alpha=1)
         case "hybrid":
             return recipe
-
-
-def _weights(terms: Sequence[Term], frequencies: Frequencies) -> dict[Term, float]:
-    """How much each term that occurs tells. How often a prefix occurs is not known: it tells as much as the best."""
-    having = frequencies.having
-    known = {
-        term: 0.0 if term.common else idf(frequencies.memories, having[term.text])
-        for term in terms
-        if term.text in having and not term.prefix
-    }
-    most = max(known.values(), default=1.0)
-    return {term: known.get(term, most) for term in terms if term in known or term.prefix}
 
 
 def _month(moment: datetime, zone: tzinfo | None) -> str:
@@ -433,8 +420,9 @@ def _most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
 
-def _hit(ranked: Ranked, memory: Memory, weights: Mapping[Term, float]) -> Hit:
+def _hit(ranked: Ranked, memory: Memory, wanted: snippets.Wanted, trail: Trail | None) -> Hit:
     lexical, semantic = ranked.lexical, ranked.semantic
+    collapsed = trail.collapsed.items() if trail is not None else ()
     return Hit(
         memory=memory,
         score=ranked.score,
@@ -444,8 +432,11 @@ def _hit(ranked: Ranked, memory: Memory, weights: Mapping[Term, float]) -> Hit:
         cosine=semantic.score if semantic else None,
         similarity=(semantic.score + 1) / 2 if semantic else None,
         cosine_rank=semantic.rank if semantic else None,
-        snippet=snippets.snippet(memory.text, weights, semantic.span if semantic else None),
+        snippet=snippets.snippet(memory.text, wanted, semantic.span if semantic else None),
         reasons=ranked.reasons,
+        relevance=trail.relevance[memory.id] if trail is not None else None,
+        facts=trail.ranking.signals[memory.id].facts if trail is not None else (),
+        similar=tuple(sorted(each for each, better in collapsed if better == memory.id)),
     )
 
 

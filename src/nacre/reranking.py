@@ -8,10 +8,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from nacre.counting import Frequencies
 from nacre.ports import Placed, Reranker, Store
-from nacre.query.tree import Question, Term, restricted
-from nacre.ranking import echo, rerank
+from nacre.query.tree import Question, restricted, sees_all
+from nacre.ranking import bm25, echo, rerank
 from nacre.text import snippets
+from nacre.threads import Threads
 from nacre.types import Ranked, SearchRequest, Span
 from nacre.views import Beside
 
@@ -28,45 +30,56 @@ T = TypeVar("T")
 class Reranking:
     """Reads again. Holds nothing but a cache of scores."""
 
-    def __init__(self, store: Store, reranker: Reranker | None) -> None:
+    def __init__(self, store: Store, reranker: Reranker | None, threads: Threads) -> None:
         self._store = store
         self._reranker = reranker
+        self._threads = threads
+        self._expected = False
         self._scores: OrderedDict[tuple[str, Placed], float] = OrderedDict()
         self._lock = threading.Lock()
+
+    def expect(self, request: SearchRequest) -> None:
+        """Begin to load a reranker that takes a while, once, beside a search whose best it may have to read. What goes
+        wrong is said when they are read."""
+        load = getattr(self._reranker, "load", None)
+        if load is not None and not self._expected and _wanted(request):
+            self._expected = True
+            self._threads.start(load)
 
     def reranked(
         self,
         request: SearchRequest,
         question: Question,
-        ranked: Sequence[Ranked],
-        weights: Mapping[Term, float],
+        ranked: list[Ranked],
+        frequencies: Frequencies,
         notes: list[str],
     ) -> list[Ranked]:
-        """With what reading the best again tells, where both words and meaning were asked for. They are given best
-        first; `weights` say how much each term of the question tells."""
+        """With what reading the best again tells, where both words and meaning were asked for; the list itself where
+        nothing was read. They are given best first; `frequencies` are those of the question's words."""
         recipe, reranker = request.recipe, self._reranker
-        wanted = request.rerank and recipe.rerank_weight > 0 and recipe.alpha not in (0, 1)
-        if reranker is None or not wanted or not question.meaning.strip() or rerank.clear(ranked):
-            return list(ranked)
+        if reranker is None or not _wanted(request) or not question.meaning.strip() or rerank.clear(ranked):
+            return ranked
         known = _tried(lambda: reranker.known(question.meaning), notes)
         if known is None or not rerank.readable(known):
-            return list(ranked)
-        texts = self._texts(request, question, ranked[: recipe.rerank_pool], weights)
+            return ranked
+        words = snippets.Wanted(bm25.weights(question.terms, frequencies))
+        texts = self._texts(request, question, ranked[: recipe.rerank_pool], words)
         scores = _tried(lambda: self._read(reranker, question.meaning, texts), notes)
         if scores is None:
-            return list(ranked)
+            return ranked
         plain = [rerank.plain(texts[each].text) for each in scores]
         return rerank.reranked(ranked, scores, recipe.rerank_weight, known * sum(plain) / max(len(plain), 1))
 
     def _texts(
-        self, request: SearchRequest, question: Question, best: Sequence[Ranked], weights: Mapping[Term, float]
+        self, request: SearchRequest, question: Question, best: Sequence[Ranked], words: snippets.Wanted
     ) -> dict[str, Placed]:
         """What is read of each, with what stands next to it as far as the search may see that. Long texts cost more
         time, so fewer of them are read."""
         ids = [each.id for each in best]
         beside = self._store.beside(ids, 1, 1)
-        new = echo.hearing(beside).difference(ids)
-        seen = self._store.meeting(list(new), restricted(request.where, question.must)) if new else set()
+        new = seen = echo.hearing(beside).difference(ids)
+        if new and not sees_all(request.where, question.must):
+            seen = self._store.meeting(list(new), restricted(request.where, question.must))
         memories = self._store.get([*ids, *seen])
 
         def beginning(neighbours: Sequence[str]) -> str:
@@ -79,7 +92,7 @@ class Reranking:
                 continue
             near = beside.get(each.id, Beside((), ()))
             span = each.semantic.span if each.semantic else None
-            window = _window(memories[each.id].text, weights, span)
+            window = _window(memories[each.id].text, words, span)
             chars += len(window)
             if chars > READ_CHARS:
                 break
@@ -102,6 +115,11 @@ class Reranking:
         return {each: known[text] for each, text in texts.items()}
 
 
+def _wanted(request: SearchRequest) -> bool:
+    """Whether both words and meaning are asked for, and reading again."""
+    return request.rerank and request.recipe.rerank_weight > 0 and request.recipe.alpha not in (0, 1)
+
+
 def _tried(call: Callable[[], T], notes: list[str]) -> T | None:
     """What the reranker says. Whatever its runtime raises, the order there is still answers."""
     try:
@@ -112,6 +130,6 @@ def _tried(call: Callable[[], T], notes: list[str]) -> T | None:
         return None
 
 
-def _window(text: str, weights: Mapping[Term, float], passage: Span | None) -> str:
+def _window(text: str, words: snippets.Wanted, passage: Span | None) -> str:
     """The part of a text that has the words of the question, or is near its meaning."""
-    return text if len(text) <= WHOLE_CHARS else snippets.snippet(text, weights, passage, WINDOW_CHARS).text
+    return text if len(text) <= WHOLE_CHARS else snippets.snippet(text, words, passage, WINDOW_CHARS).text

@@ -6,7 +6,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 
 from nacre import checks, lenses
@@ -17,9 +17,13 @@ from nacre.ports import Store
 from nacre.query import intent
 from nacre.query.tree import Condition, Only
 from nacre.recall import Recall, Trail
-from nacre.types import Filter, SearchRequest, SearchResult
+from nacre.types import Filter, Recipe, SearchRequest, SearchResult
 
 _FRESH = timedelta(minutes=1)  # a day may end for a memory meanwhile, and its recency with it
+_USUAL = Recipe()
+# Who asks, and through which lens, is no part of a request once it is seen through that lens.
+_APART = {"session", "folder", "lens", "where", "recipe"}
+_KEYS = tuple(each.name for each in fields(SearchRequest) if each.name not in _APART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ class Searching:
         """The request as it was carried out, and what it found. `told` is what the session that asks knows."""
         written = self._store.sequence()
         seen = self._without(self._through_lens(asked, written), told)
+        if not self._limits.results_cached:
+            return seen.request, self._result(self._carried_out(seen), seen)
         key = (_key(seen), written)
         now = self._clock()
         with self._lock:
@@ -61,7 +67,7 @@ class Searching:
                 self._recent.move_to_end(key)
                 return seen.request, recent
         trail = self._carried_out(seen)
-        result = replace(self._recall.result(trail), lens=seen.lens)
+        result = self._result(trail, seen)
         if trail.repeatable:
             with self._lock:
                 self._recent[key] = now, result
@@ -69,6 +75,10 @@ class Searching:
                 while len(self._recent) > self._limits.results_cached:
                     self._recent.popitem(last=False)
         return seen.request, result
+
+    def _result(self, trail: Trail, seen: _Seen) -> SearchResult:
+        result = self._recall.result(trail)
+        return result if seen.lens is None else replace(result, lens=seen.lens)
 
     def trail(self, asked: SearchRequest, told: Set[str] = frozenset()) -> Trail:
         """How a search comes to its result."""
@@ -130,6 +140,8 @@ class Searching:
 
 
 def _key(seen: _Seen) -> Hashable:
-    """What a result depends on, besides what is stored."""
-    request = replace(seen.request, session=None, folder=None, lens=None)
-    return repr(request), tuple(seen.named), repr(seen.also), seen.lens, seen.possible, seen.told
+    """What a result depends on, besides what is stored. Filters and recipes have no hash."""
+    request = seen.request
+    recipe = "" if request.recipe == _USUAL else repr(request.recipe)
+    asked = tuple(getattr(request, name) for name in _KEYS)
+    return asked, repr(request.where), recipe, tuple(seen.named), repr(seen.also), seen.lens, seen.possible, seen.told

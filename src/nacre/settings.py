@@ -11,21 +11,22 @@ from __future__ import annotations
 
 import os
 import sys
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Generic, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
-from nacre import checks, folders
+from nacre import folders
 from nacre.errors import InvalidInput
-from nacre.knowledge import FactType
-from nacre.learning import LOG_DAYS
-from nacre.opening import EmbedderName
-from nacre.stores.sqlite import BUSY_TIMEOUT_MS
-from nacre.types import DEFAULT_SPACE
+
+# The command line asks which model it will need before the rest of Nacre is imported: so that is done below.
+if TYPE_CHECKING:
+    from nacre.knowledge import FactType
+    from nacre.opening import EmbedderName
 
 T = TypeVar("T")
+
+EMBEDDER = "minilm"  # unless another is named
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Settings:
 MEANINGS: Mapping[str, str] = {
     "store": "the file that holds the memories",
     "space": "the space that is used when none is named; folder:PATH is that of a project",
-    "embedder": "what turns texts into meaning: minilm, hashing or none",
+    "embedder": "what turns texts into meaning: minilm, minilm-cuda (on a GPU), hashing or none",
     "threads": "threads that embed texts and read again; 0: one for each core",
     "busy_timeout_ms": "how long a write waits for another process, in milliseconds",
     "extract": "whether facts are read from texts: on or off",
@@ -69,12 +70,16 @@ def variable(name: str) -> str:
 
 def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
     """All settings. `flags` holds what the command line gave; None means not given."""
+    from nacre.learning import LOG_DAYS
+    from nacre.stores.sqlite import BUSY_TIMEOUT_MS
+    from nacre.types import DEFAULT_SPACE
+
     path = config_path(environment)
     file = _read(path)
     readers: dict[str, tuple[Callable[[str, Any], Any], object]] = {
         "store": (_path, data_folder(environment) / "nacre.db"),
         "space": (_space, DEFAULT_SPACE),
-        "embedder": (_embedder, "minilm"),
+        "embedder": (_embedder, EMBEDDER),
         "threads": (_count, 0),
         "busy_timeout_ms": (_count, BUSY_TIMEOUT_MS),
         "extract": (_switch, True),
@@ -87,16 +92,30 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
         raise InvalidInput(f"{path}: {unknown[0]}", f"is not a setting; allowed: {', '.join(readers)}")
     found: dict[str, Any] = {}
     for name, (read, default) in readers.items():
-        if flags.get(name) is not None:
-            found[name] = Sourced(read(f"--{name}", flags[name]), f"flag --{name}")
-        elif environment.get(variable(name)):
-            found[name] = Sourced(read(variable(name), environment[variable(name)]), f"environment {variable(name)}")
-        elif name in file:
-            found[name] = Sourced(read(f"{path}: {name}", file[name]), f"file {path}")
-        else:
-            found[name] = Sourced(read(name, default), "default")
+        field, value, source = _given(name, flags, environment, file, path) or (name, default, "default")
+        found[name] = Sourced(read(field, value), source)
     assert found.keys() == {field.name for field in fields(Settings)}
     return Settings(**found)
+
+
+def embedder(flags: Mapping[str, object], environment: Mapping[str, str]) -> object:
+    """The embedder that is named, whether or not there is one of that name."""
+    path = config_path(environment)
+    given = _given("embedder", flags, environment, _read(path), path)
+    return EMBEDDER if given is None else given[1]
+
+
+def _given(
+    name: str, flags: Mapping[str, object], environment: Mapping[str, str], file: Mapping[str, object], path: Path
+) -> tuple[str, object, str] | None:
+    """What a setting is called where it is given, its value, and where that is. None: nowhere."""
+    if flags.get(name) is not None:
+        return f"--{name}", flags[name], f"flag --{name}"
+    if environment.get(variable(name)):
+        return variable(name), environment[variable(name)], f"environment {variable(name)}"
+    if name in file:
+        return f"{path}: {name}", file[name], f"file {path}"
+    return None
 
 
 def config_path(environment: Mapping[str, str]) -> Path:
@@ -125,10 +144,16 @@ def _folder(environment: Mapping[str, str], xdg: str, below_home: str, windows: 
 
 def _read(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"config file {path}", f"cannot be read: {error}") from None
+    import tomllib  # most have no such file
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"config file {path}", f"cannot be read: {error}") from None
 
 
@@ -151,6 +176,8 @@ def _space(field: str, value: object) -> str:
 
 
 def _embedder(field: str, value: object) -> str:
+    from nacre.opening import EmbedderName
+
     if value not in get_args(EmbedderName):
         raise InvalidInput(field, f"{value!r} is unknown; allowed: {', '.join(get_args(EmbedderName))}")
     return str(value)
@@ -172,6 +199,8 @@ def _rates(field: str, value: object) -> dict[str, float]:
             rates[name.strip()] = float(rate)
     except (TypeError, ValueError):
         raise InvalidInput(field, f"is {value!r}; write it like state=0.2,kv=0.01") from None
+    from nacre import checks
+
     try:
         checks.decay_rates(rates)
     except InvalidInput as error:
@@ -185,6 +214,8 @@ def _parts(value: object) -> list[str]:
 
 
 def _days(field: str, value: object) -> int:
+    from nacre import checks
+
     days = _count(field, value)
     if not 1 <= days <= checks.LOG_DAYS_MAX:
         raise InvalidInput(field, f"is {value!r}; a whole number from 1 to {checks.LOG_DAYS_MAX:,} is allowed")

@@ -241,6 +241,8 @@ class Recipe:
     relation_weight: float = 0.8  # of a relation's share, where relations are merged into the hits
 
 
+_USUAL = Recipe()  # one for all requests that name none
+
 # Reciprocal rank fusion as in the textbook, and nothing else: no signal moves what it found.
 CLASSIC = Recipe(
     fusion="rank",
@@ -303,7 +305,7 @@ class SearchRequest:
     mode: Mode = "hybrid"
     limit: int = 10
     where: Filter = field(default_factory=Filter)
-    recipe: Recipe = field(default_factory=Recipe)
+    recipe: Recipe = field(default_factory=lambda: _USUAL)
     lens: str | None = None
     session: str | None = None
     folder: str | None = None
@@ -332,7 +334,7 @@ class RelatedRequest:
     memory_id: str
     limit: int = 10
     where: Filter = field(default_factory=Filter)
-    recipe: Recipe = field(default_factory=Recipe)
+    recipe: Recipe = field(default_factory=lambda: _USUAL)
 
 
 # ---------------------------------------------------------------- answers
@@ -346,8 +348,7 @@ class Match(NamedTuple):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(NamedTuple):
     """One share of a hit's score (`add`) or one factor on it (`multiply`), with the numbers it came from."""
 
     signal: str
@@ -366,8 +367,7 @@ class Signals(NamedTuple):
     similar: tuple[str, ...] = ()  # ids of memories that say nearly the same
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """Where a channel placed a memory: its raw score and its rank from 1."""
 
     score: float
@@ -375,8 +375,7 @@ class Found:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A memory's place in the final order. Its score is the sum of the shares times the factors."""
 
     id: str

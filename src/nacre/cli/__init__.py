@@ -2,23 +2,20 @@
 
 Exit codes: 0 done; 2 bad input (unknown id, option or value); 3 the store or the embedder failed;
 130 interrupted; 1 an unexpected error. The answer goes to stdout, everything else to stderr.
+
+Nothing is imported here that a command may do without, and models are loaded while the rest is imported.
 """
 
 from __future__ import annotations
 
-import logging
+import os
 import sys
+from typing import TYPE_CHECKING
 
-import click
-
-from nacre import wire
-from nacre.cli import agents, commands, evaluation, importing, install, knowledge, render, signals
-from nacre.cli.group import nacre
-from nacre.errors import InvalidInput, NacreError
+if TYPE_CHECKING:
+    from nacre.errors import NacreError
 
 INTERRUPTED = 130
-
-__all__ = ["agents", "commands", "evaluation", "importing", "install", "knowledge", "main", "nacre", "signals"]
 
 
 def main() -> None:
@@ -26,33 +23,62 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr, sys.stdin):  # Windows code pages cannot say everything
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
+    _begin(sys.argv[1:])
+    import logging
+
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s: %(message)s", level=logging.WARNING)
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
     """Run one command and give its exit code."""
+    import click
+
+    from nacre.cli.group import nacre
+    from nacre.errors import InvalidInput, NacreError
+
     flags: dict[str, object] = {}
     try:
         nacre.main(arguments, prog_name="nacre", standalone_mode=False, obj=flags)
     except NacreError as error:
-        if flags.get("json"):
-            sys.stderr.write(wire.dumps(wire.error(error)) + "\n")
-        else:
-            render.complain(str(error))
-        return wire.exit_code(error)
+        return _failed(error, as_json=bool(flags.get("json")))
     except click.ClickException as error:
         if "--json" in arguments:  # flags that were not read when the arguments turned out to be wrong
-            sys.stderr.write(wire.dumps(wire.error(InvalidInput("arguments", error.format_message()))) + "\n")
+            _failed(InvalidInput("arguments", error.format_message()), as_json=True)
         else:
             error.show()
         return error.exit_code
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (click.Abort, KeyboardInterrupt):
+        from nacre.cli import render
+
         render.complain("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # `nacre … | head`
         sys.stderr.close()
         return 0
     return 0
+
+
+def _failed(error: NacreError, *, as_json: bool) -> int:
+    """Say what went wrong, and give the exit code for it."""
+    from nacre import wire
+    from nacre.cli import render
+
+    if as_json:
+        sys.stderr.write(wire.dumps(wire.error(error)) + "\n")
+    else:
+        render.complain(str(error))
+    return wire.exit_code(error)
+
+
+def _begin(arguments: list[str]) -> None:
+    from nacre.cli import ahead
+
+    models = ahead.models(arguments, os.environ)
+    if models:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would wait for threads that one search never needs
+        from nacre.models import load_ahead
+
+        load_ahead(models)

@@ -15,6 +15,7 @@ from nacre.cli.group import answer, nacre, print_json
 from nacre.cli.options import (
     QueryCommand,
     common,
+    deferring,
     filters,
     folder,
     only_given,
@@ -59,6 +60,7 @@ def _fields(command: Any) -> Any:
 @click.option("--entity", "entities", metavar="NAME", multiple=True, help="What it is about; may be repeated.")
 @click.option("--extract", type=click.Choice(["on", "off"]), help="Whether facts are read from the text.")
 @_fields
+@deferring
 @common
 @click.pass_context
 def remember(
@@ -67,6 +69,7 @@ def remember(
     text: tuple[str, ...],
     file: Path | None,
     jsonl: bool,
+    defer_embeddings: bool,
     meta: tuple[str, ...],
     **given: Any,
 ) -> None:
@@ -78,10 +81,10 @@ def remember(
     if jsonl:
         if text or fields:
             raise InvalidInput("jsonl", "takes all fields from the input; give no text and no field options with it")
-        _remember_lines(context, file)
+        _remember_lines(context, file, defer_embeddings)
         return
     new = NewMemory(text=_text_given(text, file), **fields)
-    with opened(context, create=True) as memory:
+    with opened(context, create=True, defer_embeddings=defer_embeddings) as memory:
         receipt = memory.remember(new)
     said = "already remembered as" if receipt.duplicate else "remembered"
     answer(context, wire.remembered(receipt), [[(f"{said} ", ""), (receipt.id, "cyan")]])
@@ -106,9 +109,12 @@ def _read(file: Path) -> str:
         raise InvalidInput("file", f"{file} cannot be read as UTF-8 text ({error})") from None
 
 
-def _remember_lines(context: click.Context, file: Path | None) -> None:
+def _remember_lines(context: click.Context, file: Path | None, defer_embeddings: bool) -> None:
     done = duplicates = 0
-    with opened(context, create=True) as memory, render.progress("remembering") as bar:
+    with (
+        opened(context, create=True, defer_embeddings=defer_embeddings) as memory,
+        render.progress("remembering") as bar,
+    ):
         for receipts in memory.remember_batches(_new_memories(file)):
             done += len(receipts)
             duplicates += sum(receipt.duplicate for receipt in receipts)

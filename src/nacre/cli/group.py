@@ -4,18 +4,45 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
-from nacre import __version__, wire
-from nacre.cli import render
+from nacre import __version__
 from nacre.cli.options import common, wants_json
-from nacre.types import Json
+
+if TYPE_CHECKING:
+    from nacre.cli import render
+    from nacre.types import Json
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-@click.group(context_settings=_CONTEXT)
+class Commands(click.Group):
+    """Imports the modules of its commands one by one, until it has the command that is asked for."""
+
+    modules = ("commands", "agents", "signals", "knowledge", "importing", "install", "evaluation")
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        for module in self.modules:
+            if name in self.commands:
+                break
+            import_module(f"nacre.cli.{module}")
+        return super().get_command(context, name)
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        self.loaded()
+        return super().list_commands(context)
+
+    def loaded(self) -> Commands:
+        """With all commands."""
+        for module in self.modules:
+            import_module(f"nacre.cli.{module}")
+        return self
+
+
+@click.group(cls=Commands, context_settings=_CONTEXT)
 @click.version_option(__version__, prog_name="nacre", message="%(prog)s %(version)s")
 @common
 def nacre() -> None:
@@ -23,11 +50,15 @@ def nacre() -> None:
 
 
 def print_json(value: Json, indent: int | None = 2) -> None:
+    from nacre import wire
+
     sys.stdout.write(wire.dumps(value, indent) + "\n")
 
 
 def answer(context: click.Context, encoded: Json, lines: Iterable[render.Line]) -> None:
     """The same answer for programs and for people."""
+    from nacre.cli import render
+
     if wants_json(context):
         print_json(encoded)
     else:

@@ -17,7 +17,7 @@ import click
 from nacre import nodes
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
-from nacre.cli.options import common, lines_of, opened, settings_of
+from nacre.cli.options import common, deferring, lines_of, opened, settings_of
 from nacre.engine import Nacre
 from nacre.errors import InvalidInput
 from nacre.graph import KnowledgeGraph, Merged
@@ -55,15 +55,16 @@ class _Reader:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--format", "format_", type=click.Choice(FORMATS), help="What FILE is; seen from its lines if not given.")
 @click.option("--dry-run", is_flag=True, help="Only count what would be added.")
+@deferring
 @common
 @click.pass_context
-def import_(context: click.Context, /, file: Path, format_: str | None, dry_run: bool) -> None:
+def import_(context: click.Context, /, file: Path, format_: str | None, dry_run: bool, defer_embeddings: bool) -> None:
     """Take over the memories of another server from FILE; - is stdin. Repeated, it adds only what is new."""
     merged = Merged()
     with lines_of(file) as lines:
         size = 0 if lines is sys.stdin else file.stat().st_size  # in bytes, where that is known
         reader = _Reader(lines if format_ else _recognised(file, lines))
-        with _target(context, dry_run) as memory, render.progress("importing") as bar:
+        with _target(context, dry_run, defer_embeddings) as memory, render.progress("importing") as bar:
             for so_far in KnowledgeGraph(memory).merge(reader, dry_run=dry_run):
                 merged = so_far
                 bar(Progress(reader.done, size))
@@ -77,10 +78,11 @@ def import_(context: click.Context, /, file: Path, format_: str | None, dry_run:
 
 
 @contextmanager
-def _target(context: click.Context, dry_run: bool) -> Iterator[Nacre]:
+def _target(context: click.Context, dry_run: bool, defer_embeddings: bool) -> Iterator[Nacre]:
     """Where it goes. A dry run makes no store: where there is none, it is compared with an empty one."""
     if not dry_run or settings_of(context).store.value.exists():
-        with opened(context, create=not dry_run, log=False) as memory:
+        deferring_now = defer_embeddings and not dry_run
+        with opened(context, create=not dry_run, defer_embeddings=deferring_now, log=False) as memory:
             yield memory
         return
     with (

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how they become values."""
+"""Options that several commands share, and how they become values. Imports little: `nacre --help` needs no engine."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
-from nacre import folders, wire
+from nacre import folders
 from nacre import settings as settings_module
-from nacre.checks import storable
-from nacre.engine import Nacre
 from nacre.errors import InvalidInput
-from nacre.opening import open_store
 from nacre.settings import Settings
-from nacre.types import Filter, JsonScalar, Mode, Part, Recipe, SearchRequest
 
 if TYPE_CHECKING:
+    from nacre.engine import Nacre
     from nacre.judging import Lines
+    from nacre.types import Filter, JsonScalar, SearchRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,7 +39,7 @@ def common(command: F) -> F:
     for name, metavar, help_text in (
         ("--store", "PATH", "The file that holds the memories."),
         ("--space", "NAME", "The space to remember in and to search."),
-        ("--embedder", "NAME", "minilm, hashing or none."),
+        ("--embedder", "NAME", "minilm, minilm-cuda, hashing or none."),
     ):
         command = click.option(name, metavar=metavar, expose_value=False, callback=_remember_flag, help=help_text)(
             command
@@ -75,9 +73,16 @@ def lines_of(file: Path) -> Iterator[Lines]:
 
 @contextmanager
 def opened(
-    context: click.Context, *, create: bool = False, switch_model: bool = False, log: bool = True
+    context: click.Context,
+    *,
+    create: bool = False,
+    switch_model: bool = False,
+    defer_embeddings: bool = False,
+    log: bool = True,
 ) -> Iterator[Nacre]:
     """The engine that flags, environment and config file ask for. Only remembering makes a store."""
+    from nacre.opening import open_store
+
     settings = settings_of(context)
     if create and settings.store.source == "default":
         settings.store.value.parent.mkdir(parents=True, exist_ok=True)
@@ -90,11 +95,21 @@ def opened(
         create=create,
         switch_model=switch_model,
         extract=settings.extract.value,
+        defer_embeddings=defer_embeddings,
         decay_rates=settings.decay_rates.value,
         log=log and settings.log.value,
         log_days=settings.log_days.value,
     ) as memory:
         yield memory
+        if defer_embeddings and settings.embedder.value != "none":
+            waiting = memory.stats().pending
+            click.echo(f"{waiting:,} without vectors yet, found by words only: run `nacre reembed`", err=True)
+
+
+def deferring(command: Any) -> Any:
+    """The option of commands that remember much."""
+    help_text = "Remember at once, and leave the vectors to `nacre reembed`."
+    return click.option("--defer-embeddings", is_flag=True, help=help_text)(command)
 
 
 class QueryCommand(click.Command):
@@ -125,6 +140,8 @@ def _is_number(word: str) -> bool:
 
 def filters(command: F) -> F:
     """The options that restrict which memories may be found."""
+    from nacre.types import Part
+
     for name, metavar, help_text in (
         ("--kind", "KIND", "Only this kind; may be repeated: any of them."),
         ("--namespace", "NAME", "Only this namespace; may be repeated: any of them."),
@@ -151,6 +168,8 @@ FILTER_OPTIONS = (
 
 def to_filter(given: dict[str, Any]) -> Filter:
     """Take the filter options out of a command's parameters."""
+    from nacre.types import Filter
+
     taken = {name: given.pop(name) for name in FILTER_OPTIONS}
     return Filter(
         spaces=taken["in_space"],
@@ -170,6 +189,8 @@ def to_filter(given: dict[str, Any]) -> Filter:
 
 def search_options(command: F) -> F:
     """The options that say how a question is to be answered."""
+    from nacre.types import Mode
+
     for name, kind, metavar, help_text in (
         ("--mode", str, "MODE", f"{', '.join(get_args(Mode))}."),
         ("--limit", int, "NUMBER", "At most so many hits."),
@@ -198,6 +219,8 @@ def search_options(command: F) -> F:
 
 def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
     """A search from a command's parameters. The folder it is called in may select a lens."""
+    from nacre.types import Recipe, SearchRequest
+
     alpha = given.pop("alpha")
     options = only_given(
         mode=given.pop("mode"),
@@ -219,13 +242,19 @@ def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
 
 def folder() -> str | None:
     """The folder that a command is called in, unless it is gone or has no name that can be written."""
+    from nacre.checks import storable
+
     name = str(folders.working() or "")
     return name if name and storable(name) else None
 
 
 def to_moment(field: str, text: str | None) -> datetime | None:
     """A time that a person typed: without a time zone it is local."""
-    return None if text is None else wire.parse_time(field, text, datetime.now(UTC))
+    if text is None:
+        return None
+    from nacre import wire
+
+    return wire.parse_time(field, text, datetime.now(UTC))
 
 
 def to_metadata(pairs: tuple[str, ...]) -> dict[str, JsonScalar]:

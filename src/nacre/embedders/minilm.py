@@ -1,7 +1,8 @@
 """all-MiniLM-L6-v2, computed on this machine by ONNX Runtime. Nothing is downloaded.
 
 A text's vector depends on its text alone, to the last bit: only texts of equal length share a batch, so no
-padding enters the sums, and each run of the model uses one thread. Several runs work side by side instead.
+padding enters the sums, and each run of the model uses one thread. Several runs work side by side instead. On a GPU
+(`cuda`), which computes the last bits in its own way, all of it is one large run after the other.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre import models
-from nacre.text.wordpiece import WordPiece
 from nacre.types import Span
 
 if TYPE_CHECKING:
+    from nacre.text.wordpiece import WordPiece
     from nacre.types import FloatMatrix, FloatVector
 
-FOLDER = Path(__file__).parent / "minilm_l6_v2"
+FOLDER = models.EMBEDDER
 MODEL_SHA256 = "d9ef11b3d433baa06499f2fa2b726cfaec98f946786cd35a1e8186b5de0a92b9"
 DIMENSIONS = 384
 SPECIAL_PIECES = 2  # one before and one after the text's own
 PIECES_MAX = 256 - SPECIAL_PIECES
 BATCH_PIECES = 128  # small batches stay in the processor's cache
+BATCH_PIECES_CUDA = 65_536  # large ones keep a GPU busy
 WINDOW_TEXTS = 1024  # so many texts are held as pieces at once, and sorted by length
 
 INSTEAD = "search by keyword"
@@ -34,8 +36,12 @@ INSTEAD = "search by keyword"
 class MiniLM:
     """The embedder that ships with Nacre. The model is loaded when it is first needed."""
 
-    def __init__(self, threads: int | None = None, folder: Path = FOLDER) -> None:
-        self._threads = threads or os.cpu_count() or 1
+    def __init__(self, threads: int | None = None, folder: Path = FOLDER, *, cuda: bool = False) -> None:
+        if cuda:
+            models.check_cuda()
+        self._cuda = cuda
+        self._batch_pieces = BATCH_PIECES_CUDA if cuda else BATCH_PIECES
+        self._threads = 1 if cuda else threads or os.cpu_count() or 1
         self._folder = folder
         self._lock = threading.Lock()
         self._pieces: WordPiece | None = None
@@ -72,7 +78,7 @@ class MiniLM:
         with ThreadPoolExecutor(self._threads) as workers:
             for start in range(0, len(texts), WINDOW_TEXTS):
                 encoded = [pieces.encode(text, PIECES_MAX) for text in texts[start : start + WINDOW_TEXTS]]
-                batches = list(_batches(encoded))
+                batches = list(_batches(encoded, self._batch_pieces))
                 runs = workers.map(self._run, ([encoded[row] for row in batch] for batch in batches))
                 for batch, found in zip(batches, runs, strict=True):
                     vectors[[start + row for row in batch]] = found
@@ -91,7 +97,7 @@ class MiniLM:
         if self._pieces is None:
             with self._lock:
                 if self._pieces is None:
-                    self._pieces = models.word_pieces(self._folder / "vocab.txt", instead=INSTEAD)
+                    self._pieces = models.word_pieces(self._folder / models.VOCABULARY, instead=INSTEAD)
         return self._pieces
 
     def _loaded(self) -> Any:
@@ -99,16 +105,16 @@ class MiniLM:
             with self._lock:
                 if self._session is None:
                     self._session = models.session(
-                        self._folder / "model.onnx", purpose="semantic search", instead=INSTEAD
+                        self._folder / models.MODEL, purpose="semantic search", instead=INSTEAD, cuda=self._cuda
                     )
         return self._session
 
 
-def _batches(encoded: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+def _batches(encoded: Sequence[Sequence[int]], batch_pieces: int = BATCH_PIECES) -> Iterator[list[int]]:
     """Numbers of texts of equal length, longest first, so that the last batches to finish are short ones."""
     by_length = sorted(range(len(encoded)), key=lambda row: len(encoded[row]), reverse=True)
     for length, rows in groupby(by_length, key=lambda row: len(encoded[row])):
         same = list(rows)
-        size = max(BATCH_PIECES // length, 1)
+        size = max(batch_pieces // length, 1)
         for start in range(0, len(same), size):
             yield same[start : start + size]

@@ -179,46 +179,51 @@ _LINES: Sequence[_Line] = (
 )
 
 
+_WORD = r"[a-z]+(?:'[a-z]+)?"
+_PREAMBLE = (
+    r"(?:(?:hey|hi|hello|so|and|but|ok|okay|well|please|also|in|on|at|from|to|then|now|again|(?:quick )?question|"
+    r"(?:can|could|would|will) you(?: please)?|(?:do|does) (?:you|anyone|anybody) (?:know|remember|recall)|"
+    r"(?:please )?tell me|remind me|i(?:'d like| want| need)? (?:to )?(?:know|wonder|understand)|i'm wondering|"
+    r"give me|list|find|what is|what are|the)[,:!]? )*"
+)
+_OTHER_FORM = r"(?:when|who|whose|whom|how (?:many|much|old|long|often|far|big))\b"
+
+
 class _Cue(NamedTuple):
-    follows: re.Pattern[str]
+    follows: str
     intent: IntentName
     strengths: tuple[float, float]
 
 
 def detect(text: str) -> Intent:
     """The intent of a question, and how sure that is; general with 0 where nothing tells."""
-    cues, words, preamble, other_form = _compiled()
     text = " ".join(text[:READ_CHARS_MAX].lower().replace("’", "'").split())
     text = text.replace("what's", "what is").replace("where's", "where is")
     found: dict[IntentName, float] = {}
-    begun = preamble.match(text)
+    begun = _compiled(_PREAMBLE).match(text)
     beginning = begun.end() if begun else 0
-    for word in words.finditer(text):
-        for follows, intent, strengths in cues.get(word[0], ()):
+    for word in _compiled(_WORD).finditer(text):
+        for follows, intent, strengths in _cues().get(word[0], ()):
             strength = strengths[word.start() > beginning]
-            if strength > found.get(intent, 0) and follows.match(text, word.end()):
+            if strength > found.get(intent, 0) and _compiled(follows).match(text, word.end()):
                 found[intent] = strength
     if not found:
         return GENERAL
-    if other_form.match(text, beginning):
+    if _compiled(_OTHER_FORM).match(text, beginning):
         found = {each: min(strength, _WEAK[0]) for each, strength in found.items()}
     ranked = sorted(found, key=lambda each: (-found[each], _ORDER.index(each)))
     rival = found[ranked[1]] if len(ranked) > 1 else 0.0
     return Intent(ranked[0], round(min(found[ranked[0]], _SURE[0]) - _RIVALRY * rival, 2))
 
 
+_compiled = cache(re.compile)  # when first needed: all together take milliseconds, and a question has few of the words
+
+
 @cache
-def _compiled() -> tuple[Mapping[str, Sequence[_Cue]], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+def _cues() -> Mapping[str, Sequence[_Cue]]:
+    """By the word that they begin with."""
     cues: dict[str, list[_Cue]] = defaultdict(list)
     for beginnings, follows, intent, strengths in _LINES:
-        cue = _Cue(re.compile(follows), intent, strengths)
         for word in beginnings.split():
-            cues[word].append(cue)
-    preamble = (
-        r"(?:(?:hey|hi|hello|so|and|but|ok|okay|well|please|also|in|on|at|from|to|then|now|again|(?:quick )?question|"
-        r"(?:can|could|would|will) you(?: please)?|(?:do|does) (?:you|anyone|anybody) (?:know|remember|recall)|"
-        r"(?:please )?tell me|remind me|i(?:'d like| want| need)? (?:to )?(?:know|wonder|understand)|i'm wondering|"
-        r"give me|list|find|what is|what are|the)[,:!]? )*"
-    )
-    other_form = r"(?:when|who|whose|whom|how (?:many|much|old|long|often|far|big))\b"
-    return dict(cues), re.compile(r"[a-z]+(?:'[a-z]+)?"), re.compile(preamble), re.compile(other_form)
+            cues[word].append(_Cue(follows, intent, strengths))
+    return dict(cues)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from nacre.text import words
 
@@ -37,8 +37,7 @@ _SYMBOLS_ALONE = re.compile(r"[*^:]+")
 _INNER_STAR = re.compile(r"\w\*+\w")
 
 
-@dataclass(frozen=True, slots=True)
-class Lexeme:
+class Lexeme(NamedTuple):
     """`role`: word, prefix, phrase, field, near, "(", ")", AND, OR, NOT, or loose: an operator read as a word."""
 
     role: str
@@ -74,31 +73,43 @@ def read(text: str, keys: frozenset[str]) -> tuple[list[Lexeme], list[str]]:
     found = list(_LEXEME.finditer(text))
     if text.count('"') % 2:
         notes.append('an unbalanced " was ignored')
-    letters = [char for char in _OPERATOR.sub("", text) if char.isalpha()]
-    shouted = bool(letters) and all(map(str.isupper, letters))  # in a text all in capitals NOT is just a word
-    spoken = bool(_EXCLUDED_GROUP.search(text)) or (not shouted and any(each["word"] in _OPERATORS for each in found))
+    operators = any(each["word"] in _OPERATORS for each in found) and not _shouted(text)
+    spoken = operators or bool(_EXCLUDED_GROUP.search(text))
     lexemes: list[Lexeme] = []
     nears = 0
     for each in found:
-        if each["near"]:
-            nears += 1
-            lexemes += _near(text, each, notes) if nears <= NEARS_MAX else []
-        elif each["field"]:
-            lexemes += _field(text, each, keys, notes)
-        elif each["phrase"] is not None:
-            lexemes.append(Lexeme("phrase", each["phrase"], each.start(), _excludes(text, each.start(), each["minus"])))
-        elif each["paren"]:
-            if spoken:  # without operators, parentheses are punctuation
-                lexemes.append(Lexeme(each["paren"], each["paren"], each.start()))
-        elif spoken and each["word"] == "-" and text[each.end() : each.end() + 1] == "(":
-            lexemes.append(Lexeme("NOT", "-", each.start()))
-        elif each["word"] in _OPERATORS and not shouted:
-            lexemes.append(Lexeme(each["word"], each["word"], each.start()))
-        else:
-            lexemes.append(_word(text, each["word"], each.start(), notes))
+        match each.lastgroup:
+            case "body":
+                nears += 1
+                lexemes += _near(text, each, notes) if nears <= NEARS_MAX else []
+            case "value":
+                lexemes += _field(text, each, keys, notes)
+            case "phrase":
+                minus = _excludes(text, each.start(), each["minus"])
+                lexemes.append(Lexeme("phrase", each["phrase"], each.start(), minus))
+            case "paren":
+                if spoken:  # without operators, parentheses are punctuation
+                    lexemes.append(Lexeme(each["paren"], each["paren"], each.start()))
+            case _:
+                lexemes.append(_word_or_operator(text, each, spoken, operators, notes))
     if nears > NEARS_MAX:
         notes.append(f"only the first {NEARS_MAX} of {nears} NEAR groups were read")
     return _joining(_bounded(lexemes, notes), notes), list(dict.fromkeys(notes))
+
+
+def _shouted(text: str) -> bool:
+    """Whether a text is all in capitals: NOT is just a word in it."""
+    letters = [char for char in _OPERATOR.sub("", text) if char.isalpha()]
+    return bool(letters) and all(map(str.isupper, letters))
+
+
+def _word_or_operator(text: str, found: re.Match[str], spoken: bool, operators: bool, notes: list[str]) -> Lexeme:
+    word, start = found.group(), found.start()
+    if spoken and word == "-" and text[found.end() : found.end() + 1] == "(":
+        return Lexeme("NOT", "-", start)
+    if operators and word in _OPERATORS:
+        return Lexeme(word, word, start)
+    return _word(text, word, start, notes)
 
 
 def _field(text: str, found: re.Match[str], keys: frozenset[str], notes: list[str]) -> list[Lexeme]:
@@ -148,11 +159,13 @@ def _near(text: str, found: re.Match[str], notes: list[str]) -> list[Lexeme]:
         return [near]
     notes.append("NEAR needs two words or more, like NEAR(a b, 5); it was read as a word")
     if minus:
-        return [replace(each, minus=True) for each in operands]
+        return [each._replace(minus=True) for each in operands]
     return [Lexeme("loose", "near", found.start()), *operands]
 
 
 def _word(text: str, word: str, start: int, notes: list[str]) -> Lexeme:
+    if word.isalnum():  # most are: nothing in them acts
+        return Lexeme("word", word, start)
     minus = len(word) > 1 and word[1] != "-" and _excludes(text, start, word[0] == "-")
     if minus:
         word = word[1:]

@@ -22,6 +22,7 @@ from collections import defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
+from functools import lru_cache
 
 from nacre.query import fields, lexemes, spelling, times
 from nacre.query.lexemes import Lexeme
@@ -29,13 +30,14 @@ from nacre.query.naming import in_a_row
 from nacre.query.tree import AllOf, AnyOf, Condition, Linked, Near, Phrase, Question, Term, Without, either
 from nacre.text import words
 from nacre.text.names import fold
-from nacre.types import Span
+from nacre.types import Period, Span
 
 PHRASE_WORDS_MAX = 256  # words of all phrases together that have to stand side by side; bounds FTS5's time
 TERMS_MAX = 256  # terms of one question that are looked up; further ones are left out, with a note
 _OPERANDS = ("word", "loose", "prefix", "phrase", "field", "near", "(")
 _FEW = 16  # conditions that are not worth a look for repeated ones
 _SENTENCE_WORDS_MIN = 5
+_CACHED_CHARS_MAX = 64
 _LETTERS = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w)")
 _QUESTION_MARKS = ("?", "？", "؟", "\u037e")
 
@@ -48,14 +50,14 @@ def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool
     if relaxed or _is_sentence(found):
         found = [_unquoted(each) for each in found]
         quoted = False
+    plain = all(each.role in ("word", "loose") and not each.minus for each in found)
     reader = _Reader(found, now, zone)
-    group = reader.alternatives()
+    group = _Group(_terms(" ".join(each.text for each in found))) if plain else reader.alternatives()
     notes += reader.notes
-    terms = list(dict.fromkeys(group.terms))
+    terms = group.terms if plain else list(dict.fromkeys(group.terms))
     if len(terms) > TERMS_MAX:
         notes.append(f"only the first {TERMS_MAX} of {len(terms)} words were looked up")
-    plain = all(each.role in ("word", "loose") and not each.minus for each in found)
-    asked = {at for at, _ in group.meaning}
+    asked = {each.at for each in found} if plain else {at for at, _ in group.meaning}
     return Question(
         terms=tuple(terms[:TERMS_MAX]),
         must=group.must,
@@ -64,10 +66,23 @@ def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool
         text=text,
         spelled=_spelled([each for each in found if each.at in asked]),
         spaces=tuple(dict.fromkeys(group.spaces)),
-        periods=tuple(mention.period for mention in times.mentions(_only(asked, text, found), now, zone)),
+        periods=_periods(_only(asked, text, found), now, zone) if times.perhaps(text) else (),
         quoted=quoted,
         listing=group.must is not None and (group.wordless or all(term.common for term in terms)),
     )
+
+
+def _terms(text: str) -> tuple[Term, ...]:
+    return tuple(map(_term, words.asked(text)))
+
+
+@lru_cache(maxsize=1 << 12)  # words repeat
+def _term(token: str) -> Term:
+    return Term(token, common=words.is_common(token))
+
+
+def _periods(text: str, now: datetime, zone: tzinfo | None) -> tuple[Period, ...]:
+    return tuple(mention.period for mention in times.mentions(text, now, zone))
 
 
 def _is_sentence(found: Sequence[Lexeme]) -> bool:
@@ -98,11 +113,21 @@ def _spelled(typed: Sequence[Lexeme]) -> tuple[tuple[str, tuple[Span, ...]], ...
     for lexeme in typed:
         if lexeme.role in ("word", "phrase"):
             start = lexeme.at + (lexeme.role == "phrase")
-            for run in _LETTERS.finditer(lexeme.text):
-                several = words.tokenise(run.group()).words
-                if len(several) == 1 and spelling.correctable(several[0]):
-                    found[several[0]].append(Span(start + run.start(), start + run.end()))
+            short = len(lexeme.text) <= _CACHED_CHARS_MAX
+            for word, begin, end in _letters_cached(lexeme.text) if short else _letters(lexeme.text):
+                found[word].append(Span(start + begin, start + end))
     return tuple((word, tuple(places)) for word, places in found.items())
+
+
+def _letters(text: str) -> tuple[tuple[str, int, int], ...]:
+    """The runs of letters that may be misspelled words, as words, and from where to where."""
+    runs = [(words.tokenise(run.group()).words, run.start(), run.end()) for run in _LETTERS.finditer(text)]
+    return tuple(
+        (several[0], start, end) for several, start, end in runs if len(several) == 1 and spelling.correctable(*several)
+    )
+
+
+_letters_cached = lru_cache(maxsize=1 << 12)(_letters)  # words repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +238,7 @@ class _Reader:
             (prefix,) = words.tokenise(lexeme.text).words
             term = Term(prefix, prefix=not words.is_lone(prefix))
             return _Group((term,), term, None, meaning)
-        terms = tuple(Term(token, common=words.is_common(token)) for token in words.asked(lexeme.text))
+        terms = _terms(lexeme.text)
         if not terms:  # punctuation: no words, but perhaps a meaning (an emoji)
             return _Group((), None, None, meaning)
         if lexeme.role == "loose":

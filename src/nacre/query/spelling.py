@@ -7,6 +7,7 @@ is alike. So they have to begin with the same letter, and very short ones are no
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
@@ -27,17 +28,19 @@ def correctable(word: str) -> bool:
 
 def alike(word: str, known: str) -> int | None:
     """The number of edits between two words that may be meant for each other, or None."""
-    if abs(len(word) - len(known)) > 2 or known == word or not _alphabet(word).issuperset(known):
+    if abs(len(word) - len(known)) > 2 or known == word:
+        return None
+    if len(_letters(word).symmetric_difference(known)) > _LETTERS_CHANGED_MAX:  # cheap, and true of most
         return None
     if len(word) < _ANY_FIRST_CHARS_MIN and word[0] != known[0]:
         return None
     if len(word) < _REPLACED_CHARS_MIN and len(word) == len(known) and sorted(word) != sorted(known):
         return None
-    if len(set(word).symmetric_difference(known)) > _LETTERS_CHANGED_MAX:  # cheap, and true of most
+    if not _alphabet(word).issuperset(known):
         return None
-    edits = distance(word, known)
-    far = looks_far(word) and known[:BEGINNING_CHARS] == word[:BEGINNING_CHARS]
-    return edits if edits <= 1 + far else None
+    most = 1 + (looks_far(word) and known[:BEGINNING_CHARS] == word[:BEGINNING_CHARS])
+    edits = distance(word, known, most)
+    return edits if edits <= most else None
 
 
 def best(word: str, known: Iterable[tuple[str, int]]) -> tuple[str, ...]:
@@ -53,10 +56,10 @@ def one_edit(word: str) -> Iterator[str]:
         before, after = word[:at], word[at:]
         if after:
             yield before + after[1:]
-            yield from (before + letter + after[1:] for letter in letters)
+            yield from [before + letter + after[1:] for letter in letters]
         if len(after) > 1:
             yield before + after[1] + after[0] + after[2:]
-        yield from (before + letter + after for letter in letters)
+        yield from [before + letter + after for letter in letters]
 
 
 def looks_far(word: str) -> bool:
@@ -64,8 +67,12 @@ def looks_far(word: str) -> bool:
     return len(word) >= _TWO_EDITS_CHARS_MIN
 
 
-def distance(one: str, other: str) -> int:
-    """Edits between two words (optimal string alignment)."""
+def distance(one: str, other: str, most: int = sys.maxsize) -> int:
+    """Edits between two words (optimal string alignment). Where there are more than `most`, some number above it."""
+    while one and other and one[0] == other[0]:  # what they have in common at both ends takes no edit
+        one, other = one[1:], other[1:]
+    while one and other and one[-1] == other[-1]:
+        one, other = one[:-1], other[:-1]
     before: list[int] = []
     last = list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):
@@ -75,10 +82,18 @@ def distance(one: str, other: str) -> int:
             if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
                 edits = min(edits, before[j - 2] + 1)
             row.append(edits)
+        if min(row) > most and min(last) > most:  # each row is made from the two before it, and never has less
+            return most + 1
         before, last = last, row
     return last[-1]
 
 
+@lru_cache(maxsize=16)  # one word is compared with many
+def _letters(word: str) -> frozenset[str]:
+    return frozenset(word)
+
+
+@lru_cache(maxsize=16)
 def _alphabet(word: str) -> frozenset[str]:
     """The small letters that stand near those of a word in Unicode: as good as those of its script."""
     return frozenset(word).union(*(_neighbours(block) for block in {ord(each) >> 7 for each in word}))

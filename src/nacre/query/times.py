@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from nacre.types import Period, Span
@@ -36,6 +37,12 @@ def read(text: str, now: datetime, zone: tzinfo | None = None) -> Period | None:
         if phrase.end == len(text) and (period := _period(phrase, now, zone)):
             return period
     return None
+
+
+def perhaps(text: str) -> bool:
+    """Whether a text has a word or a digit without which no time is named. Most questions have none, which is soon
+    seen."""
+    return not _TELLING.isdisjoint(re.findall("[a-z]+|[0-9]", text.lower()))
 
 
 def mentions(text: str, now: datetime, zone: tzinfo | None = None) -> list[Mention]:
@@ -266,19 +273,21 @@ _Guard: TypeAlias = Callable[[re.Match[str], _Place], bool]
 class _Form(NamedTuple):
     """`kind`: "fixed"; "floating", the most recent of many; or "duration", which as a border is a moment."""
 
-    pattern: re.Pattern[str]
+    pattern: str
     meaning: _Meaning
     counts: _Guard
     kind: str
 
 
+@cache
 def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled when first needed: all together take milliseconds, and most questions name no time."""
     # ASCII: other scripts' digits and letters that fold to ours are not meant. White space may be of any kind.
     return re.compile(pattern.replace(" ", r"(?u:\s++|[-_])"), re.I | re.A)
 
 
 def _form(pattern: str, meaning: _Meaning, counts: _Guard = lambda _, __: True, kind: str = "fixed") -> _Form:
-    return _Form(_compiled(pattern), meaning, counts, kind)
+    return _Form(pattern, meaning, counts, kind)
 
 
 _SECONDS_IN = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
@@ -350,9 +359,24 @@ _FORMS = (
     _form(f"{_YEAR} ?w(?P<week>{_DIGITS})", _year_or_week),
 )
 _HEADS = "between|since|after|before|until|by"
-_OPENING = _compiled(f"(?:(?P<head>{_HEADS}) )?(?:(?P<lead>in|on|at|during|of|from|around) )?(?P<the>the )?")
-_TO = _compiled(r"(?: (?P<to>to) | ?(?:\.\.|–) ?)(?:the )?")
-_AND = _compiled(" and (?:the )?")
+_OPENING = f"(?:(?P<head>{_HEADS}) )?(?:(?P<lead>in|on|at|during|of|from|around) )?(?P<the>the )?"
+_TO = r"(?: (?P<to>to) | ?(?:\.\.|–) ?)(?:the )?"
+_AND = " and (?:the )?"
+# Every form has one of these words, or a digit.
+_PARTS = (
+    "now",
+    "today",
+    "yesterday",
+    "tomorrow",
+    "tonight",
+    "night",
+    "morning",
+    "afternoon",
+    "evening",
+    "weekend",
+    "sept",
+)
+_TELLING = frozenset("0123456789").union(_PARTS, _LONG_UNITS, _WEEKDAYS, _MONTHS, _MONTH_NAMES)
 
 
 class _Single(NamedTuple):
@@ -381,16 +405,16 @@ class _Phrase(NamedTuple):
 
 
 def _singles(text: str, at: int) -> list[_Single]:
-    return [_Single(form, match) for form in _FORMS if (match := form.pattern.match(text, at))]
+    return [_Single(form, match) for form in _FORMS if (match := _compiled(form.pattern).match(text, at))]
 
 
 def _phrases(text: str, at: int) -> Iterator[_Phrase]:
     """All that can be read from this place on."""
-    if not (opening := _OPENING.match(text, at)):
+    if not (opening := _compiled(_OPENING).match(text, at)):
         return
     head, lead = (opening["head"] or "").lower(), (opening["lead"] or "").lower()
     for first in _singles(text, opening.end()):
-        link = (_AND if head == "between" else _TO).match(text, first.match.end())
+        link = _compiled(_AND if head == "between" else _TO).match(text, first.match.end())
         if link and head in ("", "between"):
             whole = head or lead == "from" or not link["to"]
             for second in _singles(text, link.end()):

@@ -81,6 +81,11 @@ def either(conditions: tuple[Condition, ...]) -> Condition:
     return conditions[0] if len(conditions) == 1 else AnyOf(conditions)
 
 
+def sees_all(where: Filter, must: Condition | None) -> bool:
+    """Whether a search may see every live memory of its spaces."""
+    return must is None and where == Filter(spaces=where.spaces)
+
+
 def restricted(where: Filter, must: Condition | None) -> Condition:
     """What a search may see of memories that no channel found: its filter, and what its question demands."""
     return Only(where) if must is None else AllOf((Only(where), must))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log
 
+from nacre.counting import Frequencies
+from nacre.query.tree import Term
 from nacre.types import Recipe
 
 COMMON_SHARE = 0.5  # of the documents that a common word counts as standing in, at the least
@@ -18,6 +20,18 @@ def idf(documents: int, with_term: float, *, common: bool = False) -> float:
     if common:
         with_term = max(with_term, COMMON_SHARE * documents)
     return log(1 + (documents - with_term + 0.5) / (with_term + 0.5))
+
+
+def weights(terms: Sequence[Term], frequencies: Frequencies) -> dict[Term, float]:
+    """How much each term that occurs tells. How often a prefix occurs is not known: it tells as much as the best."""
+    having = frequencies.having
+    known = {
+        term: 0.0 if term.common else idf(frequencies.memories, having[term.text])
+        for term in terms
+        if term.text in having and not term.prefix
+    }
+    most = max(known.values(), default=1.0)
+    return {term: known.get(term, most) for term in terms if term in known or term.prefix}
 
 
 def bm25(counts: Sequence[float], idfs: Sequence[float], length: int, mean_length: float, recipe: Recipe) -> float:

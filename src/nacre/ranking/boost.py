@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from nacre.intents import Intent
 from nacre.ranking import explain
 from nacre.ranking.confidence import factor as confidence_factor
+from nacre.ranking.usage import DOUBT, SEEN_MAX
 from nacre.ranking.usage import factor as usage_factor
 from nacre.receipts import Usage
 from nacre.types import Period, Ranked, Reason
@@ -20,20 +21,22 @@ def recency_factor(created: datetime, now: datetime, weight: float) -> tuple[flo
 
     Whole days, so that the same question gives the same scores all day; a time to come counts as today.
     """
-    days = max(0, (now - created) // timedelta(days=1))
+    days = _days(created, now)
     return 1 + weight / (1 + days), days
+
+
+def _days(created: datetime, now: datetime) -> int:
+    return max(0, (now - created).days)
 
 
 def temporal(
     ranked: Sequence[Ranked], created: Mapping[str, datetime], periods: Sequence[Period], weight: float
 ) -> list[Ranked]:
     """Memories from the time a question names a little higher."""
-    return _multiplied(
-        ranked,
-        "temporal",
-        {each.id for each in ranked if any(_inside(created[each.id], period) for period in periods)},
-        weight,
-    )
+    if not periods:
+        return list(ranked)
+    inside = {each.id for each in ranked if any(_inside(created[each.id], period) for period in periods)}
+    return _multiplied(ranked, "temporal", inside, weight)
 
 
 def same_session(ranked: Sequence[Ranked], members: Set[str], weight: float) -> list[Ranked]:
@@ -80,7 +83,12 @@ def intent(
 
 def usage(ranked: Sequence[Ranked], used: Mapping[str, Usage], now: datetime, weight: float) -> list[Ranked]:
     """What was opened or used before a little higher, what was wrong lower."""
-    factors = {memory_id: usage_factor(each, now, weight) for memory_id, each in used.items() if weight}
+    seen_counts = weight * SEEN_MAX / DOUBT >= _USAGE_SEEN  # else nothing is worked out for what was only delivered
+    factors = {
+        memory_id: usage_factor(each, now, weight)
+        for memory_id, each in used.items()
+        if weight and (seen_counts or each.good or each.bad)
+    }
     return _times(
         ranked,
         {
@@ -113,10 +121,14 @@ def recency(ranked: Sequence[Ranked], created: Mapping[str, datetime], now: date
     """Newer memories a little higher. Weight 0 leaves everything as it is."""
     if not weight:
         return list(ranked)
+    reasons: dict[int, Reason] = {}  # by days: memories of one day share theirs
     boosted = []
     for each in ranked:
-        factor, days = recency_factor(created[each.id], now, weight)
-        boosted.append(
-            explain.with_reason(each, Reason("recency", "multiply", factor, {"days": days, "weight": weight}))
-        )
+        moment = created[each.id]
+        days = _days(moment, now)
+        reason = reasons.get(days)
+        if reason is None:
+            factor, _ = recency_factor(moment, now, weight)
+            reason = reasons[days] = Reason("recency", "multiply", factor, {"days": days, "weight": weight})
+        boosted.append(explain.with_reason(each, reason))
     return boosted

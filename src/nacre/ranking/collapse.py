@@ -9,6 +9,8 @@ from nacre.types import Ranked
 
 def collapse(ranked: Sequence[Ranked], similar: Mapping[str, Sequence[str]]) -> tuple[list[Ranked], dict[str, str]]:
     """The ranking without those that nearly repeat a better one, and for each of them which one that is."""
+    if not similar:
+        return list(ranked), {}
     kept: list[Ranked] = []
     shown: set[str] = set()
     under: dict[str, str] = {}

@@ -20,9 +20,11 @@ def score(reasons: Sequence[Reason]) -> float:
 
 
 def with_reason(ranked: Ranked, reason: Reason) -> Ranked:
-    """One reason more, and the score that follows."""
-    reasons = (*ranked.reasons, reason)
-    return Ranked(ranked.id, score(reasons), reasons, ranked.lexical, ranked.semantic)
+    """One reason more, and the score that follows. A factor comes last of all, so only it has to be worked out."""
+    memory_id, before, reasons, lexical, semantic = ranked
+    reasons = (*reasons, reason)
+    after = before * reason.value if reason.effect == "multiply" else score(reasons)
+    return Ranked(memory_id, after, reasons, lexical, semantic)
 
 
 def describe(reason: Reason) -> str:

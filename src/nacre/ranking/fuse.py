@@ -7,7 +7,7 @@ no fixed weight has to be right for all. By rank (reciprocal rank fusion): each 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
 from nacre.ranking import explain
@@ -36,20 +36,24 @@ class Channel:
         return min(1.0, max(0.0, 1 - self.crowd / self.best)) if self.best > 0 else 0.0
 
     def share(self, found: Found, k: int = 60) -> Reason:
-        above, most = found.score - self.floor, self.best - self.floor
-        height = min(1.0, max(0.0, above / most)) if most > 0 else float(found.score >= self.best)
-        trust = self.weight * self.known**3 * self.gap**2
-        numbers = {
-            self.raw: found.score,
-            "rank": found.rank,
-            "weight": self.weight,
-            "known": self.known,
-            "gap": self.gap,
-            "height": height,
-        }
+        return self.sharing(k)(found)
+
+    def sharing(self, k: int) -> Callable[[Found], Reason]:
+        """The share of a match. What is the same for all of them is worked out once."""
+        signal, raw, weight, known, gap = self.signal, self.raw, self.weight, self.known, self.gap
+        floor, best, most = self.floor, self.best, self.best - self.floor
+        trust = weight * known**3 * gap**2
         flat = max(k, 1)  # a rank of 1 more or less is no reason to pass by what signals say
-        value = trust * height + _TAIL * self.weight * flat / (flat + found.rank)
-        return Reason(self.signal, "add", value, numbers)
+        tail = _TAIL * weight * flat
+
+        def share(found: Found) -> Reason:
+            score, rank, _ = found
+            above = score - floor
+            height = float(score >= best) if most <= 0 else 0.0 if above <= 0 else min(1.0, above / most)
+            numbers = {raw: score, "rank": rank, "weight": weight, "known": known, "gap": gap, "height": height}
+            return Reason(signal, "add", trust * height + tail / (flat + rank), numbers)
+
+        return share
 
 
 def by_words(signal: str, matches: Sequence[Match], weight: float, recipe: Recipe, ideal: float) -> Channel:
@@ -72,9 +76,13 @@ def by_meaning(matches: Sequence[Match], weight: float, recipe: Recipe, known: f
     return Channel("semantic", "cosine", weight, scores[0] if scores else 0.0, max(0.0, crowd), floor, known)
 
 
-def places(matches: Sequence[Match]) -> dict[str, Found]:
-    """Ranks from 1 in the order the channel gave."""
-    return {match.id: Found(match.score, rank, match.span) for rank, match in enumerate(matches, 1)}
+def places(matches: Sequence[Match], only: Container[str] | None = None) -> dict[str, Found]:
+    """Ranks from 1 in the order the channel gave; of those that are asked for."""
+    return {
+        memory_id: Found(score, rank, span)
+        for rank, (memory_id, score, span) in enumerate(matches, 1)
+        if only is None or memory_id in only
+    }
 
 
 def fuse(
@@ -94,15 +102,16 @@ def fuse(
     in_words, in_meaning = places(lexical), places(semantic)
     words = by_words("lexical", lexical, 1 - recipe.alpha, recipe, ideal)
     meaning = by_meaning(semantic, recipe.alpha, recipe, known)
+    by_word, by_nearness = _sharing(words, recipe), _sharing(meaning, recipe)
     ranked = []
-    for each in {**in_words, **in_meaning}:
-        lexical_place, semantic_place = in_words.get(each), in_meaning.get(each)
-        reasons = [
-            _share(of, found, recipe)
-            for of, found in ((words, lexical_place), (meaning, semantic_place))
-            if found is not None
-        ]
-        ranked.append(Ranked(each, explain.score(reasons), tuple(reasons), lexical_place, semantic_place))
+    for each, found in in_words.items():
+        also = in_meaning.get(each)
+        reasons = (by_word(found),) if also is None else (by_word(found), by_nearness(also))
+        ranked.append(Ranked(each, explain.score(reasons), reasons, found, also))
+    for each, found in in_meaning.items():
+        if each not in in_words:
+            reason = by_nearness(found)
+            ranked.append(Ranked(each, reason.value, (reason,), None, found))
     least = min((each.score for each in ranked), default=1.0)
     others = (each for each in listed if each not in in_words and each not in in_meaning)
     ranked += [_listed(each, rank, recipe, least) for rank, each in enumerate(others, len(lexical) + 1)]
@@ -117,10 +126,10 @@ def merged(
     best = max((each.score for each in ranked), default=1.0)
     weight = recipe.relation_weight * (max(recipe.alpha, 1 - recipe.alpha) if recipe.fusion == "rank" else best)
     matches = [Match(memory_id, score) for memory_id, score in relations]
-    of = by_words("relation", matches, weight, recipe, ideal)
+    share = _sharing(by_words("relation", matches, weight, recipe, ideal), recipe)
     first: dict[str, Reason] = {}
     for rank, match in enumerate(matches, 1):
-        first.setdefault(match.id, _share(of, Found(match.score, rank), recipe))
+        first.setdefault(match.id, share(Found(match.score, rank)))
     raised = [explain.with_reason(each, first.pop(each.id)) if each.id in first else each for each in ranked]
     alone = [Ranked(memory_id, reason.value, (reason,), None, None) for memory_id, reason in first.items()]
     return in_order(raised + alone)
@@ -130,11 +139,15 @@ def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
     return sorted(ranked, key=lambda each: (-each.score, each.id))
 
 
-def _share(of: Channel, found: Found, recipe: Recipe) -> Reason:
+def _sharing(of: Channel, recipe: Recipe) -> Callable[[Found], Reason]:
     if recipe.fusion == "height":
-        return of.share(found, recipe.k)
-    numbers = {of.raw: found.score, "rank": found.rank, "weight": of.weight, "k": recipe.k}
-    return Reason(of.signal, "add", of.weight / (recipe.k + found.rank), numbers)
+        return of.sharing(recipe.k)
+
+    def by_rank(found: Found) -> Reason:
+        numbers = {of.raw: found.score, "rank": found.rank, "weight": of.weight, "k": recipe.k}
+        return Reason(of.signal, "add", of.weight / (recipe.k + found.rank), numbers)
+
+    return by_rank
 
 
 def _listed(memory_id: str, rank: int, recipe: Recipe, least: float) -> Ranked:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
+from typing import NamedTuple
 
 from nacre.query.tree import Term, telling
 from nacre.ranking.bm25 import idf
@@ -19,16 +20,14 @@ CROWD = 10  # the place whose cosine stands for "memories that any such question
 UNRELATED = 0.3  # a cosine that texts about different things have: memories below it do not count as others
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """What the words of the question show of one memory."""
 
     coverage: float  # its BM25 over that of a memory with all telling words: 0 where it has none of them
     lead: float  # less the coverage of the best other memory: below 0 for all but the first
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(NamedTuple):
     """What the vectors show of one memory."""
 
     cosine: float  # of a memory that was not found by meaning, the most that it can have
@@ -36,8 +35,7 @@ class Meaning:
     above_crowd: float  # less the cosine of the tenth match
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """What is known of one hit. None: that channel was not asked."""
 
     words: Words | None
@@ -136,8 +134,7 @@ def _logistic(log_odds: float) -> float:
 # ---------------------------------------------------------------- from matches to evidence
 
 
-@dataclass(frozen=True, slots=True)
-class Others:
+class Others(NamedTuple):
     """What a question found, by which each of its hits is measured. None: that channel was not asked."""
 
     ideal: float  # what BM25 comes near to where a memory has every telling word, over and over

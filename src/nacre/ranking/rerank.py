@@ -35,6 +35,11 @@ def readable(known: float) -> bool:
     return known >= _READABLE
 
 
+def read(ranked: Sequence[Ranked]) -> dict[str, float]:
+    """Those that were read, and how far above the least of them."""
+    return {each.id: reason.numbers["above"] for each in ranked for reason in each.reasons if reason.signal == "rerank"}
+
+
 def reranked(ranked: Sequence[Ranked], scores: Mapping[str, float], weight: float, known: float) -> list[Ranked]:
     """A share more for those that were read, given by their ids. No share is below 0, so none of them falls behind
     what was not read.
@@ -42,11 +47,11 @@ def reranked(ranked: Sequence[Ranked], scores: Mapping[str, float], weight: floa
     `scores` are on a scale of the reranker's own. `known` is how much of the question and of what was read
     it understands.
     """
-    read = [each for each in ranked if each.id in scores]
-    if not read:
+    chosen = [each.score for each in ranked if each.id in scores]
+    if not chosen:
         return list(ranked)
-    best = max(each.score for each in read)
-    spread = max(best - min(each.score for each in read), _NARROW * best)
+    best = max(chosen)
+    spread = max(best - min(chosen), _NARROW * best)
     least = min(scores.values())
     place = {each: rank for rank, each in enumerate(sorted(scores, key=lambda each: (-scores[each], each)), 1)}
 

@@ -14,7 +14,6 @@ more its place invited it. `benchmarks/popularity.py` shows what each is worth.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -44,15 +43,17 @@ def add(
     """
     current = Usage(0.0, 0.0, 0.0, now) if usage is None else faded(usage, now)
     credit = CREDITS[outcome] * _share_left(current.at - now)
+    good, bad, seen = current.good, current.bad, current.seen
     match outcome:
         case "delivered":
-            return replace(current, seen=current.seen + credit)
+            seen += credit
         case "wrong":
-            return replace(current, bad=current.bad + credit)
+            bad += credit
         case "opened":
-            return replace(current, good=current.good + credit * min(rank, INVITING_PLACES) / INVITING_PLACES)
+            good += credit * min(rank, INVITING_PLACES) / INVITING_PLACES
         case "used":
-            return replace(current, good=current.good + credit)
+            good += credit
+    return Usage(good, bad, seen, current.at)
 
 
 def earns(last: datetime | None, now: datetime) -> bool:
@@ -70,4 +71,4 @@ def factor(usage: Usage | None, now: datetime, weight: float) -> float:
 
 
 def _share_left(elapsed: timedelta) -> float:
-    return float(0.5 ** (elapsed / HALF_LIFE))
+    return float(0.5 ** (elapsed / HALF_LIFE)) if elapsed else 1.0

@@ -10,14 +10,16 @@ import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre import models
 from nacre.ports import Placed
-from nacre.text.wordpiece import WordPiece
 
-FOLDER = Path(__file__).parent / "nacre_rerank_v1"
-VOCABULARY = Path(__file__).parents[1] / "embedders" / "minilm_l6_v2" / "vocab.txt"  # it was begun from that model
+if TYPE_CHECKING:
+    from nacre.text.wordpiece import WordPiece
+
+FOLDER = models.RERANKER
+VOCABULARY = models.EMBEDDER / models.VOCABULARY  # it was begun from that model
 MODEL_SHA256 = "c40c1347a2331eed17ce6d4fec0c179f678c23b4ddac819ab82fdc5dd0d51413"
 
 # As in training/examples.py: what the model reads must look like what it learned from.
@@ -44,6 +46,10 @@ class NacreRerank:
     @property
     def fingerprint(self) -> str:
         return f"nacre-rerank-v1/{PIECES_MAX}/{MODEL_SHA256[:12]}"
+
+    def load(self) -> None:
+        """Load the model beside other work, before it is needed."""
+        self._loaded()
 
     def known(self, question: str) -> float:
         # Names that someone made up are compared letter by letter, which needs no learning.
@@ -88,7 +94,7 @@ class NacreRerank:
         if self._session is None:
             with self._lock:
                 if self._session is None:
-                    self._session = models.session(self._folder / "model.onnx", purpose="reranking", instead=INSTEAD)
+                    self._session = models.session(self._folder / models.MODEL, purpose="reranking", instead=INSTEAD)
         return self._session
 
 

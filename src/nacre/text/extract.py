@@ -17,11 +17,13 @@ from typing import NamedTuple, TypeAlias
 
 from nacre.knowledge import FactType, NewFact
 from nacre.text import common
+from nacre.text.words import chunks
 
 FACTS_MAX, CHARS_READ_MAX = 50, 20_000
 PART_CHARS_MAX, QUOTE_CHARS_MAX = 200, 300  # a part is a subject, a predicate, an object
 _SENTENCE_CONFIDENCE, _TABLE_FACTS_MAX, _TABLE_COLUMNS_MAX = 0.9, 30, 12
 _KEY_WORDS_MAX, _VALUE_WORDS_MAX, _VALUE_CHARS_MAX = 4, 8, 120
+_PAIR_WORDS_MAX = _KEY_WORDS_MAX + _VALUE_WORDS_MAX + 2  # a bullet and a colon may stand alone
 _SUBJECT_WORDS_MAX, _PHRASE_WORDS_MAX, _DECISION_WORDS_MAX = 5, 10, 30
 
 
@@ -55,6 +57,7 @@ _AFTER_IS |= {"based in": _OTHERS["lives in"], "living in": _OTHERS["lives in"],
 _AFTER_IS |= {f"working {where}": _OTHERS[f"works {where}"] for where in ("on", "at", "for")}
 _IS, _AFTER_STATUS = _set("is are am I'm We're I’m We’re"), _set("again since until for due in on")
 _SAYINGS = _IS | _OTHERS.keys() | _ONESELF.keys()
+_BEGINNINGS = {said.split()[0] for said in _SAYINGS}
 _TRIGGERS = (_IS | {said.split()[0] for table in (_OTHERS, _ONESELF) for said in table}) - {"was", "wa", "i"}
 _STATUS = _set("""down up offline online deprecated broken done finished blocked ready running stopped archived
 unavailable available disabled enabled failing fixed merged released deployed paused pending closed open stable""")
@@ -135,13 +138,17 @@ def _re(pattern: str) -> re.Pattern[str]:
 def extract(text: str, title: str | None = None) -> list[NewFact]:
     """The facts in the beginning of a text, in its order, each once. `title`: what the whole text is about."""
     read = text[:CHARS_READ_MAX]
-    if ":" not in read and "|" not in read and _TRIGGERS.isdisjoint(read.split()):
+    words = chunks(read)
+    may_have_pairs = (":" in read or "|" in read) and ("\n" in read or len(words) <= _PAIR_WORDS_MAX)
+    if not may_have_pairs and _TRIGGERS.isdisjoint(words):
         return []
     found: dict[tuple[str, ...], NewFact] = {}
-    for fact in _facts(read, _cut(title or "")):
+    for fact in _facts(read, _cut(title) if title else ""):
         found.setdefault((fact.subject.casefold(), fact.predicate.casefold(), fact.object.casefold()), fact)
         if len(found) == FACTS_MAX:
             break
+    if not found:
+        return []
     # A text that gives several values at once does not mean the last to take the place of the others.
     values = Counter(key[:2] for key in found)
     return [replace(fact, single=values[key[:2]] == 1) if fact.single else fact for key, fact in found.items()]
@@ -155,12 +162,19 @@ class _Line(NamedTuple):
 
 def _facts(text: str, title: str) -> Iterator[NewFact]:
     begin, named, pairs = _front_matter(text) if text.startswith("---") else (0, "", [])
-    section = subject = title = named or title
+    title = named or title
     for line, key, value, single in pairs:
         yield from _stated(line, title, key, value, single)
     lines = list(_lines(text, begin))
-    if any(_re(_CODE).match(line.text) for line in lines):
-        return
+    body = _body(text, lines, title)
+    first = next(body, None)  # most texts have none, so nobody has to ask whether they are code
+    if first is not None and not any(_re(_CODE).match(line.text) for line in lines):
+        yield first
+        yield from body
+
+
+def _body(text: str, lines: Sequence[_Line], title: str) -> Iterator[NewFact]:
+    section = subject = title
     at, above = 0, -1  # the line, and the indent of the key that it belongs to
     while at < len(lines):
         line, end = lines[at], at + 1
@@ -273,7 +287,7 @@ def _pairs(text: str, run: Sequence[_Line], subject: str) -> Iterator[NewFact]:
     talk = any(speaks and not fits for speaks, fits in zip(spoken, likely, strict=True))
     for line, (key, value), fits, speaks in zip(run, pairs, likely, spoken, strict=True):
         label, end = key.casefold(), line.start + len(line.text)
-        telling = _is_technical_key(key) or not _KNOWN_KEYS.isdisjoint(label.split()) or sum(likely) > 1
+        telling = fits and (_is_technical_key(key) or not _KNOWN_KEYS.isdisjoint(label.split()) or sum(likely) > 1)
         if fits and not (talk and speaks) and (telling or _re(_EXACT).fullmatch(value)):
             yield from _stated(line, subject, key, value)
         elif speaks or label in _LABELS or label in _DAYS:
@@ -297,8 +311,10 @@ def _is_technical_key(key: str) -> bool:
 
 
 def _is_value(value: str) -> bool:
+    if len(value) > _VALUE_CHARS_MAX:
+        return False
     words = value.casefold().split()
-    if not 0 < len(words) <= _VALUE_WORDS_MAX or len(value) > _VALUE_CHARS_MAX or _re(_NO_VALUE).search(value):
+    if not 0 < len(words) <= _VALUE_WORDS_MAX or _re(_NO_VALUE).search(value):
         return False
     plain = [_bare(word) for word in words]
     return plain[0] not in _NO_VALUES and _POINTING.isdisjoint(plain) and not _re(_SYMBOL).search(value)
@@ -334,12 +350,12 @@ class _Subject(NamedTuple):
 
 def _said(words: list[str], text: str) -> Iterator[_Said]:
     """What one sentence says. Its first verb decides; the subject is all that stands before it."""
-    words = words[len(list(takewhile(lambda word: _bare(word).casefold() in _LEADS, words))) :]
+    words = words[next((at for at, word in enumerate(words) if _bare(word).casefold() not in _LEADS), len(words)) :]
     pairs = enumerate(pairwise(words[: _SUBJECT_WORDS_MAX + 4]))
-    at = next((at for at, (word, after) in pairs if word in _SAYINGS or f"{word} {after}" in _SAYINGS), len(words))
-    before, verb, rest = words[:at], "".join(words[at : at + 1]), words[at + 1 :]
-    if not rest or not _UNSURE.isdisjoint((_bare(words[0]).casefold(), *map(_bare, words))):
+    first = (at for at, (word, after) in pairs if word in _BEGINNINGS and _SAYINGS & {word, f"{word} {after}"})
+    if (at := next(first, None)) is None:
         return
+    before, verb, rest = words[:at], words[at], words[at + 1 :]
     if "'" in verb and not before:
         before, verb = [verb.split("'")[0]], "am"
     while len(before) > 1 and (before[-1] in _ADVERBS or (before[-1] == "was" and verb == "born")):
@@ -347,9 +363,11 @@ def _said(words: list[str], text: str) -> Iterator[_Said]:
     while len(rest) > 1 and rest[0] in _ADVERBS:
         rest = rest[1:]
     subject = _subject(before, verb in _IS, text)
-    if subject and verb in _IS:
+    if not subject or not _UNSURE.isdisjoint((_bare(words[0]).casefold(), *map(_bare, words))):
+        return
+    if verb in _IS:
         yield from _being(subject, rest)
-    elif subject and not subject.role:
+    elif not subject.role:
         table = _ONESELF if subject.kind == "self" else _OTHERS
         longer = table.get(f"{verb} {rest[0]}")
         if meant := longer or table.get(verb):
@@ -365,7 +383,7 @@ def _subject(words: list[str], being: bool, text: str) -> _Subject | None:
     if first in ("my", "our") and being and _is_plain(others):
         return _Subject("I" if first == "my" else "We", "self", " ".join(others))
     article = first in ("the", "our", "a", "an")
-    owner = next((at for at, word in enumerate(words) if word.endswith("'s")), -1)
+    owner = next((at for at, word in enumerate(words) if word.endswith("'s") and word != "'s"), -1)
     name, role = words[article:], words[owner + 1 :]
     if owner >= 0:
         name = [*words[article:owner], words[owner][:-2]]
@@ -465,9 +483,9 @@ def _is_entity(words: Sequence[str]) -> bool:
 
 
 def _is_name(words: Sequence[str]) -> bool:
-    edges = bool(words) and words[0][0].isupper() and words[-1][0].isupper()
+    edges = bool(words) and words[0][:1].isupper() and words[-1][:1].isupper()
     heading = edges and len(words) > 1 and len(words[0]) > 5 and words[0].isupper()  # "RESULTS Ada is a nurse"
-    capitals = edges and all(word[0].isupper() or word in _PARTICLES for word in words)
+    capitals = edges and all(word[:1].isupper() or word in _PARTICLES for word in words)
     return capitals and not heading and words[0].casefold().split("'")[0] not in _NO_NAMES
 
 

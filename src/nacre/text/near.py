@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, filterfalse
 
 from nacre.types import Tokens
 
 SKETCH_HASHES = 4
 SHARED_MIN = 2  # hashes of a sketch that another text has, too, where there are so many: then the two are compared
-_SHINGLE_WORDS = 3
-_REVERSED_BITS = 31
+SHINGLE_WORDS = 3
+REVERSED_BITS = 31
 _CLAUSE_WORDS_MIN = 2
 _MOVED_WORDS_MAX = 64  # long texts have many sentences, whose order tells something
 
@@ -72,12 +72,19 @@ def sketch(tokens: Tokens) -> tuple[int, ...]:
 
     Texts that `same` may find the same nearly always share one.
     """
-    shingles = {zlib.crc32(each): each for each in _shingles(tokens.words, _FORGIVEN)}
-    return tuple([_widened(number, shingles[number]) for number in sorted(shingles)[:SKETCH_HASHES]])
+    shingles = _shingles(tokens.words, _FORGIVEN)
+    hashed = dict(zip(map(zlib.crc32, shingles), shingles, strict=True))
+    return tuple([_widened(number, hashed[number]) for number in sorted(hashed)[:SKETCH_HASHES]])
 
 
 def same(a: str, b: str, tokens_a: Tokens, tokens_b: Tokens, cosine: float | None) -> bool:
     """Whether nobody would miss one of these two texts. `cosine` is that of their vectors, None without vectors."""
+    verdict = worded_the_same(a, b)
+    return measured_the_same(tokens_a, tokens_b, cosine) if verdict is None else verdict
+
+
+def worded_the_same(a: str, b: str) -> bool | None:
+    """Whether two texts are the same by their words alone. None: it has to be measured."""
     if a == b:
         return True
     one, other = _heard(a), _heard(b)
@@ -85,25 +92,32 @@ def same(a: str, b: str, tokens_a: Tokens, tokens_b: Tokens, cosine: float | Non
         return bool(one) and _asks(a) == _asks(b)
     if _asks(a) != _asks(b):
         return False
-    if not (_has_all(one, other) or _has_all(other, one) or _clause_moved(one, other)):
-        return False
+    return None if _has_all(one, other) or _has_all(other, one) or _clause_moved(one, other) else False
+
+
+def measured_the_same(tokens_a: Tokens, tokens_b: Tokens, cosine: float | None) -> bool:
+    """Of two texts whose words allow it."""
     if cosine is None:
         return jaccard(tokens_a, tokens_b) >= JACCARD_ALONE_MIN
     return cosine >= COSINE_MIN and jaccard(tokens_a, tokens_b) >= JACCARD_MIN
 
 
+def heard(words: Sequence[str], unheard: frozenset[str] = _FORGIVEN) -> str:
+    """The words that count, or all where none does, in a line."""
+    return " ".join(list(filterfalse(unheard.__contains__, words)) or words)
+
+
 def _shingles(words: Sequence[str], unheard: frozenset[str]) -> list[bytes]:
-    heard = [word for word in words if word not in unheard] or words
-    plain = " ".join(heard).encode("utf-8", "surrogatepass")
+    plain = heard(words, unheard).encode("utf-8", "surrogatepass")
     parts = plain.split(b" ")
-    if len(parts) <= _SHINGLE_WORDS:
+    if len(parts) <= SHINGLE_WORDS:
         return [plain] if plain else []
     return list(map(b" ".join, zip(parts, parts[1:], parts[2:], strict=False)))
 
 
 def _widened(number: int, shingle: bytes) -> int:
     """63 bits in the order of the 32 given, so that shingles of a large store do not meet by chance."""
-    return number << _REVERSED_BITS | zlib.crc32(shingle[::-1]) >> 1
+    return number << REVERSED_BITS | zlib.crc32(shingle[::-1]) >> 1
 
 
 def jaccard(tokens_a: Tokens, tokens_b: Tokens) -> float:

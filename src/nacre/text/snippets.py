@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,29 +17,38 @@ _SCANNED_CHARS_MAX = 100_000  # of a long text; matches beyond are found but not
 _BORDER_SEARCH_CHARS = 60  # a longer word is cut, but never inside a character
 _TELLING_SHARE = 0.25  # of what the most telling word of the question tells
 _CACHED_CHUNK_CHARS_MAX = 64
-_CHUNK = re.compile(r"\S+")
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 _SKIN_TONES = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
 _FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 
 
-def snippet(text: str, terms: Mapping[Term, float], passage: Span | None, chars: int = SNIPPET_CHARS) -> Snippet:
+class Wanted:
+    """The terms of a question with how much each tells, to be looked for in the texts of its hits."""
+
+    def __init__(self, terms: Mapping[Term, float]) -> None:
+        least = _TELLING_SHARE * max(terms.values(), default=0)
+        self.weights = {term.text: weight for term, weight in terms.items()}
+        self.telling = _Sought(term for term, weight in terms.items() if weight >= least)
+        self.any = _Sought(terms)
+
+
+def snippet(text: str, wanted: Wanted, passage: Span | None, chars: int = SNIPPET_CHARS) -> Snippet:
     """The window of `chars` with the most of the question's words, or else the start of the passage.
 
-    `terms` come with how much each tells. Words that tell little are shown only where there is nothing better: no
-    other words, and no passage.
+    Words that tell little are shown only where there is nothing better: no other words, and no passage.
     """
-    least = _TELLING_SHARE * max(terms.values(), default=0)
-    telling = {term: weight for term, weight in terms.items() if weight >= least}
     scanned = text[:_SCANNED_CHARS_MAX]
-    found = _occurrences(scanned, telling)
+    found = wanted.telling.occurrences(scanned)
     if not found and passage is None:
-        found = _occurrences(scanned, terms)
+        found = wanted.any.occurrences(scanned)
     if len(text) <= chars:
         return Snippet(text, _merged([span for span, _ in found]), 0)
-    weights = {term.text: weight for term, weight in terms.items()}
     shown = (
-        _best_stretch(found, weights, chars) if found else Span(passage.start, passage.start) if passage else Span(0, 0)
+        _best_stretch(found, wanted.weights, chars)
+        if found
+        else Span(passage.start, passage.start)
+        if passage
+        else Span(0, 0)
     )
     return _through(_window(text, shown, chars), text, [span for span, _ in found], 0)
 
@@ -71,23 +79,47 @@ def summary(text: str, chars: int = SUMMARY_CHARS) -> str:
     return line[: _border(line, chars, -1)].rstrip() + "…"
 
 
-def _occurrences(text: str, terms: Iterable[Term]) -> list[tuple[Span, str]]:
-    """Where the question's words stand. Most short chunks hold none, so only the others are looked at closely."""
-    listed = list(terms)
-    exact = {term.text for term in listed if not term.prefix}
-    prefixes = tuple(term.text for term in listed if term.prefix)
-    found = []
-    for place in _CHUNK.finditer(text):
-        raw = place.group()
-        short = len(raw) <= _CACHED_CHUNK_CHARS_MAX
-        if short and not (words.mentions(raw, exact) or prefixes):
-            continue
-        at = place.start()
-        for span, chunk in _parts(raw) if short else words.located(raw, None if prefixes else exact):
-            hit = _hit(chunk, exact, prefixes)
-            if hit is not None:
-                found.append((Span(at + span.start, at + span.end), hit))
-    return found
+class _Sought:
+    """Finds where some terms stand."""
+
+    def __init__(self, terms: Iterable[Term]) -> None:
+        listed = list(terms)
+        self._exact = {term.text for term in listed if not term.prefix}
+        self._prefixes = tuple(term.text for term in listed if term.prefix)
+
+    def occurrences(self, text: str) -> list[tuple[Span, str]]:
+        """Most short chunks hold none, so only the others are looked at closely."""
+        exact, prefixes, longest = self._exact, self._prefixes, _CACHED_CHUNK_CHARS_MAX
+        chunks = text.split()
+        if not prefixes:
+            chunks = [raw for raw in chunks if len(raw) > longest or not exact.isdisjoint(_tokens(raw))]
+        found = []
+        at = 0
+        for raw in chunks:
+            at = _place(text, raw, at)
+            short = len(raw) <= longest
+            for span, chunk in _parts(raw) if short else words.located(raw, None if prefixes else exact):
+                hit = _hit(chunk, exact, prefixes)
+                if hit is not None:
+                    found.append((Span(at + span.start, at + span.end), hit))
+            at += len(raw)
+        return found
+
+
+def _place(text: str, raw: str, at: int) -> int:
+    """Where a chunk stands from there on: by itself, not as a part of another."""
+    while True:
+        at = text.index(raw, at)
+        end = at + len(raw)
+        if (at == 0 or text[at - 1].isspace()) and (end == len(text) or text[end].isspace()):
+            return at
+        at += 1
+
+
+@lru_cache(maxsize=1 << 14)
+def _tokens(raw: str) -> tuple[str, ...]:
+    chunk = words.analyse(raw)
+    return chunk.words + chunk.forms
 
 
 @lru_cache(maxsize=1 << 14)

@@ -17,6 +17,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import lru_cache
+from sys import intern
 from typing import NamedTuple, TypeAlias
 
 import Stemmer
@@ -27,7 +29,7 @@ from nacre.types import BREAK, Span, Tokens
 VERSION = 2  # of what a text becomes; a store tokenised by another version is rebuilt when opened
 TOKEN_CHARS_MAX = 64  # longer tokens are cut: nobody types them, and they would bloat the vocabulary
 _CACHED_CHUNK_CHARS_MAX = 64
-_CACHED_CHUNKS_MAX = 1 << 16
+_CACHED_CHUNKS_MAX = 1 << 16  # and as many that were met longer ago
 _STEMMED_CHARS = range(3, 40)
 
 # Written without spaces: kana, Han, Hangul, Thai, Lao, Myanmar, Khmer.
@@ -50,6 +52,9 @@ _FOLDED_LETTERS = str.maketrans(  # letters that people leave the stroke or the 
 )
 
 _RUN = re.compile(rf"(?P<paired>[{_PAIRED}]+)|(?P<spaced>(?:(?![{_PAIRED}])[\w{_MARKS}{_INVISIBLE}.\-/:@#+&\\~'’])+)")
+# The same where no character is paired, and where all are ASCII: much faster.
+_SPACED_RUN = re.compile(rf"[\w{_MARKS}{_INVISIBLE}.\-/:@#+&\\~'’]+")
+_ASCII_RUN = re.compile(r"[\w.\-/:@#+&\\~']+", re.ASCII)
 _APOSTROPHES = re.compile(r"['’]s?$|['’]")
 # l'été, d'accord, qu'elle, dell'arte: the article is not part of the word. But o'clock and don't are whole.
 _ELIDED = re.compile(r"(?:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu|(?:d[ae]|ne|su|a)ll|un)['’](?=\w\w)", re.IGNORECASE)
@@ -61,10 +66,8 @@ _LETTERS_OR_DIGITS = re.compile(rf"\d+|(?:[^\W\d]|[{_MARKS}]){{2,}}")
 _LONE = re.compile(rf"[{_PAIRED}]")
 
 _EDGES = "()[]{}<>\"',;:!?*`“”‘’«»|"
+_ENDS = _EDGES + "."
 
-# Words repeat: a plain dictionary is the fastest cache for them. Plain tuples, because the garbage collector
-# leaves those alone, and would visit every Chunk again and again.
-_known: dict[str, _Plain] = {}
 # A script tells the language well enough to stem by; Latin letters are taken for English. No caches: `_known` is one.
 _english = Stemmer.Stemmer("english", 0)
 _BY_SCRIPT = tuple(
@@ -81,7 +84,19 @@ _BY_SCRIPT = tuple(
 _COMMON: frozenset[str] = common.WORDS | frozenset(_english.stemWords(sorted(common.WORDS)))
 
 
+# Plain tuples, because the garbage collector leaves those alone, and would visit every Chunk again and again.
 _Plain: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], int]
+
+
+class _Known(dict[str, _Plain]):
+    """Words repeat: a dictionary that learns what it lacks is the fastest cache for them."""
+
+    def __missing__(self, raw: str) -> _Plain:
+        return _learn(raw)
+
+
+# Two generations: when the first is full it becomes the second, so that what is still in use is not learnt anew.
+_known, _older = _Known(), _Known()
 
 
 class Chunk(NamedTuple):
@@ -94,16 +109,24 @@ class Chunk(NamedTuple):
 _NOTHING = Chunk((), (), (), 0)
 
 
+@lru_cache(maxsize=1)
+def chunks(text: str) -> Sequence[str]:
+    """What stands between white space. Kept for who asks next: facts are read from the same text."""
+    return text.split()
+
+
 def tokenise(text: str, summary: str = "", tags: Sequence[str] = (), source: str = "") -> Tokens:
     """The tokens of a text and of its labels, for writing."""
     words: list[str] = []
     forms: list[str] = []
     length = 0
-    for raw in text.split():
-        chunk_words, chunk_forms, _, chunk_length = _known.get(raw) or _learn(raw)
+    for chunk_words, chunk_forms, _, chunk_length in map(_known.__getitem__, chunks(text)):
         words += chunk_words
-        forms += chunk_forms
+        if chunk_forms:
+            forms += chunk_forms
         length += chunk_length
+    if not (summary or tags or source):
+        return Tokens(tuple(words), tuple(forms), length)
     labels = [_label(each) if any(each) else () for each in ((summary,), tags, (source,))]
     return Tokens(tuple(words), tuple(forms), length, *labels)
 
@@ -121,7 +144,9 @@ def _label(texts: Iterable[str]) -> tuple[str, ...]:
 
 def vocabulary(tokens: Tokens) -> set[str]:
     """Every different token of a memory."""
-    return {*tokens.words, *tokens.forms, *tokens.summary, *tokens.tags, *tokens.source} - {BREAK}
+    found = {*tokens.words, *tokens.forms, *tokens.summary, *tokens.tags, *tokens.source}
+    found.discard(BREAK)
+    return found
 
 
 def asked(text: str) -> tuple[str, ...]:
@@ -155,52 +180,66 @@ def located(text: str, wanted: Set[str] | None = None) -> Iterator[tuple[Span, C
 
 def analyse(raw: str) -> Chunk:
     """The tokens of one chunk without white space."""
-    return Chunk(*(_known.get(raw) or _learn(raw)))
+    return Chunk(*_known[raw])
 
 
 def mentions(raw: str, tokens: Set[str]) -> bool:
     """Whether a chunk has any of these tokens."""
-    words, forms, _, _ = _known.get(raw) or _learn(raw)
+    words, forms, _, _ = _known[raw]
     return not (tokens.isdisjoint(words) and tokens.isdisjoint(forms))
 
 
 def _learn(raw: str) -> _Plain:
-    core = raw.strip(_EDGES).rstrip(".")  # the same tokens; with and without a comma, most are known already
-    chunk = _known.get(core)
+    global _known, _older
+    chunk = _older.get(raw)
+    core = raw
     if chunk is None:
-        words, forms, looked_for, length = _analyse(core)
-        chunk = (words, forms, looked_for, length)
+        core = raw.lstrip(_EDGES).rstrip(_ENDS)  # the same tokens; with and without a comma, most are known already
+        chunk = _known.get(core) or _older.get(core) or _analyse(core)
     if len(raw) <= _CACHED_CHUNK_CHARS_MAX:
         if len(_known) >= _CACHED_CHUNKS_MAX:
-            _known.clear()
+            _known, _older = _Known(), _known
         _known[raw] = _known[core] = chunk
     return chunk
 
 
-def _analyse(raw: str) -> Chunk:
-    if raw.isascii() and raw.isalpha() and (raw[1:].islower() or len(raw) == 1):
-        return _plain_word(raw.lower())
-    words: list[str] = []
-    forms: list[str] = []
-    looked_for: list[str] = []
-    length = 0
-    normal = unicodedata.normalize("NFKC", raw).translate(_WITHOUT_INVISIBLE)
-    for run in _RUN.finditer(normal):
-        parse = _paired if run.lastgroup == "paired" else _spaced
-        chunk = parse(run.group())
-        words += chunk.words
-        forms += chunk.forms
-        looked_for += chunk.asked
-        length += chunk.length
-    return Chunk(tuple(words), tuple(forms), tuple(looked_for), length)
+def _analyse(raw: str) -> _Plain:
+    plain = _plain(raw)
+    if plain is not None:
+        return plain
+    if raw.isascii():
+        parsed = [_spaced(run) for run in _ASCII_RUN.findall(raw)]
+    else:
+        normal = unicodedata.normalize("NFKC", raw).translate(_WITHOUT_INVISIBLE)
+        if _LONE.search(normal) is None:
+            parsed = [_spaced(run) for run in _SPACED_RUN.findall(normal)]
+        else:
+            runs = [(run.group(), run.lastgroup) for run in _RUN.finditer(normal)]
+            parsed = [_paired(run) if kind == "paired" else _spaced(run) for run, kind in runs]
+    return (
+        tuple([intern(token) for chunk in parsed for token in chunk.words]),
+        tuple([intern(token) for chunk in parsed for token in chunk.forms]),
+        tuple([token for chunk in parsed for token in chunk.asked]),
+        sum([chunk.length for chunk in parsed]),
+    )
 
 
-def _plain_word(word: str) -> Chunk:
-    word = word[:TOKEN_CHARS_MAX]
-    stem = _stem(word)
-    if stem == word:
-        return Chunk((word,), (), (word,), 1)
-    return Chunk((word,), (stem,), (stem,), 1)
+def _plain(raw: str) -> _Plain | None:
+    """The tokens of an English word or a number, which most chunks are."""
+    if not raw.isascii():
+        return None
+    if raw.isalpha() and (raw[1:].islower() or raw.isupper() or len(raw) == 1):
+        lower = raw.lower()
+        known = _known.get(lower) or _older.get(lower)
+        if known is not None:
+            return known
+        word = intern(lower[:TOKEN_CHARS_MAX])
+        stem = intern(_english.stemWord(word)) if len(word) in _STEMMED_CHARS else word
+        return (word,), () if stem == word else (stem,), (stem,), 1
+    if raw.isdigit():
+        number = (raw[:TOKEN_CHARS_MAX],)
+        return number, (), number, 1
+    return None
 
 
 def _paired(run: str) -> Chunk:
@@ -220,10 +259,18 @@ def _spaced(run: str) -> Chunk:
     core = _CORE.search(run)
     if core is None:
         return _NOTHING
-    elided = _ELIDED.match(core.group())
-    bare = _APOSTROPHES.sub("", core.group())
-    for part in _PART.findall(_APOSTROPHES.sub("", core.group()[elided.end() :]) if elided else bare):
-        for piece in _HUMP.split(part):
+    whole = core.group()
+    quoted = "'" in whole or "’" in whole
+    elided = _ELIDED.match(whole) if quoted else None
+    bare = _APOSTROPHES.sub("", whole) if quoted else whole
+    for part in _PART.findall(_APOSTROPHES.sub("", whole[elided.end() :]) if elided else bare):
+        plain = _plain(part)
+        if plain is not None:
+            words += plain[0]
+            forms += plain[1]
+            looked_for += plain[2]
+            continue
+        for piece in (part,) if part.islower() else _HUMP.split(part):
             exact = piece.casefold()[:TOKEN_CHARS_MAX]
             word = _fold(exact)
             stem = _stem(exact) if word.isascii() == exact.isascii() else _stem(word)
@@ -237,7 +284,7 @@ def _spaced(run: str) -> Chunk:
                 forms.append(exact)
                 looked_for.append(exact)
                 folded += 1
-            if _DIGIT.search(word) and not word.isdigit():
+            if not word.isalpha() and not word.isdigit() and _DIGIT.search(word):
                 forms += [_stem(each) for each in _LETTERS_OR_DIGITS.findall(word) if each != word]
     whole = _stem(_fold(bare.casefold()))
     if words and len(whole) <= TOKEN_CHARS_MAX and (elided or len(words) > 1 or not _PART.fullmatch(whole)):
@@ -267,10 +314,11 @@ def _fold(text: str) -> str:
 
 def _stem(word: str) -> str:
     """What inflected forms have in common. Of letters only, so that identifiers stay what they are."""
-    if len(word) not in _STEMMED_CHARS or not (word.isalpha() or _PART.fullmatch(word)) or _DIGIT.search(word):
+    if len(word) not in _STEMMED_CHARS or not (word.isalpha() or (_PART.fullmatch(word) and not _DIGIT.search(word))):
         return word
     if word.isascii():
-        stem: str = _english.stemWord(word)
+        known = _known.get(word) or _older.get(word)
+        stem: str = known[2][0] if known else _english.stemWord(word)
         return stem
     letter = ord(word[0])
     for letters, stemmer in _BY_SCRIPT:

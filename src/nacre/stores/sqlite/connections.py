@@ -107,6 +107,7 @@ class Connections:
     def _prepare(self) -> apsw.Connection:
         """A connection to a file that is ours and up to date. Several processes may do this at once."""
         db = self._connect()
+        db.execute("PRAGMA cache_size = -65536")  # KiB; a bulk write touches pages all over the indexes
         deadline = time.monotonic() + self._busy_timeout_ms / 1000
         try:
             while True:

@@ -295,13 +295,13 @@ def relations(
     db: apsw.Connection, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
 ) -> list[tuple[Fact, float]]:
     """Relations by BM25 without length normalisation: each word that a relation has adds its idf."""
-    if not db.execute("SELECT 1 FROM relation_words LIMIT 1").get:
-        return []
     wanted = {term.text: term for term in telling(terms) if not term.prefix}
     in_spaces = f"w.space IN ({marks(spaces)})"
-    any_word = f"w.word IN ({marks(list(wanted))})"
-    sql = f"SELECT w.word, count(*) FROM relation_words AS w WHERE {in_spaces} AND {any_word} GROUP BY 1"
-    having = dict(fetch(db, sql, (*spaces, *wanted)))
+    sql = (
+        "SELECT w.word, count(*) FROM json_each(?) AS j CROSS JOIN relation_words AS w "
+        f"ON {in_spaces} AND w.word = j.value GROUP BY 1"
+    )
+    having = dict(fetch(db, sql, (to_json(list(wanted)), *spaces)))
     if not having:
         return []
     # Counted from the index alone, so forgotten ones count, too: this weighs words, and finds nothing.

@@ -16,7 +16,7 @@ from nacre.stores.sqlite.connections import Connections
 from nacre.stores.sqlite.filters import Clause
 from nacre.stores.sqlite.writes import bump, log_events
 from nacre.text.names import fold
-from nacre.types import Entry
+from nacre.types import Entry, Tokens
 
 
 class KnowledgeTables:
@@ -121,26 +121,22 @@ def write_entries(db: apsw.Connection, written: Sequence[tuple[int, Entry]], *, 
     groups = facts.write(db, [(row, fact) for row, entry in written for fact in entry.facts])
     named: list[tuple[str, NewEntity, int | None]] = []
     for row, entry in written:
-        named += _named(entry.facts)
-        named += [(entry.memory.space, each, row) for each in entry.entities]
+        if entry.facts:
+            named += _named(entry.facts)
+        if entry.entities:
+            named += [(entry.memory.space, each, row) for each in entry.entities]
     for number in entities.put_all(db, named):
         groups |= _groups_of_entity(db, number)
     facts.settle(db, groups)
-    similar.link(
-        db,
-        [
-            similar.Written(row, entry.memory.space, entry.memory.text, entry.tokens, entry.sketch)
-            for row, entry in written
-        ],
-        later=anew,
-    )
+    similar.link(db, written, later=anew)
 
 
-def rewrite_entry(db: apsw.Connection, row: int, entry: Entry) -> None:
-    """A text was changed: what was read from the old one goes."""
+def rewrite_entry(db: apsw.Connection, row: int, entry: Entry, before: Tokens) -> None:
+    """A text was changed: what was read from the old one goes. `before` are its tokens."""
     known = entities.about(db, [row])
     groups = facts.remove(db, Clause("f.row = ? AND f.origin = 'extracted'", (row,)))
     similar.unlink(db, row)
+    similar.unsketch(db, [(row, entry.memory.space, before)])
     write_entries(db, [(row, entry)], anew=True)
     entities.drop_unlinked(db, known)
     facts.settle(db, groups)

@@ -1,4 +1,4 @@
-"""The lexical channel: FTS5 finds candidates, our own BM25 scores them.
+"""The lexical channel: the best memories by BM25 from the index, or where there is none, from FTS5.
 
 FTS5 scores every row that any of the words matches, so a question full of common words costs
 hundreds of milliseconds. Rare words decide the order, so FTS5 is asked for the rarest words first,
@@ -8,8 +8,8 @@ as many as match a bounded number of rows together; every candidate is then scor
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
@@ -20,6 +20,9 @@ from nacre.stores.sqlite.filters import Clause, fts_query, in_spaces, marks, mee
 from nacre.stores.sqlite.vocabulary import frequencies
 from nacre.types import Filter, Match, Recipe
 
+if TYPE_CHECKING:  # the index brings numpy, and a small store does without
+    from nacre.stores.sqlite.index import Index
+
 # FTS5 scores about a thousand rows a millisecond. How much of a full search is found with these numbers, at what
 # size and in what time: `python -m benchmarks.pruning`.
 MATCHED_ROWS_MIN = 2_000
@@ -29,8 +32,16 @@ CANDIDATES_MIN = 100  # that are scored by our own BM25
 CANDIDATES_SHARE = 0.0001  # of the memories, and so many more: FTS5's order is less like ours in large stores
 
 
-def lexical(db: apsw.Connection, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
-    """The best live memories by BM25, best first, ties by id."""
+def lexical(
+    db: apsw.Connection,
+    question: Question,
+    where: Filter,
+    recipe: Recipe,
+    limit: int,
+    indexed: Callable[[int], Index | None],
+) -> list[Match]:
+    """The best live memories by BM25, best first, ties by id. `indexed` gives the index for so many memories, if it
+    is worth its while."""
     listed = marks(where.spaces)
     sql = f"SELECT space, memories, length FROM corpus WHERE space IN ({listed})"
     corpus = rows.fetch(db, sql, tuple(where.spaces))
@@ -47,6 +58,15 @@ def lexical(db: apsw.Connection, question: Question, where: Filter, recipe: Reci
     enough = [(term, frequency) for term, frequency in known if term in matching]
     if not enough:
         return []
+    idfs = [idf(memories, frequency, common=term.common) for term, frequency in known]
+    mean_length = sum(length for _, _, length in corpus) / memories
+    index = None if any(term.prefix for term in terms) else indexed(memories)
+    ready = [index.ready(db, space) for space in spaces] if index is not None else [None]
+    if all(ready):
+        from nacre.stores.sqlite.postings import Weighing, best_of
+
+        weighing = Weighing(terms, idfs, mean_length, recipe, [term in matching for term in terms])
+        return best_of(db, [space for space in ready if space], weighing, question.must, where, limit)
     others = f"SELECT EXISTS (SELECT 1 FROM corpus WHERE space NOT IN ({listed}))"
     within = Within(
         spaces=spaces if db.execute(others, tuple(where.spaces)).get else (),
@@ -59,8 +79,6 @@ def lexical(db: apsw.Connection, question: Question, where: Filter, recipe: Reci
     found = _candidates(db, rare, within, wanted)
     if len(found) < limit and len(rare) < len(enough):
         found = _candidates(db, [term for term, _ in enough], within, wanted)
-    idfs = [idf(memories, frequency, common=term.common) for term, frequency in known]
-    mean_length = sum(length for _, _, length in corpus) / memories
     return _scored(db, found, terms, idfs, mean_length, recipe)[:limit]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -83,7 +83,7 @@ def record(db: apsw.Connection, receipts: Sequence[Receipt]) -> None:
         at_us = rows.microseconds(receipt.at)
         for memory_id, delivery in {each.memory_id: each for each in reversed(receipt.deliveries)}.items():
             if memory_id in known:
-                row, standing, _ = known[memory_id]
+                row, standing, *_ = known[memory_id]
                 standing_of[row] = add(standing_of.get(row, standing), "delivered", receipt.at)
                 marks = (
                     rows.maybe_microseconds(delivery.opened),
@@ -113,7 +113,7 @@ def mark(
     missing = tuple(each for each in ids if each not in known)
     if missing:
         raise NotFound(missing)
-    row_of = {each: known[each][0] for each in ids}
+    row_of = {each: known[each].row for each in ids}
     delivered = _latest(db, row_of, at, session) if receipt_id is None else _delivered_by(db, receipt_id, row_of)
     column = _MARKS[outcome]
     sql = (
@@ -124,10 +124,10 @@ def mark(
     pairs = [(delivered[each], row_of[each]) for each in ids]
     rank_of = dict(rows.fetch(db, sql, (at_us, rows.to_json(pairs))))
     new = [each for each in ids if row_of[each] in rank_of]
-    earning = [known[each] for each in new if earns(known[each][2][outcome], at)]
-    _write_usage(db, {row: add(standing, outcome, at, rank_of[row]) for row, standing, _ in earning})
+    earning = [known[each] for each in new if earns(known[each].earned(outcome), at)]
+    _write_usage(db, {each.row: add(each.usage, outcome, at, rank_of[each.row]) for each in earning})
     db.execute(
-        f"UPDATE usage SET {column} = ? WHERE row IN {_LISTED}", (at_us, rows.to_json([row for row, _, _ in earning]))
+        f"UPDATE usage SET {column} = ? WHERE row IN {_LISTED}", (at_us, rows.to_json([each.row for each in earning]))
     )
     return new
 
@@ -186,13 +186,17 @@ def delivered(
 def usage(db: apsw.Connection, memory_ids: Sequence[str]) -> dict[str, Usage]:
     """Standings as of their last credit; memories without one are missing from the answer."""
     known = _standings(db, memory_ids)
-    return {memory_id: standing for memory_id, (_, standing, _) in known.items() if standing is not None}
+    return {memory_id: each.usage for memory_id, each in known.items() if each.usage is not None}
 
 
 def prune(db: apsw.Connection, before: datetime, receipts_max: int) -> int:
     """Drop receipts from before that time, and the oldest beyond that number; gives how many went."""
     db.execute("DELETE FROM receipts WHERE at_us < ?", (rows.microseconds(before),))
     gone = db.changes()
+    # Numbers are given in turn: their span tells at once that there are not too many, which counting does not.
+    span = db.execute("SELECT (SELECT max(receipt) FROM receipts) - (SELECT min(receipt) FROM receipts)").get
+    if span is None or span < receipts_max:
+        return gone
     db.execute(
         "DELETE FROM receipts WHERE receipt IN "
         "(SELECT receipt FROM receipts ORDER BY at_us DESC, id DESC LIMIT -1 OFFSET ?)",
@@ -215,19 +219,32 @@ def count(db: apsw.Connection) -> int:
 
 # ---------------------------------------------------------------- inside
 
-_Standing = tuple[int, Usage | None, dict[Outcome, datetime | None]]
+
+class _Standing(NamedTuple):
+    """Of a memory: its row, its usage, and when each outcome last earned a credit."""
+
+    row: int
+    usage: Usage | None
+    opened_us: int | None
+    used_us: int | None
+    wrong_us: int | None
+
+    def earned(self, outcome: Outcome) -> datetime | None:
+        us: int | None = getattr(self, _MARKS[outcome])
+        return rows.maybe_moment(us)
 
 
 def _standings(db: apsw.Connection, memory_ids: Sequence[str] | set[str]) -> dict[str, _Standing]:
-    """Of each known memory: its row, its usage, and when each outcome last earned a credit."""
+    """Of each known memory."""
     sql = (
         "SELECT m.id, m.row, u.good, u.bad, u.seen, u.at_us, u.opened_us, u.used_us, u.wrong_us "
         f"FROM memories AS m LEFT JOIN usage AS u ON u.row = m.row WHERE m.id IN {_LISTED}"
     )
     found: dict[str, _Standing] = {}
     for memory_id, row, good, bad, seen, at_us, *earned in rows.fetch(db, sql, (rows.to_json(list(memory_ids)),)):
-        standing = None if at_us is None else Usage(good, bad, seen, rows.moment(at_us))
-        found[memory_id] = row, standing, dict(zip(_MARKS, map(rows.maybe_moment, earned), strict=True))
+        found[memory_id] = _Standing(
+            row, None if at_us is None else Usage(good, bad, seen, rows.moment(at_us)), *earned
+        )
     return found
 
 

@@ -14,13 +14,11 @@ import apsw
 
 from nacre.errors import StoreCorrupt, StoreTooNew
 from nacre.stores.sqlite import entities, facts, receipts, similar
+from nacre.stores.sqlite.rows import TOKENIZE
 
 APPLICATION_ID = 0x4E616372  # "Nacr": tells our files from other programs' databases
 
-# Tokens come ready-made: FTS5 only has to split them at white space.
-_SYMBOLS = "".join(chr(code) for code in range(33, 127) if not chr(code).isalnum())
-_TOKENIZE = f"ascii tokenchars '{_SYMBOLS.replace(chr(39), chr(39) * 2)}'".replace('"', '""')
-
+_FTS_HASH_BYTES = 8 << 20
 _FTS_COLUMNS = "space, words, forms, summary, tags, source"
 _NEW_COLUMNS = ", ".join(f"new.{column}" for column in _FTS_COLUMNS.split(", "))
 
@@ -86,7 +84,7 @@ CREATE TABLE tokens (
 ) STRICT;
 -- contentless_delete: deleting a row that is not in the index does no harm, unlike external content.
 CREATE VIRTUAL TABLE fts USING fts5 (
-  words, forms, content = '', contentless_delete = 1, tokenize = "{_TOKENIZE}"
+  words, forms, content = '', contentless_delete = 1, tokenize = "{TOKENIZE}"
 );
 CREATE TRIGGER tokens_added AFTER INSERT ON tokens
 WHEN (SELECT deleted_us FROM memories WHERE row = new.row) IS NULL BEGIN
@@ -168,7 +166,7 @@ CREATE TABLE tokens (
   length  INTEGER NOT NULL                -- number of words
 ) STRICT;
 CREATE VIRTUAL TABLE fts USING fts5 (
-  {_FTS_COLUMNS}, content = '', contentless_delete = 1, tokenize = "{_TOKENIZE}"
+  {_FTS_COLUMNS}, content = '', contentless_delete = 1, tokenize = "{TOKENIZE}"
 );
 CREATE TRIGGER tokens_added AFTER INSERT ON tokens
 WHEN (SELECT deleted_us FROM memories WHERE row = new.row) IS NULL BEGIN
@@ -214,7 +212,21 @@ CREATE INDEX memories_in_session ON memories (space, session, position, created_
 WHERE session IS NOT NULL;
 """
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH)
+# Writing many memories: a text's hashes are computed again when they have to go, so no index and no foreign key has
+# to lead to them, and FTS5 keeps the tokens of a batch in memory until they are one segment.
+_FIFTH = f"""
+CREATE TABLE hashes (
+  hash INTEGER NOT NULL,
+  row  INTEGER NOT NULL,
+  PRIMARY KEY (hash, row)
+) STRICT, WITHOUT ROWID;
+INSERT INTO hashes SELECT hash, row FROM sketches;
+DROP TABLE sketches;
+ALTER TABLE hashes RENAME TO sketches;
+INSERT INTO fts (fts, rank) VALUES ('hashsize', {_FTS_HASH_BYTES});
+"""
+
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
 VERSION = len(MIGRATIONS)
 
 

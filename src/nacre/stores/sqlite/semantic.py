@@ -1,4 +1,8 @@
-"""The semantic channel: the vector index finds passages, the rows say which may be found and whose they are."""
+"""The semantic channel: the index finds passages that may be near, the rows say how near, and whose they are.
+
+The index compares whole numbers of eight bits. What comes near is compared again by the vectors of the rows, in one way
+for all, so a score does not depend on the path by which a passage was found.
+"""
 
 from __future__ import annotations
 
@@ -7,59 +11,172 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import apsw
+import numkong
+import numpy as np
 
 from nacre.query.tree import Question
-from nacre.stores.sqlite.filters import LIVE, meeting, only_spaces
-from nacre.stores.sqlite.vectors import Near, RowFilter, VectorIndex
+from nacre.stores.sqlite.filters import only_spaces
+from nacre.stores.sqlite.index import Index, Part, Space
+from nacre.stores.sqlite.masks import Meeting
+from nacre.stores.sqlite.rows import fetch
+from nacre.stores.sqlite.segmenting import quantised
+from nacre.stores.sqlite.segments import Array, Flags, Whole
 from nacre.types import Filter, Match, Span
+from nacre.vectors import cosines, unpack
 
 if TYPE_CHECKING:
     from nacre.types import FloatVector
 
+SCANNED_MAX = 32_768  # passages that pass a filter: so many are compared one by one, more are asked of the graph
+_MARGIN = 0.004  # eight bits move a cosine by less, in all but odd cases
+_BESIDE = 1.5  # so many times the candidates that are wanted are compared again
+
 
 def semantic(
-    db: apsw.Connection,
-    index: VectorIndex,
-    vector: FloatVector,
-    model: str,
-    question: Question,
-    where: Filter,
-    limit: int,
+    db: apsw.Connection, index: Index, vector: FloatVector, question: Question, where: Filter, limit: int
 ) -> list[Match]:
     """The live memories with the best passages by cosine, best first, ties by id."""
-    only = _row_filter(db, question, where)
-    near = [each for space in where.spaces for each in index.nearest(db, model, space, vector, only, limit)]
-    return _matches(db, near, limit)
-
-
-def _row_filter(db: apsw.Connection, question: Question, where: Filter) -> RowFilter | None:
-    """The filter over rows for the vector index, which sees only live memories of one space at a time."""
-    if only_spaces(where) and question.must is None:
-        return None
-    clause = meeting(question.must, where) & LIVE
-    base = f"SELECT m.row FROM memories AS m WHERE {clause.sql}"
-
-    def passing(candidates: list[int]) -> set[int]:
-        sql = f"{base} AND m.row IN (SELECT value FROM json_each(?))"
-        return {row for (row,) in db.execute(sql, (*clause.parameters, json.dumps(candidates)))}
-
-    def all_rows() -> list[int]:
-        return [row for (row,) in db.execute(base, clause.parameters)]
-
-    return RowFilter(passing, all_rows)
-
-
-def _matches(db: apsw.Connection, near: Sequence[Near], limit: int) -> list[Match]:
-    """The best passages as matches: ids and spans looked up in one go, ties broken by id."""
-    if not near:
-        return []
-    best = sorted(near, key=lambda each: -each.cosine)
-    least = best[min(limit, len(best)) - 1].cosine
-    kept = {each.key: each.cosine for each in best if each.cosine >= least}
-    sql = (
-        "SELECT p.passage, m.id, p.start_char, p.end_char FROM json_each(?) AS j "
-        "JOIN passages AS p ON p.passage = j.value JOIN memories AS m ON m.row = p.row WHERE m.deleted_us IS NULL"
-    )
-    found = db.execute(sql, (json.dumps(list(kept)),))
-    matches = [Match(memory_id, kept[key], Span(start, end)) for key, memory_id, start, end in found]
+    meeting = None if only_spaces(where) and question.must is None else Meeting(db, question.must, where)
+    wanted = _Wanted(vector, meeting, limit)
+    matches: list[Match] = []
+    for name in where.spaces:
+        matches += _nearest(db, index.caught_up(db, name), wanted)
     return sorted(matches, key=lambda match: (-match.score, match.id))[:limit]
+
+
+class _Wanted:
+    """What a search is after."""
+
+    def __init__(self, vector: FloatVector, meeting: Meeting | None, limit: int) -> None:
+        self.vector = vector
+        self.whole = quantised(vector[None])[0]
+        self.norm = np.float32(max(np.sqrt(np.square(self.whole.astype(np.float32)).sum()), 1e-12))
+        self.meeting = meeting
+        self.limit = limit
+
+
+def _nearest(db: apsw.Connection, space: Space, wanted: _Wanted) -> list[Match]:
+    """The best of one space."""
+    parts = [part for part in space.parts if len(part.segment.keys)]
+    if not parts or parts[0].segment.matrix.shape[1] != len(wanted.whole):
+        return []
+    passing = [_passing(part, space, wanted) for part in parts]
+    count = int(_BESIDE * wanted.limit) + 1
+    while True:
+        keys, exhausted = _candidates(space, parts, passing, wanted, count)
+        matches = _compared(db, keys, wanted)
+        if len(matches) >= wanted.limit or exhausted:
+            return matches
+        count *= 4  # long memories have many passages
+
+
+def _passing(part: Part, space: Space, wanted: _Wanted) -> Flags | None:
+    """By memory, whether it may be found. None: all of them."""
+    if wanted.meeting is None:
+        return part.alive
+    met = wanted.meeting.flags(part.segment, space.name)
+    return met if part.alive is None else met & part.alive
+
+
+def _candidates(
+    space: Space, parts: Sequence[Part], passing: Sequence[Flags | None], wanted: _Wanted, count: int
+) -> tuple[list[int], bool]:
+    """Keys of about `count` nearest passages that pass, and whether there are no others."""
+    found = _by_graph(space, parts, passing, wanted, count)
+    exhausted = found is None
+    if found is None:
+        found = [_scanned(part, flags, wanted) for part, flags in zip(parts, passing, strict=True)]
+    keys = np.concatenate([part.segment.keys[own] for part, (own, _) in zip(parts, found, strict=True)])
+    scores = np.concatenate([values for _, values in found]) / wanted.norm
+    best = _top(scores, count, wanted.limit)
+    return keys[best].tolist(), exhausted and len(best) == len(keys)
+
+
+def _by_graph(
+    space: Space, parts: Sequence[Part], passing: Sequence[Flags | None], wanted: _Wanted, count: int
+) -> list[tuple[Whole, Array]] | None:
+    """By part, what the graph finds near, and all that is newer, with how near it is. None: there is no graph, or so
+    little passes that it is quicker to compare all of that."""
+    graph = space.graph
+    memories = sum(len(part.segment) for part in parts)
+    many = sum(
+        len(part.segment) if flags is None else int(np.count_nonzero(flags))
+        for part, flags in zip(parts, passing, strict=True)
+    )
+    if graph is None or many <= SCANNED_MAX:
+        return None
+    asked = int(count * memories / many)
+    while asked < len(graph) // 8:
+        near = graph.nearest(wanted.whole, asked)
+        known = [_known(part, flags, near) for part, flags in zip(parts, passing, strict=True)]
+        if sum(map(len, known)) >= wanted.limit:  # else what is newer, but far, would hide what is near
+            return [
+                _compared_here(part, flags, own, graph.newest, wanted)
+                for part, flags, own in zip(parts, passing, known, strict=True)
+            ]
+        asked *= 4
+    return None
+
+
+def _known(part: Part, flags: Flags | None, keys: Whole) -> Whole:
+    """The places of those of these passages that are here and pass."""
+    segment = part.segment
+    at = np.searchsorted(segment.keys, keys)
+    at[at == len(segment.keys)] = 0
+    own: Whole = at[segment.keys[at] == keys]
+    return own if flags is None else own[flags[segment.owners[own]]]
+
+
+def _compared_here(part: Part, flags: Flags | None, known: Whole, newest: int, wanted: _Wanted) -> tuple[Whole, Array]:
+    """What the graph has found, and what is newer than it, with how near it is."""
+    segment = part.segment
+    newer = np.arange(np.searchsorted(segment.keys, newest, side="right"), len(segment.keys))
+    if flags is not None:
+        newer = newer[flags[segment.owners[newer]]]
+    own = np.concatenate([known, newer])
+    return own, _dots(segment.matrix[own], wanted) / segment.norms[own]
+
+
+def _scanned(part: Part, flags: Flags | None, wanted: _Wanted) -> tuple[Whole, Array]:
+    """Every passage that passes, and how near it is."""
+    segment = part.segment
+    if flags is None:
+        return np.arange(len(segment.keys)), _dots(segment.matrix, wanted) / segment.norms
+    own = np.flatnonzero(flags[segment.owners])
+    if len(own) < len(segment.keys) // 4:
+        return own, _dots(segment.matrix[own], wanted) / segment.norms[own]
+    return own, (_dots(segment.matrix, wanted) / segment.norms)[own]
+
+
+def _dots(matrix: Array, wanted: _Wanted) -> Array:
+    if not len(matrix):
+        return np.empty(0, np.float32)
+    products = numkong.cdist(wanted.whole[None], matrix, metric="dot")
+    return np.array(products, np.float32).reshape(len(matrix))
+
+
+def _top(scores: Array, count: int, limit: int) -> Whole:
+    """Places of the `count` best scores, and of all that may be as near as the `limit`-th of them."""
+    if count >= len(scores):
+        return np.arange(len(scores))
+    ordered = np.partition(scores, (-count, -limit))
+    return np.flatnonzero(scores >= min(ordered[-count], ordered[-limit] - _MARGIN))
+
+
+def _compared(db: apsw.Connection, keys: Sequence[int], wanted: _Wanted) -> list[Match]:
+    """The best passage of each live memory, by the vectors of the rows."""
+    sql = (
+        "SELECT m.id, p.start_char, p.end_char, p.vector FROM json_each(?) AS j "
+        "JOIN passages AS p ON p.passage = j.value JOIN memories AS m ON m.row = p.row "
+        "WHERE m.deleted_us IS NULL ORDER BY p.passage"
+    )
+    found = fetch(db, sql, (json.dumps(keys),))
+    if not found:
+        return []
+    exact = cosines(unpack([vector for *_, vector in found]), wanted.vector).tolist()
+    best: dict[str, Match] = {}
+    for (memory_id, start, end, _), cosine in zip(found, exact, strict=True):
+        known = best.get(memory_id)
+        if known is None or cosine > known.score:
+            best[memory_id] = Match(memory_id, cosine, Span(start, end))
+    return list(best.values())

@@ -49,8 +49,14 @@ BESIDE = (
 )
 
 
+# Where there is no session at all, one look at the index tells.
+_ANY = "SELECT 1 FROM memories INDEXED BY memories_in_session WHERE session IS NOT NULL LIMIT 1"
+
+
 def beside(db: apsw.Connection, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Beside]:
     """By memory, its nearest neighbours."""
+    if not db.execute(_ANY).get:
+        return {}
     found = {
         memory_id: Beside(tuple(reversed(json.loads(earlier))), tuple(json.loads(later)))
         for memory_id, earlier, later in fetch(db, BESIDE, (to_json(list(memory_ids)), before, after))

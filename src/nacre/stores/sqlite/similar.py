@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import groupby
 
 import apsw
 
 from nacre.stores.sqlite.rows import WORD_COLUMNS, fetch, to_json, tokens
 from nacre.text import near
-from nacre.types import Tokens
+from nacre.types import Entry, Tokens
 
 TABLES = """
 CREATE TABLE sketches (
@@ -34,6 +34,14 @@ CREATE INDEX similar_by_other ON similar (other);
 # Texts made from one template share shingles with thousands: only the newest few are compared.
 _SHARING_MAX = 8
 _COMPARED_MAX = 4
+_PLACES = near.SKETCH_HASHES  # that each row has for its hashes, some of them empty
+
+# Hashes that more than one text has. Few do: most texts say nothing that was said before.
+_SHARED = (
+    "SELECT json_group_array(value) FROM json_each(?) "
+    "WHERE EXISTS (SELECT 1 FROM sketches WHERE hash = value LIMIT 1 OFFSET 1)"
+)
+_WRITE = f"INSERT OR IGNORE INTO sketches SELECT value, ? + key / {_PLACES} FROM json_each(?) WHERE value IS NOT NULL"
 
 _SHARING = f"""
 SELECT value ->> 0, (
@@ -46,58 +54,92 @@ SELECT value ->> 0, (
 """
 
 
-class Written(NamedTuple):
-    """A text that was just written."""
-
-    row: int
-    space: str
-    text: str
-    tokens: Tokens
-    sketch: tuple[int, ...]
-
-
 @lru_cache(maxsize=1_024)
 def _salt(space: str) -> int:
     """Keeps the texts of other spaces out of the way."""
     return int.from_bytes(hashlib.blake2b(space.encode(), digest_size=8).digest()) >> 1
 
 
-def sketch(db: apsw.Connection, sketched: Iterable[tuple[int, str, tuple[int, ...]]]) -> str:
-    """Write by what texts are looked up; gives it as JSON pairs of row and key."""
-    listed = to_json([(row, key ^ _salt(space)) for row, space, hashes in sketched for key in hashes])
-    db.execute("INSERT OR IGNORE INTO sketches SELECT value ->> 1, value ->> 0 FROM json_each(?)", (listed,))
-    return listed
+def sketch(db: apsw.Connection, sketched: Iterable[tuple[int, str, tuple[int, ...]]]) -> list[str]:
+    """Write by what texts, given by row and space, are looked up; gives all hashes as JSON, some of them empty.
+
+    Rows mostly follow one another: then one statement will do.
+    """
+    salted = [(row, [key ^ _salt(space) for key in hashes]) for row, space, hashes in sketched]
+    written = []
+    for _, following in groupby(enumerate(salted), key=lambda each: each[1][0] - each[0]):
+        run = [each for _, each in following]
+        places = [key for _, hashes in run for key in (hashes if len(hashes) == _PLACES else _filled(hashes))]
+        written.append(to_json(places))
+        db.execute(_WRITE, (run[0][0], written[-1]))
+    return written
 
 
-def link(db: apsw.Connection, texts: Sequence[Written], *, later: bool = False) -> None:
-    """Find and link those that earlier texts of their space, or also later ones, are nearly the same as."""
-    listed = sketch(db, ((each.row, each.space, each.sketch) for each in texts))
-    sharing: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    for row, others in fetch(db, _SHARING, (int(later), listed)):
-        sharing[row].update(json.loads(others))
-    if not sharing:
+def _filled(hashes: Sequence[int]) -> list[int | None]:
+    return [*hashes, *(None for _ in range(len(hashes), _PLACES))]
+
+
+def link(db: apsw.Connection, texts: Sequence[tuple[int, Entry]], *, later: bool = False) -> None:
+    """Find and link those that earlier texts of their space, or also later ones, are nearly the same as.
+
+    Texts are given with their rows, which are written.
+    """
+    written = sketch(db, [(row, entry.memory.space, entry.sketch) for row, entry in texts])
+    shared = {key for each in written for key in json.loads(db.execute(_SHARED, (each,)).get)}
+    if not shared:
         return
-    pairs: list[tuple[int, int]] = []
-    for text in texts:
-        enough = min(near.SHARED_MIN, len(text.sketch))
-        alike = [(-shared, -other) for other, shared in sharing[text.row].items() if shared >= enough]
-        others = [-other for _, other in sorted(alike)[:_COMPARED_MAX]]
-        pairs += [(text.row, other) for other in others if _same(db, text, other)]
+    looked_up = [(row, key) for row, entry in texts for key in _shared(entry.sketch, _salt(entry.memory.space), shared)]
+    sharing: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for row, others in fetch(db, _SHARING, (int(later), to_json(looked_up))):
+        sharing[row].update(json.loads(others))
+    alike = [(row, entry, _alike(entry, sharing[row])) for row, entry in texts if row in sharing]
+    said = _said(db, {other for _, _, others in alike for other in others})
+    pairs = [
+        (row, other)
+        for row, entry, others in alike
+        for other in others
+        if other in said and said[other][0] == entry.memory.space and _same(db, row, entry, other, said[other][1])
+    ]
     db.executemany(
         "INSERT OR IGNORE INTO similar (row, other) VALUES (?, ?)",
         [each for one, other in pairs for each in ((one, other), (other, one))],
     )
 
 
-def _same(db: apsw.Connection, text: Written, other: int) -> bool:
+def _shared(hashes: Sequence[int], salt: int, shared: Set[int]) -> list[int]:
+    """The hashes of a text that others have, too, where there are enough to compare it with another."""
+    known = [key ^ salt for key in hashes if key ^ salt in shared]
+    return known if len(known) >= _enough(hashes) else []
+
+
+def _alike(entry: Entry, sharing: Counter[int]) -> list[int]:
+    """The few rows that share most with a text, of equals the newest."""
+    enough = _enough(entry.sketch)
+    most = sorted((-shared, -row) for row, shared in sharing.items() if shared >= enough)
+    return [-row for _, row in most[:_COMPARED_MAX]]
+
+
+def _enough(hashes: Sequence[int]) -> int:
+    """So many of these another text must have, too, to be compared."""
+    return min(near.SHARED_MIN, len(hashes))
+
+
+def _said(db: apsw.Connection, rows: Iterable[int]) -> dict[int, tuple[str, str]]:
+    """Spaces and texts of live memories by row."""
     sql = (
-        f"SELECT m.space, m.text, {WORD_COLUMNS} FROM memories AS m JOIN tokens AS t ON t.row = m.row "
-        "WHERE m.row = ? AND m.deleted_us IS NULL"
+        "SELECT m.row, m.space, m.text FROM json_each(?) AS j CROSS JOIN memories AS m ON m.row = j.value "
+        "WHERE m.deleted_us IS NULL"
     )
-    for space, other_text, *columns in fetch(db, sql, (other,)):
-        if space == text.space:
-            return near.same(text.text, other_text, text.tokens, tokens(columns), _cosine(db, text.row, other))
-    return False
+    return {row: (space, text) for row, space, text in fetch(db, sql, (to_json(list(rows)),))}
+
+
+def _same(db: apsw.Connection, row: int, entry: Entry, other: int, other_text: str) -> bool:
+    """Most of what shares some words is told apart by its text alone."""
+    verdict = near.worded_the_same(entry.memory.text, other_text)
+    if verdict is not None:
+        return verdict
+    (columns,) = fetch(db, f"SELECT {WORD_COLUMNS} FROM tokens AS t WHERE t.row = ?", (other,))
+    return near.measured_the_same(entry.tokens, tokens(columns), _cosine(db, row, other))
 
 
 def _cosine(db: apsw.Connection, row: int, other: int) -> float | None:
@@ -116,7 +158,14 @@ def _cosine(db: apsw.Connection, row: int, other: int) -> float | None:
 def unlink(db: apsw.Connection, row: int) -> None:
     """A changed text is looked up anew."""
     db.execute("DELETE FROM similar WHERE row = ?1 OR other = ?1", (row,))
-    db.execute("DELETE FROM sketches WHERE row = ?", (row,))
+
+
+def unsketch(db: apsw.Connection, texts: Iterable[tuple[int, str, Tokens]]) -> None:
+    """Texts, given as (row, space, tokens) with the tokens that were written, are not looked up any more."""
+    db.executemany(
+        "DELETE FROM sketches WHERE hash = ? AND row = ?",
+        ((key ^ _salt(space), row) for row, space, tokens in texts for key in near.sketch(tokens)),
+    )
 
 
 def separate(db: apsw.Connection, row: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from nacre.counting import Frequencies, Stats, Tally
 from nacre.drafts import replaced, tokens_of
-from nacre.errors import Conflict
+from nacre.errors import Conflict, StoreError, StoreUnavailable
 from nacre.query.tree import Condition, Question
 from nacre.stores.sqlite import entities, facts, receipts, rows, schema, similar
 from nacre.stores.sqlite.connections import BUSY_TIMEOUT_MS, Connections
@@ -36,14 +37,17 @@ from nacre.stores.sqlite.vocabulary import frequencies, spellings
 from nacre.stores.sqlite.writes import (
     adopt,
     bump,
+    insert,
     live_twin,
     log_events,
     meta,
     mismatch,
     one,
+    rekey_passages,
     set_meta,
     several,
     twin_of,
+    twins_of,
     write_passages,
     write_tokens,
 )
@@ -52,17 +56,14 @@ from nacre.types import Entry, Event, Filter, Match, Memory, Passages, Recipe, R
 from nacre.views import Beside
 
 if TYPE_CHECKING:  # numpy is loaded with the first vector, not with the store
-    from nacre.stores.sqlite.vectors import VectorIndex
+    from nacre.stores.sqlite.index import Index
     from nacre.types import FloatMatrix, FloatVector
 
-# One statement a batch: it runs in C from beginning to end while Python prepares the next batch.
-_INSERT = (
-    f"INSERT INTO memories ({rows.COLUMNS.replace('m.', '')}, content_hash, embedded) "
-    f"SELECT {rows.json_columns(16)}, unhex(value ->> 16), value ->> 17 FROM json_each(?) WHERE true "
-    "ON CONFLICT (space, content_hash) WHERE deleted_us IS NULL DO NOTHING RETURNING id, row"
-)
 _log = logging.getLogger("nacre")
 _REBUILD_ROWS = 500
+UNINDEXED_MEMORIES_MAX = 65_536  # written by this process: then they are indexed beside it
+LEFT_MEMORIES_MAX = 4_096  # that a process leaves to the next one, which catches up with them in a tenth of a second
+INDEXED_MEMORIES_MIN = 50_000  # below, FTS5 answers a search by words about as fast as numpy is imported
 
 
 class SqliteStore(KnowledgeTables, LogTables):
@@ -70,8 +71,9 @@ class SqliteStore(KnowledgeTables, LogTables):
 
     def __init__(self, path: Path, busy_timeout_ms: int = BUSY_TIMEOUT_MS, create: bool = True) -> None:
         self._path = path
-        self._index: VectorIndex | None = None
+        self._index: Index | None = None
         self._index_lock = threading.Lock()
+        self._unindexed: Counter[str] = Counter()  # memories by space that this process wrote since it indexed
         self._connections = Connections(path, busy_timeout_ms, create)
         with self._connections.reading() as db:
             self._store_id: str = meta(db, "store_id") or ""
@@ -86,20 +88,24 @@ class SqliteStore(KnowledgeTables, LogTables):
     # ---- writing
 
     def add(self, entries: Sequence[Entry], model: str | None) -> list[Remembered]:
+        self._index_meanwhile(entries)
         with self._connections.writing() as db:
             if any(entry.passages is not None for entry in entries):
                 adopt(db, model, self._path)
-            row_of = dict(rows.fetch(db, _INSERT, (rows.to_json([rows.values(entry) for entry in entries]),)))
-            written = [(row_of[entry.memory.id], entry) for entry in entries if entry.memory.id in row_of]
-            write_tokens(db, [(row, entry.memory.space, entry.tokens) for row, entry in written])
-            count(db, ((entry.memory.space, entry.tokens) for _, entry in written), 1)
+            written = insert(db, entries)
+            tokenised = [(row, entry.memory.space, entry.tokens) for row, entry in written]
+            write_tokens(db, tokenised)
+            count(db, tokenised, 1)
             write_passages(db, ((row, entry.passages) for row, entry in written))
             write_entries(db, written)
-            logged = ((row, entry.memory.space, entry.memory.id, None) for row, entry in written)
-            log_events(db, "remembered", logged)
+            new = [entry.memory.id for _, entry in written]
+            log_events(db, "remembered", [(row, entry.memory.space, entry.memory.id, None) for row, entry in written])
+            if len(new) == len(entries):
+                return [Remembered(memory_id, duplicate=False) for memory_id in new]
+            known = set(new)
             return [
                 Remembered(entry.memory.id, duplicate=False)
-                if entry.memory.id in row_of
+                if entry.memory.id in known
                 else Remembered(live_twin(db, entry), duplicate=True)
                 for entry in entries
             ]
@@ -119,18 +125,18 @@ class SqliteStore(KnowledgeTables, LogTables):
             assignments = ", ".join(f"{column[2:]} = ?" for column in rows.COLUMNS.split(", "))
             db.execute(
                 f"UPDATE memories SET {assignments}, content_hash = ? WHERE row = ?",
-                (*rows.values(entry)[:-2], entry.content_hash, row),
+                (*(column[0] for column in rows.memory_columns([entry])[:-2]), entry.content_hash, row),
             )
             if entry.tokens != tokens:
-                count(db, [(stored.space, tokens)], -1)
+                count(db, [(row, stored.space, tokens)], -1)
                 write_tokens(db, [(row, memory.space, entry.tokens)])
-                count(db, [(memory.space, entry.tokens)], 1)
+                count(db, [(row, memory.space, entry.tokens)], 1)
             if memory.text != stored.text or entry.passages is not None:
                 db.execute("DELETE FROM passages WHERE row = ?", (row,))
                 write_passages(db, [(row, entry.passages)])
                 db.execute("UPDATE memories SET embedded = ? WHERE row = ?", (int(entry.passages is not None), row))
             if memory.text != stored.text:
-                rewrite_entry(db, row, entry)
+                rewrite_entry(db, row, entry, tokens)
             before = rows.to_json(replaced(stored, memory))
             log_events(db, "updated", [(row, memory.space, memory.id, before)])
 
@@ -142,7 +148,7 @@ class SqliteStore(KnowledgeTables, LogTables):
                 ((rows.microseconds(at), row) for row, _, _ in live),
             )
             facts.settle(db, facts.groups_of(db, [row for row, _, _ in live]))
-            count(db, ((memory.space, tokens) for _, memory, tokens in live), -1)
+            count(db, ((row, memory.space, tokens) for row, memory, tokens in live), -1)
             log_events(db, "forgotten", ((row, memory.space, memory.id, None) for row, memory, _ in live), at)
 
     def restore(self, ids: Sequence[str], at: datetime) -> None:
@@ -157,19 +163,21 @@ class SqliteStore(KnowledgeTables, LogTables):
                     "UPDATE memories SET deleted_us = NULL, updated_us = ? WHERE row = ?", (rows.microseconds(at), row)
                 )
             restored = [row for row, _, _ in forgotten]
+            rekey_passages(db, restored)
             facts.restored(db, restored)
             facts.settle(db, facts.groups_of(db, restored))
-            count(db, ((memory.space, tokens) for _, memory, tokens in forgotten), 1)
+            count(db, ((row, memory.space, tokens) for row, memory, tokens in forgotten), 1)
             log_events(db, "restored", ((row, memory.space, memory.id, None) for row, memory, _ in forgotten), at)
 
     def purge(self, ids: Sequence[str], at: datetime) -> None:
         with self._connections.writing() as db:
             found = several(db, ids)
-            count(db, ((memory.space, tokens) for _, memory, tokens in found if memory.deleted is None), -1)
+            count(db, ((row, memory.space, tokens) for row, memory, tokens in found if memory.deleted is None), -1)
             purged = [row for row, _, _ in found]
             groups = facts.groups_of(db, purged)
             known = entities.about(db, purged)
             receipts.purge(db, purged)
+            similar.unsketch(db, ((row, memory.space, tokens) for row, memory, tokens in found))
             for row, memory, _ in found:
                 db.execute("DELETE FROM tokens WHERE row = ?", (row,))
                 db.execute("DELETE FROM memories WHERE row = ?", (row,))
@@ -178,7 +186,8 @@ class SqliteStore(KnowledgeTables, LogTables):
             facts.settle(db, groups)
             db.execute("INSERT INTO fts (fts) VALUES ('optimize')")  # deleted tokens leave the file, too
             log_events(db, "purged", ((row, memory.space, memory.id, None) for row, memory, _ in found), at)
-        self._vectors.drop({memory.space for _, memory, _ in found})
+        with self._connections.reading() as db:
+            self._ready_index.purge(db, {memory.space for _, memory, _ in found})
         with self._connections.exclusive() as db:
             busy, _, _ = rows.fetch(db, "PRAGMA wal_checkpoint (TRUNCATE)")[0]
         if busy:
@@ -201,7 +210,7 @@ class SqliteStore(KnowledgeTables, LogTables):
         return len(written)
 
     def switch_model(self, model: str) -> None:
-        from nacre.stores.sqlite.vectors import MODEL_SWITCHED
+        from nacre.stores.sqlite.index import MODEL_SWITCHED
 
         with self._connections.writing() as db:
             if meta(db, "model") != model:
@@ -232,7 +241,8 @@ class SqliteStore(KnowledgeTables, LogTables):
 
     def meeting(self, ids: Sequence[str], condition: Condition) -> set[str]:
         clause = LIVE & condition_clause(condition)
-        sql = f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {clause.sql}"
+        # CROSS JOIN: the few ids first, or SQLite goes through the whole space.
+        sql = f"SELECT m.id FROM json_each(?) AS j CROSS JOIN memories AS m ON m.id = j.value WHERE {clause.sql}"
         with self._connections.reading() as db:
             return {memory_id for (memory_id,) in rows.fetch(db, sql, (json.dumps(list(ids)), *clause.parameters))}
 
@@ -244,12 +254,11 @@ class SqliteStore(KnowledgeTables, LogTables):
 
     def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
         with self._connections.reading() as db:
-            found = {key: twin_of(db, *key) for key in keys}
-        return {key: memory_id for key, memory_id in found.items() if memory_id is not None}
+            return twins_of(db, keys)
 
     def lexical(self, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
         with self._connections.reading() as db:
-            return lexical(db, question, where, recipe, limit)
+            return lexical(db, question, where, recipe, limit, self._indexed)
 
     def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
         with self._connections.reading() as db:
@@ -260,7 +269,7 @@ class SqliteStore(KnowledgeTables, LogTables):
                 raise mismatch(stored, model, self._path)
             from nacre.stores.sqlite.semantic import semantic
 
-            return semantic(db, self._vectors, vector, model, question, where, limit)
+            return semantic(db, self._ready_index, vector, question, where, limit)
 
     def by_time(
         self,
@@ -362,14 +371,18 @@ class SqliteStore(KnowledgeTables, LogTables):
     def rebuild(self) -> None:
         self._retokenise()
         with self._connections.reading() as db:
-            model = meta(db, "model")
             spaces = [space for (space,) in db.execute("SELECT DISTINCT space FROM memories")]
-            self._vectors.drop(spaces)
-            if model is not None:
-                for space in spaces:
-                    self._vectors.build_graph(db, model, space)
+            self._ready_index.drop(spaces)
+            for space in spaces:
+                self._ready_index.build(db, space)
 
     def close(self) -> None:
+        try:
+            self._index_what_is_left()
+        except StoreUnavailable:  # closed already
+            pass
+        except StoreError as error:
+            _log.warning("what was written last is not indexed yet (%s); the next search does it", error)
         if self._index is not None:
             self._index.close()
         self._connections.close()
@@ -377,16 +390,34 @@ class SqliteStore(KnowledgeTables, LogTables):
     # ---- inside
 
     @property
-    def _vectors(self) -> VectorIndex:
+    def _ready_index(self) -> Index:
         """Made when first needed: it brings numpy."""
         with self._index_lock:
             if self._index is None:
-                from nacre.stores.sqlite.snapshots import Snapshots
-                from nacre.stores.sqlite.vectors import VectorIndex
+                from nacre.stores.sqlite.index import Index
 
                 folder = self._path.with_name(self._path.name + "-cache")
-                self._index = VectorIndex(Snapshots(folder), self._store_id)
+                self._index = Index(folder, self._store_id, self._connections)
             return self._index
+
+    def _index_meanwhile(self, entries: Sequence[Entry]) -> None:
+        """Have what was written before indexed while this is written: after a large import no search waits for it."""
+        self._unindexed.update(entry.memory.space for entry in entries)
+        if self._unindexed.total() > UNINDEXED_MEMORIES_MAX:
+            names = list(self._unindexed)
+            self._unindexed.clear()
+            self._ready_index.catch_up_in_background(names)
+
+    def _index_what_is_left(self) -> None:
+        """An import ends with everything indexed, or each process that searches next would have to."""
+        for name, written in self._unindexed.items():
+            if written >= LEFT_MEMORIES_MAX:
+                with self._connections.reading() as db:
+                    self._ready_index.caught_up(db, name)
+
+    def _indexed(self, memories: int) -> Index | None:
+        """The index, where a search by words alone gains by it: its first use costs the import of numpy."""
+        return self._ready_index if self._index is not None or memories >= INDEXED_MEMORIES_MIN else None
 
     def _retokenise(self) -> None:
         """Make tokens, FTS, tags and counts anew from the memories."""
@@ -402,7 +433,8 @@ class SqliteStore(KnowledgeTables, LogTables):
                 memories = [(row, rows.memory(columns)) for row, *columns in batch]
                 tokenised = [(row, memory, tokens_of(memory)) for row, memory in memories]
                 write_tokens(db, [(row, memory.space, tokens) for row, memory, tokens in tokenised])
-                count(db, ((memory.space, tokens) for _, memory, tokens in tokenised if memory.deleted is None), 1)
+                live = ((row, memory.space, tokens) for row, memory, tokens in tokenised if memory.deleted is None)
+                count(db, live, 1)
                 similar.sketch(db, [(row, memory.space, near.sketch(tokens)) for row, memory, tokens in tokenised])
                 after = batch[-1][0]
             set_meta(db, "words_version", str(words.VERSION))

@@ -12,32 +12,42 @@ from nacre.query import spelling
 from nacre.stores.sqlite import rows
 from nacre.stores.sqlite.filters import in_spaces, marks
 
-_AMONG = "SELECT term, sum(memories) FROM vocabulary WHERE space IN ({spaces}) AND {terms} GROUP BY term"
-
 
 def frequencies(db: apsw.Connection, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
     counted = f"SELECT coalesce(sum(memories), 0) FROM corpus WHERE space IN ({marks(spaces)})"
-    listed = _AMONG.format(spaces=marks(spaces), terms="term IN (SELECT value FROM json_each(?))")
-    memories = rows.fetch(db, counted, tuple(spaces))[0][0]
-    having: dict[str, int] = {}
-    if tokens:
-        having.update(rows.fetch(db, listed, (*spaces, json.dumps(tokens))))
-    return Frequencies(memories, having)
+    return Frequencies(db.execute(counted, tuple(spaces)).get, _having(db, tokens, spaces))
+
+
+def _having(db: apsw.Connection, tokens: Sequence[str], spaces: Sequence[str]) -> dict[str, int]:
+    if not tokens:
+        return {}
+    sql = (  # CROSS JOIN: each token is looked up as it comes, none is sorted
+        "SELECT v.term, sum(v.memories) FROM json_each(?) AS j CROSS JOIN vocabulary AS v "
+        f"ON v.space IN ({marks(spaces)}) AND v.term = j.value GROUP BY v.term"
+    )
+    return dict(rows.fetch(db, sql, (json.dumps(list(dict.fromkeys(tokens))), *spaces)))
 
 
 def spellings(db: apsw.Connection, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
     """Looked up one by one when one edit away; read through from a common beginning when two."""
-    near = dict(frequencies(db, list(dict.fromkeys(spelling.one_edit(word))), spaces).having)
+    near = _having(db, list(spelling.one_edit(word)), spaces)
     if spelling.looks_far(word):
-        begun = "term BETWEEN ? AND ? AND length(term) BETWEEN ? AND ?"
+        begun = (
+            f"SELECT term, sum(memories) FROM vocabulary WHERE space IN ({marks(spaces)}) "
+            "AND term BETWEEN ? AND ? AND length(term) BETWEEN ? AND ? GROUP BY term"
+        )
         beginning = word[: spelling.BEGINNING_CHARS]
         bounds = (beginning, beginning + "\U0010ffff", len(word) - 2, len(word) + 2)
-        near.update(rows.fetch(db, _AMONG.format(spaces=marks(spaces), terms=begun), (*spaces, *bounds)))
+        near.update(rows.fetch(db, begun, (*spaces, *bounds)))
     alike = [(each, memories) for each, memories in near.items() if spelling.alike(word, each) is not None]
-    return [(each, memories) for each, memories in alike if _is_word(db, each, spaces)]
+    if not alike:
+        return []
+    others = f"SELECT EXISTS (SELECT 1 FROM corpus WHERE space NOT IN ({marks(spaces)}))"
+    within = f"{in_spaces(spaces)} AND " if db.execute(others, tuple(spaces)).get else ""
+    return [(each, memories) for each, memories in alike if _is_word(db, each, within)]
 
 
-def _is_word(db: apsw.Connection, token: str, spaces: Sequence[str]) -> bool:
+def _is_word(db: apsw.Connection, token: str, within: str) -> bool:
     """Whether a text has it: the vocabulary has stems and other forms, too."""
-    query = f'{in_spaces(spaces)} AND words : "{token}"'  # letters only: nothing to quote
+    query = f'{within}words : "{token}"'  # letters only: nothing to quote
     return bool(db.execute("SELECT EXISTS (SELECT 1 FROM fts WHERE fts MATCH ?)", (query,)).get)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,14 +17,38 @@ from nacre.types import Entry, Memory, Passages, Tokens
 # ---------------------------------------------------------------- writing rows
 
 
+def insert(db: apsw.Connection, entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
+    """Write the memories whose text is not there yet; gives these with their rows.
+
+    One statement a batch: it runs in C from beginning to end while Python prepares the next batch.
+    """
+    last = db.execute("SELECT max(row) FROM memories").get or 0
+    selected, parameters = rows.given(rows.memory_columns(entries))
+    *columns, content_hash, embedded = selected
+    db.execute(
+        f"INSERT INTO memories ({rows.COLUMNS.replace('m.', '')}, content_hash, embedded) "
+        f"SELECT {', '.join(columns)}, unhex({content_hash}), {embedded} FROM json_each(?) WHERE true "
+        "ON CONFLICT (space, content_hash) WHERE deleted_us IS NULL DO NOTHING",
+        parameters,
+    )
+    if db.changes() == len(entries):  # then rows were counted up without a gap
+        newest = db.last_insert_rowid()
+        return list(zip(range(newest - len(entries) + 1, newest + 1), entries, strict=True))
+    row_of = dict(rows.fetch(db, "SELECT id, row FROM memories WHERE row > ?", (last,)))
+    return [(row_of[entry.memory.id], entry) for entry in entries if entry.memory.id in row_of]
+
+
 def write_tokens(db: apsw.Connection, written: Iterable[tuple[int, str, Tokens]]) -> None:
     """One statement for all: FTS5 does much work for each statement that touches it, however small."""
-    listed = [rows.token_values(row, space, tokens) for row, space, tokens in written]
+    listed = list(written)
+    if not listed:
+        return
+    selected, parameters = rows.given(rows.token_columns(listed))
     db.execute(
-        f"INSERT INTO tokens SELECT {rows.json_columns(8)} FROM json_each(?) WHERE true "
+        f"INSERT INTO tokens SELECT {', '.join(selected)} FROM json_each(?) WHERE true "
         "ON CONFLICT DO UPDATE SET words = excluded.words, forms = excluded.forms, length = excluded.length, "
         "summary = excluded.summary, tags = excluded.tags, source = excluded.source",
-        (rows.to_json(listed),),
+        parameters,
     )
 
 
@@ -43,17 +68,34 @@ def write_passages(db: apsw.Connection, written: Iterable[tuple[int, Passages | 
     )
 
 
+def rekey_passages(db: apsw.Connection, listed: Sequence[int]) -> None:
+    """Give passages that come back new keys: what the vector index has seen go never comes back under its old one."""
+    newest = db.execute("SELECT coalesce(max(passage), 0) FROM passages").get
+    among = "FROM passages WHERE row IN (SELECT value FROM json_each(?))"
+    rows_json = rows.to_json(list(listed))
+    db.execute(
+        f"INSERT INTO passages (row, start_char, end_char, vector) SELECT row, start_char, end_char, vector {among} "
+        "ORDER BY passage",
+        (rows_json,),
+    )
+    db.execute(f"DELETE {among} AND passage <= ?", (rows_json, newest))
+
+
 def log_events(
     db: apsw.Connection,
     action: str,
     touched: Iterable[tuple[int, str, str, str | None]],
     at: datetime | None = None,
 ) -> None:
+    listed = list(touched)
+    if not listed:
+        return
     at_us = time.time_ns() // 1000 if at is None else rows.microseconds(at)
+    selected, parameters = rows.given(list(zip(*listed, strict=True)))
     db.execute(
         "INSERT INTO events (at_us, action, row, space, memory_id, before) "
-        "SELECT ?, ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)",
-        (at_us, action, rows.to_json(list(touched))),
+        f"SELECT ?, ?, {', '.join(selected)} FROM json_each(?)",
+        (at_us, action, *parameters),
     )
 
 
@@ -90,6 +132,22 @@ def twin_of(db: apsw.Connection, space: str, content_hash: bytes) -> str | None:
         "SELECT id FROM memories WHERE space = ? AND content_hash = ? AND deleted_us IS NULL", (space, content_hash)
     ).get
     return twin
+
+
+def twins_of(db: apsw.Connection, keys: Iterable[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
+    """The live memories with these texts, by space and content hash: one statement for each space."""
+    hashes: defaultdict[str, list[str]] = defaultdict(list)
+    for space, content_hash in keys:
+        hashes[space].append(content_hash.hex())
+    sql = (
+        "SELECT m.content_hash, m.id FROM json_each(?) AS given CROSS JOIN memories AS m "
+        "ON m.space = ? AND m.content_hash = unhex(given.value) AND m.deleted_us IS NULL"
+    )
+    return {
+        (space, content_hash): memory_id
+        for space, several in hashes.items()
+        for content_hash, memory_id in rows.fetch(db, sql, (rows.to_json(several), space))
+    }
 
 
 def live_twin(db: apsw.Connection, entry: Entry) -> str:

@@ -1,0 +1,87 @@
+"""A process that fills one engine's store and tells how long that took, line by line as JSON.
+
+python -m benchmarks.engines.build ENGINE FOLDER --data ../shared/train --size 10000 [--index-only]
+
+The time of making texts and vectors is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import nacre
+from benchmarks.engines import loaded
+from benchmarks.engines.engine import Engine, Rows
+from benchmarks.population import QUESTIONS, REAL_MAX, Population, population
+from benchmarks.timing import timed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("engine")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--size", type=int, required=True)
+    parser.add_argument("--real", type=int, default=REAL_MAX)
+    parser.add_argument("--index-only", action="store_true", help="of a store that was filled before")
+    options = parser.parse_args()
+    engine = loaded(options.engine)
+    if options.index_only:
+        tell(**indexed(engine, options.folder))
+        return
+    people = population(options.data, QUESTIONS, options.real)
+    _ = people.question_vectors  # all vectors are in memory then
+    tell(ready=True)
+    tell(**filled(engine, options.folder, rows_of(people, options.size)))
+    if options.engine == "nacre":
+        tell(without_embeddings_s=unembedded(rows_of(people, options.size)))
+
+
+def tell(**figures: object) -> None:
+    print(json.dumps(figures), flush=True)
+
+
+def rows_of(people: Population, size: int) -> Iterator[Rows]:
+    first = 0
+    for texts, vectors in people.memories(size):
+        yield Rows(first, texts, vectors)
+        first += len(texts)
+
+
+def filled(engine: Engine, folder: Path, parts: Iterator[Rows]) -> dict[str, object]:
+    store = engine.fill(folder)
+    ingest_s, stored, text_bytes, vector_bytes = 0.0, 0, 0, 0
+    for rows in parts:
+        ingest_s += timed(lambda: store.add(rows))  # noqa: B023
+        stored += len(rows.texts)
+        text_bytes += sum(len(text.encode()) for text in rows.texts)
+        vector_bytes += rows.vectors.nbytes
+        tell(stored=stored, ingest_s=round(ingest_s, 4))
+    index_s = timed(store.index)
+    index_s += timed(store.close)  # what is still in memory goes to disk
+    return {"index_s": round(index_s, 4), "text_bytes": text_bytes, "vector_bytes": vector_bytes}
+
+
+def indexed(engine: Engine, folder: Path) -> dict[str, object]:
+    store = engine.refill(folder)
+    index_s = timed(store.index)
+    return {"index_s": round(index_s + timed(store.close), 3)}
+
+
+def unembedded(parts: Iterator[Rows]) -> float:
+    """How long ours takes where nothing has a vector."""
+    from benchmarks.engines.nacre import memories_of
+
+    taken = 0.0
+    with tempfile.TemporaryDirectory() as folder, nacre.open(Path(folder) / "x.db", embedder="none") as memory:
+        for rows in parts:
+            taken += timed(lambda: [None for _ in memory.remember_batches(memories_of(rows))])  # noqa: B023
+    return round(taken, 3)
+
+
+if __name__ == "__main__":
+    main()

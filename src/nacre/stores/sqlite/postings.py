@@ -1,0 +1,275 @@
+"""Which memories score best by BM25? Exactly those that a full search gives, mostly without looking at all.
+
+The postings of rare words are added up first. Once the best so far lie above everything that the remaining words
+could add up to, no new memory can come among them, and the remaining words are looked up only for those that still
+can (this is MaxScore, a whole list at a time). Function words alone make no memory match, so their long lists are
+never read through.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+
+import apsw
+import numpy as np
+
+from nacre.query.tree import Condition, Term
+from nacre.ranking.bm25 import bm25
+from nacre.stores.sqlite.filters import only_spaces
+from nacre.stores.sqlite.index import Space
+from nacre.stores.sqlite.masks import Meeting
+from nacre.stores.sqlite.rows import fetch
+from nacre.stores.sqlite.segmenting import first_of_each
+from nacre.stores.sqlite.segments import Array, Flags, Segment, Whole, hashed
+from nacre.types import Filter, Match, Recipe
+
+_ROUNDING = 1e-6  # of all that can be summed up, by each addition in single precision
+_FEW = 10_000  # postings that are read through without asking whether it can be spared
+_CHOSEN_SHARE = 16  # fewer memories than this part of the postings: these are looked up, not the postings read
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """How a question's terms are weighed: the same for all segments."""
+
+    terms: Sequence[Term]
+    idfs: Sequence[float]
+    mean_length: float
+    recipe: Recipe
+    telling: Sequence[bool]  # a memory must have one of these
+
+    @property
+    def hashes(self) -> Array:
+        return np.array([hashed(term.text) for term in self.terms], np.uint64)
+
+    @property
+    def label_weights(self) -> Array:
+        recipe = self.recipe
+        return np.array([recipe.summary_weight, recipe.tags_weight, recipe.source_weight])
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """The postings of one term in one segment."""
+
+    at: int  # among the terms
+    place: int  # in the segment
+    size: int
+    most: float  # that it can add to a score
+
+
+def best_of(
+    db: apsw.Connection,
+    spaces: Sequence[Space],
+    weighing: Weighing,
+    must: Condition | None,
+    where: Filter,
+    limit: int,
+) -> list[Match]:
+    """The best live memories of these spaces, best first, ties by id."""
+    meeting = None if only_spaces(where) and must is None else Meeting(db, must, where)
+    hashes = weighing.hashes
+    found: list[tuple[int, float]] = []
+    least = 0.0
+    parts = [(part, space.name) for space in spaces for part in space.parts]
+    for part, name in sorted(parts, key=lambda each: -len(each[0].segment)):  # large ones tell what the best have
+        alive = part.alive
+        if meeting is not None:
+            met = meeting.flags(part.segment, name)
+            alive = met if alive is None else met & alive
+        found += best(part.segment, alive, weighing, hashes, limit, least)
+        if len(found) >= limit:
+            least = nlargest(limit, (score for _, score in found))[-1]
+    scores = dict(each for each in found if each[1] >= least)
+    sql = "SELECT m.row, m.id FROM json_each(?) AS j CROSS JOIN memories AS m ON m.row = j.value"
+    matches = [Match(memory_id, scores[row]) for row, memory_id in fetch(db, sql, (json.dumps(list(scores)),))]
+    return sorted(matches, key=lambda match: (-match.score, match.id))[:limit]
+
+
+def best(
+    segment: Segment, alive: Flags | None, weighing: Weighing, hashes: Array, limit: int, least: float
+) -> list[tuple[int, float]]:
+    """Rows and scores of the best memories that are alive: at least `limit` where there are so many above `least`, and
+    all that equal the last of them."""
+    lists = _lists(segment, weighing, hashes)
+    telling = sorted((each for each in lists if weighing.telling[each.at]), key=lambda each: -each.most)
+    if not telling:
+        return []
+    chosen = np.count_nonzero(alive) if alive is not None else len(segment)
+    scorer = _Scorer(segment, weighing, lists)
+    if chosen < sum(each.size for each in telling) // _CHOSEN_SHARE and alive is not None:
+        docs = scorer.having_any(np.flatnonzero(alive), telling)
+        sums, rest = np.zeros(len(docs), np.float32), sorted(lists, key=lambda each: -each.most)
+    else:
+        docs, sums, rest, least = scorer.gathered(telling, lists, alive, limit, least)
+    docs = scorer.narrowed(docs, sums, rest, limit, least)
+    return scorer.exact(docs, lists, limit)
+
+
+def _lists(segment: Segment, weighing: Weighing, hashes: Array) -> list[_List]:
+    recipe = weighing.recipe
+    shortest = float(_dampings(np.ones(1), weighing)[0])
+    lists = []
+    for at, place in enumerate(segment.places(hashes).tolist()):
+        if place >= 0:
+            postings = segment.postings(place)
+            most = int(segment.most[place])  # 0: labels count, too
+            share = most / (most + shortest) if most else 1.0
+            lists.append(
+                _List(at, place, postings.stop - postings.start, weighing.idfs[at] * (recipe.bm25_k1 + 1) * share)
+            )
+    return lists
+
+
+def _dampings(lengths: Array, weighing: Weighing) -> Array:
+    """BM25's denominators without the count, in single precision."""
+    recipe = weighing.recipe
+    mean = weighing.mean_length + recipe.bm25_padding
+    if not mean:
+        return np.full(len(lengths), recipe.bm25_k1, np.float32)
+    scaled = (lengths + np.float32(recipe.bm25_padding)) * np.float32(recipe.bm25_b / mean)
+    return np.float32(recipe.bm25_k1) * (np.float32(1 - recipe.bm25_b) + scaled)
+
+
+def _floor(sums: Array, limit: int, least: float) -> float:
+    """What a memory must reach to be among the `limit` best."""
+    if len(sums) > limit:
+        return max(least, float(np.partition(sums, -limit)[-limit]))
+    return least
+
+
+class _Scorer:
+    def __init__(self, segment: Segment, weighing: Weighing, lists: Sequence[_List]) -> None:
+        self._segment = segment
+        self._weighing = weighing
+        self._slack = _ROUNDING * (len(lists) + 1) * sum(each.most for each in lists)
+
+    def gathered(
+        self, telling: Sequence[_List], lists: Sequence[_List], alive: Flags | None, limit: int, least: float
+    ) -> tuple[Array, Array, list[_List], float]:
+        """Memories that may be among the best, what they have so far, the lists that were not added, and what the
+        best have at least."""
+        sums = np.zeros(len(self._segment), np.float32)
+        rest = sorted(lists, key=lambda each: -each.most)
+        found: list[Array] = []
+        for each in telling:
+            if each.size > _FEW:
+                least = max(least, self._reached(sums, found, rest, limit))
+                if sum(other.most for other in rest) < least - self._slack:
+                    break
+            docs, added = self._contributions(each)
+            if alive is not None:
+                kept = alive[docs]
+                docs, added = docs[kept], added[kept]
+            sums[docs] += added
+            found.append(docs)
+            rest.remove(each)
+        if sum(map(len, found)) > _FEW:
+            least = max(least, self._reached(sums, found, rest, limit))
+        floor = least - sum(each.most for each in rest) - self._slack
+        promising = [docs[sums[docs] >= floor] for docs in found]
+        docs = np.sort(np.concatenate([np.empty(0, np.uint32), *promising]))
+        docs = docs[first_of_each(docs)]  # np.unique takes several times as long
+        return docs, sums[docs], rest, least
+
+    def _reached(self, sums: Array, found: Sequence[Array], rest: Sequence[_List], limit: int) -> float:
+        """What the `limit` best have at least: the best of one list, with all that is not yet added to them."""
+        best: tuple[float, Array] | None = None
+        for docs in found:
+            if len(docs) >= limit:
+                values = sums[docs]
+                top = np.argpartition(values, -limit)[-limit:]
+                reached = float(values[top].min())
+                if best is None or reached > best[0]:
+                    best = reached, docs[top]
+        if best is None:
+            return 0.0
+        docs = np.sort(best[1])
+        whole, damping = sums[docs], self._damping(docs)
+        for each in rest:
+            whole = whole + self._weighed(each, self._counts(each, docs), damping)
+        return float(whole.min()) - self._slack
+
+    def having_any(self, docs: Whole, telling: Sequence[_List]) -> Whole:
+        """Those of these memories that have a telling term."""
+        having = np.zeros(len(docs), np.bool_)
+        for each in telling:
+            having |= self._found(each, docs)[1]
+        return docs[having]
+
+    def narrowed(self, docs: Whole, sums: Array, rest: Sequence[_List], limit: int, least: float) -> Whole:
+        """Add the remaining lists, and drop what cannot be among the best any more."""
+        unread = sum(each.most for each in rest)
+        damping = self._damping(docs)
+        for each in rest:
+            kept = sums >= _floor(sums, limit, least) - unread - self._slack
+            docs, sums, damping = docs[kept], sums[kept], damping[kept]
+            sums = sums + self._weighed(each, self._counts(each, docs), damping)
+            unread -= each.most
+        return docs[sums >= _floor(sums, limit, least) - self._slack]
+
+    def exact(self, docs: Whole, lists: Sequence[_List], limit: int) -> list[tuple[int, float]]:
+        """Scores by the one formula, to the last bit."""
+        weighing = self._weighing
+        counts = np.zeros((len(docs), len(weighing.terms)))
+        for each in lists:
+            counts[:, each.at] = self._counts(each, docs, np.float64)
+        rows = self._segment.rows[docs].tolist()
+        lengths = self._segment.lengths[docs].tolist()
+        scored = [
+            (row, bm25(each, weighing.idfs, length, weighing.mean_length, weighing.recipe))
+            for row, each, length in zip(rows, counts.tolist(), lengths, strict=True)
+        ]
+        if len(scored) > limit:
+            last = sorted((score for _, score in scored), reverse=True)[limit - 1]
+            scored = [each for each in scored if each[1] >= last]
+        return scored
+
+    # ---- one list
+
+    def _contributions(self, each: _List) -> tuple[Array, Array]:
+        """Memories that have the term, and what it adds to the score of each."""
+        postings = self._segment.postings(each.place)
+        docs = self._segment.docs[postings]
+        counts = self._with_labels(each, docs, self._segment.counts[postings].astype(np.float32))
+        return docs, self._weighed(each, counts, self._damping(docs))
+
+    def _damping(self, docs: Array) -> Array:
+        return _dampings(self._segment.lengths[docs], self._weighing)
+
+    def _weighed(self, each: _List, counts: Array, damping: Array) -> Array:
+        """What so many occurrences add to the score of each memory."""
+        idf = np.float32(self._weighing.idfs[each.at] * (self._weighing.recipe.bm25_k1 + 1))
+        weighed: Array = idf * counts / np.maximum(counts + damping, np.float32(1e-12))
+        return weighed
+
+    def _found(self, each: _List, docs: Whole) -> tuple[Whole, Flags]:
+        """Where these memories stand among the postings, and whether they do."""
+        own = self._segment.docs[self._segment.postings(each.place)]
+        at = np.searchsorted(own, docs.astype(own.dtype))
+        at[at == len(own)] = 0
+        return at, own[at] == docs
+
+    def _counts(self, each: _List, docs: Whole, dtype: type = np.float32) -> Array:
+        """How often these memories have the term; labels count with their weight."""
+        at, found = self._found(each, docs)
+        own = self._segment.counts[self._segment.postings(each.place)]
+        return self._with_labels(each, docs, np.where(found, own[at], 0).astype(dtype))
+
+    def _with_labels(self, each: _List, docs: Array, counts: Array) -> Array:
+        labelled = self._segment.labelled(each.place)
+        if labelled.start == labelled.stop:
+            return counts
+        label_docs = self._segment.label_docs[labelled]
+        fields = self._segment.label_fields[labelled]
+        label_counts = self._segment.label_counts[labelled]
+        for field, weight in enumerate(self._weighing.label_weights.tolist()):
+            own = fields == field
+            at = np.searchsorted(docs, label_docs[own])
+            at[at == len(docs)] = 0
+            here = docs[at] == label_docs[own] if len(docs) else np.zeros(0, np.bool_)
+            counts[at[here]] += (weight * label_counts[own][here].astype(np.float64)).astype(counts.dtype)
+        return counts

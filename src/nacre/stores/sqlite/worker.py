@@ -1,0 +1,37 @@
+"""What is done in the background, by one thread at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+
+class Worker:
+    """One background thread at a time; what it does is done again when it was asked for meanwhile."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._again = False
+
+    def wake(self) -> None:
+        with self._lock:
+            self._again = True
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="nacre-index", daemon=True)
+                self._thread.start()
+
+    def join(self) -> None:
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._again:
+                    self._thread = None
+                    return
+                self._again = False
+            self._work()
