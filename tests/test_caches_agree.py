@@ -160,6 +160,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
             shutil.copyfile(mixed, path)
         with reopened(merged) as engine:
             engine.rebuild()
+        low_thresholds(patched, SAVED_MEMORIES_MIN=10_000)  # what is not in files yet stays in memory
         engines = Opened(*(stack.enter_context(reopened(path)) for path in (plain, merged, mixed)))
         patched.setattr(index_of(engines.mixed)._worker, "wake", lambda: None)  # so that it stays mixed
         yield engines
