@@ -57,6 +57,7 @@ _METADATA_DEPTH_MAX = 32
 WILDCARDS_MAX = 8  # of one pattern: matching many is slow
 LOG_DAYS_MAX = 36_500
 DECAY_MAX = 10.0  # a day; nothing is left after one
+_ANYTHING = Filter()
 _FRACTIONS = (
     "recency_weight", "temporal_weight", "session_weight", "confidence_weight", "min_confidence", "entity_weight",
     "intent_weight", "usage_weight", "relation_weight", "echo_next", "echo_far", "echo_back",
@@ -310,6 +311,8 @@ def where(value: Filter, space: str, limits: Limits) -> Filter:
     """The filter with its space filled in. Spaces are never empty: no query sees all by accident."""
     if not isinstance(value, Filter):
         raise InvalidInput("where", f"must be a Filter, not {_kind(value)}")
+    if value == _ANYTHING:
+        return replace(value, spaces=_within("where.spaces", (space,), limits))
     listed = {
         each.name: tuple(dict.fromkeys(_names(f"where.{each.name}", getattr(value, each.name), limits)))
         for each in fields(Filter)

@@ -42,7 +42,7 @@ from nacre.text import words
 
 SAVED_MEMORIES_MIN = 1_024  # fewer are read from rows as fast as from a file
 BITE_EVENTS = 16_384  # that become one segment: what making it needs of memory is bounded
-GRAPH_PASSAGES_MIN = 150_000  # below, all vectors are compared in a few milliseconds (see docs/performance.md)
+GRAPH_PASSAGES_MIN = 65_536  # below, all vectors are compared in two or three milliseconds (see docs/performance.md)
 GRAPH_BEHIND_MAX = 16_384  # passages that are compared one by one beside the graph: then it grows
 SPACES_CACHED_MAX = 64
 UNWRITABLE_S = 600.0  # where no file could be written, nobody tries again for so long
@@ -132,9 +132,7 @@ class Index:
             self._spaces.move_to_end(name)
             while len(self._spaces) > SPACES_CACHED_MAX:
                 self._spaces.popitem(last=False)
-            if self._mergeable(space.parts) is not None or self._graph_behind(space):
-                self._searched.add(name)
-                self._worker.wake()
+            self._tidy_later(space)
             return space
 
     def ready(self, db: apsw.Connection, name: str) -> Space | None:
@@ -146,6 +144,7 @@ class Index:
                 return None
             try:
                 space = self._spaces[name] = self._from_files(db, name, model, seq)
+                self._tidy_later(space)
             finally:
                 self._lock.release()
         if seq - space.seq <= BITE_EVENTS:
@@ -269,6 +268,11 @@ class Index:
         return self._kept(replace(part, segment=segment, alive=None, saved=False, refused=False), seen)
 
     # ---- in the background
+
+    def _tidy_later(self, space: Space) -> None:
+        if self._mergeable(space.parts) is not None or self._graph_behind(space):
+            self._searched.add(space.name)
+            self._worker.wake()
 
     def _mergeable(self, parts: Sequence[Part]) -> int | None:
         """From which part on all are merged into one. None: they may stay as they are."""

@@ -63,6 +63,7 @@ _log = logging.getLogger("nacre")
 _REBUILD_ROWS = 500
 UNINDEXED_MEMORIES_MAX = 65_536  # written by this process: then they are indexed beside it
 LEFT_MEMORIES_MAX = 4_096  # that a process leaves to the next one, which catches up with them in a tenth of a second
+SEARCHES_WITHOUT_INDEX = 3  # by words, in a smaller store: a process that asks more often gains by it, too
 INDEXED_MEMORIES_MIN = 50_000  # below, FTS5 answers a search by words about as fast as numpy is imported
 
 
@@ -73,6 +74,7 @@ class SqliteStore(KnowledgeTables, LogTables):
         self._path = path
         self._index: Index | None = None
         self._index_lock = threading.Lock()
+        self._searched_by_words = 0
         self._unindexed: Counter[str] = Counter()  # memories by space that this process wrote since it indexed
         self._connections = Connections(path, busy_timeout_ms, create)
         with self._connections.reading() as db:
@@ -417,7 +419,9 @@ class SqliteStore(KnowledgeTables, LogTables):
 
     def _indexed(self, memories: int) -> Index | None:
         """The index, where a search by words alone gains by it: its first use costs the import of numpy."""
-        return self._ready_index if self._index is not None or memories >= INDEXED_MEMORIES_MIN else None
+        self._searched_by_words += 1
+        worthwhile = memories >= INDEXED_MEMORIES_MIN or self._searched_by_words > SEARCHES_WITHOUT_INDEX
+        return self._ready_index if self._index is not None or worthwhile else None
 
     def _retokenise(self) -> None:
         """Make tokens, FTS, tags and counts anew from the memories."""
