@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import nacre
 from benchmarks.engines.engine import LIMIT, Engine, Filling, Found, Kind, Opened, Question, Rows, tags_of
 from nacre.embedders.minilm import MiniLM
-from nacre.types import CLASSIC, Span
+from nacre.stores.sqlite import SqliteStore
+from nacre.types import CLASSIC, DEFAULT_SPACE, Span
 
 if TYPE_CHECKING:
     from nacre.types import FloatMatrix, FloatVector
@@ -77,7 +78,10 @@ class NacreFilling(Filling):
 
     def index(self) -> None:
         if self._count >= INDEXED_MIN:
-            self._memory.rebuild()
+            store = self._memory._store
+            assert isinstance(store, SqliteStore)
+            with store._connections.reading() as db:  # what a process that searches does in the background
+                store._ready_index.build(db, DEFAULT_SPACE)
 
     def close(self) -> None:
         self._memory.close()

@@ -85,6 +85,7 @@ def grown(
     name: str,
     go_on: Callable[[], None],
     fits: Callable[[], bool],
+    threads: int,
 ) -> Graph:
     """A graph with all passages that are alive, saved and mapped. `go_on` may raise; what does not fit any more is not
     saved."""
@@ -97,7 +98,7 @@ def grown(
     saved = max(len(index), 1)
     for keys, vectors in _additional(parts, newest):
         go_on()
-        index.add(keys.astype(np.uint64), vectors, threads=max(1, (os.cpu_count() or 2) // 2))
+        index.add(keys.astype(np.uint64), vectors, threads=threads)
         newest = int(keys[-1])
         if len(index) >= SAVED_GROWTH * saved:
             path, saved = _saved(index, folder / f"{name}-{newest}.hnsw", path, fits), len(index)

@@ -9,11 +9,13 @@ size are kept in files; a process that finds none makes them, and one that is ki
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -178,7 +180,7 @@ class Index:
     def build(self, db: apsw.Connection, name: str) -> None:
         """Make everything now rather than in the background."""
         self.caught_up(db, name)
-        self._tidy_space(name, graph=True)
+        self._tidy_space(name, graph=True, alone=True)
 
     def close(self) -> None:
         self._closing.set()
@@ -327,8 +329,12 @@ class Index:
                     self._spaces[name] = space
             behind = space.seq < newest
 
-    def _tidy_space(self, name: str, *, graph: bool) -> None:
-        """Merge and grow until nothing is left to do. One thread at a time, or they would undo each other's work."""
+    def _tidy_space(self, name: str, *, graph: bool, alone: bool = False) -> None:
+        """Merge and grow until nothing is left to do. One thread at a time, or they would undo each other's work.
+
+        `alone`: somebody waits for it, and it may take all cores.
+        """
+        cores = os.cpu_count() or 2
         with self._tidying:
             while (space := self._spaces.get(name)) is not None:
                 self._go_on()
@@ -339,7 +345,7 @@ class Index:
                 elif graph and self._graph_behind(space):
                     with self._connections.reading() as db:  # a graph must not skip what is not caught up yet
                         space = self.caught_up(db, name)
-                    self._attach(space, self._grown(space))
+                    self._attach(space, self._grown(space, cores if alone else max(1, cores // 2)))
                 else:
                     return
 
@@ -386,7 +392,7 @@ class Index:
         known = [int(np.searchsorted(part.segment.keys, newest, side="right")) for part in space.parts]
         return space.passages - sum(known) > GRAPH_BEHIND_MAX
 
-    def _grown(self, space: Space) -> Graph:
+    def _grown(self, space: Space, threads: int) -> Graph:
         graph, stamp = space.graph, space.parts[-1].stamp
         if graph is not None and (graph.path is None or not graph.path.is_file()):  # another process has a larger one
             with self._connections.reading() as db:
@@ -394,9 +400,8 @@ class Index:
             if graph.newest > (space.graph.newest if space.graph else -1):
                 return graph
         parts = [(part.segment, part.alive) for part in space.parts]
-        return graphs.grown(
-            graph, parts, self._files.folder, _graph_name(stamp), self._go_on, lambda: self._fits(space.name, space.seq)
-        )
+        fits = partial(self._fits, space.name, space.seq)
+        return graphs.grown(graph, parts, self._files.folder, _graph_name(stamp), self._go_on, fits, threads)
 
     def _attach(self, before: Space, grown: Graph) -> None:
         with self._lock:
