@@ -51,6 +51,8 @@ _LINKED = f"""m.row IN (
   UNION ALL SELECT f.row FROM {_NAMES.format("object_key")} AND f.relation = 1
 )"""
 
+_TAGGED = "SELECT row FROM tags WHERE"
+
 EVERYTHING = Clause("1", ())
 LIVE = Clause("m.deleted_us IS NULL", ())
 FORGOTTEN = Clause("m.deleted_us IS NOT NULL", ())
@@ -94,6 +96,11 @@ def meeting(must: Condition | None, where: Filter) -> Clause:
     """What a filter allows and, where there is one, a condition holds for."""
     clause = filter_clause(where)
     return clause if must is None else clause & condition_clause(must)
+
+
+def of_few(clause: Clause) -> Clause:
+    """The same, to be asked of a few rows: the tags of each are looked up, and not all rows with a tag listed."""
+    return clause._replace(sql=clause.sql.replace(_TAGGED, f"{_TAGGED} tags.row = m.row AND"))
 
 
 def only_spaces(where: Filter) -> bool:
@@ -182,7 +189,7 @@ def _from_source(patterns: Sequence[str]) -> Clause:
 
 
 def _tagged(tags: Sequence[str], having: str = "") -> Clause:
-    return Clause(f"m.row IN (SELECT row FROM tags WHERE tag IN ({marks(tags)}) {having})", tuple(tags))
+    return Clause(f"m.row IN ({_TAGGED} tag IN ({marks(tags)}) {having})", tuple(tags))
 
 
 def marks(values: Sequence[object]) -> str:

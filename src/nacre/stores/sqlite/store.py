@@ -26,6 +26,7 @@ from nacre.stores.sqlite.filters import (
     condition_clause,
     filter_clause,
     meeting,
+    of_few,
 )
 from nacre.stores.sqlite.knowing import KnowledgeTables, rewrite_entry, write_entries
 from nacre.stores.sqlite.lexical import lexical
@@ -242,7 +243,7 @@ class SqliteStore(KnowledgeTables, LogTables):
             return beside(db, memory_ids, before, after)
 
     def meeting(self, ids: Sequence[str], condition: Condition) -> set[str]:
-        clause = LIVE & condition_clause(condition)
+        clause = of_few(LIVE & condition_clause(condition))
         # CROSS JOIN: the few ids first, or SQLite goes through the whole space.
         sql = f"SELECT m.id FROM json_each(?) AS j CROSS JOIN memories AS m ON m.id = j.value WHERE {clause.sql}"
         with self._connections.reading() as db:
@@ -327,7 +328,7 @@ class SqliteStore(KnowledgeTables, LogTables):
             return [(memory_id, text) for memory_id, text in rows.fetch(db, sql, (*clause.parameters, limit))]
 
     def pending_count(self, where: Filter | None) -> int:
-        clause = EVERYTHING if where is None else filter_clause(where)
+        clause = EVERYTHING if where is None else of_few(filter_clause(where))  # mostly, none are pending
         sql = (
             "SELECT count(*) FROM memories AS m INDEXED BY memories_pending "
             f"WHERE m.embedded = 0 AND m.deleted_us IS NULL AND {clause.sql}"
