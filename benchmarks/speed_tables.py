@@ -86,7 +86,11 @@ def _filling(row: Row) -> list[str]:
     if not built:
         return [*cells, row["failed"]]
     raw = built["text_bytes"] + built["vector_bytes"]
-    cells += [f"{stored / ingest_s:,.0f}", f"{built['index_s']:.1f}", f"{stored / (ingest_s + built['index_s']):,.0f}"]
+    if ingest_s is None:  # filled by a run that was stopped
+        cells += ["–"] * 3
+    else:
+        index_s = built["index_s"]
+        cells += [f"{stored / ingest_s:,.0f}", f"{index_s:.1f}", f"{stored / (ingest_s + index_s):,.0f}"]
     cells += [f"{built['disk_bytes'] / MEGABYTE:,.1f}", f"{built['disk_bytes'] / raw:.2f} ×"]
     if "open_ms" not in row:
         return [*cells, row["failed"]]
