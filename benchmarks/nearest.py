@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,7 @@ def main() -> None:
     cells = Cells(vectors, whole)
     built = time.perf_counter() - begun
     for many in LOOKED_INTO:
-        measure(f"{many} of {CELLS} cells, 8 bits", built, lambda question, many=many: cells.near(question, many))  # type: ignore[misc]
+        measure(f"{many} of {CELLS} cells, 8 bits", built, partial(cells.near, many=many))
     for dtype, stored in (("f16", vectors.astype(np.float16)), ("i8", whole)):
         begun = time.perf_counter()
         graph = hnsw(dtype, stored)

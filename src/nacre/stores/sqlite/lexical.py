@@ -17,7 +17,7 @@ from nacre.query.tree import AnyOf, Question, Term, telling, term_counts
 from nacre.ranking.bm25 import bm25, idf
 from nacre.stores.sqlite import rows
 from nacre.stores.sqlite.filters import Clause, fts_query, in_spaces, marks, meeting, only_spaces
-from nacre.stores.sqlite.vocabulary import frequencies
+from nacre.stores.sqlite.vocabulary import frequencies, has_others
 from nacre.types import Filter, Match, Recipe
 
 if TYPE_CHECKING:  # the index brings numpy, and a small store does without
@@ -67,9 +67,8 @@ def lexical(
 
         weighing = Weighing(terms, idfs, mean_length, recipe, [term in matching for term in terms])
         return best_of(db, [space for space in ready if space], weighing, question.must, where, limit)
-    others = f"SELECT EXISTS (SELECT 1 FROM corpus WHERE space NOT IN ({listed}))"
     within = Within(
-        spaces=spaces if db.execute(others, tuple(where.spaces)).get else (),
+        spaces=spaces if has_others(db, where.spaces) else (),
         clause=None if only_spaces(where) and question.must is None else meeting(question.must, where),
         weights=f"bm25(0, 1, 1, {recipe.summary_weight:.6f}, {recipe.tags_weight:.6f}, {recipe.source_weight:.6f})",
     )

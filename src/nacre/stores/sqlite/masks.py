@@ -4,17 +4,30 @@ rows where it does not: phrases, entities, patterns and facts."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import apsw
 import numpy as np
 
 from nacre.query.tree import AllOf, AnyOf, Condition, Linked, Near, Only, Phrase, Term, Without, has_wildcards
-from nacre.stores.sqlite.filters import LIVE, Clause, condition_clause, filter_clause, fts_query
+from nacre.stores.sqlite.filters import LIVE, Clause, condition_clause, filter_clause, only_spaces
+from nacre.stores.sqlite.index import Part
 from nacre.stores.sqlite.rows import fetch, microseconds
 from nacre.stores.sqlite.segmenting import having, with_metadata, with_part
 from nacre.stores.sqlite.segments import Array, Flags, Segment, hashed
 from nacre.types import Filter
+
+
+def meeting(db: apsw.Connection, must: Condition | None, where: Filter) -> Meeting | None:
+    """What a search demands besides its spaces, if anything."""
+    return None if only_spaces(where) and must is None else Meeting(db, must, where)
+
+
+def passing(demanded: Meeting | None, part: Part, space: str) -> Flags | None:
+    """By memory of a part, whether it may be found. None: all of them."""
+    if demanded is None:
+        return part.alive
+    met = demanded.flags(part.segment, space)
+    return met if part.alive is None else met & part.alive
 
 
 class Meeting:
@@ -70,7 +83,7 @@ class Meeting:
         found = _any(segment, (having("source", each) for each in exact))
         like = tuple(each for each in patterns if has_wildcards(each))
         if like:
-            found |= self._stored(segment, filter_clause(replace(Filter(spaces=self._where.spaces), sources=like)))
+            found |= self._stored(segment, filter_clause(Filter(spaces=self._where.spaces, sources=like)))
         return found
 
     # ---- conditions
@@ -79,11 +92,7 @@ class Meeting:
         match condition:
             case Term(text, prefix=False):
                 return _any(segment, [text])
-            case Term() | Phrase() | Near():
-                return self._stored(
-                    segment, Clause("m.row IN (SELECT rowid FROM fts WHERE fts MATCH ?)", (fts_query(condition),))
-                )
-            case Linked():
+            case Term() | Phrase() | Near() | Linked():
                 return self._stored(segment, condition_clause(condition))
             case Only(where):
                 return self._allowed(segment, space, where)

@@ -18,9 +18,8 @@ import numpy as np
 
 from nacre.query.tree import Condition, Term
 from nacre.ranking.bm25 import bm25
-from nacre.stores.sqlite.filters import only_spaces
 from nacre.stores.sqlite.index import Space
-from nacre.stores.sqlite.masks import Meeting
+from nacre.stores.sqlite.masks import meeting, passing
 from nacre.stores.sqlite.rows import fetch
 from nacre.stores.sqlite.segmenting import first_of_each
 from nacre.stores.sqlite.segments import Array, Flags, Segment, Whole, hashed
@@ -70,17 +69,13 @@ def best_of(
     limit: int,
 ) -> list[Match]:
     """The best live memories of these spaces, best first, ties by id."""
-    meeting = None if only_spaces(where) and must is None else Meeting(db, must, where)
+    demanded = meeting(db, must, where)
     hashes = weighing.hashes
     found: list[tuple[int, float]] = []
     least = 0.0
     parts = [(part, space.name) for space in spaces for part in space.parts]
     for part, name in sorted(parts, key=lambda each: -len(each[0].segment)):  # large ones tell what the best have
-        alive = part.alive
-        if meeting is not None:
-            met = meeting.flags(part.segment, name)
-            alive = met if alive is None else met & alive
-        found += best(part.segment, alive, weighing, hashes, limit, least)
+        found += best(part.segment, passing(demanded, part, name), weighing, hashes, limit, least)
         if len(found) >= limit:
             least = nlargest(limit, (score for _, score in found))[-1]
     scores = dict(each for each in found if each[1] >= least)

@@ -10,7 +10,7 @@ import apsw
 import numpy as np
 
 from nacre.stores.sqlite.rows import fetch
-from nacre.stores.sqlite.segments import LABELS, Allocate, Array, Flags, Hashes, Segment, Whole, in_memory
+from nacre.stores.sqlite.segments import Allocate, Array, Flags, Hashes, Segment, Whole, in_memory
 from nacre.types import Json
 from nacre.vectors import STORED
 
@@ -356,6 +356,3 @@ def _joined(labels: Sequence[tuple[Array, ...]]) -> list[Array]:
     if labels:
         return [np.concatenate(column) for column in zip(*labels, strict=True)]
     return [np.empty(0, dtype) for dtype in (np.int64, np.uint32, np.uint8, np.uint32)]
-
-
-assert len(LABELS) == 3  # the labels of _ROWS, in that order

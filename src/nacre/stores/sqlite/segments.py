@@ -52,7 +52,7 @@ class Segment:
     counts: Array  # unsigned: how often the text has the term
     label_ends: Array  # int64: the same for labels
     label_docs: Array
-    label_fields: Array  # uint8: the place in LABELS
+    label_fields: Array  # uint8: 0 summary, 1 tags, 2 source
     label_counts: Array  # uint32
     keys: Array  # int64: passages
     owners: Array  # uint32: the places of their memories
@@ -86,7 +86,6 @@ class Segment:
         return found
 
 
-LABELS = ("summary", "tags", "source")
 NAMES = tuple(field.name for field in fields(Segment))
 
 

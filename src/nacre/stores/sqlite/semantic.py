@@ -15,9 +15,8 @@ import numkong
 import numpy as np
 
 from nacre.query.tree import Question
-from nacre.stores.sqlite.filters import only_spaces
 from nacre.stores.sqlite.index import Index, Part, Space
-from nacre.stores.sqlite.masks import Meeting
+from nacre.stores.sqlite.masks import Meeting, meeting, passing
 from nacre.stores.sqlite.rows import fetch
 from nacre.stores.sqlite.segmenting import quantised
 from nacre.stores.sqlite.segments import Array, Flags, Whole
@@ -36,8 +35,7 @@ def semantic(
     db: apsw.Connection, index: Index, vector: FloatVector, question: Question, where: Filter, limit: int
 ) -> list[Match]:
     """The live memories with the best passages by cosine, best first, ties by id."""
-    meeting = None if only_spaces(where) and question.must is None else Meeting(db, question.must, where)
-    wanted = _Wanted(vector, meeting, limit)
+    wanted = _Wanted(vector, meeting(db, question.must, where), limit)
     matches: list[Match] = []
     for name in where.spaces:
         matches += _nearest(db, index.caught_up(db, name), wanted)
@@ -47,11 +45,11 @@ def semantic(
 class _Wanted:
     """What a search is after."""
 
-    def __init__(self, vector: FloatVector, meeting: Meeting | None, limit: int) -> None:
+    def __init__(self, vector: FloatVector, demanded: Meeting | None, limit: int) -> None:
         self.vector = vector
         self.whole = quantised(vector[None])[0]
         self.norm = np.float32(max(np.sqrt(np.square(self.whole.astype(np.float32)).sum()), 1e-12))
-        self.meeting = meeting
+        self.demanded = demanded
         self.limit = limit
 
 
@@ -60,32 +58,24 @@ def _nearest(db: apsw.Connection, space: Space, wanted: _Wanted) -> list[Match]:
     parts = [part for part in space.parts if len(part.segment.keys)]
     if not parts or parts[0].segment.matrix.shape[1] != len(wanted.whole):
         return []
-    passing = [_passing(part, space, wanted) for part in parts]
+    allowed = [passing(wanted.demanded, part, space.name) for part in parts]
     count = int(_BESIDE * wanted.limit) + 1
     while True:
-        keys, exhausted = _candidates(space, parts, passing, wanted, count)
+        keys, exhausted = _candidates(space, parts, allowed, wanted, count)
         matches = _compared(db, keys, wanted)
         if len(matches) >= wanted.limit or exhausted:
             return matches
         count *= 4  # long memories have many passages
 
 
-def _passing(part: Part, space: Space, wanted: _Wanted) -> Flags | None:
-    """By memory, whether it may be found. None: all of them."""
-    if wanted.meeting is None:
-        return part.alive
-    met = wanted.meeting.flags(part.segment, space.name)
-    return met if part.alive is None else met & part.alive
-
-
 def _candidates(
-    space: Space, parts: Sequence[Part], passing: Sequence[Flags | None], wanted: _Wanted, count: int
+    space: Space, parts: Sequence[Part], allowed: Sequence[Flags | None], wanted: _Wanted, count: int
 ) -> tuple[list[int], bool]:
     """Keys of about `count` nearest passages that pass, and whether there are no others."""
-    found = _by_graph(space, parts, passing, wanted, count)
+    found = _by_graph(space, parts, allowed, wanted, count)
     exhausted = found is None
     if found is None:
-        found = [_scanned(part, flags, wanted) for part, flags in zip(parts, passing, strict=True)]
+        found = [_scanned(part, flags, wanted) for part, flags in zip(parts, allowed, strict=True)]
     keys = np.concatenate([part.segment.keys[own] for part, (own, _) in zip(parts, found, strict=True)])
     scores = np.concatenate([values for _, values in found]) / wanted.norm
     best = _top(scores, count, wanted.limit)
@@ -93,7 +83,7 @@ def _candidates(
 
 
 def _by_graph(
-    space: Space, parts: Sequence[Part], passing: Sequence[Flags | None], wanted: _Wanted, count: int
+    space: Space, parts: Sequence[Part], allowed: Sequence[Flags | None], wanted: _Wanted, count: int
 ) -> list[tuple[Whole, Array]] | None:
     """By part, what the graph finds near, and all that is newer, with how near it is. None: there is no graph, or so
     little passes that it is quicker to compare all of that."""
@@ -101,18 +91,18 @@ def _by_graph(
     memories = sum(len(part.segment) for part in parts)
     many = sum(
         len(part.segment) if flags is None else int(np.count_nonzero(flags))
-        for part, flags in zip(parts, passing, strict=True)
+        for part, flags in zip(parts, allowed, strict=True)
     )
     if graph is None or many <= SCANNED_MAX:
         return None
     asked = int(count * memories / many)
     while asked < len(graph) // 8:
         near = graph.nearest(wanted.whole, asked)
-        known = [_known(part, flags, near) for part, flags in zip(parts, passing, strict=True)]
+        known = [_known(part, flags, near) for part, flags in zip(parts, allowed, strict=True)]
         if sum(map(len, known)) >= wanted.limit:  # else what is newer, but far, would hide what is near
             return [
                 _compared_here(part, flags, own, graph.newest, wanted)
-                for part, flags, own in zip(parts, passing, known, strict=True)
+                for part, flags, own in zip(parts, allowed, known, strict=True)
             ]
         asked *= 4
     return None

@@ -28,6 +28,12 @@ def _having(db: apsw.Connection, tokens: Sequence[str], spaces: Sequence[str]) -
     return dict(rows.fetch(db, sql, (json.dumps(list(dict.fromkeys(tokens))), *spaces)))
 
 
+def has_others(db: apsw.Connection, spaces: Sequence[str]) -> bool:
+    """Whether live memories stand outside these spaces: if not, FTS5 need not be told of them."""
+    sql = f"SELECT EXISTS (SELECT 1 FROM corpus WHERE space NOT IN ({marks(spaces)}))"
+    return bool(db.execute(sql, tuple(spaces)).get)
+
+
 def spellings(db: apsw.Connection, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
     """Looked up one by one when one edit away; read through from a common beginning when two."""
     near = _having(db, list(spelling.one_edit(word)), spaces)
@@ -42,8 +48,7 @@ def spellings(db: apsw.Connection, word: str, spaces: Sequence[str]) -> list[tup
     alike = [(each, memories) for each, memories in near.items() if spelling.alike(word, each) is not None]
     if not alike:
         return []
-    others = f"SELECT EXISTS (SELECT 1 FROM corpus WHERE space NOT IN ({marks(spaces)}))"
-    within = f"{in_spaces(spaces)} AND " if db.execute(others, tuple(spaces)).get else ""
+    within = f"{in_spaces(spaces)} AND " if has_others(db, spaces) else ""
     return [(each, memories) for each, memories in alike if _is_word(db, each, within)]
 
 
