@@ -5,13 +5,15 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from typing import ParamSpec
 
+P = ParamSpec("P")
 PASSES = 3  # the best is kept: other work on the machine only ever slows a pass down
 
 
-def timed(call: Callable[[], object]) -> float:
+def timed(call: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> float:
     start = time.perf_counter()
-    call()
+    call(*args, **kwargs)
     return time.perf_counter() - start
 
 

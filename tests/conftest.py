@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import nacre
+from caching import cache_files, check, counted_loads, flower_texts, low_thresholds, reopened, settled
 from nacre import searching
 from nacre.embedders.hashing import Hashing
 
@@ -37,3 +38,28 @@ def unlogged(path: Path, uncached: None) -> Iterator[nacre.Nacre]:
     assert uncached is None
     with nacre.open(path, embedder=Hashing(), log=False) as opened:
         yield opened
+
+
+@pytest.fixture
+def low(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Caches of a few memories are kept in files."""
+    low_thresholds(monkeypatch)
+    return monkeypatch
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows are read for each new segment."""
+    return counted_loads(monkeypatch)
+
+
+@pytest.fixture
+def filled(path: Path, low: pytest.MonkeyPatch) -> Iterator[nacre.Nacre]:
+    """Fifty memories, and a file of them."""
+    assert low is not None
+    with reopened(path) as engine:
+        engine.remember_many(flower_texts(50))
+        check(engine)
+        settled(engine)
+        assert len(cache_files(path, ".segment")) == 1
+        yield engine

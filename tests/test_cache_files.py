@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,11 @@ from caching import (
     cache_files,
     cache_folder,
     check,
-    counted_loads,
     damage_header,
     empty,
     flower_texts,
     lengthen,
     live_memories,
-    low_thresholds,
     not_an_object,
     randomise,
     reopened,
@@ -42,29 +40,6 @@ from nacre.stores.sqlite import segments
 from nacre.text import words
 
 pytestmark = pytest.mark.usefixtures("uncached")  # or else a search would not come to the caches meant here
-
-
-@pytest.fixture
-def low(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    low_thresholds(monkeypatch)
-    return monkeypatch
-
-
-@pytest.fixture
-def loads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    return counted_loads(monkeypatch)
-
-
-@pytest.fixture
-def filled(path: Path, low: pytest.MonkeyPatch) -> Iterator[nacre.Nacre]:
-    """Fifty memories, and a file of them."""
-    assert low is not None
-    with reopened(path) as engine:
-        engine.remember_many(flower_texts(50))
-        check(engine)
-        settled(engine)
-        assert len(cache_files(path, ".segment")) == 1
-        yield engine
 
 
 # ---------------------------------------------------------------- files that do not fit

@@ -26,12 +26,10 @@ from caching import (
     by_words,
     cache_files,
     check,
-    counted_loads,
     flower_texts,
     found,
     index_of,
     live_memories,
-    low_thresholds,
     nearest,
     reopened,
     settled,
@@ -45,29 +43,6 @@ from nacre.stores.sqlite import store as sqlite_store
 from nacre.stores.sqlite.worker import Worker
 
 pytestmark = pytest.mark.usefixtures("uncached")  # or else a search would not come to the caches meant here
-
-
-@pytest.fixture
-def low(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    low_thresholds(monkeypatch)
-    return monkeypatch
-
-
-@pytest.fixture
-def loads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    return counted_loads(monkeypatch)
-
-
-@pytest.fixture
-def filled(path: Path, low: pytest.MonkeyPatch) -> Iterator[nacre.Nacre]:
-    """Fifty memories, and a file of them."""
-    assert low is not None
-    with reopened(path) as engine:
-        engine.remember_many(flower_texts(50))
-        check(engine)
-        settled(engine)
-        assert len(cache_files(path, ".segment")) == 1
-        yield engine
 
 
 def add_and_search(engine: nacre.Nacre, count: int, first: int) -> None:

@@ -12,6 +12,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -40,10 +41,7 @@ def measured(engine: Engine, folder: Path, asked: Asked) -> dict[str, object]:
     opened = engine.open(folder)
     tags: list[str | None] = [None, *TAGS]
     figures["latency_ms"] = {
-        kind: {
-            tag or "all": latencies(lambda question: opened.search(kind, question, tag), asked)  # noqa: B023
-            for tag in tags
-        }
+        kind: {tag or "all": latencies(partial(opened.search, kind, tag=tag), asked) for tag in tags}
         for kind in engine.kinds
     }
     figures["memory_mb"] = {"before": before, "after": resident()}
@@ -60,7 +58,7 @@ def opening(engine: Engine, folder: Path, questions: Sequence[Question]) -> dict
         start = time.perf_counter()
         opened = engine.open(folder)
         opens.append(time.perf_counter() - start)
-        firsts.append(timed(lambda: opened.search(kind, question, None)))  # noqa: B023
+        firsts.append(timed(opened.search, kind, question, None))
         opened.close()
     return {
         "open_ms": round(1000 * statistics.median(opens), 3),
@@ -86,7 +84,7 @@ def _pass(ask: Ask, questions: Sequence[Question], deadline: float) -> list[floa
     for question in questions:
         if len(taken) >= ASKED_MIN and time.perf_counter() > deadline:
             break
-        taken.append(timed(lambda: ask(question)))  # noqa: B023
+        taken.append(timed(ask, question))
     return taken
 
 

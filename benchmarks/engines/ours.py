@@ -69,7 +69,7 @@ def searching(folder: Path, given: Path) -> dict[str, object]:
 def embedding_a_question(questions: Sequence[Question]) -> dict[str, float | int | None]:
     model = MiniLM()
     model.embed_query("warm up")
-    return spread([timed(lambda: model.embed_query(question.text)) for question in questions])  # noqa: B023
+    return spread([timed(model.embed_query, question.text) for question in questions])
 
 
 def threaded(opened: NacreOpened, questions: Sequence[Question], threads: int) -> float:
@@ -100,8 +100,8 @@ def after_a_write(opened: NacreOpened, questions: Sequence[Question]) -> dict[st
         text = f"{question.text} Asked for the {number}th time after a write."
         opened.embedder.expect([text], question.vector[None])
         opened.memory.remember(text)
-        first.append(timed(lambda: opened.search("hybrid", question, None)))  # noqa: B023
-        again.append(timed(lambda: opened.search("hybrid", question, None)))  # noqa: B023
+        first.append(timed(opened.search, "hybrid", question, None))
+        again.append(timed(opened.search, "hybrid", question, None))
     more = [a - b for a, b in zip(first, again, strict=True)]
     named = {"first": first, "warm": again, "more": more}
     return {name: round(1000 * statistics.median(taken), 3) for name, taken in named.items()}
@@ -121,7 +121,7 @@ def beside_a_writer(
             taken: list[float] = []
             while time.perf_counter() < end:
                 question = questions[len(taken) % len(questions)]
-                taken.append(timed(lambda: opened.search("hybrid", question, None)))  # noqa: B023
+                taken.append(timed(opened.search, "hybrid", question, None))
             stop.touch()
             written = int(writer.stdout.readline())
     return {**spread(taken), "writes": written, "memories_a_write": WRITTEN_AT_ONCE, "seconds": BESIDE_WRITER_S}
@@ -158,9 +158,9 @@ def embedding(texts: Sequence[str]) -> dict[str, float]:
     model.embed_query("warm up")
     bare, remembering = [], []
     for _ in range(PASSES):
-        bare.append(timed(lambda: model.embed_passages(texts)))
+        bare.append(timed(model.embed_passages, texts))
         with tempfile.TemporaryDirectory() as folder, nacre.open(Path(folder) / "x.db", embedder=model) as memory:
-            remembering.append(timed(lambda: memory.remember_many(texts)))
+            remembering.append(timed(memory.remember_many, texts))
     return {
         "bare_a_second": round(len(texts) / min(bare), 1),
         "remembered_a_second": round(len(texts) / min(remembering), 1),
