@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -453,6 +454,38 @@ def test_a_note_never_waits_and_pending_ones_are_written_together() -> None:
     sink.free.set()
     journal.close()
     assert sink.batches == [["first"], ["a", "b", "c", "d", "e"]]
+
+
+def test_notes_that_keep_coming_are_written_a_few_times_a_second() -> None:
+    delay_s = 0.2
+    moments: list[float] = []
+
+    def write(_: Sequence[Receipt]) -> None:
+        moments.append(time.monotonic())
+        if len(moments) < 4:
+            journal.note(receipt("the next search"))
+
+    journal = Journal(write, delay_s=delay_s)
+    journal.note(receipt("the first search"))
+    while len(moments) < 4:
+        time.sleep(0.01)
+    journal.close()
+    assert all(after - before >= delay_s for before, after in pairwise(moments))
+
+
+def test_a_flush_does_not_wait_for_the_next_time() -> None:
+    sink = Sink()
+    journal = Journal(sink, delay_s=3_600)
+    hold_until = threading.Thread(target=journal.flush)
+    sink.free.clear()
+    journal.note(receipt("first"))
+    hold_until.start()
+    assert sink.entered.wait(30)
+    journal.note(receipt("noted while the first is written"))
+    sink.free.set()
+    hold_until.join()
+    journal.flush()  # else an hour passes
+    assert sink.batches == [["first"], ["noted while the first is written"]]
 
 
 def test_flush_waits_for_everything_noted_before() -> None:

@@ -93,11 +93,15 @@ class Journal(Generic[T]):
 
     def _work_later(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._hurried, self._delay_s)
-            self._hurried = False
-        self._work()
+            self._pause()
+        self._work(pausing=True)
 
-    def _work(self) -> None:
+    def _pause(self) -> None:
+        """While searches follow each other closely, what they deliver is written a few times a second."""
+        self._changed.wait_for(lambda: self._hurried, self._delay_s)
+        self._hurried = False
+
+    def _work(self, *, pausing: bool = False) -> None:
         """Write until nothing is pending, or a write failed: that one waits for the next note, flush or close."""
         while True:
             with self._changed:
@@ -116,6 +120,8 @@ class Journal(Generic[T]):
                 self._settle(problem)
                 self._changed.notify_all()
                 if problem is None:
+                    if pausing and self._pending:
+                        self._pause()
                     continue
                 self._working = False
             if not isinstance(problem, Exception):  # such as Ctrl-C, in a flush

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from nacre.errors import InvalidInput
 
@@ -41,8 +41,7 @@ class Receipt:
     deliveries: tuple[Delivery, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """A memory's standing: credits for and against it, and for being delivered, faded as of `at`."""
 
     good: float
