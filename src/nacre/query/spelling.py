@@ -17,7 +17,7 @@ _REPLACED_CHARS_MIN = 5
 _ANY_FIRST_CHARS_MIN = 6
 _TWO_EDITS_CHARS_MIN = 8
 _LETTERS_CHANGED_MAX = 4  # by two edits: each may take one letter and bring another
-BEGINNING_CHARS = 3  # that words two edits apart have in common
+BEGINNING_CHARS = 3  # that words two edits apart have in common, and by which known words are looked up
 SUGGESTIONS_MAX = 3
 
 
@@ -49,10 +49,10 @@ def best(word: str, known: Iterable[tuple[str, int]]) -> tuple[str, ...]:
     return tuple(each for _, _, each in sorted(near)[:SUGGESTIONS_MAX])
 
 
-def one_edit(word: str) -> Iterator[str]:
-    """Every spelling one edit away, in the word's own script."""
+def one_edit(word: str, until: int) -> Iterator[str]:
+    """Every spelling one edit away, in the word's own script, of which the edit is among the first `until` letters."""
     letters = _alphabet(word)
-    for at in range(len(word) + 1):
+    for at in range(min(until, len(word) + 1)):
         before, after = word[:at], word[at:]
         if after:
             yield before + after[1:]

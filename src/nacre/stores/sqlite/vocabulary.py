@@ -35,16 +35,15 @@ def has_others(db: apsw.Connection, spaces: Sequence[str]) -> bool:
 
 
 def spellings(db: apsw.Connection, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
-    """Looked up one by one when one edit away; read through from a common beginning when two."""
-    near = _having(db, list(spelling.one_edit(word)), spaces)
-    if spelling.looks_far(word):
-        begun = (
-            f"SELECT term, sum(memories) FROM vocabulary WHERE space IN ({marks(spaces)}) "
-            "AND term BETWEEN ? AND ? AND length(term) BETWEEN ? AND ? GROUP BY term"
-        )
-        beginning = word[: spelling.BEGINNING_CHARS]
-        bounds = (beginning, beginning + "\U0010ffff", len(word) - 2, len(word) + 2)
-        near.update(rows.fetch(db, begun, (*spaces, *bounds)))
+    """Read through where they begin alike; where the beginning is misspelled, looked up one by one."""
+    near = _having(db, list(spelling.one_edit(word, spelling.BEGINNING_CHARS)), spaces)
+    begun = (
+        f"SELECT term, sum(memories) FROM vocabulary WHERE space IN ({marks(spaces)}) "
+        "AND term BETWEEN ? AND ? AND length(term) BETWEEN ? AND ? GROUP BY term"
+    )
+    beginning, edits = word[: spelling.BEGINNING_CHARS], 1 + spelling.looks_far(word)
+    bounds = (beginning, beginning + "\U0010ffff", len(word) - edits, len(word) + edits)
+    near.update(rows.fetch(db, begun, (*spaces, *bounds)))
     alike = [(each, memories) for each, memories in near.items() if spelling.alike(word, each) is not None]
     if not alike:
         return []
