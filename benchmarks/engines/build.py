@@ -20,6 +20,8 @@ from benchmarks.engines.engine import Engine, Rows
 from benchmarks.population import QUESTIONS, REAL_MAX, Population, population
 from benchmarks.timing import timed
 
+UNEMBEDDED_MAX = 100_000  # above, texts are made of sentences that repeat, which is no text to measure imports by
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -38,7 +40,7 @@ def main() -> None:
     _ = people.question_vectors  # all vectors are in memory then
     tell(ready=True)
     tell(**filled(engine, options.folder, rows_of(people, options.size)))
-    if options.engine == "nacre":
+    if options.engine == "nacre" and options.size <= UNEMBEDDED_MAX:
         tell(without_embeddings_s=unembedded(rows_of(people, options.size)))
 
 
