@@ -237,16 +237,16 @@ class Asked:
         pool = max(recipe.pool, 2 * limit)
         question = parse(text, self._clock(), UTC)
         lexical = semantic = None
+        frequencies = self._store.frequencies([term.text for term in question.terms], where.spaces)
         if mode != "semantic":
-            lexical = self._store.lexical(question, where, recipe, pool)
+            lexical = self._store.lexical(question, frequencies, where, recipe, pool)
         if mode != "keyword" and question.meaning.strip():
             if question.meaning not in self._vectors:  # the same for all modes
                 self._vectors = {question.meaning: self._embedder.embed_query(question.meaning)}
             vector = self._vectors[question.meaning]
             found = self._store.semantic(vector, self._embedder.fingerprint, question, where, pool)
             semantic = [match for match in found if match.score >= recipe.semantic_floor]
-        memories, having = self._store.frequencies([term.text for term in question.terms], where.spaces)
-        return others(question.terms, memories, having, lexical, semantic, recipe, pool)
+        return others(question.terms, frequencies.memories, frequencies.having, lexical, semantic, recipe, pool)
 
 
 @contextmanager

@@ -112,6 +112,27 @@ def test_searches_beside_a_writer_see_whole_batches(filled: Path) -> None:
         assert seen[-1] > seen[1]
 
 
+@pytest.mark.parametrize("step", ["signals", "get"])
+def test_what_a_search_has_found_is_shown_as_it_was(filled: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """What another process forgets or changes meanwhile is there as it was, and gone with the next search."""
+    with opened(filled, log=False) as memory, nacre.open(filled, embedder=Hashing()) as other:
+        before = memory.search("zebra apples")
+        first, second = (hit.id for hit in before.hits[:2])
+        real = getattr(memory._store, step)
+
+        def meanwhile(*arguments: Any) -> Any:
+            if other.get([first]):
+                other.forget([first])
+                other.update(second, text="nothing of the kind")
+            return real(*arguments)
+
+        monkeypatch.setattr(memory._store, step, meanwhile)
+        assert memory.search("zebra apples") == before
+        after = [hit.id for hit in memory.search("zebra apples").hits]
+        assert first not in after
+        assert second not in after[:2]
+
+
 # ---------------------------------------------------------------- threads
 
 STEPS = ("sequence", "lexical", "semantic", "frequencies", "relations", "beside", "signals", "get")

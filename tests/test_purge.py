@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -376,6 +377,28 @@ def test_catching_up_that_began_before_a_purge(path: Path, monkeypatch: pytest.M
         assert in_the_caches(path) == []
         check(engine)
         settled(engine)
+        assert in_the_caches(path) == []
+    with reopened(path) as again:
+        check(again)
+
+
+@pytest.mark.usefixtures("low")
+def test_a_search_that_began_before_a_purge(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it sees is of the moment when it began; what it leaves in files is not."""
+    of_rows = segmenting.of_rows
+    with reopened(path, busy_timeout_ms=200) as engine, reopened(path, busy_timeout_ms=200) as other:
+        engine.remember_many(flower_texts(50))
+        secrets = [engine.remember(SECRET).id]
+
+        def purged_meanwhile(*arguments: Any) -> Any:
+            segment = of_rows(*arguments)
+            if secrets:
+                other.purge(secrets.pop())
+            return segment
+
+        monkeypatch.setattr(sqlite_index, "of_rows", purged_meanwhile)
+        assert engine.search(SECRET, mode="semantic").hits[0].text == SECRET
+        assert not secrets
         assert in_the_caches(path) == []
     with reopened(path) as again:
         check(again)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nacre import Filter, Lens, Limits, NewFact, Recipe
+from nacre.counting import Frequencies
 from nacre.embedders.hashing import Hashing
 from nacre.engine import Nacre
 from nacre.query.tree import Question
@@ -40,9 +41,11 @@ class CountingStore(SqliteStore):
         self.lexical_asked = self.semantic_asked = 0
         self.meanwhile: Callable[[], object] | None = None
 
-    def lexical(self, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
+    def lexical(
+        self, question: Question, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
+    ) -> list[Match]:
         self.lexical_asked += 1
-        found = super().lexical(question, where, recipe, limit)
+        found = super().lexical(question, frequencies, where, recipe, limit)
         if self.meanwhile is not None:
             self.meanwhile()
         return found

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nacre
+from nacre.counting import Frequencies
 from nacre.embedders.hashing import Hashing
 from nacre.engine import Nacre
 from nacre.query.tree import Question, Term, occurs, term_counts
@@ -547,9 +548,11 @@ class RecordingStore(MemoryStore):
         super().__init__()
         self.asked: dict[str, int] = {}
 
-    def lexical(self, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
+    def lexical(
+        self, question: Question, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
+    ) -> list[Match]:
         self.asked["lexical"] = limit
-        return super().lexical(question, where, recipe, limit)
+        return super().lexical(question, frequencies, where, recipe, limit)
 
     def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
         self.asked["semantic"] = limit
@@ -577,8 +580,10 @@ def test_only_the_channels_that_count_are_asked(mode: nacre.types.Mode, channels
 
 def test_a_memory_forgotten_while_it_was_looked_for_is_not_shown() -> None:
     class ForgetfulStore(MemoryStore):
-        def lexical(self, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
-            found = super().lexical(question, where, recipe, limit)
+        def lexical(
+            self, question: Question, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
+        ) -> list[Match]:
+            found = super().lexical(question, frequencies, where, recipe, limit)
             self.forget([found[0].id], NOW)
             return found
 

@@ -7,9 +7,10 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from time import thread_time
+from time import perf_counter
 from typing import TYPE_CHECKING
 
+from nacre.counting import Frequencies
 from nacre.errors import EmbedderMismatch
 from nacre.ports import Embedder, Store
 from nacre.query.tree import Question
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from nacre.types import FloatVector
 
 QUERY_VECTORS_CACHED = 256
-# A channel with so little work is not worth a thread: two that share Python's lock hinder each other. Counted in the
-# processor's time, because on a busy machine everything takes long.
+# A channel with so little work is not worth a thread: two that share Python's lock hinder each other. By the clock:
+# to ask for a thread's time on the processor can itself take a millisecond where the processor is shared.
 BRIEF_S = 0.002
 
 _log = logging.getLogger("nacre")
@@ -39,27 +40,27 @@ class Channels:
         self._lock = threading.Lock()
 
     def candidates(
-        self, request: SearchRequest, question: Question, notes: list[str]
+        self, request: SearchRequest, question: Question, frequencies: Frequencies, notes: list[str]
     ) -> tuple[list[Match] | None, list[Match] | None]:
         """Both channels side by side, words in a thread and meaning in this one, unless that saves nothing. None: not
         asked, by a weight of 0, or for want of a vector."""
         many = pool(request)
 
         def find_words() -> tuple[list[Match], float]:
-            start = thread_time()
-            found = self._store.lexical(question, request.where, request.recipe, many)
-            return found, thread_time() - start
+            start = perf_counter()
+            found = self._store.lexical(question, frequencies, request.where, request.recipe, many)
+            return found, perf_counter() - start
 
         if request.recipe.alpha == 0:
             return find_words()[0], None
         if request.recipe.alpha == 1:
             return None, self.by_meaning(request, question, many, notes)
         beside = self._threads.start(find_words) if self._shorter_s > BRIEF_S else None
-        start = thread_time()
+        start = perf_counter()
         try:
             semantic = self.by_meaning(request, question, many, notes)
         finally:
-            meaning_s = thread_time() - start
+            meaning_s = perf_counter() - start
             lexical, words_s = find_words() if beside is None else beside.result()
         self._shorter_s = min(words_s, meaning_s)
         return lexical, semantic

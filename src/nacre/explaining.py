@@ -137,7 +137,7 @@ class Explaining:
         far: Sequence[Match] = []
         near: Sequence[Match] = []
         if recipe.alpha < 1:
-            far = self._store.lexical(question, request.where, recipe, most)
+            far = self._store.lexical(question, trail.ranking.frequencies, request.where, recipe, most)
         if recipe.alpha > 0:
             near = self._channels.by_meaning(replace(request, recipe=recipe), question, most, []) or []
         word_rank, meaning_rank = _rank(far, memory.id), _rank(near, memory.id)

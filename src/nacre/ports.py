@@ -7,6 +7,7 @@ may be called from several threads at once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -212,14 +213,22 @@ class Store(KnowledgeStore, LogStore, Protocol):
     def meeting(self, ids: Sequence[str], condition: Condition) -> set[str]:
         """Those of these live memories that meet a condition."""
 
+    def view(self) -> AbstractContextManager[None]:
+        """What the calling thread reads within may be of one moment: what is written meanwhile need not be seen."""
+
     def sequence(self) -> tuple[int, int]:
         """Changes with every write that may change an answer."""
 
     def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
         """Ids of live memories by (space, content hash)."""
 
-    def lexical(self, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
-        """The best live memories by BM25 over the question's terms, best first, ties by id."""
+    def lexical(
+        self, question: Question, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
+    ) -> list[Match]:
+        """The best live memories by BM25 over the question's terms, best first, ties by id.
+
+        `frequencies` are those of the terms, as counted a moment ago in these spaces; prefixes are not counted there.
+        """
 
     def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
         """The live memories with the best passages by cosine, best first, ties by id.

@@ -175,7 +175,8 @@ class Recall:
         where, recipe = request.where, request.recipe
         many = pool(request) + 1  # itself is among them
         question = self._asking.telling(known, where)
-        lexical = self._store.lexical(question, where, recipe, many) if recipe.alpha < 1 else []
+        frequencies = self._asking.frequencies(question, where)
+        lexical = self._store.lexical(question, frequencies, where, recipe, many) if recipe.alpha < 1 else []
         semantic = self._channels.near(known, where, recipe, many, notes) if recipe.alpha > 0 else []
         ranked = fuse.fuse(
             [match for match in lexical if match.id != known.id],
@@ -188,7 +189,6 @@ class Recall:
             members = {each for each, memory in memories.items() if memory.session == known.session}
             ranked = boost.same_session(ranked, members, recipe.session_weight)
         ranked = fuse.in_order(ranked)
-        frequencies = self._asking.frequencies(question, where)
         return SearchResult(tuple(self._hits(ranked[: request.limit], question, frequencies)), tuple(notes))
 
     def facets(self, query: str, where: Filter) -> Facets:
@@ -222,9 +222,9 @@ class Recall:
         recipe = request.recipe
         now = request.as_of or self._clock()
         self._reranking.expect(request)
-        lexical, semantic = self._channels.candidates(request, question, notes)
-        known = self._channels.known(request, question) if semantic else 1.0
         frequencies = self._asking.frequencies(question, request.where)
+        lexical, semantic = self._channels.candidates(request, question, frequencies, notes)
+        known = self._channels.known(request, question) if semantic else 1.0
         most = ideal(question.terms, frequencies.memories, frequencies.having, recipe)
         listed = self._channels.listed(request, question)
         ranked = fuse.fuse(lexical or (), semantic or (), recipe, listed, known, most)

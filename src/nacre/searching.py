@@ -55,6 +55,10 @@ class Searching:
 
     def search(self, asked: SearchRequest, told: Set[str] = frozenset()) -> tuple[SearchRequest, SearchResult]:
         """The request as it was carried out, and what it found. `told` is what the session that asks knows."""
+        with self._store.view():
+            return self._searched(asked, told)
+
+    def _searched(self, asked: SearchRequest, told: Set[str]) -> tuple[SearchRequest, SearchResult]:
         written = self._store.sequence()
         seen = self._without(self._through_lens(asked, written), told)
         if not self._limits.results_cached:
@@ -82,7 +86,8 @@ class Searching:
 
     def trail(self, asked: SearchRequest, told: Set[str] = frozenset()) -> Trail:
         """How a search comes to its result."""
-        return self._carried_out(self._without(self._through_lens(asked, self._store.sequence()), told))
+        with self._store.view():
+            return self._carried_out(self._without(self._through_lens(asked, self._store.sequence()), told))
 
     def admitted(self, asked: SearchRequest, memory_ids: Sequence[str]) -> set[str]:
         """Those of these memories that the filters and conditions of a search let through."""

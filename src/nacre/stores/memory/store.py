@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -184,6 +185,9 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
             live = [self._kept[each] for each in ids if each in self._kept and self._kept[each].memory.deleted is None]
             return {kept.memory.id for kept in live if self._meets(kept, condition)}
 
+    def view(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def sequence(self) -> tuple[int, int]:
         return len(self._events), self._revision
 
@@ -192,14 +196,19 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
             found = {key: self._twin(*key) for key in keys}
         return {key: memory_id for key, memory_id in found.items() if memory_id is not None}
 
-    def lexical(self, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
+    def lexical(
+        self, question: Question, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
+    ) -> list[Match]:
         corpus = self._corpus(where.spaces)
         if not corpus:
             return []
         with self._lock:
             live = [kept for kept in self._kept.values() if kept.memory.deleted is None]
-        frequencies = [_frequency(term, corpus) for term in question.terms]
-        known = [(term, n) for term, n in zip(question.terms, frequencies, strict=True) if n]
+        having = frequencies.having
+        counted = (
+            (term, _beginning_so(term, corpus) if term.prefix else having.get(term.text, 0)) for term in question.terms
+        )
+        known = [(term, min(n, len(corpus))) for term, n in counted if n]
         idfs = [idf(len(corpus), n, common=term.common) for term, n in known]
         enough = telling(question.terms)
         mean_length = sum(tokens.length for tokens in corpus) / len(corpus)
@@ -384,12 +393,9 @@ def _mismatch(stored: str | None, given: str | None) -> EmbedderMismatch:
     return EmbedderMismatch(f"embedder: the vectors come from {stored}, not from {given}; run `nacre reembed`")
 
 
-def _frequency(term: Term, corpus: Sequence[Tokens]) -> int:
-    """In how many texts a term occurs; for a prefix, each word that begins so counts its own texts."""
-    if not term.prefix:
-        return sum(occurs(term, tokens) for tokens in corpus)
-    total = sum(token.startswith(term.text) for tokens in corpus for token in words.vocabulary(tokens))
-    return min(len(corpus), total)
+def _beginning_so(prefix: Term, corpus: Sequence[Tokens]) -> int:
+    """In how many texts the words occur that begin so: each counts its own texts."""
+    return sum(token.startswith(prefix.text) for tokens in corpus for token in words.vocabulary(tokens))
 
 
 def _place(memory: Memory) -> tuple[bool, int, datetime, str]:

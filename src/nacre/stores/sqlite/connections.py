@@ -28,14 +28,37 @@ class Connections:
         self._idle: list[apsw.Connection] = []
         self._idle_lock = threading.Lock()
         self._writer_lock = threading.Lock()
+        self._views = threading.local()  # the connection whose view a thread holds, if it does
         self._closed = False
         self._check_path(create)
         with self._translated():
             self._writer = self._prepare()
 
     @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
-        """One consistent view of the store."""
+    def view(self) -> Iterator[None]:
+        """What this thread reads within is of one moment, and costs one transaction."""
+        if self._viewing is not None:
+            yield
+            return
+        with self.reading() as db:
+            self._views.db = db
+            try:
+                yield
+            finally:
+                self._views.db = None
+
+    @property
+    def _viewing(self) -> apsw.Connection | None:
+        return getattr(self._views, "db", None)
+
+    @contextmanager
+    def reading(self, *, latest: bool = False) -> Iterator[apsw.Connection]:
+        """One consistent view of the store: that which the thread holds, unless it must be the latest."""
+        held = None if latest else self._viewing
+        if held is not None:
+            with self._translated():
+                yield held
+            return
         db = self._take_reader()
         try:
             with self._translated():

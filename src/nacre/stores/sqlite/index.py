@@ -121,7 +121,9 @@ class Index:
 
     def caught_up(self, db: apsw.Connection, name: str) -> Space:
         """The space as it is now."""
-        seq, model = _now(db)
+        return self._caught_up(db, name, *_now(db))
+
+    def _caught_up(self, db: apsw.Connection, name: str, seq: int, model: str) -> Space:
         space = self._spaces.get(name)
         if space is not None and space.seq >= seq and space.model == model:
             return space
@@ -150,7 +152,7 @@ class Index:
             finally:
                 self._lock.release()
         if seq - space.seq <= BITE_EVENTS:
-            return self.caught_up(db, name)
+            return self._caught_up(db, name, seq, model)
         self.catch_up_in_background([name])
         return None
 
@@ -257,7 +259,7 @@ class Index:
     def _fits(self, name: str, seen: int) -> bool:
         """Whether nothing was purged since this event: what was made before a purge must not outlive it."""
         sql = "SELECT EXISTS (SELECT 1 FROM events WHERE seq > ? AND space = ? AND action = 'purged')"
-        with self._connections.reading() as db:
+        with self._connections.reading(latest=True) as db:
             return not db.execute(sql, (seen, name)).get
 
     def _rewritten(self, part: Part, purged: Array, seen: int) -> Part:

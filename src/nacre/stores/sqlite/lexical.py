@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
+from nacre.counting import Frequencies
 from nacre.query.tree import AnyOf, Question, Term, telling, term_counts
 from nacre.ranking.bm25 import bm25, idf
 from nacre.stores.sqlite import rows
 from nacre.stores.sqlite.filters import Clause, fts_query, in_spaces, marks, meeting, only_spaces
-from nacre.stores.sqlite.vocabulary import frequencies, has_others
+from nacre.stores.sqlite.vocabulary import has_others
 from nacre.types import Filter, Match, Recipe
 
 if TYPE_CHECKING:  # the index brings numpy, and a small store does without
@@ -35,6 +36,7 @@ CANDIDATES_SHARE = 0.0001  # of the memories, and so many more: FTS5's order is 
 def lexical(
     db: apsw.Connection,
     question: Question,
+    frequencies: Frequencies,
     where: Filter,
     recipe: Recipe,
     limit: int,
@@ -42,21 +44,20 @@ def lexical(
 ) -> list[Match]:
     """The best live memories by BM25, best first, ties by id. `indexed` gives the index for so many memories, if it
     is worth its while."""
-    listed = marks(where.spaces)
-    sql = f"SELECT space, memories, length FROM corpus WHERE space IN ({listed})"
+    sql = f"SELECT space, memories, length FROM corpus WHERE space IN ({marks(where.spaces)})"
     corpus = rows.fetch(db, sql, tuple(where.spaces))
     spaces = [space for space, _, _ in corpus]
     memories = sum(each for _, each, _ in corpus)
-    having = frequencies(db, [term.text for term in question.terms if not term.prefix], spaces).having
-    counted = [
-        (term, min(memories, _beginning_so(db, term.text, spaces)) if term.prefix else having.get(term.text, 0))
+    having = frequencies.having
+    counted = (
+        (term, _beginning_so(db, term.text, spaces) if term.prefix else having.get(term.text, 0))
         for term in question.terms
-    ]
-    known = [(term, frequency) for term, frequency in counted if frequency]
+    )
+    known = [(term, min(memories, frequency)) for term, frequency in counted if frequency]
     terms = [term for term, _ in known]
     matching = set(telling(question.terms))
     enough = [(term, frequency) for term, frequency in known if term in matching]
-    if not enough:
+    if not enough or not memories:
         return []
     idfs = [idf(memories, frequency, common=term.common) for term, frequency in known]
     mean_length = sum(length for _, _, length in corpus) / memories

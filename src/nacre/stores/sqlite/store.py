@@ -7,6 +7,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -249,6 +250,9 @@ class SqliteStore(KnowledgeTables, LogTables):
         with self._connections.reading() as db:
             return {memory_id for (memory_id,) in rows.fetch(db, sql, (json.dumps(list(ids)), *clause.parameters))}
 
+    def view(self) -> AbstractContextManager[None]:
+        return self._connections.view()
+
     def sequence(self) -> tuple[int, int]:
         sql = "SELECT ifnull(max(seq), 0), ifnull((SELECT value FROM meta WHERE key = 'revision'), 0) FROM events"
         with self._connections.reading() as db:
@@ -259,9 +263,11 @@ class SqliteStore(KnowledgeTables, LogTables):
         with self._connections.reading() as db:
             return twins_of(db, keys)
 
-    def lexical(self, question: Question, where: Filter, recipe: Recipe, limit: int) -> list[Match]:
+    def lexical(
+        self, question: Question, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
+    ) -> list[Match]:
         with self._connections.reading() as db:
-            return lexical(db, question, where, recipe, limit, self._indexed)
+            return lexical(db, question, frequencies, where, recipe, limit, self._indexed)
 
     def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
         with self._connections.reading() as db:
