@@ -269,7 +269,7 @@ def check_words(db: apsw.Connection, space: str, segment: Segment) -> None:
     assert len(every) > 30
     places = segment.places(np.array([hashed(token) for token in every], np.uint64)).tolist()
     for token, place in zip(every, places, strict=True):
-        held = segment.postings(place)
+        (held,) = segment.postings(np.array([place]))
         got = dict(zip(segment.docs[held].tolist(), segment.counts[held].tolist(), strict=True))
         right = {}
         all_labelled = []
@@ -280,7 +280,7 @@ def check_words(db: apsw.Connection, space: str, segment: Segment) -> None:
                 right[doc] = count
             all_labelled += labelled
         assert got == right
-        own = segment.labelled(place)
+        (own,) = segment.labelled(np.array([place]))
         columns = (segment.label_docs[own], segment.label_fields[own], segment.label_counts[own])
         assert list(zip(*(column.tolist() for column in columns), strict=True)) == all_labelled
         assert segment.most[place] == (0 if all_labelled else max(right.values()))

@@ -186,6 +186,13 @@ branches = st.fixed_dictionaries(
     {
         "_FEW": st.sampled_from([0, 5, 10_000]),  # all is read through below it, and pruned above
         "_CHOSEN_SHARE": st.sampled_from([1, 16, 10**9]),  # 1: what passes is nearly always looked up
+        "_FEW_LEFT": st.sampled_from([0, 5, 256]),  # 0: narrowed down to the last
+        "_LEADING": st.sampled_from([1, 2]),
+        "_SCANNED_SHARE": st.sampled_from([1, 10**9]),  # the latter: all sums are looked through
+        "_MANY": st.sampled_from([0, 1_024]),  # 0, with what follows: terms are spread out
+        "_LOOKED_UP_SHARE": st.sampled_from([4, 10**9]),
+        "_SPREAD_SHARE": st.sampled_from([2, 10**9]),
+        "_SPREAD_MAX": st.sampled_from([0, 1, 64]),
     }
 )
 

@@ -43,4 +43,8 @@ def bm25(counts: Sequence[float], idfs: Sequence[float], length: int, mean_lengt
     k1, b, padding = recipe.bm25_k1, recipe.bm25_b, recipe.bm25_padding
     padded_mean = mean_length + padding
     damping = k1 * (1 - b + b * (length + padding) / padded_mean) if padded_mean else k1
-    return sum(idf * count * (k1 + 1) / (count + damping) for count, idf in zip(counts, idfs, strict=True) if count)
+    score = 0.0  # not `sum`, which rounds otherwise in newer versions of Python than an array does
+    for count, idf in zip(counts, idfs, strict=True):
+        if count:
+            score += idf * count * (k1 + 1) / (count + damping)
+    return score

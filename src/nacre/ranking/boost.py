@@ -21,12 +21,8 @@ def recency_factor(created: datetime, now: datetime, weight: float) -> tuple[flo
 
     Whole days, so that the same question gives the same scores all day; a time to come counts as today.
     """
-    days = _days(created, now)
+    days = max(0, (now - created).days)
     return 1 + weight / (1 + days), days
-
-
-def _days(created: datetime, now: datetime) -> int:
-    return max(0, (now - created).days)
 
 
 def temporal(
@@ -124,11 +120,10 @@ def recency(ranked: Sequence[Ranked], created: Mapping[str, datetime], now: date
     reasons: dict[int, Reason] = {}  # by days: memories of one day share theirs
     boosted = []
     for each in ranked:
-        moment = created[each.id]
-        days = _days(moment, now)
+        days = (now - created[each.id]).days
         reason = reasons.get(days)
         if reason is None:
-            factor, _ = recency_factor(moment, now, weight)
-            reason = reasons[days] = Reason("recency", "multiply", factor, {"days": days, "weight": weight})
+            factor, days_old = recency_factor(created[each.id], now, weight)
+            reason = reasons[days] = Reason("recency", "multiply", factor, {"days": days_old, "weight": weight})
         boosted.append(explain.with_reason(each, reason))
     return boosted

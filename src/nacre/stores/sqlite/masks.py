@@ -124,7 +124,7 @@ class Meeting:
 def _any(segment: Segment, terms: Iterable[str]) -> Flags:
     """By memory, whether it has one of these terms."""
     found = np.zeros(len(segment), np.bool_)
-    for place in segment.places(np.array([hashed(term) for term in terms], np.uint64)):
-        if place >= 0:
-            found[segment.docs[segment.postings(int(place))]] = True
+    places = segment.places(np.array([hashed(term) for term in terms], np.uint64))
+    for postings in segment.postings(places[places >= 0]):
+        found[segment.docs[postings]] = True
     return found

@@ -17,7 +17,6 @@ import apsw
 import numpy as np
 
 from nacre.query.tree import Condition, Term
-from nacre.ranking.bm25 import bm25
 from nacre.stores.sqlite.index import Space
 from nacre.stores.sqlite.masks import meeting, passing
 from nacre.stores.sqlite.rows import fetch
@@ -27,6 +26,13 @@ from nacre.types import Filter, Match, Recipe
 
 _ROUNDING = 1e-6  # of all that can be summed up, by each addition in single precision
 _FEW = 10_000  # postings that are read through without asking whether it can be spared
+_FEW_LEFT = 256  # memories that are scored at once rather than narrowed down first
+_LEADING = 2  # so many times as many as are wanted tell what the best have
+_SPREAD_SHARE = 16  # a term that more than this part of the memories have stays spread out
+_SPREAD_MAX = 64  # terms of a segment; each takes a byte or two for every memory
+_LOOKED_UP_SHARE = 256  # a term that is looked up in more than this part of the memories is spread out first
+_SCANNED_SHARE = 64  # where more postings than this part of the memories were added, all sums are looked through
+_MANY = 1_024  # looked up in fewer, it is not
 _CHOSEN_SHARE = 16  # fewer memories than this part of the postings: these are looked up, not the postings read
 
 
@@ -56,7 +62,9 @@ class _List:
 
     at: int  # among the terms
     place: int  # in the segment
-    size: int
+    docs: Array  # the places of the memories that have it, rising
+    counts: Array  # how often they do, labels aside
+    labelled: slice  # of the segment's labels
     most: float  # that it can add to a score
 
 
@@ -75,10 +83,10 @@ def best_of(
     least = 0.0
     parts = [(part, space.name) for space in spaces for part in space.parts]
     for part, name in sorted(parts, key=lambda each: -len(each[0].segment)):  # large ones tell what the best have
-        found += best(part.segment, passing(demanded, part, name), weighing, hashes, limit, least)
         if len(found) >= limit:
             least = nlargest(limit, (score for _, score in found))[-1]
-    scores = dict(each for each in found if each[1] >= least)
+        found += best(part.segment, passing(demanded, part, name), weighing, hashes, limit, least)
+    scores = dict(found)
     sql = "SELECT m.row, m.id FROM json_each(?) AS j CROSS JOIN memories AS m ON m.row = j.value"
     matches = [Match(memory_id, scores[row]) for row, memory_id in fetch(db, sql, (json.dumps(list(scores)),))]
     return sorted(matches, key=lambda match: (-match.score, match.id))[:limit]
@@ -95,8 +103,8 @@ def best(
         return []
     chosen = np.count_nonzero(alive) if alive is not None else len(segment)
     scorer = _Scorer(segment, weighing, lists)
-    if chosen < sum(each.size for each in telling) // _CHOSEN_SHARE and alive is not None:
-        docs = scorer.having_any(np.flatnonzero(alive), telling)
+    if chosen < sum(len(each.docs) for each in telling) // _CHOSEN_SHARE and alive is not None:
+        docs = scorer.having_any(np.flatnonzero(alive).astype(np.uint32), telling)
         sums, rest = np.zeros(len(docs), np.float32), sorted(lists, key=lambda each: -each.most)
     else:
         docs, sums, rest, least = scorer.gathered(telling, lists, alive, limit, least)
@@ -107,15 +115,16 @@ def best(
 def _lists(segment: Segment, weighing: Weighing, hashes: Array) -> list[_List]:
     recipe = weighing.recipe
     shortest = float(_dampings(np.ones(1), weighing)[0])
+    found = segment.places(hashes)
+    terms = np.flatnonzero(found >= 0)
+    places = found[terms]
+    postings, labelled = segment.postings(places), segment.labelled(places)
     lists = []
-    for at, place in enumerate(segment.places(hashes).tolist()):
-        if place >= 0:
-            postings = segment.postings(place)
-            most = int(segment.most[place])  # 0: labels count, too
-            share = most / (most + shortest) if most else 1.0
-            lists.append(
-                _List(at, place, postings.stop - postings.start, weighing.idfs[at] * (recipe.bm25_k1 + 1) * share)
-            )
+    columns = terms.tolist(), places.tolist(), postings, labelled, segment.most[places].tolist()
+    for at, place, own, labels, most in zip(*columns, strict=True):
+        share = most / (most + shortest) if most else 1.0  # 0: labels count, too
+        highest = weighing.idfs[at] * (recipe.bm25_k1 + 1) * share
+        lists.append(_List(at, place, segment.docs[own], segment.counts[own], labels, highest))
     return lists
 
 
@@ -136,6 +145,28 @@ def _floor(sums: Array, limit: int, least: float) -> float:
     return least
 
 
+class _Leading:
+    """The memories with the highest sums so far, of some lists that are read one by one."""
+
+    def __init__(self, sums: Array, many: int) -> None:
+        self._sums = sums
+        self._many = many
+        self._docs = np.empty(0, np.uint32)
+        self._seen = 0
+
+    def docs(self, lists: Sequence[Array]) -> Array:
+        """In the order of their places. Lists that were seen before are not looked through again."""
+        new = [self._highest(docs) for docs in lists[self._seen :]]
+        self._seen = len(lists)
+        self._docs = np.sort(self._highest(np.unique(np.concatenate([self._docs, *new]))))
+        return self._docs
+
+    def _highest(self, docs: Array) -> Array:
+        if len(docs) <= self._many:
+            return docs
+        return docs[np.argpartition(self._sums[docs], -self._many)[-self._many :]]
+
+
 class _Scorer:
     def __init__(self, segment: Segment, weighing: Weighing, lists: Sequence[_List]) -> None:
         self._segment = segment
@@ -150,9 +181,10 @@ class _Scorer:
         sums = np.zeros(len(self._segment), np.float32)
         rest = sorted(lists, key=lambda each: -each.most)
         found: list[Array] = []
+        leading = _Leading(sums, _LEADING * limit)
         for each in telling:
-            if each.size > _FEW:
-                least = max(least, self._reached(sums, found, rest, limit))
+            if len(each.docs) > _FEW:
+                least = max(least, self._reached(sums, leading.docs(found), rest, limit))
                 if sum(other.most for other in rest) < least - self._slack:
                     break
             docs, added = self._contributions(each)
@@ -162,31 +194,26 @@ class _Scorer:
             sums[docs] += added
             found.append(docs)
             rest.remove(each)
-        if sum(map(len, found)) > _FEW:
-            least = max(least, self._reached(sums, found, rest, limit))
+        total = sum(map(len, found))
+        if total > _FEW:
+            least = max(least, self._reached(sums, leading.docs(found), rest, limit))
         floor = least - sum(each.most for each in rest) - self._slack
-        promising = [docs[sums[docs] >= floor] for docs in found]
-        docs = np.sort(np.concatenate([np.empty(0, np.uint32), *promising]))
-        docs = docs[first_of_each(docs)]  # np.unique takes several times as long
+        if floor > 0 and total > len(sums) // _SCANNED_SHARE:
+            docs = np.flatnonzero(sums >= floor).astype(np.uint32)
+        else:
+            promising = [docs[sums[docs] >= floor] for docs in found]
+            docs = np.sort(np.concatenate([np.empty(0, np.uint32), *promising]))
+            docs = docs[first_of_each(docs)]  # np.unique takes several times as long
         return docs, sums[docs], rest, least
 
-    def _reached(self, sums: Array, found: Sequence[Array], rest: Sequence[_List], limit: int) -> float:
-        """What the `limit` best have at least: the best of one list, with all that is not yet added to them."""
-        best: tuple[float, Array] | None = None
-        for docs in found:
-            if len(docs) >= limit:
-                values = sums[docs]
-                top = np.argpartition(values, -limit)[-limit:]
-                reached = float(values[top].min())
-                if best is None or reached > best[0]:
-                    best = reached, docs[top]
-        if best is None:
+    def _reached(self, sums: Array, leading: Array, rest: Sequence[_List], limit: int) -> float:
+        """What the `limit` best have at least: that many of those that lead, with all that is not yet added to them."""
+        if len(leading) < limit:
             return 0.0
-        docs = np.sort(best[1])
-        whole, damping = sums[docs], self._damping(docs)
+        whole, damping = sums[leading], self._damping(leading)
         for each in rest:
-            whole = whole + self._weighed(each, self._counts(each, docs), damping)
-        return float(whole.min()) - self._slack
+            whole = whole + self._weighed(each, self._counts(each, leading), damping)
+        return float(np.partition(whole, -limit)[-limit]) - self._slack
 
     def having_any(self, docs: Whole, telling: Sequence[_List]) -> Whole:
         """Those of these memories that have a telling term."""
@@ -196,10 +223,12 @@ class _Scorer:
         return docs[having]
 
     def narrowed(self, docs: Whole, sums: Array, rest: Sequence[_List], limit: int, least: float) -> Whole:
-        """Add the remaining lists, and drop what cannot be among the best any more."""
+        """Add the remaining lists, and drop what cannot be among the best any more, until few are left."""
         unread = sum(each.most for each in rest)
         damping = self._damping(docs)
         for each in rest:
+            if len(docs) <= _FEW_LEFT:
+                return docs
             kept = sums >= _floor(sums, limit, least) - unread - self._slack
             docs, sums, damping = docs[kept], sums[kept], damping[kept]
             sums = sums + self._weighed(each, self._counts(each, docs), damping)
@@ -207,30 +236,32 @@ class _Scorer:
         return docs[sums >= _floor(sums, limit, least) - self._slack]
 
     def exact(self, docs: Whole, lists: Sequence[_List], limit: int) -> list[tuple[int, float]]:
-        """Scores by the one formula, to the last bit."""
-        weighing = self._weighing
-        counts = np.zeros((len(docs), len(weighing.terms)))
-        for each in lists:
-            counts[:, each.at] = self._counts(each, docs, np.float64)
-        rows = self._segment.rows[docs].tolist()
-        lengths = self._segment.lengths[docs].tolist()
-        scored = [
-            (row, bm25(each, weighing.idfs, length, weighing.mean_length, weighing.recipe))
-            for row, each, length in zip(rows, counts.tolist(), lengths, strict=True)
-        ]
-        if len(scored) > limit:
-            last = sorted((score for _, score in scored), reverse=True)[limit - 1]
-            scored = [each for each in scored if each[1] >= last]
-        return scored
+        """Scores as `bm25` gives them, step by step for all at once: they are the same to the last bit."""
+        weighing, recipe = self._weighing, self._weighing.recipe
+        k1, b, padding = recipe.bm25_k1, recipe.bm25_b, recipe.bm25_padding
+        mean = weighing.mean_length + padding
+        lengths = self._segment.lengths[docs].astype(np.float64)
+        damping = k1 * (1 - b + b * (lengths + padding) / mean) if mean else np.full(len(docs), k1)
+        counts = np.empty((len(lists), len(docs)))
+        for of, each in zip(counts, lists, strict=True):
+            of[:] = self._counts(each, docs, np.float64)
+        idfs = np.array([weighing.idfs[each.at] for each in lists])
+        added = idfs[:, None] * counts * (k1 + 1)
+        np.divide(added, counts + damping, out=added, where=counts > 0)
+        scores = np.zeros(len(docs))
+        for of in added:
+            scores += of
+        if len(docs) > limit:
+            kept = scores >= np.partition(scores, -limit)[-limit]
+            docs, scores = docs[kept], scores[kept]
+        return list(zip(self._segment.rows[docs].tolist(), scores.tolist(), strict=True))
 
     # ---- one list
 
     def _contributions(self, each: _List) -> tuple[Array, Array]:
         """Memories that have the term, and what it adds to the score of each."""
-        postings = self._segment.postings(each.place)
-        docs = self._segment.docs[postings]
-        counts = self._with_labels(each, docs, self._segment.counts[postings].astype(np.float32))
-        return docs, self._weighed(each, counts, self._damping(docs))
+        counts = self._with_labels(each, each.docs, each.counts.astype(np.float32))
+        return each.docs, self._weighed(each, counts, self._damping(each.docs))
 
     def _damping(self, docs: Array) -> Array:
         return _dampings(self._segment.lengths[docs], self._weighing)
@@ -241,21 +272,36 @@ class _Scorer:
         weighed: Array = idf * counts / np.maximum(counts + damping, np.float32(1e-12))
         return weighed
 
-    def _found(self, each: _List, docs: Whole) -> tuple[Whole, Flags]:
+    def _found(self, each: _List, docs: Array) -> tuple[Whole, Flags]:
         """Where these memories stand among the postings, and whether they do."""
-        own = self._segment.docs[self._segment.postings(each.place)]
-        at = np.searchsorted(own, docs.astype(own.dtype))
-        at[at == len(own)] = 0
-        return at, own[at] == docs
+        at = each.docs.searchsorted(docs)
+        np.minimum(at, len(each.docs) - 1, out=at)
+        return at, each.docs[at] == docs
 
-    def _counts(self, each: _List, docs: Whole, dtype: type = np.float32) -> Array:
+    def _counts(self, each: _List, docs: Array, dtype: type = np.float32) -> Array:
         """How often these memories have the term; labels count with their weight."""
+        spread = self._spread(each, len(docs))
+        if spread is not None:
+            return self._with_labels(each, docs, spread[docs].astype(dtype))
         at, found = self._found(each, docs)
-        own = self._segment.counts[self._segment.postings(each.place)]
-        return self._with_labels(each, docs, np.where(found, own[at], 0).astype(dtype))
+        return self._with_labels(each, docs, (each.counts[at] * found).astype(dtype))
+
+    def _spread(self, each: _List, looked_up: int) -> Array | None:
+        """The counts of a term by memory, not by posting, if that pays: nothing has to be searched for then. Those of
+        frequent terms are kept: questions are full of the same few words."""
+        memories, kept = len(self._segment), self._segment.spread
+        spread = kept.get(each.place)
+        if spread is None and looked_up >= max(_MANY, memories // _LOOKED_UP_SHARE):
+            spread = np.zeros(memories, each.counts.dtype)
+            spread[each.docs] = each.counts
+            if len(each.docs) >= memories // _SPREAD_SHARE:
+                kept[each.place] = spread
+                if len(kept) > _SPREAD_MAX:
+                    kept.pop(list(kept)[0], None)  # noqa: RUF015 - another thread may add one meanwhile
+        return spread
 
     def _with_labels(self, each: _List, docs: Array, counts: Array) -> Array:
-        labelled = self._segment.labelled(each.place)
+        labelled = each.labelled
         if labelled.start == labelled.stop:
             return counts
         label_docs = self._segment.label_docs[labelled]

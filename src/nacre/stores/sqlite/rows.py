@@ -143,8 +143,7 @@ def space_token(space: str) -> str:
     return f"{BREAK}{space.encode().hex()}"
 
 
-def to_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _tags(tags: tuple[str, ...]) -> str:

@@ -18,7 +18,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -58,6 +58,7 @@ class Segment:
     owners: Array  # uint32: the places of their memories
     matrix: Array  # int8: their vectors, each to a scale of its own
     norms: Array  # float32: the lengths of these
+    spread: dict[int, Array] = field(default_factory=dict, init=False, repr=False)  # see `postings`; in no file
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -70,11 +71,13 @@ class Segment:
             return np.full(len(hashes), -1, np.int64)
         return np.where(self.terms[at] == hashes, at, -1)
 
-    def postings(self, place: int) -> slice:
-        return slice(int(self.ends[place - 1]) if place else 0, int(self.ends[place]))
+    def postings(self, places: Whole) -> list[slice]:
+        """Where the postings of these terms stand."""
+        return _between(self.ends, places)
 
-    def labelled(self, place: int) -> slice:
-        return slice(int(self.label_ends[place - 1]) if place else 0, int(self.label_ends[place]))
+    def labelled(self, places: Whole) -> list[slice]:
+        """Where the labels of these terms stand."""
+        return _between(self.label_ends, places)
 
     def docs_of(self, rows: Array) -> Whole:
         """The places of those of these rows that are here."""
@@ -86,7 +89,12 @@ class Segment:
         return found
 
 
-NAMES = tuple(field.name for field in fields(Segment))
+def _between(ends: Array, places: Whole) -> list[slice]:
+    begins = np.where(places, ends[places - 1], 0)
+    return list(map(slice, begins.tolist(), ends[places].tolist()))
+
+
+NAMES = tuple(each.name for each in fields(Segment) if each.init)
 
 
 def hashed(term: str) -> int:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 SCANNED_MAX = 32_768  # passages that pass a filter: so many are compared one by one, more are asked of the graph
 _MARGIN = 0.004  # eight bits move a cosine by less, in all but odd cases
-_BESIDE = 1.5  # so many times the candidates that are wanted are compared again
 
 
 def semantic(
@@ -59,7 +58,8 @@ def _nearest(db: apsw.Connection, space: Space, wanted: _Wanted) -> list[Match]:
     if not parts or parts[0].segment.matrix.shape[1] != len(wanted.whole):
         return []
     allowed = [passing(wanted.demanded, part, space.name) for part in parts]
-    count = int(_BESIDE * wanted.limit) + 1
+    memories = sum(len(part.segment) for part in parts)
+    count = int(wanted.limit * max(1.0, space.passages / memories)) + 1  # of each memory, one passage is wanted
     while True:
         keys, exhausted = _candidates(space, parts, allowed, wanted, count)
         matches = _compared(db, keys, wanted)
@@ -149,8 +149,8 @@ def _top(scores: Array, count: int, limit: int) -> Whole:
     """Places of the `count` best scores, and of all that may be as near as the `limit`-th of them."""
     if count >= len(scores):
         return np.arange(len(scores))
-    ordered = np.partition(scores, (-count, -limit))
-    return np.flatnonzero(scores >= min(ordered[-count], ordered[-limit] - _MARGIN))
+    nearest = np.partition(scores, -count)[-count:]
+    return np.flatnonzero(scores >= min(nearest.min(), np.partition(nearest, -limit)[-limit] - _MARGIN))
 
 
 def _compared(db: apsw.Connection, keys: Sequence[int], wanted: _Wanted) -> list[Match]:
