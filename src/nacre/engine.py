@@ -275,7 +275,8 @@ class Nacre(Contexts):
         """The memories that answer a question, best first, with reasons."""
         asked = _request(query, options)
         told = self._told(asked)
-        request, result = self._searching.search(asked, (told or {}).keys())
+        with _uncollected():
+            request, result = self._searching.search(asked, (told or {}).keys())
         if told is None and request.omit_told:
             result = replace(result, notes=(*result.notes, _UNKNOWN))
         elif told:
@@ -452,7 +453,8 @@ class Nacre(Contexts):
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without garbage collection: it would visit the thousands of memories of a batch again and again."""
+    """Without garbage collection: it would visit the thousands of values of a batch or a search again and again, and
+    hardly any of them outlives it."""
     collects = gc.isenabled()
     gc.disable()
     try:
