@@ -13,6 +13,7 @@ from nacre.errors import InvalidInput
 from nacre.intents import IntentName
 from nacre.knowledge import DECAY_PER_DAY, FactQuery, FactType, NewEntity, NewFact
 from nacre.types import (
+    USUAL_RECIPE,
     Filter,
     Fusion,
     Json,
@@ -239,6 +240,8 @@ def related(request: RelatedRequest, space: str, limits: Limits) -> RelatedReque
 def recipe(value: Recipe, limits: Limits) -> Recipe:
     if not isinstance(value, Recipe):
         raise InvalidInput("recipe", f"must be a Recipe, not {_kind(value)}")
+    if value is USUAL_RECIPE and value.pool <= limits.pool_max and value.rerank_pool <= limits.rerank_pool_max:
+        return value
     if value.fusion not in get_args(Fusion):
         raise InvalidInput("recipe.fusion", f"{value.fusion!r} is unknown; allowed: {', '.join(get_args(Fusion))}")
     _whole("recipe.k", value.k, 0, 1_000_000)

@@ -17,10 +17,9 @@ from nacre.ports import Store
 from nacre.query import intent
 from nacre.query.tree import Condition, Only
 from nacre.recall import Recall, Trail
-from nacre.types import Filter, Recipe, SearchRequest, SearchResult
+from nacre.types import USUAL_RECIPE, Filter, SearchRequest, SearchResult
 
 _FRESH = timedelta(minutes=1)  # a day may end for a memory meanwhile, and its recency with it
-_USUAL = Recipe()
 # Who asks, and through which lens, is no part of a request once it is seen through that lens.
 _APART = {"session", "folder", "lens", "where", "recipe"}
 _KEYS = tuple(each.name for each in fields(SearchRequest) if each.name not in _APART)
@@ -147,6 +146,6 @@ class Searching:
 def _key(seen: _Seen) -> Hashable:
     """What a result depends on, besides what is stored. Filters and recipes have no hash."""
     request = seen.request
-    recipe = "" if request.recipe == _USUAL else repr(request.recipe)
+    recipe = "" if request.recipe == USUAL_RECIPE else repr(request.recipe)
     asked = tuple(getattr(request, name) for name in _KEYS)
     return asked, repr(request.where), recipe, tuple(seen.named), repr(seen.also), seen.lens, seen.possible, seen.told

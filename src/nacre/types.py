@@ -241,7 +241,7 @@ class Recipe:
     relation_weight: float = 0.8  # of a relation's share, where relations are merged into the hits
 
 
-_USUAL = Recipe()  # one for all requests that name none
+USUAL_RECIPE = Recipe()  # one for all requests that name none
 
 # Reciprocal rank fusion as in the textbook, and nothing else: no signal moves what it found.
 CLASSIC = Recipe(
@@ -305,7 +305,7 @@ class SearchRequest:
     mode: Mode = "hybrid"
     limit: int = 10
     where: Filter = field(default_factory=Filter)
-    recipe: Recipe = field(default_factory=lambda: _USUAL)
+    recipe: Recipe = field(default_factory=lambda: USUAL_RECIPE)
     lens: str | None = None
     session: str | None = None
     folder: str | None = None
@@ -334,7 +334,7 @@ class RelatedRequest:
     memory_id: str
     limit: int = 10
     where: Filter = field(default_factory=Filter)
-    recipe: Recipe = field(default_factory=lambda: _USUAL)
+    recipe: Recipe = field(default_factory=lambda: USUAL_RECIPE)
 
 
 # ---------------------------------------------------------------- answers

@@ -105,9 +105,12 @@ def fuse(
     by_word, by_nearness = _sharing(words, recipe), _sharing(meaning, recipe)
     ranked = []
     for each, found in in_words.items():
-        also = in_meaning.get(each)
-        reasons = (by_word(found),) if also is None else (by_word(found), by_nearness(also))
-        ranked.append(Ranked(each, explain.score(reasons), reasons, found, also))
+        also, reason = in_meaning.get(each), by_word(found)
+        if also is None:
+            ranked.append(Ranked(each, reason.value, (reason,), found, None))
+        else:
+            nearness = by_nearness(also)
+            ranked.append(Ranked(each, reason.value + nearness.value, (reason, nearness), found, also))
     for each, found in in_meaning.items():
         if each not in in_words:
             reason = by_nearness(found)

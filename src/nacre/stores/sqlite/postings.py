@@ -12,6 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nlargest
+from typing import NamedTuple
 
 import apsw
 import numpy as np
@@ -56,8 +57,7 @@ class Weighing:
         return np.array([recipe.summary_weight, recipe.tags_weight, recipe.source_weight])
 
 
-@dataclass(frozen=True, slots=True)
-class _List:
+class _List(NamedTuple):
     """The postings of one term in one segment."""
 
     at: int  # among the terms
