@@ -31,7 +31,7 @@ def cosines(matrix: FloatMatrix, query: FloatVector) -> FloatVector:
     A row's value depends on that row alone (a matrix product may sum in another order for another
     shape), so that a store gives the same score however it came by its candidates.
     """
-    rows = matrix.astype(np.float32)
+    rows = matrix.astype(np.float32, copy=False)
     dots = np.multiply(rows, query).sum(axis=1)
     norms = np.sqrt(np.multiply(rows, rows).sum(axis=1)) * np.float32(np.sqrt(np.dot(query, query)))
     result: FloatVector = np.clip(dots / np.maximum(norms, np.float32(1e-12)), -1, 1)

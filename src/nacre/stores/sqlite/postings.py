@@ -141,8 +141,13 @@ def _dampings(lengths: Array, weighing: Weighing) -> Array:
 def _floor(sums: Array, limit: int, least: float) -> float:
     """What a memory must reach to be among the `limit` best."""
     if len(sums) > limit:
-        return max(least, float(np.partition(sums, -limit)[-limit]))
+        return max(least, _nth(sums, limit))
     return least
+
+
+def _nth(values: Array, place: int) -> float:
+    """The n-th largest of at least as many. numpy selects two places in a third of the time that it takes for one."""
+    return float(np.partition(values, (-place, -1))[-place])
 
 
 class _Leading:
@@ -164,7 +169,7 @@ class _Leading:
     def _highest(self, docs: Array) -> Array:
         if len(docs) <= self._many:
             return docs
-        return docs[np.argpartition(self._sums[docs], -self._many)[-self._many :]]
+        return docs[np.argpartition(self._sums[docs], (-self._many - 1, -self._many))[-self._many :]]
 
 
 class _Scorer:
@@ -213,7 +218,7 @@ class _Scorer:
         whole, damping = sums[leading], self._damping(leading)
         for each in rest:
             whole = whole + self._weighed(each, self._counts(each, leading), damping)
-        return float(np.partition(whole, -limit)[-limit]) - self._slack
+        return _nth(whole, limit) - self._slack
 
     def having_any(self, docs: Whole, telling: Sequence[_List]) -> Whole:
         """Those of these memories that have a telling term."""
@@ -252,7 +257,7 @@ class _Scorer:
         for of in added:
             scores += of
         if len(docs) > limit:
-            kept = scores >= np.partition(scores, -limit)[-limit]
+            kept = scores >= _nth(scores, limit)
             docs, scores = docs[kept], scores[kept]
         return list(zip(self._segment.rows[docs].tolist(), scores.tolist(), strict=True))
 

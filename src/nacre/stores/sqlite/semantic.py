@@ -76,7 +76,7 @@ def _candidates(
     exhausted = found is None
     if found is None:
         found = [_scanned(part, flags, wanted) for part, flags in zip(parts, allowed, strict=True)]
-    keys = np.concatenate([part.segment.keys[own] for part, (own, _) in zip(parts, found, strict=True)])
+    keys = np.concatenate([each for each, _ in found])
     scores = np.concatenate([values for _, values in found]) / wanted.norm
     best = _top(scores, count, wanted.limit)
     return keys[best].tolist(), exhausted and len(best) == len(keys)
@@ -85,15 +85,17 @@ def _candidates(
 def _by_graph(
     space: Space, parts: Sequence[Part], allowed: Sequence[Flags | None], wanted: _Wanted, count: int
 ) -> list[tuple[Whole, Array]] | None:
-    """By part, what the graph finds near, and all that is newer, with how near it is. None: there is no graph, or so
-    little passes that it is quicker to compare all of that."""
+    """By part, keys of what the graph finds near, and of all that is newer, with how near it is. None: there is no
+    graph, or so little passes that it is quicker to compare all of that."""
     graph = space.graph
+    if graph is None:
+        return None
     memories = sum(len(part.segment) for part in parts)
     many = sum(
         len(part.segment) if flags is None else int(np.count_nonzero(flags))
         for part, flags in zip(parts, allowed, strict=True)
     )
-    if graph is None or many <= SCANNED_MAX:
+    if many <= SCANNED_MAX:
         return None
     asked = int(count * memories / many)
     while asked < len(graph) // 8:
@@ -118,24 +120,24 @@ def _known(part: Part, flags: Flags | None, keys: Whole) -> Whole:
 
 
 def _compared_here(part: Part, flags: Flags | None, known: Whole, newest: int, wanted: _Wanted) -> tuple[Whole, Array]:
-    """What the graph has found, and what is newer than it, with how near it is."""
+    """The keys of what the graph has found, and of what is newer than it, with how near it is."""
     segment = part.segment
     newer = np.arange(np.searchsorted(segment.keys, newest, side="right"), len(segment.keys))
     if flags is not None:
         newer = newer[flags[segment.owners[newer]]]
     own = np.concatenate([known, newer])
-    return own, _dots(segment.matrix[own], wanted) / segment.norms[own]
+    return segment.keys[own], _dots(segment.matrix[own], wanted) / segment.norms[own]
 
 
 def _scanned(part: Part, flags: Flags | None, wanted: _Wanted) -> tuple[Whole, Array]:
-    """Every passage that passes, and how near it is."""
+    """The key of every passage that passes, and how near it is."""
     segment = part.segment
     if flags is None:
-        return np.arange(len(segment.keys)), _dots(segment.matrix, wanted) / segment.norms
+        return segment.keys, _dots(segment.matrix, wanted) / segment.norms
     own = np.flatnonzero(flags[segment.owners])
     if len(own) < len(segment.keys) // 4:
-        return own, _dots(segment.matrix[own], wanted) / segment.norms[own]
-    return own, (_dots(segment.matrix, wanted) / segment.norms)[own]
+        return segment.keys[own], _dots(segment.matrix[own], wanted) / segment.norms[own]
+    return segment.keys[own], (_dots(segment.matrix, wanted) / segment.norms)[own]
 
 
 def _dots(matrix: Array, wanted: _Wanted) -> Array:
@@ -149,8 +151,8 @@ def _top(scores: Array, count: int, limit: int) -> Whole:
     """Places of the `count` best scores, and of all that may be as near as the `limit`-th of them."""
     if count >= len(scores):
         return np.arange(len(scores))
-    nearest = np.partition(scores, -count)[-count:]
-    return np.flatnonzero(scores >= min(nearest.min(), np.partition(nearest, -limit)[-limit] - _MARGIN))
+    ordered = np.partition(scores, (-count, -limit))
+    return np.flatnonzero(scores >= min(ordered[-count], ordered[-limit] - _MARGIN))
 
 
 def _compared(db: apsw.Connection, keys: Sequence[int], wanted: _Wanted) -> list[Match]:
