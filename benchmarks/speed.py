@@ -6,7 +6,7 @@ Texts are sentences, vectors are the shipped model's up to 100,000 memories and 
 natural ones, full of common words (benchmarks/population.py). Every engine (benchmarks/engines/, one file each) is
 filled by one process and searched by another that has done nothing else, so that memory is the engine's alone and a
 crash loses one row. Searches give ten memories with their texts; the embedding of a question is not counted. Each
-figure is of the best of three passes by median, because other work on the machine only ever slows a pass down. Where a
+figure is of the best of five passes by median, because other work on the machine only ever slows a pass down. Where a
 search takes long, fewer questions are asked, and the report says how many.
 
 Engines need their packages: in an environment of its own,
