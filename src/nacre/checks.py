@@ -62,7 +62,7 @@ _ANYTHING = Filter()
 _FRACTIONS = (
     "recency_weight", "temporal_weight", "session_weight", "confidence_weight", "min_confidence", "entity_weight",
     "intent_weight", "usage_weight", "relation_weight", "echo_next", "echo_far", "echo_back",
-    "rerank_weight",
+    "rerank_weight", "alpha", "bm25_b",
 )  # fmt: skip
 
 
@@ -246,7 +246,6 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
         raise InvalidInput("recipe.fusion", f"{value.fusion!r} is unknown; allowed: {', '.join(get_args(Fusion))}")
     _whole("recipe.k", value.k, 0, 1_000_000)
     _whole("recipe.crowd", value.crowd, 1, limits.pool_max)
-    _fraction("recipe.alpha", value.alpha)
     _whole("recipe.pool", value.pool, 1, limits.pool_max)
     _whole("recipe.rerank_pool", value.rerank_pool, 2, limits.rerank_pool_max)
     _number("recipe.semantic_floor", value.semantic_floor, -1, 1)
@@ -262,7 +261,6 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
             _name("recipe.intents", namespace, limits)
             _number(f"recipe.intents[{intent!r}][{namespace!r}]", weight, 0.5, 2)
     _number("recipe.bm25_k1", value.bm25_k1, 0, 100)
-    _fraction("recipe.bm25_b", value.bm25_b)
     _number("recipe.bm25_padding", value.bm25_padding, 0, 1_000_000)
     for name in ("summary_weight", "tags_weight", "source_weight"):
         _number(f"recipe.{name}", getattr(value, name), 0, 100)
