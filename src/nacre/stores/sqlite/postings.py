@@ -29,11 +29,11 @@ _ROUNDING = 1e-6  # of all that can be summed up, by each addition in single pre
 _FEW = 10_000  # postings that are read through without asking whether it can be spared
 _FEW_LEFT = 256  # memories that are scored at once rather than narrowed down first
 _LEADING = 2  # so many times as many as are wanted tell what the best have
+_SCANNED_SHARE = 64  # where more postings than this part of the memories were added, all sums are looked through
+_LOOKED_UP_SHARE = 256  # a term that is looked up in more than this part of the memories is spread out first,
+_MANY = 1_024  # but not for fewer than these
 _SPREAD_SHARE = 16  # a term that more than this part of the memories have stays spread out
 _SPREAD_MAX = 64  # terms of a segment; each takes a byte or two for every memory
-_LOOKED_UP_SHARE = 256  # a term that is looked up in more than this part of the memories is spread out first
-_SCANNED_SHARE = 64  # where more postings than this part of the memories were added, all sums are looked through
-_MANY = 1_024  # looked up in fewer, it is not
 _CHOSEN_SHARE = 16  # fewer memories than this part of the postings: these are looked up, not the postings read
 
 
@@ -220,14 +220,14 @@ class _Scorer:
             whole = whole + self._weighed(each, self._counts(each, leading), damping)
         return _nth(whole, limit) - self._slack
 
-    def having_any(self, docs: Whole, telling: Sequence[_List]) -> Whole:
+    def having_any(self, docs: Array, telling: Sequence[_List]) -> Array:
         """Those of these memories that have a telling term."""
         having = np.zeros(len(docs), np.bool_)
         for each in telling:
             having |= self._found(each, docs)[1]
         return docs[having]
 
-    def narrowed(self, docs: Whole, sums: Array, rest: Sequence[_List], limit: int, least: float) -> Whole:
+    def narrowed(self, docs: Array, sums: Array, rest: Sequence[_List], limit: int, least: float) -> Array:
         """Add the remaining lists, and drop what cannot be among the best any more, until few are left."""
         unread = sum(each.most for each in rest)
         damping = self._damping(docs)
@@ -240,7 +240,7 @@ class _Scorer:
             unread -= each.most
         return docs[sums >= _floor(sums, limit, least) - self._slack]
 
-    def exact(self, docs: Whole, lists: Sequence[_List], limit: int) -> list[tuple[int, float]]:
+    def exact(self, docs: Array, lists: Sequence[_List], limit: int) -> list[tuple[int, float]]:
         """Scores as `bm25` gives them, step by step for all at once: they are the same to the last bit."""
         weighing, recipe = self._weighing, self._weighing.recipe
         k1, b, padding = recipe.bm25_k1, recipe.bm25_b, recipe.bm25_padding
