@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -20,7 +21,6 @@ import numpy as np
 from nacre.query.tree import Condition, Term
 from nacre.stores.sqlite.index import Space
 from nacre.stores.sqlite.masks import meeting, passing
-from nacre.stores.sqlite.rows import fetch
 from nacre.stores.sqlite.segmenting import first_of_each
 from nacre.stores.sqlite.segments import Array, Flags, Segment, Whole, hashed
 from nacre.types import Filter, Match, Recipe
@@ -37,6 +37,9 @@ _SPREAD_MAX = 64  # terms of a segment; each takes a byte or two for every memor
 _CHOSEN_SHARE = 16  # fewer memories than this part of the postings: these are looked up, not the postings read
 
 
+_hashed = lru_cache(maxsize=1 << 12)(hashed)  # questions are full of the same words
+
+
 @dataclass(frozen=True, slots=True)
 class Weighing:
     """How a question's terms are weighed: the same for all segments."""
@@ -49,7 +52,7 @@ class Weighing:
 
     @property
     def hashes(self) -> Array:
-        return np.array([hashed(term.text) for term in self.terms], np.uint64)
+        return np.array([_hashed(term.text) for term in self.terms], np.uint64)
 
     @property
     def label_weights(self) -> Array:
@@ -87,8 +90,10 @@ def best_of(
             least = nlargest(limit, (score for _, score in found))[-1]
         found += best(part.segment, passing(demanded, part, name), weighing, hashes, limit, least)
     scores = dict(found)
-    sql = "SELECT m.row, m.id FROM json_each(?) AS j CROSS JOIN memories AS m ON m.row = j.value"
-    matches = [Match(memory_id, scores[row]) for row, memory_id in fetch(db, sql, (json.dumps(list(scores)),))]
+    # All rows in one step: Python's lock is given away at each step, and beside a busy thread it comes back late.
+    sql = "SELECT json_group_object(m.row, m.id) FROM json_each(?) AS j CROSS JOIN memories AS m ON m.row = j.value"
+    ids = json.loads(db.execute(sql, (json.dumps(list(scores)),)).get)
+    matches = [Match(memory_id, scores[int(row)]) for row, memory_id in ids.items()]
     return sorted(matches, key=lambda match: (-match.score, match.id))[:limit]
 
 
