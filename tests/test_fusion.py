@@ -16,6 +16,7 @@ from nacre import CLASSIC, Filter, Recipe, lenses
 from nacre.embedders.hashing import Hashing
 from nacre.engine import Nacre
 from nacre.ranking import explain, fuse
+from nacre.ranking.order import best_first
 from nacre.stores.memory import MemoryStore
 from nacre.types import Found, Fusion, Match, Mode, Ranked, SearchRequest, SearchResult
 
@@ -374,7 +375,7 @@ def test_equals_are_ordered_by_id(chosen: list[str]) -> None:
     first, second = chosen[:2]
     ranked = fuse.fuse([Match(first, 2.0)], [Match(second, 2.0)], Recipe(fusion="rank", alpha=0.5))
     assert ids(ranked) == sorted([first, second])
-    assert ids(fuse.in_order([Ranked(each, 1.0, (), None, None) for each in chosen])) == sorted(chosen)
+    assert ids(best_first([Ranked(each, 1.0, (), None, None) for each in chosen])) == sorted(chosen)
 
 
 # ---------------------------------------------------------------- signals among equals

@@ -20,6 +20,7 @@ from nacre.engine import Nacre
 from nacre.query.tree import Question, Term, occurs, term_counts
 from nacre.ranking import boost, explain, fuse
 from nacre.ranking.bm25 import bm25, idf
+from nacre.ranking.order import best_first
 from nacre.stores.memory import MemoryStore
 from nacre.types import (
     BREAK,
@@ -362,11 +363,11 @@ def test_a_memory_from_the_time_in_question(created: datetime, periods: list[Per
 
 
 def test_memories_of_the_same_session() -> None:
-    """a 1/61 = .0163934; b 1/62 × 1.25 = .0201613: the factor does not sort, `in_order` does."""
+    """a 1/61 = .0163934; b 1/62 × 1.25 = .0201613: the factor does not sort, `best_first` does."""
     ranked = fuse.fuse([Match("a", 2.0), Match("b", 1.0)], [], replace(RANKS, alpha=0))
     boosted = boost.same_session(ranked, {"b", "unknown"}, 0.25)
     assert [(each.id, round(each.score, 7)) for each in boosted] == [("a", 0.0163934), ("b", 0.0201613)]
-    assert [each.id for each in fuse.in_order(boosted)] == ["b", "a"]
+    assert [each.id for each in best_first(boosted)] == ["b", "a"]
     assert boosted[1].reasons[-1] == Reason("session", "multiply", 1.25, {"weight": 0.25})
     assert boost.same_session(ranked, {"b"}, 0) == ranked
     assert boost.same_session(ranked, set(), 1) == ranked

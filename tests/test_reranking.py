@@ -26,7 +26,8 @@ from nacre.embedders.hashing import Hashing
 from nacre.engine import Nacre
 from nacre.ports import Placed, Reranker
 from nacre.query.tree import Condition
-from nacre.ranking import explain, fuse, rerank
+from nacre.ranking import explain, rerank
+from nacre.ranking.order import best_first
 from nacre.rerankers import nacre_rerank
 from nacre.stores.memory import MemoryStore
 from nacre.stores.sqlite import SqliteStore
@@ -348,9 +349,9 @@ numbers = st.floats(0, 4, allow_nan=False)
 def test_none_falls_behind_what_was_not_read(
     several: list[tuple[float, float]], read: int, weight: float, known: float
 ) -> None:
-    ranked = fuse.in_order([placed(f"m{at}", score) for at, (score, _) in enumerate(several)])
+    ranked = best_first([placed(f"m{at}", score) for at, (score, _) in enumerate(several)])
     liked = {f"m{at}": score for at, (_, score) in enumerate(several)}
-    found = fuse.in_order(rerank.reranked(ranked, {each.id: liked[each.id] for each in ranked[:read]}, weight, known))
+    found = best_first(rerank.reranked(ranked, {each.id: liked[each.id] for each in ranked[:read]}, weight, known))
     assert {each.id for each in found[:read]} == {each.id for each in ranked[:read]}
     assert found[read:] == ranked[read:]
     for each in found[:read]:

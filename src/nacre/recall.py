@@ -20,6 +20,7 @@ from nacre.query.tree import Condition, Question, either, restricted, sees_all
 from nacre.ranking import boost, budget, confidence, echo, fuse, rerank
 from nacre.ranking.bm25 import weights
 from nacre.ranking.collapse import collapse
+from nacre.ranking.order import best_first
 from nacre.ranking.relevance import evidence, ideal, leads, others, relevance
 from nacre.ranking.relevance import read as with_reading
 from nacre.reranking import Reranking
@@ -188,7 +189,7 @@ class Recall:
         if known.session is not None:
             members = {each for each, memory in memories.items() if memory.session == known.session}
             ranked = boost.same_session(ranked, members, recipe.session_weight)
-        ranked = fuse.in_order(ranked)
+        ranked = best_first(ranked)
         return SearchResult(tuple(self._hits(ranked[: request.limit], question, frequencies)), tuple(notes))
 
     def facets(self, query: str, where: Filter) -> Facets:
@@ -255,7 +256,7 @@ class Recall:
             used = {each: known.usage for each, known in signals.items() if known.usage is not None}
             ranked = boost.usage(ranked, used, now, recipe.usage_weight)
         return Ranking(
-            question, lexical, semantic, fuse.in_order(ranked), signals, doubted, relations, beside, frequencies, read
+            question, lexical, semantic, best_first(ranked), signals, doubted, relations, beside, frequencies, read
         )
 
     def _echoed(
@@ -271,7 +272,7 @@ class Recall:
             return ranked, {}
         new = echo.hearing(beside) - {each.id for each in ranked}
         allowed = self._allowed(new, request.where, question)
-        return fuse.in_order(echo.echoed(ranked, beside, allowed, recipe)), beside
+        return best_first(echo.echoed(ranked, beside, allowed, recipe)), beside
 
     def _relations(self, request: SearchRequest, question: Question, now: datetime) -> tuple[RelationHit, ...]:
         """Relations that match, of memories that the search may see."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
 from nacre.ranking import explain
+from nacre.ranking.order import best_first
 from nacre.types import Found, Match, Ranked, Reason, Recipe
 
 UNRELATED = 0.1  # a cosine that texts about different things have
@@ -118,7 +119,7 @@ def fuse(
     least = min((each.score for each in ranked), default=1.0)
     others = (each for each in listed if each not in in_words and each not in in_meaning)
     ranked += [_listed(each, rank, recipe, least) for rank, each in enumerate(others, len(lexical) + 1)]
-    return in_order(ranked)
+    return best_first(ranked)
 
 
 def merged(
@@ -135,11 +136,7 @@ def merged(
         first.setdefault(match.id, share(Found(match.score, rank)))
     raised = [explain.with_reason(each, first.pop(each.id)) if each.id in first else each for each in ranked]
     alone = [Ranked(memory_id, reason.value, (reason,), None, None) for memory_id, reason in first.items()]
-    return in_order(raised + alone)
-
-
-def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
-    return sorted(ranked, key=lambda each: (-each.score, each.id))
+    return best_first(raised + alone)
 
 
 def _sharing(of: Channel, recipe: Recipe) -> Callable[[Found], Reason]:

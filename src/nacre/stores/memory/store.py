@@ -19,6 +19,7 @@ from nacre.errors import Conflict, EmbedderMismatch, NotFound
 from nacre.query import spelling
 from nacre.query.tree import Condition, Question, Term, allows, holds, occurs, telling, term_counts
 from nacre.ranking.bm25 import bm25, idf
+from nacre.ranking.order import best_first
 from nacre.stores.memory.knowing import MemoryKnowledge
 from nacre.stores.memory.recalled import MemoryLog
 from nacre.text import words
@@ -412,7 +413,7 @@ def _pending(kept: _Kept) -> bool:
 
 
 def _best(matches: list[Match], limit: int) -> list[Match]:
-    return sorted(matches, key=lambda match: (-match.score, match.id))[:limit]
+    return best_first(matches)[:limit]
 
 
 def _blobs(passages: Passages) -> tuple[bytes, ...]:

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import apsw
@@ -40,7 +40,7 @@ class Connections:
         if self._viewing is not None:
             yield
             return
-        with self.reading() as db:
+        with self._latest() as db:
             self._views.db = db
             try:
                 yield
@@ -51,14 +51,13 @@ class Connections:
     def _viewing(self) -> apsw.Connection | None:
         return getattr(self._views, "db", None)
 
-    @contextmanager
-    def reading(self, *, latest: bool = False) -> Iterator[apsw.Connection]:
+    def reading(self, *, latest: bool = False) -> AbstractContextManager[apsw.Connection]:
         """One consistent view of the store: that which the thread holds, unless it must be the latest."""
-        held = None if latest else self._viewing
-        if held is not None:
-            with self._translated():
-                yield held
-            return
+        held = self._viewing
+        return self._latest() if latest or held is None else nullcontext(held)
+
+    @contextmanager
+    def _latest(self) -> Iterator[apsw.Connection]:
         db = self._take_reader()
         try:
             with self._translated():

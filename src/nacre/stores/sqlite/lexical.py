@@ -16,6 +16,7 @@ import apsw
 from nacre.counting import Frequencies
 from nacre.query.tree import AnyOf, Question, Term, telling, term_counts
 from nacre.ranking.bm25 import bm25, idf
+from nacre.ranking.order import best_first
 from nacre.stores.sqlite import rows
 from nacre.stores.sqlite.filters import Clause, fts_query, in_spaces, marks, meeting, only_spaces
 from nacre.stores.sqlite.vocabulary import has_others
@@ -145,4 +146,4 @@ def _scored(
         counts = term_counts(terms, tokens, recipe)
         score = bm25(counts, idfs, tokens.length, mean_length, recipe)
         matches.append(Match(memory_id, score))
-    return sorted(matches, key=lambda match: (-match.score, match.id))
+    return best_first(matches)

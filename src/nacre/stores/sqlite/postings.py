@@ -19,6 +19,7 @@ import apsw
 import numpy as np
 
 from nacre.query.tree import Condition, Term
+from nacre.ranking.order import best_first
 from nacre.stores.sqlite.index import Space
 from nacre.stores.sqlite.masks import meeting, passing
 from nacre.stores.sqlite.segmenting import first_of_each
@@ -94,7 +95,7 @@ def best_of(
     sql = "SELECT json_group_object(m.row, m.id) FROM json_each(?) AS j CROSS JOIN memories AS m ON m.row = j.value"
     ids = json.loads(db.execute(sql, (json.dumps(list(scores)),)).get)
     matches = [Match(memory_id, scores[int(row)]) for row, memory_id in ids.items()]
-    return sorted(matches, key=lambda match: (-match.score, match.id))[:limit]
+    return best_first(matches)[:limit]
 
 
 def best(

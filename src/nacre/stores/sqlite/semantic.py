@@ -15,6 +15,7 @@ import numkong
 import numpy as np
 
 from nacre.query.tree import Question
+from nacre.ranking.order import best_first
 from nacre.stores.sqlite.index import Index, Part, Space
 from nacre.stores.sqlite.masks import Meeting, meeting, passing
 from nacre.stores.sqlite.rows import fetch
@@ -38,7 +39,7 @@ def semantic(
     matches: list[Match] = []
     for name in where.spaces:
         matches += _nearest(db, index.caught_up(db, name), wanted)
-    return sorted(matches, key=lambda match: (-match.score, match.id))[:limit]
+    return best_first(matches)[:limit]
 
 
 class _Wanted:
