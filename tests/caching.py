@@ -79,7 +79,7 @@ def reopened(path: Path, *, log: bool = False, busy_timeout_ms: int = BUSY_TIMEO
 
 def low_thresholds(monkeypatch: pytest.MonkeyPatch, **others: int) -> None:
     """Files from ten memories on, and words are always looked for in the index."""
-    for name, value in {"SAVED_MEMORIES_MIN": 10, **others}.items():
+    for name, value in {"SAVED_MEMORIES_MIN": 10, "_SEARCHED_RATIO": 4, **others}.items():
         monkeypatch.setattr(sqlite_index, name, value)
     monkeypatch.setattr(sqlite_store, "INDEXED_MEMORIES_MIN", 0)
 

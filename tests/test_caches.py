@@ -197,6 +197,22 @@ def test_segments_are_merged_as_they_gather(path: Path, filled: nacre.Nacre) -> 
         assert sizes(engine) == [91]
 
 
+def test_who_searches_has_fewer_segments_than_who_imports(
+    path: Path, filled: nacre.Nacre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_index, "_SEARCHED_RATIO", 16)
+    filled.remember_many(flower_texts(11, first=50))
+    index_of(filled).catch_up_in_background(["default"])
+    settled(filled)
+    assert sizes(filled) == [50, 11]
+    filled.close()
+    with reopened(path) as engine:
+        check(engine)
+        settled(engine)
+        assert sizes(engine) == [61]
+        check(engine)
+
+
 def test_a_store_that_grows_one_by_one_has_few_segments(filled: nacre.Nacre) -> None:
     for new in flower_texts(40, first=50):
         filled.remember(new)

@@ -2,7 +2,7 @@
 
 Each search first looks at the events since the last one: memories that were touched leave the segments they stood in
 and come back, as they are now, in a small new one. Small segments are merged as they gather, large ones in the
-background, so that each is `_RATIO` times the size of all that follow it, and there are never many. Segments of some
+background, so that each is some times the size of all that follow it, and there are never many. Segments of some
 size are kept in files; a process that finds none makes them, and one that is killed has made those it has written.
 """
 
@@ -51,6 +51,7 @@ UNWRITABLE_S = 600.0  # where no file could be written, nobody tries again for s
 MODEL_SWITCHED = "model switched"  # the event after which every vector is another
 
 _RATIO = 4
+_SEARCHED_RATIO = 16  # where somebody searches, who pays for every segment
 _log = logging.getLogger("nacre")
 
 
@@ -182,7 +183,7 @@ class Index:
     def build(self, db: apsw.Connection, name: str) -> None:
         """Make everything now rather than in the background."""
         self.caught_up(db, name)
-        self._tidy_space(name, graph=True, alone=True)
+        self._tidy_space(name, searched=True, alone=True)
 
     def close(self) -> None:
         self._closing.set()
@@ -274,16 +275,16 @@ class Index:
     # ---- in the background
 
     def _tidy_later(self, space: Space) -> None:
-        if self._mergeable(space.parts) is not None or self._graph_behind(space):
+        if self._mergeable(space.parts, _SEARCHED_RATIO) is not None or self._graph_behind(space):
             self._searched.add(space.name)
             self._worker.wake()
 
-    def _mergeable(self, parts: Sequence[Part]) -> int | None:
+    def _mergeable(self, parts: Sequence[Part], ratio: int) -> int | None:
         """From which part on all are merged into one. None: they may stay as they are."""
         found, following = None, 0
         for at in range(len(parts) - 1, -1, -1):
             size = len(parts[at].segment)
-            if following and size <= _RATIO * following:
+            if following and size <= ratio * following:
                 found = at
             following += size
         if found is not None and sum(len(part.segment) for part in parts[found:]) >= SAVED_MEMORIES_MIN:
@@ -301,7 +302,7 @@ class Index:
             try:
                 self._go_on()
                 self._catch_up_step_by_step(name)
-                self._tidy_space(name, graph=name in searched)
+                self._tidy_space(name, searched=name in searched)
             except _Closing:
                 return
             except Exception as error:  # searches do without, or do it themselves
@@ -331,20 +332,19 @@ class Index:
                     self._spaces[name] = space
             behind = space.seq < newest
 
-    def _tidy_space(self, name: str, *, graph: bool, alone: bool = False) -> None:
-        """Merge and grow until nothing is left to do. One thread at a time, or they would undo each other's work.
-
-        `alone`: somebody waits for it, and it may take all cores.
+    def _tidy_space(self, name: str, *, searched: bool, alone: bool = False) -> None:
+        """Merge, and where somebody searches also grow, until nothing is left to do. One thread at a time, or they
+        would undo each other's work. `alone`: somebody waits for it, and it may take all cores.
         """
         cores = os.cpu_count() or 2
         with self._tidying:
             while (space := self._spaces.get(name)) is not None:
                 self._go_on()
-                begin = self._mergeable(space.parts)
+                begin = self._mergeable(space.parts, _SEARCHED_RATIO if searched else _RATIO)
                 if begin is not None:
                     old = space.parts[begin:]
                     self._replace_parts(space, old, self._merged(old, space.seq))
-                elif graph and self._graph_behind(space):
+                elif searched and self._graph_behind(space):
                     with self._connections.reading() as db:  # a graph must not skip what is not caught up yet
                         space = self.caught_up(db, name)
                     self._attach(space, self._grown(space, cores if alone else max(1, cores // 2)))
