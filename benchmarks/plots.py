@@ -73,7 +73,7 @@ def _grid(across: _Scale, up: _Scale) -> list[str]:
         y = up(value)
         ends = f'x1="{across.start_px}" x2="{across.end_px}"'
         parts.append(f'<line {ends} y1="{y:.1f}" y2="{y:.1f}" stroke="#e5e7eb"/>')
-        parts.append(f'<text x="{across.start_px - 8}" y="{y + 4:.1f}" text-anchor="end">{value:g} ms</text>')
+        parts.append(f'<text x="{across.start_px - 8}" y="{y + 4:.1f}" text-anchor="end">{_tick(value)}</text>')
     return parts
 
 
@@ -86,6 +86,10 @@ def _apart(heights: Mapping[str, float]) -> dict[str, float]:
         placed[name] = lowest
     over = lowest - (HEIGHT - BOTTOM)
     return {name: y - max(0.0, over) for name, y in placed.items()}
+
+
+def _tick(value: float) -> str:
+    return f"{value:g} ms" if value < 1000 else f"{value / 1000:g} s"
 
 
 def _short(value: float) -> str:
