@@ -329,6 +329,16 @@ def test_others_do_not_bring_back_what_was_purged(path: Path, secret: tuple[nacr
         assert in_the_caches(path) == []
 
 
+def purge_by(purger: str, engine: nacre.Nacre, path: Path, memory_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the engine, or by another that does nothing in the background."""
+    if purger == "itself":
+        engine.purge(memory_id)
+        return
+    with reopened(path) as other:
+        monkeypatch.setattr(index_of(other)._worker, "wake", lambda: None)
+        other.purge(memory_id)
+
+
 @pytest.mark.usefixtures("low")
 @pytest.mark.parametrize("purger", ["itself", "another process"])
 def test_a_merge_that_began_before_a_purge(path: Path, monkeypatch: pytest.MonkeyPatch, purger: str) -> None:
@@ -341,12 +351,7 @@ def test_a_merge_that_began_before_a_purge(path: Path, monkeypatch: pytest.Monke
         engine.remember_many(flower_texts(40, first=50))
         check(engine, QUESTIONS[:1])
         assert gate.begun.wait(10)
-        if purger == "itself":
-            engine.purge(memory_id)
-        else:
-            with reopened(path) as other:
-                monkeypatch.setattr(index_of(other)._worker, "wake", lambda: None)
-                other.purge(memory_id)
+        purge_by(purger, engine, path, memory_id, monkeypatch)
         assert in_the_caches(path) == []
         gate.opened.set()
         settled(engine)
@@ -414,12 +419,7 @@ def test_a_graph_that_was_begun_before_a_purge(path: Path, monkeypatch: pytest.M
         memory_id = engine.remember(SECRET).id
         check(engine, QUESTIONS[:1])
         assert gate.begun.wait(10)
-        if purger == "itself":
-            engine.purge(memory_id)
-        else:
-            with reopened(path) as other:
-                monkeypatch.setattr(index_of(other)._worker, "wake", lambda: None)
-                other.purge(memory_id)
+        purge_by(purger, engine, path, memory_id, monkeypatch)
         gate.opened.set()
         settled(engine)
         assert in_the_caches(path) == []

@@ -219,7 +219,7 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
                 counts = term_counts([term for term, _ in known], kept.tokens, recipe)
                 score = bm25(counts, idfs, kept.tokens.length, mean_length, recipe)
                 matches.append(Match(kept.memory.id, score))
-        return _best(matches, limit)
+        return best_first(matches)[:limit]
 
     def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
         from nacre.vectors import cosines, unpack
@@ -235,7 +235,7 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
                 scores = cosines(unpack(list(kept.blobs)), vector)
                 best = int(scores.argmax())
                 matches.append(Match(kept.memory.id, float(scores[best]), kept.spans[best]))
-        return _best(matches, limit)
+        return best_first(matches)[:limit]
 
     def by_time(
         self,
@@ -410,10 +410,6 @@ def _quarter(moment: datetime) -> datetime:
 
 def _pending(kept: _Kept) -> bool:
     return kept.memory.deleted is None and kept.spans is None
-
-
-def _best(matches: list[Match], limit: int) -> list[Match]:
-    return best_first(matches)[:limit]
 
 
 def _blobs(passages: Passages) -> tuple[bytes, ...]:

@@ -23,7 +23,7 @@ from nacre.ranking.order import best_first
 from nacre.stores.sqlite.index import Space
 from nacre.stores.sqlite.masks import meeting, passing
 from nacre.stores.sqlite.segmenting import first_of_each
-from nacre.stores.sqlite.segments import Array, Flags, Segment, Whole, hashed
+from nacre.stores.sqlite.segments import Array, Flags, Segment, hashed, located
 from nacre.types import Filter, Match, Recipe
 
 _ROUNDING = 1e-6  # of all that can be summed up, by each addition in single precision
@@ -230,7 +230,7 @@ class _Scorer:
         """Those of these memories that have a telling term."""
         having = np.zeros(len(docs), np.bool_)
         for each in telling:
-            having |= self._found(each, docs)[1]
+            having |= located(each.docs, docs)[1]
         return docs[having]
 
     def narrowed(self, docs: Array, sums: Array, rest: Sequence[_List], limit: int, least: float) -> Array:
@@ -283,19 +283,13 @@ class _Scorer:
         weighed: Array = idf * counts / np.maximum(counts + damping, np.float32(1e-12))
         return weighed
 
-    def _found(self, each: _List, docs: Array) -> tuple[Whole, Flags]:
-        """Where these memories stand among the postings, and whether they do."""
-        at = each.docs.searchsorted(docs)
-        np.minimum(at, len(each.docs) - 1, out=at)
-        return at, each.docs[at] == docs
-
     def _counts(self, each: _List, docs: Array, dtype: type = np.float32) -> Array:
         """How often these memories have the term; labels count with their weight."""
         spread = self._spread(each, len(docs))
         if spread is not None:
             return self._with_labels(each, docs, spread[docs].astype(dtype))
-        at, found = self._found(each, docs)
-        return self._with_labels(each, docs, (each.counts[at] * found).astype(dtype))
+        at, here = located(each.docs, docs)
+        return self._with_labels(each, docs, (each.counts[at] * here).astype(dtype))
 
     def _spread(self, each: _List, looked_up: int) -> Array | None:
         """The counts of a term by memory, not by posting, if that pays: nothing has to be searched for then. Those of
@@ -320,8 +314,6 @@ class _Scorer:
         label_counts = self._segment.label_counts[labelled]
         for field, weight in enumerate(self._weighing.label_weights.tolist()):
             own = fields == field
-            at = np.searchsorted(docs, label_docs[own])
-            at[at == len(docs)] = 0
-            here = docs[at] == label_docs[own] if len(docs) else np.zeros(0, np.bool_)
+            at, here = located(docs, label_docs[own])
             counts[at[here]] += (weight * label_counts[own][here].astype(np.float64)).astype(counts.dtype)
         return counts

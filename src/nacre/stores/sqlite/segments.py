@@ -65,11 +65,8 @@ class Segment:
 
     def places(self, hashes: Array) -> Whole:
         """Where these terms stand among `terms`; -1 for those that no memory here has."""
-        at = np.searchsorted(self.terms, hashes)
-        at[at == len(self.terms)] = 0
-        if not len(self.terms):
-            return np.full(len(hashes), -1, np.int64)
-        return np.where(self.terms[at] == hashes, at, -1)
+        at, here = located(self.terms, hashes)
+        return np.where(here, at, -1)
 
     def postings(self, places: Whole) -> list[slice]:
         """Where the postings of these terms stand."""
@@ -81,12 +78,17 @@ class Segment:
 
     def docs_of(self, rows: Array) -> Whole:
         """The places of those of these rows that are here."""
-        if not len(self.rows):
-            return np.empty(0, np.int64)
-        at = np.searchsorted(self.rows, rows)
-        at[at == len(self.rows)] = 0
-        found: Whole = at[self.rows[at] == rows]
-        return found
+        at, here = located(self.rows, rows)
+        return at[here]
+
+
+def located(ascending: Array, wanted: Array) -> tuple[Whole, Flags]:
+    """Where these values stand in an ascending array, and whether they do: if not, the place says nothing."""
+    at = ascending.searchsorted(wanted)
+    if not len(ascending):
+        return at, np.zeros(len(wanted), np.bool_)
+    np.minimum(at, len(ascending) - 1, out=at)
+    return at, ascending[at] == wanted
 
 
 def _between(ends: Array, places: Whole) -> list[slice]:

@@ -20,7 +20,7 @@ from nacre.stores.sqlite.index import Index, Part, Space
 from nacre.stores.sqlite.masks import Meeting, meeting, passing
 from nacre.stores.sqlite.rows import fetch
 from nacre.stores.sqlite.segmenting import quantised
-from nacre.stores.sqlite.segments import Array, Flags, Whole
+from nacre.stores.sqlite.segments import Array, Flags, Whole, located
 from nacre.types import Filter, Match, Span
 from nacre.vectors import cosines, unpack
 
@@ -114,9 +114,8 @@ def _by_graph(
 def _known(part: Part, flags: Flags | None, keys: Whole) -> Whole:
     """The places of those of these passages that are here and pass."""
     segment = part.segment
-    at = np.searchsorted(segment.keys, keys)
-    at[at == len(segment.keys)] = 0
-    own: Whole = at[segment.keys[at] == keys]
+    at, here = located(segment.keys, keys)
+    own = at[here]
     return own if flags is None else own[flags[segment.owners[own]]]
 
 
