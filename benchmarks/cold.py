@@ -42,13 +42,13 @@ def main() -> None:
     cli._begin(arguments)
     begun = time.monotonic()
     import nacre.cli.commands
-    import nacre.opening
+    import nacre.config.factory
     from nacre.embedders.minilm import MiniLM
-    from nacre.engine import Nacre
+    from nacre.engine.engine import Nacre
     from nacre.rerankers.nacre_rerank import NacreRerank
 
     imported = time.monotonic()
-    timed(nacre.opening, "open_store", "open the store")
+    timed(nacre.config.factory, "open_store", "open the store")
     timed(MiniLM, "_loaded", "wait for the embedder")
     timed(MiniLM, "_word_pieces", "read the vocabulary")
     timed(NacreRerank, "_loaded", "wait for the reranker")
@@ -71,9 +71,9 @@ def main() -> None:
     steps["search"] -= steps["read again"] + sum(spent.get(step, 0.0) for step in inside)
     from pathlib import Path
 
-    from nacre import wire
+    from nacre.serialization import encode
 
-    Path(result).write_text(wire.dumps({"steps": {**steps}, "ended": time.monotonic()}), "utf-8")
+    Path(result).write_text(encode.dumps({"steps": {**steps}, "ended": time.monotonic()}), "utf-8")
     sys.exit(code)
 
 

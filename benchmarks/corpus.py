@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nacre.embedders.minilm import MiniLM
-from nacre.types import Span
+from nacre.types.memory import Span
 
 if TYPE_CHECKING:
-    from nacre.types import FloatMatrix, FloatVector
+    from nacre.types.memory import FloatMatrix, FloatVector
 
 CACHE = Path(__file__).parent / ".cache"
 SETS = ("locomo", "scifact", "nfcorpus", "hotpotqa-1k", "xquad-en")

@@ -28,7 +28,7 @@ import numpy as np
 from nacre.embedders.minilm import MiniLM
 
 if TYPE_CHECKING:
-    from nacre.types import FloatMatrix
+    from nacre.types.memory import FloatMatrix
 
 TOOL = Path(__file__).parents[1] / "tools" / "build_minilm.py"
 RANKS = 10

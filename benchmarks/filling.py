@@ -25,8 +25,9 @@ from benchmarks.labelled import Document, Half, LabelledSet, Query, half
 from benchmarks.vectors import Cached
 from nacre.embedders.minilm import MiniLM
 from nacre.rerankers.nacre_rerank import NacreRerank
-from nacre.stores.sqlite import SqliteStore
-from nacre.types import DEFAULT_SPACE, Mode
+from nacre.storage.sqlite import SqliteStore
+from nacre.types.memory import DEFAULT_SPACE
+from nacre.types.search import Mode
 
 LIMIT = 10
 

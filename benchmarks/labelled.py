@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from nacre.measuring import Grades, ndcg, recall, reciprocal_rank
+from nacre.evaluation.metrics import Grades, ndcg, recall, reciprocal_rank
 
 __all__ = [
     "DATA", "Document", "Grades", "Half", "LabelledSet", "Query", "half", "load", "ndcg", "recall", "reciprocal_rank",

@@ -5,7 +5,7 @@
 `lookup` is the share of pairs whose sketches share enough hashes to be compared, `same` the share found the same,
 without vectors and with the cosine of a model; harmless edits should have 1, harmful ones 0, arguable ones rather 0.
 `cosine .95` and `shingles .6` are what the two would say alone. The second table counts real texts that are found
-the same as another; the third has the thresholds that `nacre.text.near` could have.
+the same as another; the third has the thresholds that `nacre.analysis.near_duplicates` could have.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from benchmarks.labelled import load
+from nacre.analysis import near_duplicates, stopwords
+from nacre.analysis.tokenizer import tokenise
 from nacre.embedders.hashing import Hashing
 from nacre.embedders.minilm import MiniLM
-from nacre.text import common, near
-from nacre.text.words import tokenise
-from nacre.types import Tokens
+from nacre.types.memory import Tokens
 
 SETS = ("locomo", "hotpotqa-1k", "xquad-en", "nfcorpus", "cosqa", "xquad-de", "cmrc2018-zh")
 SENTENCE_CHARS = range(25, 400)
@@ -124,11 +124,11 @@ def at_a_word(text: str, rng: random.Random, wanted: Callable[[str], bool], made
 
 def is_content(word: str) -> bool:
     plain = word.isascii() and word.isalpha() and word.islower() and len(word) > 3
-    return plain and word not in common.WORDS and word not in EMPHASIS
+    return plain and word not in stopwords.WORDS and word not in EMPHASIS
 
 
 def is_name(word: str) -> bool:
-    return word.isalpha() and word.istitle() and len(word) > 2 and word.lower() not in common.WORDS
+    return word.isalpha() and word.istitle() and len(word) > 2 and word.lower() not in stopwords.WORDS
 
 
 def moved_clause(text: str, _: random.Random) -> str | None:
@@ -275,8 +275,10 @@ def edits_table(pairs: Sequence[Pair]) -> list[Row]:
 
 def looked_up(pair: Pair) -> bool:
     """Whether the store would compare the two."""
-    sketch = near.sketch(pair.tokens_b)
-    return len(set(near.sketch(pair.tokens_a)) & set(sketch)) >= max(1, min(near.SHARED_MIN, len(sketch)))
+    sketch = near_duplicates.sketch(pair.tokens_b)
+    return len(set(near_duplicates.sketch(pair.tokens_a)) & set(sketch)) >= max(
+        1, min(near_duplicates.SHARED_MIN, len(sketch))
+    )
 
 
 def shares(pairs: Sequence[Pair]) -> Row:
@@ -284,10 +286,10 @@ def shares(pairs: Sequence[Pair]) -> Row:
     return {
         "pairs": len(pairs),
         "lookup": share(looked_up(each) for each in pairs),
-        "same": share(near.same(*each[2:6], None) for each in pairs),
-        "same, cosine": share(near.same(*each[2:]) for each in known),
+        "same": share(near_duplicates.same(*each[2:6], None) for each in pairs),
+        "same, cosine": share(near_duplicates.same(*each[2:]) for each in known),
         "cosine .95": share(each.cosine is not None and each.cosine >= 0.95 for each in known),
-        "shingles .6": share(near.jaccard(each.tokens_a, each.tokens_b) >= 0.6 for each in pairs),
+        "shingles .6": share(near_duplicates.jaccard(each.tokens_a, each.tokens_b) >= 0.6 for each in pairs),
     }
 
 
@@ -304,16 +306,16 @@ class Among:
         tokens = [tokenise(text) for text in texts]
         holders: dict[int, list[int]] = defaultdict(list)
         for at, each in enumerate(tokens):
-            for number in near.sketch(each):
+            for number in near_duplicates.sketch(each):
                 holders[number].append(at)
         self._most = max(map(len, holders.values()), default=0)
         self._candidates = {two for several in holders.values() for two in combinations(several[:BUCKET_MAX], 2)}
         self._same: list[tuple[int, int]] = []
         self._same_alone = 0
         for a, b in sorted(self._candidates):
-            if near.same(texts[a], texts[b], tokens[a], tokens[b], 1.0):
+            if near_duplicates.same(texts[a], texts[b], tokens[a], tokens[b], 1.0):
                 self._same.append((a, b))
-                self._same_alone += near.same(texts[a], texts[b], tokens[a], tokens[b], None)
+                self._same_alone += near_duplicates.same(texts[a], texts[b], tokens[a], tokens[b], None)
 
     def counts(self) -> Row:
         return {
@@ -331,16 +333,18 @@ class Among:
 
 def thresholds_table(pairs: Sequence[Pair]) -> list[Row]:
     rows: list[Row] = []
-    shipped = near.JACCARD_MIN, near.JACCARD_ALONE_MIN
+    shipped = near_duplicates.JACCARD_MIN, near_duplicates.JACCARD_ALONE_MIN
     for jaccard in JACCARDS:
-        near.JACCARD_MIN = near.JACCARD_ALONE_MIN = jaccard
+        near_duplicates.JACCARD_MIN = near_duplicates.JACCARD_ALONE_MIN = jaccard
         row: Row = {"shingles": jaccard}
         for kind in EDITS:
             those = [pair for pair in pairs if pair.kind == kind]
-            row[f"{kind}, same"] = share(near.same(*each[2:6], None) for each in those)
-            row[f"{kind}, same, cosine"] = share(near.same(*each[2:]) for each in those if each.cosine is not None)
+            row[f"{kind}, same"] = share(near_duplicates.same(*each[2:6], None) for each in those)
+            row[f"{kind}, same, cosine"] = share(
+                near_duplicates.same(*each[2:]) for each in those if each.cosine is not None
+            )
         rows.append(row)
-    near.JACCARD_MIN, near.JACCARD_ALONE_MIN = shipped
+    near_duplicates.JACCARD_MIN, near_duplicates.JACCARD_ALONE_MIN = shipped
     return rows
 
 

@@ -22,12 +22,12 @@ import numpy.typing as npt
 
 from benchmarks import report
 from benchmarks.population import QUESTIONS, population
-from nacre.natives import graph_index
-from nacre.stores.sqlite.graph import CONNECTIVITY, EXPANSION_ADD
-from nacre.stores.sqlite.segmenting import quantised
+from nacre.runtime.native_packages import graph_index
+from nacre.storage.sqlite.index.hnsw import CONNECTIVITY, EXPANSION_ADD
+from nacre.storage.sqlite.index.segment_builder import quantised
 
 if TYPE_CHECKING:
-    from nacre.types import FloatMatrix, FloatVector
+    from nacre.types.memory import FloatMatrix, FloatVector
 
 FOUND = 100
 WANTED = 10

@@ -24,7 +24,7 @@ from benchmarks import report
 from benchmarks.corpus import Prepared, questions, sentences, vectors_of
 from benchmarks.signals import NAMESPACES, OFF
 from benchmarks.timing import PASSES, milliseconds
-from nacre.types import Mode
+from nacre.types.search import Mode
 
 QUERIES = 200
 UNCACHED = nacre.Limits(results_cached=0)  # each question is asked several times

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from benchmarks import report
 from nacre.ranking import usage
-from nacre.receipts import Outcome, Usage
+from nacre.types.recall_log import Outcome, Usage
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TOPICS, ASPECTS, TWINS = 40, 5, 4  # 40 topics × 5 aspects × 4 memories = 800 memories

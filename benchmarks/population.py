@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.corpus import vectors_of
 
 if TYPE_CHECKING:
-    from nacre.types import FloatMatrix
+    from nacre.types.memory import FloatMatrix
 
 REAL_MAX = 100_000
 QUESTIONS = 400  # vectors are kept for this many; a benchmark may ask fewer

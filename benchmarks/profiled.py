@@ -20,7 +20,7 @@ from benchmarks import report
 from benchmarks.engines.engine import Question
 from benchmarks.engines.nacre import UNCACHED, Known
 from benchmarks.population import QUESTIONS, population
-from nacre import channels
+from nacre.engine import candidates
 
 # What a step is, by file and function. Steps that others are part of come without them.
 STEPS = {
@@ -48,7 +48,7 @@ def main() -> None:
     arguments = parser.parse_args()
     people = population(arguments.data, QUESTIONS)
     asked = [Question(*each) for each in zip(people.questions, people.question_vectors, strict=True)]
-    channels.BRIEF_S = math.inf
+    candidates.BRIEF_S = math.inf
     shares: dict[str, dict[str, object]] = {step: {"step": step} for step in STEPS}
     for path in arguments.stores:
         embedder = Known()

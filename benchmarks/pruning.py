@@ -19,7 +19,7 @@ from unittest.mock import patch
 import nacre
 from benchmarks import report
 from benchmarks.corpus import questions, sentences
-from nacre.stores.sqlite import SqliteStore, lexical
+from nacre.storage.sqlite import SqliteStore, keyword_search
 
 QUERIES = 200
 PASSES = 3
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--sizes", default="10000,100000,1000000")
     arguments = parser.parse_args()
     asked = questions(arguments.data, QUERIES)
-    shipped = (lexical.MATCHED_ROWS_MIN, lexical.CANDIDATES_MIN)
+    shipped = (keyword_search.MATCHED_ROWS_MIN, keyword_search.CANDIDATES_MIN)
     rows: list[dict[str, object]] = []
     for size in map(int, arguments.sizes.split(",")):
         with (
@@ -42,10 +42,10 @@ def main() -> None:
         ):
             memory.remember_many(sentences(arguments.data, size))
             with patch.object(SqliteStore, "_indexed", return_value=None):
-                lexical.MATCHED_ROWS_MIN, lexical.CANDIDATES_MIN = EVERYTHING, 5_000
+                keyword_search.MATCHED_ROWS_MIN, keyword_search.CANDIDATES_MIN = EVERYTHING, 5_000
                 full, full_ms = answers(memory, asked)
                 rows.append(row(size, "FTS5, all words", full, full, full_ms))
-                lexical.MATCHED_ROWS_MIN, lexical.CANDIDATES_MIN = shipped
+                keyword_search.MATCHED_ROWS_MIN, keyword_search.CANDIDATES_MIN = shipped
                 rows.append(row(size, "FTS5, rare words", full, *best_pass(memory, asked)))
             memory.rebuild()
             rows.append(row(size, "index", full, *best_pass(memory, asked)))

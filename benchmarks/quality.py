@@ -39,7 +39,8 @@ from benchmarks.judging import METRICS, SETS, Answer, Figure, Judged, Results, j
 from benchmarks.labelled import DATA, Document, LabelledSet, load
 from benchmarks.rivals import RIVALS
 from nacre.embedders.minilm import MiniLM
-from nacre.types import CLASSIC, Mode
+from nacre.types.recipe import CLASSIC
+from nacre.types.search import Mode
 
 QUERIES_TIMED = 50  # to tell how long the model takes for one
 INSTALL = "`pip install -e '.[bench]'`"

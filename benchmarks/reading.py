@@ -20,9 +20,9 @@ import nacre
 from benchmarks import judging, report
 from benchmarks.filling import Filled, Way, embedder_for, filled, queries_of
 from benchmarks.labelled import DATA, load
-from nacre.ports import Placed
+from nacre.interfaces import Placed
 from nacre.rerankers.nacre_rerank import NacreRerank
-from nacre.stores.sqlite import SqliteStore
+from nacre.storage.sqlite import SqliteStore
 
 TEXTS, TEXT_PIECES = 20, 60
 ROUNDS = 15

@@ -41,14 +41,16 @@ from benchmarks.judging import SETS, table
 from benchmarks.labelled import DATA, Document, Grades, Half, LabelledSet, Query, half, load
 from benchmarks.vectors import Cached
 from nacre.embedders.minilm import MiniLM
-from nacre.ports import Embedder
-from nacre.query.parse import parse
+from nacre.interfaces import Embedder
+from nacre.query.parser import parse
 from nacre.ranking.relevance import Evidence, Meaning, Others, Weights, Words, evidence, others, relevance
-from nacre.stores.sqlite import SqliteStore
-from nacre.types import DEFAULT_SPACE, Filter, Found, Mode, Recipe
+from nacre.storage.sqlite import SqliteStore
+from nacre.types.memory import DEFAULT_SPACE
+from nacre.types.recipe import Recipe
+from nacre.types.search import Filter, Found, Mode
 
 if TYPE_CHECKING:
-    from nacre.types import FloatVector
+    from nacre.types.memory import FloatVector
 
 TRAIN = Path("../shared/train")
 LIMIT = 10

@@ -20,7 +20,8 @@ from benchmarks import report
 from benchmarks.filling import LIMIT, Filled, filled
 from benchmarks.judging import SETS, Answer, score
 from benchmarks.labelled import DATA, load
-from nacre.types import DEFAULT_SPACE, Mode
+from nacre.types.memory import DEFAULT_SPACE
+from nacre.types.search import Mode
 
 OFF = nacre.Recipe(confidence_weight=0, min_confidence=0, entity_weight=0, intent_weight=0, usage_weight=0)
 NAMESPACES = ("decisions", "patterns", "learnings", "context", "apis", "config", "blockers", "testing", "general")

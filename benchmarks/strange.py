@@ -12,9 +12,9 @@ from random import Random
 import hypothesis
 from hypothesis import strategies as st
 
-from nacre.query.fields import KEYS
-from nacre.text.words import is_lone
-from nacre.types import Part
+from nacre.analysis.tokenizer import is_lone
+from nacre.query.filters import KEYS
+from nacre.types.search import Part
 
 HYPOTHESIS_EXAMPLES = 500  # of each strategy
 CHARS_MAX = 12_000  # more than a query may have: the rest is cut

@@ -16,8 +16,8 @@ from benchmarks import report
 from benchmarks.filling import LIMIT, Filled, filled
 from benchmarks.judging import Answer, score
 from benchmarks.labelled import half, load
-from nacre.query.times import mentions
-from nacre.types import DEFAULT_SPACE
+from nacre.query.dates import mentions
+from nacre.types.memory import DEFAULT_SPACE
 
 SETS = ("locomo", "locomo-session")
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)

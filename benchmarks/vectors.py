@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from nacre.ports import Embedder
-from nacre.types import Span
+from nacre.interfaces import Embedder
+from nacre.types.memory import Span
 
 if TYPE_CHECKING:
-    from nacre.types import FloatMatrix, FloatVector
+    from nacre.types.memory import FloatMatrix, FloatVector
 
 CACHE = Path(__file__).parent / ".cache"
 BATCH = 256  # texts that are embedded between two commits

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import settings
 
 import nacre
-from caching import cache_files, check, counted_loads, flower_texts, low_thresholds, reopened, settled
-from nacre import searching
+from index_files import cache_files, check, counted_loads, flower_texts, low_thresholds, reopened, settled
 from nacre.embedders.hashing import Hashing
+from nacre.engine import searcher
 
 settings.register_profile("any machine", deadline=None)  # no test fails because others keep the processor busy
 settings.load_profile("any machine")
@@ -33,7 +33,7 @@ def memory(path: Path) -> Iterator[nacre.Nacre]:
 @pytest.fixture
 def uncached(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every search is carried out, also one that was asked a moment ago."""
-    monkeypatch.setattr(searching, "_FRESH", timedelta(0))
+    monkeypatch.setattr(searcher, "_FRESH", timedelta(0))
 
 
 @pytest.fixture

@@ -29,19 +29,23 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 
 import nacre
-from agents import given as structured
-from agents import places_on, problem
-from nacre import Filter, Lens, NewEntity, NewFact, NewMemory, Recipe, asked, lenses, opening, wire
+from mcp_clients import given as structured
+from mcp_clients import places_on, problem
+from nacre import Filter, Lens, NewEntity, NewFact, NewMemory, Recipe
 from nacre.cli import options, run
 from nacre.cli.group import nacre as commands
+from nacre.config import factory
 from nacre.embedders.hashing import Hashing
-from nacre.engine import Nacre
+from nacre.engine.engine import Nacre
 from nacre.errors import NacreError
-from nacre.knowledge import FactQuery
 from nacre.mcp_server.offered import chosen
 from nacre.mcp_server.server import AgentsDoor, server
-from nacre.types import RelatedRequest, SearchRequest
-from nacre.views import TimelineRequest
+from nacre.query import lenses
+from nacre.serialization import decode
+from nacre.serialization import encode as wire
+from nacre.types.facts import FactQuery
+from nacre.types.search import RelatedRequest, SearchRequest
+from nacre.types.views import TimelineRequest
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 SESSION = "s"  # of the one client that the agents' server has: each call belongs to it unless it names another
@@ -298,7 +302,7 @@ def stated(m: Nacre, new: NewFact, memory_id: str | None = None) -> Each:
 
 def at(text: str) -> datetime:
     """A time as a person writes it, read as doors read it."""
-    return wire.parse_time("time", text, NOW)
+    return decode.parse_time("time", text, NOW)
 
 
 FEWER = Lacks("agents are offered fewer options, and brief hits: each costs room in every conversation")
@@ -406,7 +410,7 @@ WRITES = (
            ("remember", {"text": WORK["backup"].text.upper()}))),
     story("remember many",
           (lambda m: under("remembered", [
-              wire.remembered(each) for batch in m.remember_batches(map(wire.new_memory, MANY)) for each in batch]),
+              wire.remembered(each) for batch in m.remember_batches(map(decode.new_memory, MANY)) for each in batch]),
            "remember --jsonl", ("remember_many", {"memories": MANY}), "\n".join(map(json.dumps, MANY))),
           (lambda m: wire.fetched(m.get(["new-0001", "new-0002"], entities=True)), "get new-0001 new-0002 --entities",
            ("get_memories", {"ids": ["new-0001", "new-0002"], "entities": True}))),
@@ -647,13 +651,13 @@ REFUSED = (
     one("blank text", lambda m: m.remember(" \n"), "remember ' \n'", ("remember", {"text": " \n"})),
     one("importance", lambda m: m.remember("x", importance=2.5), "remember x --importance 2.5",
         ("remember", {"text": "x", "importance": 2.5})),
-    one("time, remember", lambda _: wire.parse_time("happened", "purple", NOW), "remember x --happened purple",
+    one("time, remember", lambda _: decode.parse_time("happened", "purple", NOW), "remember x --happened purple",
         ("remember", {"text": "x", "happened": "purple"})),
-    one("time, search", lambda _: wire.parse_time("as_of", "2026-02-30", NOW), "search x --as-of 2026-02-30",
+    one("time, search", lambda _: decode.parse_time("as_of", "2026-02-30", NOW), "search x --as-of 2026-02-30",
         ("search_memories", {"query": "x", "as_of": "2026-02-30"})),
-    one("time, context", lambda _: wire.parse_time("as_of", "", NOW), "context x --as-of ''",
+    one("time, context", lambda _: decode.parse_time("as_of", "", NOW), "context x --as-of ''",
         ("context", {"query": "x", "as_of": ""})),
-    one("time, facts", lambda _: wire.parse_time("as_of", "soonish", NOW), "fact list --as-of soonish",
+    one("time, facts", lambda _: decode.parse_time("as_of", "soonish", NOW), "fact list --as-of soonish",
         ("facts", {"as_of": "soonish"})),
     one("limit, search", lambda m: m.search("x", limit=0), "search x --limit 0",
         ("search_memories", {"query": "x", "limit": 0})),
@@ -834,9 +838,9 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
         for name in [each for each in os.environ if each.startswith("NACRE_")]:
             patch.delenv(name)
         patch.setenv("NACRE_CONFIG", str(path.with_suffix(".toml")))
-        patch.setattr(opening, "Nacre", partial(Nacre, clock=world.clock, make_ids=world.make_ids))
+        patch.setattr(factory, "Nacre", partial(Nacre, clock=world.clock, make_ids=world.make_ids))
         patch.setattr(options, "datetime", Still)
-        patch.setattr(asked, "datetime", Still)
+        patch.setattr(decode, "datetime", Still)
         _write(path, world)
         yield Doors(path, world, portal)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 if TYPE_CHECKING:
-    from nacre.types import FloatMatrix, FloatVector
+    from nacre.types.memory import FloatMatrix, FloatVector
 
 Kind: TypeAlias = Literal["keyword", "semantic", "hybrid"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

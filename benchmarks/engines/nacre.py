@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import nacre
 from benchmarks.engines.engine import LIMIT, Engine, Filling, Found, Kind, Opened, Question, Rows, tags_of
 from nacre.embedders.minilm import MiniLM
-from nacre.stores.sqlite import SqliteStore
-from nacre.types import CLASSIC, DEFAULT_SPACE, Span
+from nacre.storage.sqlite import SqliteStore
+from nacre.types.memory import DEFAULT_SPACE, Span
+from nacre.types.recipe import CLASSIC
 
 if TYPE_CHECKING:
-    from nacre.types import FloatMatrix, FloatVector
+    from nacre.types.memory import FloatMatrix, FloatVector
 
 FILE = "memories.db"
 INDEXED_MIN = 4_096  # below, nothing is kept beside the rows

@@ -35,7 +35,7 @@ from benchmarks.engines.engine import (
 )
 
 if TYPE_CHECKING:
-    from nacre.types import FloatVector
+    from nacre.types.memory import FloatVector
 
 HEAP_BYTES = 500_000_000
 FEW = 20  # one in so many: then comparing all that pass is faster than asking the graph for that many more

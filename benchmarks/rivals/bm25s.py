@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.labelled import Document
 from benchmarks.rivals.rival import Rival, Search, package
-from nacre.ports import Embedder
+from nacre.interfaces import Embedder
 
 
 @contextmanager

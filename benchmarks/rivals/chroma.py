@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.labelled import Document
 from benchmarks.rivals.rival import PASSAGES_A_DOCUMENT, Rival, Search, folded, package, passages_of, words
-from nacre.ports import Embedder
+from nacre.interfaces import Embedder
 
 WORD_LETTERS_MIN = 5  # shorter words are in most documents
 ROWS_AT_ONCE = 1_000

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.labelled import Document
 from benchmarks.rivals.rival import Rival, Search, words
-from nacre.ports import Embedder
+from nacre.interfaces import Embedder
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.labelled import Document
 from benchmarks.rivals.rival import PASSAGES_A_DOCUMENT, Rival, Search, folded, package, passages_of
-from nacre.ports import Embedder
+from nacre.interfaces import Embedder
 
 
 @contextmanager

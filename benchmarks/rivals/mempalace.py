@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.labelled import Document
 from benchmarks.rivals.rival import PASSAGES_A_DOCUMENT, Rival, Search, folded, package
-from nacre.ports import Embedder
+from nacre.interfaces import Embedder
 
 CHUNKS_AT_ONCE = 1_000
 WING = "documents"

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from benchmarks.labelled import Document
-from nacre.ports import Embedder
-from nacre.text import passages
-from nacre.types import Span
+from nacre.analysis import chunking
+from nacre.interfaces import Embedder
+from nacre.types.memory import Span
 
 PASSAGES_A_DOCUMENT = 3  # asked for, so that after folding there are mostly as many documents as wanted
 
@@ -54,7 +54,7 @@ def passages_of(documents: Iterable[Document], embedder: Embedder) -> Iterator[P
     """Cut where Nacre cuts."""
     for document in documents:
         text, most = document.text, embedder.pieces_max
-        spans = [Span(0, len(text))] if len(text) <= most else passages.cut(text, embedder.weigh(text), most)
+        spans = [Span(0, len(text))] if len(text) <= most else chunking.cut(text, embedder.weigh(text), most)
         for span in spans:
             yield Passage(document.id, text[span.start : span.end])
 

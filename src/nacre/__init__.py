@@ -12,9 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nacre.checks import Limits
-    from nacre.counting import Facets, Stats
-    from nacre.engine import Nacre
+    from nacre.config.factory import open_store as open  # noqa: A004
+    from nacre.engine.engine import Nacre
+    from nacre.engine.explain import Why, WhyNot
     from nacre.errors import (
         Conflict,
         EmbedderError,
@@ -30,32 +30,25 @@ if TYPE_CHECKING:
         StoreTooNew,
         StoreUnavailable,
     )
-    from nacre.explaining import Why, WhyNot
-    from nacre.intents import Intent
-    from nacre.knowledge import Belief, Disagreement, Entity, Fact, FactQuery, NewEntity, NewFact, RelatedEntity
-    from nacre.lenses import Lens
-    from nacre.opening import open_store as open  # noqa: A004
-    from nacre.receipts import Delivery, Receipt
-    from nacre.types import (
-        CLASSIC,
+    from nacre.query.lenses import Lens
+    from nacre.types.facts import Belief, Disagreement, Entity, Fact, FactQuery, NewEntity, NewFact, RelatedEntity
+    from nacre.types.intents import Intent
+    from nacre.types.memory import Event, Memory, NewMemory, Progress, Remembered, Span
+    from nacre.types.recall_log import Delivery, Receipt
+    from nacre.types.recipe import CLASSIC, Recipe
+    from nacre.types.search import (
         DidYouMean,
-        Event,
         Filter,
         Hit,
-        Memory,
-        NewMemory,
-        Progress,
         Reason,
-        Recipe,
         RelatedRequest,
         RelationHit,
-        Remembered,
         SearchRequest,
         SearchResult,
         Snippet,
-        Span,
     )
-    from nacre.views import (
+    from nacre.types.stats import Facets, Stats
+    from nacre.types.views import (
         Context,
         ContextRequest,
         Fetched,
@@ -65,6 +58,7 @@ if TYPE_CHECKING:
         TimelineEntry,
         TimelineRequest,
     )
+    from nacre.validation import Limits
 
 __version__ = "0.1.0"
 
@@ -132,24 +126,23 @@ __all__ = [
 # The module that each name comes from. It is imported when the name is first asked for: most programs need few of
 # them at once, and the command line can begin to load a model before.
 _HOMES = {
-    "checks": "Limits",
-    "counting": "Facets Stats",
-    "engine": "Nacre",
+    "config.factory": "open",
+    "engine.engine": "Nacre",
+    "engine.explain": "Why WhyNot",
     "errors": (
         "Conflict EmbedderError EmbedderMismatch EmbedderUnavailable InvalidInput NacreError NotFound StoreBusy "
         "StoreCorrupt StoreError StoreFull StoreTooNew StoreUnavailable"
     ),
-    "explaining": "Why WhyNot",
-    "intents": "Intent",
-    "knowledge": "Belief Disagreement Entity Fact FactQuery NewEntity NewFact RelatedEntity",
-    "lenses": "Lens",
-    "opening": "open",
-    "receipts": "Delivery Receipt",
-    "types": (
-        "CLASSIC DidYouMean Event Filter Hit Memory NewMemory Progress Reason Recipe RelatedRequest RelationHit "
-        "Remembered SearchRequest SearchResult Snippet Span"
-    ),
-    "views": "Context ContextRequest Fetched LeftOut Quoted Timeline TimelineEntry TimelineRequest",
+    "query.lenses": "Lens",
+    "types.facts": "Belief Disagreement Entity Fact FactQuery NewEntity NewFact RelatedEntity",
+    "types.intents": "Intent",
+    "types.memory": "Event Memory NewMemory Progress Remembered Span",
+    "types.recall_log": "Delivery Receipt",
+    "types.recipe": "CLASSIC Recipe",
+    "types.search": ("DidYouMean Filter Hit Reason RelatedRequest RelationHit SearchRequest SearchResult Snippet"),
+    "types.stats": "Facets Stats",
+    "types.views": "Context ContextRequest Fetched LeftOut Quoted Timeline TimelineEntry TimelineRequest",
+    "validation": "Limits",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -63,22 +63,22 @@ def run(arguments: list[str]) -> int:
 
 def _failed(error: NacreError, *, as_json: bool) -> int:
     """Say what went wrong, and give the exit code for it."""
-    from nacre import wire
     from nacre.cli import render
+    from nacre.serialization import encode
 
     if as_json:
-        sys.stderr.write(wire.dumps(wire.error(error)) + "\n")
+        sys.stderr.write(encode.dumps(encode.error(error)) + "\n")
     else:
         render.complain(str(error))
-    return wire.exit_code(error)
+    return encode.exit_code(error)
 
 
 def _begin(arguments: list[str]) -> None:
-    from nacre.cli import ahead
+    from nacre.cli import preload
 
-    models = ahead.models(arguments, os.environ)
+    models = preload.models(arguments, os.environ)
     if models:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would wait for threads that one search never needs
-        from nacre.models import load_ahead
+        from nacre.runtime.onnx_models import load_ahead
 
         load_ahead(models)

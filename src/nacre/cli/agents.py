@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from nacre import checks
-from nacre.checks import LIMITS
+from nacre import validation
 from nacre.cli.group import nacre
 from nacre.cli.options import common, settings_of
 from nacre.errors import InvalidInput
+from nacre.validation import LIMITS
 
 GRAPH = "knowledge-graph"
 
@@ -48,9 +48,9 @@ def mcp(
     sdk.demand()
 
     settings = settings_of(context)
-    checks.space_name(settings.space.value, LIMITS)  # now, and not in an answer to each call
+    validation.space_name(settings.space.value, LIMITS)  # now, and not in an answer to each call
     if session is not None:
-        checks.session_name(session, LIMITS)
+        validation.session_name(session, LIMITS)
     if compat not in (None, GRAPH):
         raise InvalidInput("compat", f"{compat!r} is unknown; allowed: {GRAPH}")
     if compat and tools:

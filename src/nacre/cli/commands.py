@@ -9,7 +9,6 @@ from typing import Any, get_args
 
 import click
 
-from nacre import wire
 from nacre.cli import render
 from nacre.cli.group import answer, nacre, print_json
 from nacre.cli.options import (
@@ -29,8 +28,11 @@ from nacre.cli.options import (
     wants_json,
 )
 from nacre.errors import InvalidInput, NotFound
-from nacre.types import Json, NewMemory, Progress, Recipe, RelatedRequest
-from nacre.views import Bucket, ContextRequest, TimelineRequest
+from nacre.serialization import decode, encode
+from nacre.types.memory import Json, NewMemory, Progress
+from nacre.types.recipe import Recipe
+from nacre.types.search import RelatedRequest
+from nacre.types.views import Bucket, ContextRequest, TimelineRequest
 
 # ---------------------------------------------------------------- writing
 
@@ -87,7 +89,7 @@ def remember(
     with opened(context, create=True, defer_embeddings=defer_embeddings) as memory:
         receipt = memory.remember(new)
     said = "already remembered as" if receipt.duplicate else "remembered"
-    answer(context, wire.remembered(receipt), [[(f"{said} ", ""), (receipt.id, "cyan")]])
+    answer(context, encode.remembered(receipt), [[(f"{said} ", ""), (receipt.id, "cyan")]])
 
 
 def _text_given(text: tuple[str, ...], file: Path | None) -> str:
@@ -121,7 +123,7 @@ def _remember_lines(context: click.Context, file: Path | None, defer_embeddings:
             bar(Progress(done, 0))
             if wants_json(context):
                 for receipt in receipts:
-                    print_json(wire.remembered(receipt), indent=None)
+                    print_json(encode.remembered(receipt), indent=None)
     if not wants_json(context):
         render.show([[(f"remembered {done - duplicates:,}", ""), (f" ({duplicates:,} were there already)", "dim")]])
 
@@ -140,7 +142,7 @@ def _new_memories(file: Path | None) -> Iterator[NewMemory]:
 def _decoded(lines: Iterable[str]) -> Iterator[NewMemory]:
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield wire.new_memory_line(line, number)
+            yield decode.new_memory_line(line, number)
 
 
 @nacre.command()
@@ -154,7 +156,7 @@ def update(context: click.Context, /, memory_id: str, meta: tuple[str, ...], **g
     given["happened"] = to_moment("happened", given["happened"])
     with opened(context) as memory:
         changed = memory.update(memory_id, **only_given(metadata=to_metadata(meta) or None, **given))
-    answer(context, wire.memory(changed), render.memory_lines(changed))
+    answer(context, encode.memory(changed), render.memory_lines(changed))
 
 
 @nacre.command()
@@ -218,9 +220,9 @@ def search(context: click.Context, /, query: tuple[str, ...], **given: Any) -> N
     with opened(context) as memory:
         result = memory.search(request)
     if brief:
-        answer(context, wire.brief(result), render.brief_lines(result))
+        answer(context, encode.brief(result), render.brief_lines(result))
     else:
-        answer(context, wire.search_result(result), render.search_lines(result))
+        answer(context, encode.search_result(result), render.search_lines(result))
 
 
 @nacre.command(cls=QueryCommand)
@@ -241,7 +243,7 @@ def context(context: click.Context, /, query: tuple[str, ...], asked_in: str | N
     request = ContextRequest(query=" ".join(query), where=where, folder=folder(), **options)
     with opened(context) as memory:
         packed = memory.context(request)
-    answer(context, wire.context(packed), render.context_lines(packed))
+    answer(context, encode.context(packed), render.context_lines(packed))
 
 
 @nacre.command()
@@ -257,7 +259,7 @@ def related(context: click.Context, /, memory_id: str, limit: int | None, alpha:
     request = RelatedRequest(memory_id=memory_id, where=to_filter(given), **options)
     with opened(context) as memory:
         result = memory.related(request)
-    answer(context, wire.search_result(result), render.search_lines(result))
+    answer(context, encode.search_result(result), render.search_lines(result))
 
 
 @nacre.command(cls=QueryCommand)
@@ -270,7 +272,7 @@ def facets(context: click.Context, /, query: tuple[str, ...], **given: Any) -> N
     where = to_filter(given)
     with opened(context) as memory:
         counted = memory.facets(" ".join(query), where)
-    answer(context, wire.facets(counted), render.facets_lines(counted))
+    answer(context, encode.facets(counted), render.facets_lines(counted))
 
 
 @nacre.command()
@@ -284,7 +286,7 @@ def get(context: click.Context, ids: tuple[str, ...], entities: bool, neighbours
     options = only_given(entities=entities or None, neighbours=neighbours)
     with opened(context) as memory:
         found = memory.get(ids, missing_ok=True, **options)
-    answer(context, wire.fetched(found), render.fetched_lines(found))
+    answer(context, encode.fetched(found), render.fetched_lines(found))
     if found.missing:
         raise NotFound(found.missing)
 
@@ -307,7 +309,7 @@ def timeline(context: click.Context, /, oldest_first: bool, forgotten: bool, **g
     request = TimelineRequest(where=where, **options)
     with opened(context) as memory:
         page = memory.timeline(request)
-    answer(context, wire.timeline(page), render.timeline_lines(page))
+    answer(context, encode.timeline(page), render.timeline_lines(page))
 
 
 @nacre.command()
@@ -318,7 +320,7 @@ def history(context: click.Context, memory_id: str) -> None:
     """Show what happened to a memory, and what each update replaced."""
     with opened(context) as memory:
         events = memory.history(memory_id)
-    answer(context, [wire.event(each) for each in events], render.history_lines(events))
+    answer(context, [encode.event(each) for each in events], render.history_lines(events))
 
 
 @nacre.command()
@@ -328,7 +330,7 @@ def stats(context: click.Context) -> None:
     """Count what the store holds."""
     with opened(context) as memory:
         counted = memory.stats()
-    answer(context, wire.stats(counted), render.stats_lines(counted))
+    answer(context, encode.stats(counted), render.stats_lines(counted))
 
 
 # ---------------------------------------------------------------- upkeep

@@ -7,11 +7,12 @@ import tempfile
 from pathlib import Path
 from typing import get_args
 
-from nacre import wire
 from nacre.cli import render
-from nacre.opening import open_store
-from nacre.settings import Settings
-from nacre.types import Mode, Progress
+from nacre.config.factory import open_store
+from nacre.config.settings import Settings
+from nacre.serialization import decode, encode
+from nacre.types.memory import Progress
+from nacre.types.search import Mode
 
 SAMPLES = Path(__file__).parent.parent / "demo" / "memories.jsonl"
 QUESTION = "Why did we lower BOOKING_TIMEOUT_MS?"
@@ -35,12 +36,12 @@ def run_demo(question: str | None, settings: Settings, *, as_json: bool) -> None
     ):
         with render.progress(f"remembering {len(lines)} sample memories") as bar:
             done = 0
-            for receipts in memory.remember_batches(map(wire.new_memory_line, lines, range(1, len(lines) + 1))):
+            for receipts in memory.remember_batches(map(decode.new_memory_line, lines, range(1, len(lines) + 1))):
                 done += len(receipts)
                 bar(Progress(done, len(lines)))
         results = {mode: memory.search(question, mode=mode, limit=_HITS) for mode in get_args(Mode)}
         if as_json:
-            sys.stdout.write(wire.dumps({mode: wire.search_result(each) for mode, each in results.items()}) + "\n")
+            sys.stdout.write(encode.dumps({mode: encode.search_result(each) for mode, each in results.items()}) + "\n")
             return
         render.show([[(f"{done} sample memories of a small team. The question: ", "dim"), (question, "bold")]])
         for mode, result in results.items():

@@ -11,16 +11,18 @@ from typing import Any, get_args
 
 import click
 
-from nacre import judging, trials, wire
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import common, lines_of, opened, settings_of
 from nacre.errors import InvalidInput
-from nacre.judging import Lines, Questions, Source
-from nacre.measuring import METRICS, Estimate
-from nacre.query.lexemes import shown
-from nacre.trials import Measured, Tuning
-from nacre.types import Json, Mode, SearchRequest
+from nacre.evaluation import evaluate, questions
+from nacre.evaluation.evaluate import Measured, Tuning
+from nacre.evaluation.metrics import METRICS, Estimate
+from nacre.evaluation.questions import Lines, Questions, Source
+from nacre.query.lexer import shown
+from nacre.serialization import encode
+from nacre.types.memory import Json
+from nacre.types.search import Mode, SearchRequest
 
 _LIMIT = SearchRequest(query="").limit
 _SHOWN = 10  # recipes that were tried, and questions that have no answer
@@ -39,7 +41,7 @@ def _questions(command: Any) -> Any:
     for decorate in (
         common,
         click.option(
-            "--seed", type=int, default=judging.SEED, show_default=True, help="The same seed, the same answer."
+            "--seed", type=int, default=questions.SEED, show_default=True, help="The same seed, the same answer."
         ),
         click.option(
             "--from", "source", type=click.Choice(get_args(Source)), help="Where questions come from, without FILE."
@@ -72,8 +74,8 @@ def eval_(
     """
     space = settings_of(context).space.value
     with _lines_of(file) as lines, opened(context, log=False) as memory, render.progress("asking") as bar:
-        asked = judging.gathered(memory, space, source, lines, sample=sample, seed=seed)
-        measured = trials.evaluate(memory, asked, modes or get_args(Mode), limit, seed, bar)
+        asked = questions.gathered(memory, space, source, lines, sample=sample, seed=seed)
+        measured = evaluate.evaluate(memory, asked, modes or get_args(Mode), limit, seed, bar)
     answer(context, _report(asked, measured), _report_lines(asked, measured))
 
 
@@ -93,7 +95,7 @@ def _mode(measured: Measured) -> Json:
         "missed": measured.missed,
         "stages": {**measured.stages},
         "examples": [
-            {"query": each.query, "id": each.memory_id, **wire.why_not(each.left_out)} for each in measured.examples
+            {"query": each.query, "id": each.memory_id, **encode.why_not(each.left_out)} for each in measured.examples
         ],
         "wrong": measured.wrong,
         "notes": list(measured.notes),
@@ -158,16 +160,16 @@ def tune(context: click.Context, /, file: Path | None, source: Any, seed: int, a
         if file is not None or source is not None or apply_:
             raise InvalidInput("undo", "takes back what was applied; give nothing else with it")
         with opened(context, log=False) as memory:
-            trials.undo(memory)
+            evaluate.undo(memory)
         answer(context, {"undone": True}, [[("searches are as usual again", "")]])
         return
     space = settings_of(context).space.value
     with _lines_of(file) as lines, opened(context, log=False) as memory, render.progress("trying recipes") as bar:
-        asked = trials.to_tune_on(memory, space, source, lines)
-        tuning = trials.tune(memory, asked, seed, bar)
+        asked = evaluate.to_tune_on(memory, space, source, lines)
+        tuning = evaluate.tune(memory, asked, seed, bar)
         applied = apply_ and tuning.better
         if applied:
-            trials.apply(memory, tuning)
+            evaluate.apply(memory, tuning)
     encoded = asdict(tuning) | {
         "source": asked.source,
         "about": _ABOUT[asked.source],
@@ -187,7 +189,7 @@ def _tuning_lines(asked: Questions, tuning: Tuning, applied: bool) -> Iterator[r
     yield from _left_out_lines(asked)
     gains = [each for each in tuning.attempts if each.ndcg > tuning.start]
     gained = f"{len(gains)} of {len(tuning.attempts)} changes gain"
-    yield [(f"half of them: {trials.CHOSEN_BY} {tuning.start:.3f} as it is; {gained}", "")]
+    yield [(f"half of them: {evaluate.CHOSEN_BY} {tuning.start:.3f} as it is; {gained}", "")]
     for each in gains[:_SHOWN]:
         yield [("   ", ""), (f"{each.ndcg:.3f}  {each.ndcg - tuning.start:+.3f}  {each.field} {each.value:g}", "")]
     if not tuning.changes:
@@ -205,12 +207,12 @@ def _tuning_lines(asked: Questions, tuning: Tuning, applied: bool) -> Iterator[r
 
 
 def _verdict(tuning: Tuning, applied: bool) -> str:
-    if tuning.difference[trials.CHOSEN_BY].high < 0:
-        return f"that was chance: {trials.CHOSEN_BY} is worse here. The recipe in use stays"
+    if tuning.difference[evaluate.CHOSEN_BY].high < 0:
+        return f"that was chance: {evaluate.CHOSEN_BY} is worse here. The recipe in use stays"
     if not tuning.better:
-        return f"that may be chance: 0 is in the interval of {trials.CHOSEN_BY}. The recipe in use stays"
+        return f"that may be chance: 0 is in the interval of {evaluate.CHOSEN_BY}. The recipe in use stays"
     if not applied:
         return "better; --apply makes searches of this space use it"
     if not tuning.recipe:
         return "applied: searches of this space are as usual again"
-    return f"applied: searches of this space look through the lens {trials.TUNED}; `nacre tune --undo` takes it back"
+    return f"applied: searches of this space look through the lens {evaluate.TUNED}; `nacre tune --undo` takes it back"

@@ -14,7 +14,7 @@ from nacre.cli.options import common, wants_json
 
 if TYPE_CHECKING:
     from nacre.cli import render
-    from nacre.types import Json
+    from nacre.types.memory import Json
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -50,9 +50,9 @@ def nacre() -> None:
 
 
 def print_json(value: Json, indent: int | None = 2) -> None:
-    from nacre import wire
+    from nacre.serialization import encode
 
-    sys.stdout.write(wire.dumps(value, indent) + "\n")
+    sys.stdout.write(encode.dumps(value, indent) + "\n")
 
 
 def answer(context: click.Context, encoded: Json, lines: Iterable[render.Line]) -> None:

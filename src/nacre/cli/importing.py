@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nacre import nodes
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import common, deferring, lines_of, opened, settings_of
-from nacre.engine import Nacre
+from nacre.config.factory import open_store
+from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
-from nacre.graph import KnowledgeGraph, Merged
-from nacre.nodes import Edge, Node
-from nacre.opening import open_store
-from nacre.types import Progress
+from nacre.knowledge_graph import nodes
+from nacre.knowledge_graph.graph import KnowledgeGraph, Merged
+from nacre.knowledge_graph.nodes import Edge, Node
+from nacre.types.memory import Progress
 
 if TYPE_CHECKING:
-    from nacre.judging import Lines
+    from nacre.evaluation.questions import Lines
 
 FORMATS = ("knowledge-graph",)
 _RECOGNISED_WITHIN = 10  # lines

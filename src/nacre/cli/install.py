@@ -12,19 +12,19 @@ from typing import Any, get_args
 
 import click
 
-from nacre import installing
-from nacre import settings as settings_module
 from nacre.cli import render
 from nacre.cli.group import nacre, print_json
 from nacre.cli.options import common, settings_of, wants_json
+from nacre.config import client_config
+from nacre.config import settings as settings_module
+from nacre.config.client_config import Change, Client, Place, Plan, Scope
 from nacre.errors import InvalidInput
-from nacre.installing import Change, Client, Place, Plan, Scope
 
 
 @nacre.command()
 @click.argument("client", type=click.Choice(get_args(Client)), metavar="CLIENT")
 @click.option("--scope", type=click.Choice(get_args(Scope)), default="user", help="For all your projects, or this one.")
-@click.option("--name", default=installing.NAME, metavar="NAME", help="What the client calls the server.")
+@click.option("--name", default=client_config.NAME, metavar="NAME", help="What the client calls the server.")
 @click.option("--tools", metavar="NAMES", help="Which tools the server has: `nacre mcp --tools`.")
 @click.option("--compat", type=click.Choice(["knowledge-graph"]), help="`nacre mcp --compat`.")
 @click.option("--write", is_flag=True, help="Write it into the client's file, which is copied before.")
@@ -39,17 +39,17 @@ def install(
     CLIENT is claude-code, claude-desktop, cursor, codex or vscode. --store, --space and --embedder are handed on.
     """
     place = Place(platform=sys.platform, environment=os.environ, home=Path.home(), folder=_working_folder())
-    command = installing.server_command(
+    command = client_config.server_command(
         Path(sys.executable), place.platform, _server_arguments(context, place, **given)
     )
-    plan = installing.plan(client, place, command, scope, name)
+    plan = client_config.plan(client, place, command, scope, name)
     if remove:
-        _carry_out(context, installing.removal(plan), "removed from", "was not in")
+        _carry_out(context, client_config.removal(plan), "removed from", "was not in")
         return
     for note in _notes(context, plan):
         click.echo(f"note: {note}", err=True)
     if write:
-        _carry_out(context, installing.installation(plan), "written to", "was already in")
+        _carry_out(context, client_config.installation(plan), "written to", "was already in")
     else:
         _show(context, plan)
 
@@ -83,7 +83,7 @@ def _notes(context: click.Context, plan: Plan) -> Iterator[str]:
     """What a person should know before relying on it."""
     if importlib.util.find_spec("mcp") is None:
         yield "the server needs a package that is missing; install it with `pip install 'nacre[mcp]'`"
-    if plan.client in installing.NO_FOLDER and "space" not in context.ensure_object(dict):
+    if plan.client in client_config.NO_FOLDER and "space" not in context.ensure_object(dict):
         yield f"{plan.client} starts servers in no project's folder: all chats share one space unless you give --space"
     if plan.scope == "project":
         yield "this names a path of this machine; think before you commit it"
@@ -105,14 +105,14 @@ def _show(context: click.Context, plan: Plan) -> None:
 
 def _would_change(plan: Plan) -> bool:
     try:
-        return installing.installation(plan).after is not None
+        return client_config.installation(plan).after is not None
     except InvalidInput:  # a file that cannot be changed by us; to print is no harm
         return True
 
 
 def _carry_out(context: click.Context, change: Change, done: str, not_needed: str) -> None:
     changed = change.after is not None
-    backup = installing.write(change, datetime.now(UTC)) if changed else None
+    backup = client_config.write(change, datetime.now(UTC)) if changed else None
     if wants_json(context):
         print_json(_encoded(change.plan, change.entry, written=changed, backup=backup, changed=changed))
         return

@@ -6,13 +6,14 @@ from typing import Any, get_args
 
 import click
 
-from nacre import wire
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import QueryCommand, common, only_given, opened, to_moment
 from nacre.errors import InvalidInput
-from nacre.knowledge import DECAY_PER_DAY, FactQuery, FactType, NewFact, Reinforcement
-from nacre.types import Filter, Recipe
+from nacre.serialization import encode
+from nacre.types.facts import DECAY_PER_DAY, FactQuery, FactType, NewFact, Reinforcement
+from nacre.types.recipe import Recipe
+from nacre.types.search import Filter
 
 _TYPES = ", ".join(get_args(FactType))
 
@@ -61,7 +62,7 @@ def _add(context: click.Context, given: dict[str, Any]) -> None:
     new = NewFact(**only_given(**given))
     with opened(context, create=True) as memory:
         believed = memory.state_fact(new, memory_id)
-    answer(context, wire.belief(believed), render.belief_lines([believed]))
+    answer(context, encode.belief(believed), render.belief_lines([believed]))
 
 
 def _narrowing(command: Any) -> Any:
@@ -108,7 +109,7 @@ def _list(context: click.Context, given: dict[str, Any], *, relations: bool) -> 
     )
     with opened(context) as memory:
         found = memory.facts(query)
-    answer(context, [wire.belief(each) for each in found], render.belief_lines(found))
+    answer(context, [encode.belief(each) for each in found], render.belief_lines(found))
 
 
 @fact.command("drop")
@@ -145,7 +146,7 @@ def stale(context: click.Context, spaces: tuple[str, ...]) -> None:
     """List facts that nobody has confirmed for long: believed less than a half for thirty days."""
     with opened(context) as memory:
         found = memory.stale(spaces)
-    answer(context, [wire.belief(each) for each in found], render.belief_lines(found))
+    answer(context, [encode.belief(each) for each in found], render.belief_lines(found))
 
 
 @nacre.command()
@@ -156,7 +157,7 @@ def conflicts(context: click.Context, spaces: tuple[str, ...]) -> None:
     """List facts that hold at once though only one of them can be true."""
     with opened(context) as memory:
         found = memory.conflicts(spaces)
-    answer(context, [wire.disagreement(each) for each in found], render.conflict_lines(found))
+    answer(context, [encode.disagreement(each) for each in found], render.conflict_lines(found))
 
 
 # ---------------------------------------------------------------- entities
@@ -179,7 +180,7 @@ def entity_add(context: click.Context, /, name: str, **given: Any) -> None:
     """Make NAME known, or more of its names. Entities that share a name become one."""
     with opened(context, create=True) as memory:
         added = memory.add_entity(name, **given)
-    answer(context, wire.entity(added), render.entity_lines([added]))
+    answer(context, encode.entity(added), render.entity_lines([added]))
 
 
 @entity.command("list")
@@ -192,7 +193,7 @@ def entity_list(context: click.Context, names: tuple[str, ...], limit: int | Non
     """List entities by name, all or those called NAMES."""
     with opened(context) as memory:
         found = memory.entities(names or None, spaces=spaces, **only_given(limit=limit))
-    answer(context, [wire.entity(each) for each in found], render.entity_lines(found))
+    answer(context, [encode.entity(each) for each in found], render.entity_lines(found))
 
 
 @entity.command("show")
@@ -210,9 +211,9 @@ def entity_show(context: click.Context, name: str, limit: int) -> None:
         recipe = Recipe(confidence_weight=0, min_confidence=0, usage_weight=0)
         asked = f'entity:"{known[0].name}"'
         hits = memory.search(asked, mode="keyword", limit=limit, lens="none", recipe=recipe).hits
-    encoded = wire.entity(known[0]) | {
-        "facts": [wire.belief(each) for each in facts],
-        "memories": [wire.hit(each) for each in hits],
+    encoded = encode.entity(known[0]) | {
+        "facts": [encode.belief(each) for each in facts],
+        "memories": [encode.hit(each) for each in hits],
     }
     answer(context, encoded, render.entity_page(known[0], facts, hits))
 
@@ -239,7 +240,7 @@ def entity_related(context: click.Context, name: str, depth: int, as_of: str | N
     """List the entities that relations lead to, the nearest first, with the way to each."""
     with opened(context) as memory:
         found = memory.related_entities(name, depth, spaces=spaces, as_of=to_moment("as_of", as_of))
-    answer(context, [wire.related_entity(each) for each in found], render.related_lines(found))
+    answer(context, [encode.related_entity(each) for each in found], render.related_lines(found))
 
 
 # ---------------------------------------------------------------- relations
@@ -280,7 +281,7 @@ def relation_search(context: click.Context, query: tuple[str, ...], in_space: tu
     """Find relations by their words, best first."""
     with opened(context, log=False) as memory:
         result = memory.search(" ".join(query), mode="keyword", lens="none", where=Filter(spaces=in_space))
-    answer(context, [wire.relation_hit(each) for each in result.relations], render.relation_lines(result.relations))
+    answer(context, [encode.relation_hit(each) for each in result.relations], render.relation_lines(result.relations))
 
 
 # ---------------------------------------------------------------- near-duplicates
@@ -300,4 +301,4 @@ def similar(context: click.Context, memory_id: str, separate: bool) -> None:
             return
         found = memory.similar(memory_id)
     lines = [line for each in found for line in render.memory_lines(each)]
-    answer(context, [wire.memory(each) for each in found], lines or [[("nothing there", "dim")]])
+    answer(context, [encode.memory(each) for each in found], lines or [[("nothing there", "dim")]])

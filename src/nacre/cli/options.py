@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
-from nacre import folders
-from nacre import settings as settings_module
+from nacre.config import project_space
+from nacre.config import settings as settings_module
+from nacre.config.settings import Settings
 from nacre.errors import InvalidInput
-from nacre.settings import Settings
 
 if TYPE_CHECKING:
-    from nacre.engine import Nacre
-    from nacre.judging import Lines
-    from nacre.types import Filter, JsonScalar, SearchRequest
+    from nacre.engine.engine import Nacre
+    from nacre.evaluation.questions import Lines
+    from nacre.types.memory import JsonScalar
+    from nacre.types.search import Filter, SearchRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -81,7 +82,7 @@ def opened(
     log: bool = True,
 ) -> Iterator[Nacre]:
     """The engine that flags, environment and config file ask for. Only remembering makes a store."""
-    from nacre.opening import open_store
+    from nacre.config.factory import open_store
 
     settings = settings_of(context)
     if create and settings.store.source == "default":
@@ -140,7 +141,7 @@ def _is_number(word: str) -> bool:
 
 def filters(command: F) -> F:
     """The options that restrict which memories may be found."""
-    from nacre.types import Part
+    from nacre.types.search import Part
 
     for name, metavar, help_text in (
         ("--kind", "KIND", "Only this kind; may be repeated: any of them."),
@@ -168,7 +169,7 @@ FILTER_OPTIONS = (
 
 def to_filter(given: dict[str, Any]) -> Filter:
     """Take the filter options out of a command's parameters."""
-    from nacre.types import Filter
+    from nacre.types.search import Filter
 
     taken = {name: given.pop(name) for name in FILTER_OPTIONS}
     return Filter(
@@ -189,7 +190,7 @@ def to_filter(given: dict[str, Any]) -> Filter:
 
 def search_options(command: F) -> F:
     """The options that say how a question is to be answered."""
-    from nacre.types import Mode
+    from nacre.types.search import Mode
 
     for name, kind, metavar, help_text in (
         ("--mode", str, "MODE", f"{', '.join(get_args(Mode))}."),
@@ -219,7 +220,8 @@ def search_options(command: F) -> F:
 
 def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
     """A search from a command's parameters. The folder it is called in may select a lens."""
-    from nacre.types import Recipe, SearchRequest
+    from nacre.types.recipe import Recipe
+    from nacre.types.search import SearchRequest
 
     alpha = given.pop("alpha")
     options = only_given(
@@ -242,9 +244,9 @@ def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
 
 def folder() -> str | None:
     """The folder that a command is called in, unless it is gone or has no name that can be written."""
-    from nacre.checks import storable
+    from nacre.validation import storable
 
-    name = str(folders.working() or "")
+    name = str(project_space.working() or "")
     return name if name and storable(name) else None
 
 
@@ -252,9 +254,9 @@ def to_moment(field: str, text: str | None) -> datetime | None:
     """A time that a person typed: without a time zone it is local."""
     if text is None:
         return None
-    from nacre import wire
+    from nacre.serialization import decode
 
-    return wire.parse_time(field, text, datetime.now(UTC))
+    return decode.parse_time(field, text, datetime.now(UTC))
 
 
 def to_metadata(pairs: tuple[str, ...]) -> dict[str, JsonScalar]:

@@ -9,18 +9,19 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
-from nacre import wire
-from nacre.counting import Facets, Stats
-from nacre.explaining import Why, WhyNot
-from nacre.knowledge import Belief, Disagreement, Entity, Fact, RelatedEntity
-from nacre.lenses import Lens
-from nacre.ranking.explain import describe
-from nacre.receipts import Receipt
-from nacre.types import Event, Hit, Memory, Progress, RelationHit, SearchResult
-from nacre.views import Context, Fetched, Timeline
+from nacre.engine.explain import Why, WhyNot
+from nacre.query.lenses import Lens
+from nacre.ranking.scoring import describe
+from nacre.serialization import encode
+from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
+from nacre.types.memory import Event, Memory, Progress
+from nacre.types.recall_log import Receipt
+from nacre.types.search import Hit, RelationHit, SearchResult
+from nacre.types.stats import Facets, Stats
+from nacre.types.views import Context, Fetched, Timeline
 
 if TYPE_CHECKING:
-    from nacre.settings import Settings
+    from nacre.config.settings import Settings
 
 Line: TypeAlias = Sequence[tuple[str, str]]  # (text, style) pieces
 
@@ -95,7 +96,7 @@ def _beside_lines(result: SearchResult) -> Iterator[Line]:
 
 
 def brief_lines(result: SearchResult) -> Iterator[Line]:
-    brief = wire.brief(result)
+    brief = encode.brief(result)
     hits: Any = brief["hits"]
     for hit in hits:
         told = "told before  " if hit.get("told") else ""
@@ -350,7 +351,7 @@ def stats_lines(stats: Stats) -> Iterator[Line]:
 
 
 def settings_lines(settings: Settings) -> Iterator[Line]:
-    from nacre.settings import MEANINGS
+    from nacre.config.settings import MEANINGS
 
     for name in settings.__dataclass_fields__:
         sourced = getattr(settings, name)

@@ -8,23 +8,15 @@ from typing import Any
 
 import click
 
-from nacre import lenses, wire
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
-from nacre.cli.options import (
-    QueryCommand,
-    common,
-    filters,
-    only_given,
-    opened,
-    search_options,
-    to_filter,
-    to_search,
-)
+from nacre.cli.options import QueryCommand, common, filters, only_given, opened, search_options, to_filter, to_search
+from nacre.engine.explain import Why
 from nacre.errors import InvalidInput
-from nacre.explaining import Why
-from nacre.lenses import Lens
-from nacre.types import Filter
+from nacre.query import lenses
+from nacre.query.lenses import Lens
+from nacre.serialization import encode
+from nacre.types.search import Filter
 
 # ---------------------------------------------------------------- why
 
@@ -54,7 +46,7 @@ def _explained(context: click.Context, memory_id: str, query: tuple[str, ...], g
 def why(context: click.Context, /, memory_id: str, query: tuple[str, ...], **given: Any) -> None:
     """Show the place of a memory in a search, and every reason with its numbers."""
     found = _explained(context, memory_id, query, given)
-    answer(context, wire.why(found), render.why_lines(found))
+    answer(context, encode.why(found), render.why_lines(found))
 
 
 @nacre.command("why-not", cls=QueryCommand)
@@ -62,7 +54,7 @@ def why(context: click.Context, /, memory_id: str, query: tuple[str, ...], **giv
 def why_not(context: click.Context, /, memory_id: str, query: tuple[str, ...], **given: Any) -> None:
     """Name the stage at which a search left a memory out, and what would bring it in."""
     found = _explained(context, memory_id, query, given).left_out
-    answer(context, wire.why_not(found), render.why_not_lines(found))
+    answer(context, encode.why_not(found), render.why_not_lines(found))
 
 
 # ---------------------------------------------------------------- the recall log
@@ -79,7 +71,7 @@ def log(context: click.Context, /, **given: Any) -> None:
     """List what searches delivered, the newest first, and what became of it."""
     with opened(context) as memory:
         found = memory.receipts(**only_given(**given))
-    answer(context, [wire.receipt(each) for each in found], render.receipt_lines(found))
+    answer(context, [encode.receipt(each) for each in found], render.receipt_lines(found))
 
 
 @nacre.command("why-recalled")
@@ -94,7 +86,7 @@ def why_recalled(context: click.Context, /, **given: Any) -> None:
         found = memory.receipts(**only_given(**given))
     answer(
         context,
-        [wire.receipt(each) for each in found],
+        [encode.receipt(each) for each in found],
         render.receipt_lines(found, given["memory_id"]),
     )
 
@@ -193,7 +185,7 @@ def lens_show(context: click.Context, name: str) -> None:
     with opened(context) as memory:
         found = memory.lens(name)
     encoded = lenses.to_json(found)
-    answer(context, encoded, [[(wire.dumps(encoded), "")]])
+    answer(context, encoded, [[(encode.dumps(encoded), "")]])
 
 
 @lens.command("delete")

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nacre.types import Span
+from nacre.types.memory import Span
 
 if TYPE_CHECKING:
-    from nacre.types import FloatMatrix, FloatVector
+    from nacre.types.memory import FloatMatrix, FloatVector
 
 PIECES_MAX = 254
 UNIT_CHARS_MAX = 64

@@ -14,14 +14,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nacre import models
-from nacre.types import Span
+from nacre.runtime import onnx_models
+from nacre.types.memory import Span
 
 if TYPE_CHECKING:
-    from nacre.text.wordpiece import WordPiece
-    from nacre.types import FloatMatrix, FloatVector
+    from nacre.analysis.wordpiece import WordPiece
+    from nacre.types.memory import FloatMatrix, FloatVector
 
-FOLDER = models.EMBEDDER
+FOLDER = onnx_models.EMBEDDER
 MODEL_SHA256 = "d9ef11b3d433baa06499f2fa2b726cfaec98f946786cd35a1e8186b5de0a92b9"
 DIMENSIONS = 384
 SPECIAL_PIECES = 2  # one before and one after the text's own
@@ -38,7 +38,7 @@ class MiniLM:
 
     def __init__(self, threads: int | None = None, folder: Path = FOLDER, *, cuda: bool = False) -> None:
         if cuda:
-            models.check_cuda()
+            onnx_models.check_cuda()
         self._cuda = cuda
         self._batch_pieces = BATCH_PIECES_CUDA if cuda else BATCH_PIECES
         self._threads = 1 if cuda else threads or os.cpu_count() or 1
@@ -97,15 +97,15 @@ class MiniLM:
         if self._pieces is None:
             with self._lock:
                 if self._pieces is None:
-                    self._pieces = models.word_pieces(self._folder / models.VOCABULARY, instead=INSTEAD)
+                    self._pieces = onnx_models.word_pieces(self._folder / onnx_models.VOCABULARY, instead=INSTEAD)
         return self._pieces
 
     def _loaded(self) -> Any:
         if self._session is None:
             with self._lock:
                 if self._session is None:
-                    self._session = models.session(
-                        self._folder / models.MODEL, purpose="semantic search", instead=INSTEAD, cuda=self._cuda
+                    self._session = onnx_models.session(
+                        self._folder / onnx_models.MODEL, purpose="semantic search", instead=INSTEAD, cuda=self._cuda
                     )
         return self._session
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from nacre import nodes, wire
-from nacre.graph import KnowledgeGraph
+from nacre.knowledge_graph import nodes
+from nacre.knowledge_graph.graph import KnowledgeGraph
+from nacre.knowledge_graph.nodes import Graph, Observations
 from nacre.mcp_server.tool import Answer, Call, Tool
-from nacre.nodes import Graph, Observations
-from nacre.types import Json
+from nacre.serialization import encode
+from nacre.types.memory import Json
 
 T = TypeVar("T")
 
@@ -67,13 +68,13 @@ _GRAPH = _schema(_output(entities=_list(_output(**_ENTITY)), relations=_list(_ou
 def _create_entities(call: Call) -> Answer:
     given = _each(call, "entities", nodes.to_node)
     created: list[Json] = [nodes.node_json(each) for each in KnowledgeGraph(call.memory).create_entities(given)]
-    return Answer({"entities": created}, wire.dumps(created))
+    return Answer({"entities": created}, encode.dumps(created))
 
 
 def _create_relations(call: Call) -> Answer:
     given = _each(call, "relations", nodes.to_edge)
     created: list[Json] = [{**nodes.edge_json(each)} for each in KnowledgeGraph(call.memory).create_relations(given)]
-    return Answer({"relations": created}, wire.dumps(created))
+    return Answer({"relations": created}, encode.dumps(created))
 
 
 def _add_observations(call: Call) -> Answer:
@@ -82,7 +83,7 @@ def _add_observations(call: Call) -> Answer:
         {"entityName": each.name, "addedObservations": list(each.contents)}
         for each in KnowledgeGraph(call.memory).add_observations(additions)
     ]
-    return Answer({"results": added}, wire.dumps(added))
+    return Answer({"results": added}, encode.dumps(added))
 
 
 def _delete_entities(call: Call) -> Answer:
@@ -134,7 +135,7 @@ def _done(message: str) -> Answer:
 
 def _shown(found: Graph) -> Answer:
     content = nodes.graph_json(found)
-    return Answer(content, wire.dumps(content))
+    return Answer(content, encode.dumps(content))
 
 
 # ---------------------------------------------------------------- the tools

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
 from nacre.mcp_server import identity
-from nacre.types import Json
+from nacre.types.memory import Json
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # that begin with `initialize`
 

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from nacre import folders
+from nacre.config import project_space
+from nacre.config.settings import Settings
 from nacre.errors import InvalidInput
 from nacre.mcp_server import sdk
 from nacre.mcp_server.tool import Tool
-from nacre.settings import Settings
 
 PATH = "/mcp"
 TOKEN_CHARS_MIN = 16
@@ -49,7 +49,7 @@ def app(places: Any, tools: Sequence[Tool], *, whole: bool, host: str, token: st
 
     from nacre.mcp_server.server import AgentsDoor, server
 
-    made = server(AgentsDoor(places, tools, folders.working(), None), whole=whole)
+    made = server(AgentsDoor(places, tools, project_space.working(), None), whole=whole)
     # A page in a browser must not reach a server on its own machine through a name that it has pointed there. With a
     # token it cannot, and under which names the server is called is not known.
     local = None if is_loopback(host) else TransportSecuritySettings(enable_dns_rebinding_protection=False)

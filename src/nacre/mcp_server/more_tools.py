@@ -5,50 +5,51 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nacre import asked, lenses, wire
 from nacre.mcp_server.schema import listed, number, one_of, record, switch, text, whole
 from nacre.mcp_server.tool import Answer, Call, Effect, Tool
-from nacre.receipts import Receipt
-from nacre.types import Changes, Json, NewMemory, Progress
+from nacre.query import lenses
+from nacre.serialization import decode, encode
+from nacre.types.memory import Changes, Json, NewMemory, Progress
+from nacre.types.recall_log import Receipt
 
 # ---------------------------------------------------------------- facts
 
 
 def _facts(call: Call) -> Answer:
-    readers: dict[str, asked.Reader] = {
-        **dict.fromkeys(("subject", "predicate", "object", "type", "memory_id"), asked.text),
-        **dict.fromkeys(("relations", "history", "limit"), asked.as_given),
-        "as_of": asked.moment,
+    readers: dict[str, decode.Reader] = {
+        **dict.fromkeys(("subject", "predicate", "object", "type", "memory_id"), decode.text),
+        **dict.fromkeys(("relations", "history", "limit"), decode.as_given),
+        "as_of": decode.moment,
     }
-    given = asked.fields(call.arguments, readers)
-    return Answer({"facts": [wire.belief(each) for each in call.memory.facts(**given)]})
+    given = decode.fields(call.arguments, readers)
+    return Answer({"facts": [encode.belief(each) for each in call.memory.facts(**given)]})
 
 
 def _state_fact(call: Call) -> Answer:
     given = dict(call.arguments)
     memory_id = given.pop("memory_id", None)
-    memory_id = None if memory_id is None else asked.text("memory_id", memory_id)
-    new = wire.new_fact("fact", given)
-    return Answer({"facts": [wire.belief(call.memory.state_fact(new, memory_id, call.session))]})
+    memory_id = None if memory_id is None else decode.text("memory_id", memory_id)
+    new = decode.new_fact("fact", given)
+    return Answer({"facts": [encode.belief(call.memory.state_fact(new, memory_id, call.session))]})
 
 
 def _reinforce(call: Call) -> Answer:
-    given = asked.fields(call.arguments, {"ids": asked.texts}, ("ids",))
+    given = decode.fields(call.arguments, {"ids": decode.texts}, ("ids",))
     return Answer({"reinforced": call.memory.reinforce(given["ids"])})
 
 
 def _drop_facts(call: Call) -> Answer:
-    given = asked.fields(call.arguments, {"ids": asked.texts}, ("ids",))
+    given = decode.fields(call.arguments, {"ids": decode.texts}, ("ids",))
     call.memory.drop_facts(given["ids"])
     return Answer({"dropped": list(given["ids"])})
 
 
 def _conflicts(call: Call) -> Answer:
-    asked.fields(call.arguments, {})
+    decode.fields(call.arguments, {})
     return Answer(
         {
-            "conflicts": [wire.disagreement(each) for each in call.memory.conflicts()],
-            "stale": [wire.belief(each) for each in call.memory.stale()],
+            "conflicts": [encode.disagreement(each) for each in call.memory.conflicts()],
+            "stale": [encode.belief(each) for each in call.memory.stale()],
         }
     )
 
@@ -57,25 +58,25 @@ def _conflicts(call: Call) -> Answer:
 
 
 def _entities(call: Call) -> Answer:
-    given = asked.fields(call.arguments, {"names": asked.texts, "limit": asked.as_given})
-    return Answer({"entities": [wire.entity(each) for each in call.memory.entities(**given)]})
+    given = decode.fields(call.arguments, {"names": decode.texts, "limit": decode.as_given})
+    return Answer({"entities": [encode.entity(each) for each in call.memory.entities(**given)]})
 
 
 def _related_entities(call: Call) -> Answer:
-    readers: dict[str, asked.Reader] = {"name": asked.text, "depth": asked.as_given, "as_of": asked.moment}
-    given = asked.fields(call.arguments, readers, ("name",))
-    return Answer({"entities": [wire.related_entity(each) for each in call.memory.related_entities(**given)]})
+    readers: dict[str, decode.Reader] = {"name": decode.text, "depth": decode.as_given, "as_of": decode.moment}
+    given = decode.fields(call.arguments, readers, ("name",))
+    return Answer({"entities": [encode.related_entity(each) for each in call.memory.related_entities(**given)]})
 
 
 def _add_entity(call: Call) -> Answer:
-    readers: dict[str, asked.Reader] = {
-        "name": asked.text,
-        "kind": asked.text,
-        "aliases": asked.texts,
-        "memory_ids": asked.texts,
+    readers: dict[str, decode.Reader] = {
+        "name": decode.text,
+        "kind": decode.text,
+        "aliases": decode.texts,
+        "memory_ids": decode.texts,
     }
-    given = asked.fields(call.arguments, readers, ("name",))
-    return Answer({"entity": wire.entity(call.memory.add_entity(**given))})
+    given = decode.fields(call.arguments, readers, ("name",))
+    return Answer({"entity": encode.entity(call.memory.add_entity(**given))})
 
 
 # ---------------------------------------------------------------- the log, lenses, why
@@ -83,19 +84,19 @@ def _add_entity(call: Call) -> Answer:
 
 def _log(call: Call) -> Answer:
     names = ("memory_id", "session", "before")
-    given = asked.fields(call.arguments, {**dict.fromkeys(names, asked.text), "limit": asked.as_given})
+    given = decode.fields(call.arguments, {**dict.fromkeys(names, decode.text), "limit": decode.as_given})
     found: list[Receipt] = call.memory.receipts(**given)
-    return Answer({"receipts": [wire.receipt(each) for each in found]})
+    return Answer({"receipts": [encode.receipt(each) for each in found]})
 
 
 def _mark(call: Call) -> Answer:
-    readers: dict[str, asked.Reader] = {"ids": asked.texts, "outcome": asked.text, "receipt": asked.text}
-    given = asked.fields(call.arguments, readers, ("ids", "outcome"))
+    readers: dict[str, decode.Reader] = {"ids": decode.texts, "outcome": decode.text, "receipt": decode.text}
+    given = decode.fields(call.arguments, readers, ("ids", "outcome"))
     return Answer({"marked": list(call.memory.mark(**given))})
 
 
 def _lenses(call: Call) -> Answer:
-    asked.fields(call.arguments, {})
+    decode.fields(call.arguments, {})
     return Answer({"lenses": [lenses.to_json(each) for each in call.memory.lenses()]})
 
 
@@ -105,21 +106,21 @@ def _save_lens(call: Call) -> Answer:
 
 def _why(call: Call) -> Answer:
     given = dict(call.arguments)
-    memory_id = asked.fields({"id": given.pop("id", None)}, {"id": asked.text}, ("id",))["id"]
-    return Answer(wire.why(call.memory.why(asked.search(given), memory_id)))
+    memory_id = decode.fields({"id": given.pop("id", None)}, {"id": decode.text}, ("id",))["id"]
+    return Answer(encode.why(call.memory.why(decode.search(given), memory_id)))
 
 
 # ---------------------------------------------------------------- more of memories
 
 
 def _remember_many(call: Call) -> Answer:
-    given = asked.fields(call.arguments, {"memories": asked.as_given}, ("memories",))["memories"]
+    given = decode.fields(call.arguments, {"memories": decode.as_given}, ("memories",))["memories"]
     if not isinstance(given, list):
         given = [given]
     items = [_new(each, call) for each in given]
     remembered: list[Json] = []
     for batch in call.memory.remember_batches(items):
-        remembered += [wire.remembered(each) for each in batch]
+        remembered += [encode.remembered(each) for each in batch]
         call.report(Progress(len(remembered), len(items)))
     return Answer({"remembered": remembered})
 
@@ -127,37 +128,41 @@ def _remember_many(call: Call) -> Answer:
 def _new(given: object, call: Call) -> NewMemory:
     """A memory as `remember` takes it, times as people say them included."""
     if not isinstance(given, dict):
-        return wire.new_memory(given)
-    moments = {name: asked.moment(name, given[name]) for name in ("created", "happened") if given.get(name) is not None}
-    return wire.new_memory({"session": call.session, **given, **{name: at.isoformat() for name, at in moments.items()}})
+        return decode.new_memory(given)
+    moments = {
+        name: decode.moment(name, given[name]) for name in ("created", "happened") if given.get(name) is not None
+    }
+    return decode.new_memory(
+        {"session": call.session, **given, **{name: at.isoformat() for name, at in moments.items()}}
+    )
 
 
 def _update(call: Call) -> Answer:
-    plain = dict.fromkeys((name for name in Changes.__annotations__), asked.as_given)
-    readers = {**plain, "id": asked.text, "tags": asked.texts, "happened": asked.moment}
-    given = asked.fields(call.arguments, readers, ("id",))
-    return Answer({"memory": wire.memory(call.memory.update(given.pop("id"), **given))})
+    plain = dict.fromkeys((name for name in Changes.__annotations__), decode.as_given)
+    readers = {**plain, "id": decode.text, "tags": decode.texts, "happened": decode.moment}
+    given = decode.fields(call.arguments, readers, ("id",))
+    return Answer({"memory": encode.memory(call.memory.update(given.pop("id"), **given))})
 
 
 def _related(call: Call) -> Answer:
-    given = asked.fields(call.arguments, {"id": asked.text, "limit": asked.as_given}, ("id",))
-    return Answer(wire.brief(call.memory.related(given.pop("id"), **given)))
+    given = decode.fields(call.arguments, {"id": decode.text, "limit": decode.as_given}, ("id",))
+    return Answer(encode.brief(call.memory.related(given.pop("id"), **given)))
 
 
 def _facets(call: Call) -> Answer:
-    given = asked.fields(call.arguments, {"query": asked.text})
-    return Answer(wire.facets(call.memory.facets(**given)))
+    given = decode.fields(call.arguments, {"query": decode.text})
+    return Answer(encode.facets(call.memory.facets(**given)))
 
 
 def _restore(call: Call) -> Answer:
-    ids = asked.fields(call.arguments, {"ids": asked.texts}, ("ids",))["ids"]
+    ids = decode.fields(call.arguments, {"ids": decode.texts}, ("ids",))["ids"]
     call.memory.restore(ids)
     return Answer({"restored": list(ids)})
 
 
 def _history(call: Call) -> Answer:
-    given = asked.fields(call.arguments, {"id": asked.text}, ("id",))
-    return Answer({"events": [wire.event(each) for each in call.memory.history(given["id"])]})
+    given = decode.fields(call.arguments, {"id": decode.text}, ("id",))
+    return Answer({"events": [encode.event(each) for each in call.memory.history(given["id"])]})
 
 
 def _tool(

@@ -8,10 +8,10 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlparse
 from urllib.request import url2pathname
 
-from nacre import folders
-from nacre.engine import Nacre
-from nacre.opening import embedder_named, open_store
-from nacre.settings import Settings
+from nacre.config import project_space
+from nacre.config.factory import embedder_named, open_store
+from nacre.config.settings import Settings
+from nacre.engine.engine import Nacre
 
 
 class Places:
@@ -31,8 +31,8 @@ class Places:
 
     def usual(self, folder: Path | None) -> str:
         """The space of a caller that names no project: that of the repository the server runs in, if it does."""
-        if self.fixed is None and folder is not None and folders.repository_of(folder) is not None:
-            return folders.space_of(folder)
+        if self.fixed is None and folder is not None and project_space.repository_of(folder) is not None:
+            return project_space.space_of(folder)
         return self._settings.space.value
 
     def memory(self, space: str) -> Nacre:
@@ -72,6 +72,8 @@ def space_of_root(uri: str) -> str | None:
             return None
         # Names that are no UTF-8 stay what they are; Windows has none, but letters of drives.
         windows = os.name == "nt"
-        return folders.space_of(url2pathname(parts.path) if windows else os.fsdecode(unquote_to_bytes(parts.path)))
+        return project_space.space_of(
+            url2pathname(parts.path) if windows else os.fsdecode(unquote_to_bytes(parts.path))
+        )
     except (ValueError, OSError):  # no name of a folder
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nacre.engine import Nacre
+from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NotFound
 
 LISTED: list[dict[str, Any]] = [

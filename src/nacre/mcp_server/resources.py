@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from nacre import wire
-from nacre.engine import Nacre
+from nacre.engine.engine import Nacre
 from nacre.errors import NotFound
-from nacre.types import Json
+from nacre.serialization import encode
+from nacre.types.memory import Json
 
 JSON = "application/json"
 OVERVIEW = "nacre://overview"
@@ -34,8 +34,8 @@ TEMPLATES: list[dict[str, Any]] = [
 
 def read(memory: Nacre, uri: str) -> Json:
     if uri == OVERVIEW:
-        return wire.facets(memory.facets()) | {"newest": wire.timeline(memory.timeline(limit=_RECENT))["entries"]}
+        return encode.facets(memory.facets()) | {"newest": encode.timeline(memory.timeline(limit=_RECENT))["entries"]}
     if uri.startswith(MEMORY):
         (found,) = memory.get(uri.removeprefix(MEMORY))
-        return wire.memory(found)
+        return encode.memory(found)
     raise NotFound((uri,), f"there are {OVERVIEW} and {MEMORY}ID", what="resource")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nacre.types import Json
+from nacre.types.memory import Json
 
 Schema = dict[str, Json]
 

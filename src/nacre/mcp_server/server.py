@@ -18,13 +18,13 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
-from nacre import wire
-from nacre.engine import Nacre
+from nacre.engine.engine import Nacre
 from nacre.errors import NacreError, NotFound
 from nacre.mcp_server import identity, prompts, resources
 from nacre.mcp_server.places import Places, space_of_root
 from nacre.mcp_server.tool import Answer, Call, Tool
-from nacre.types import Progress
+from nacre.serialization import encode
+from nacre.types.memory import Progress
 
 ROOTS_WAIT_S = 2.0  # a client that does not say its roots by then has none
 CALLS_AT_ONCE = 16
@@ -88,7 +88,7 @@ class AgentsDoor:
             raise MCPError(types.INVALID_PARAMS, str(error)) from None
         except NacreError as error:
             raise MCPError(types.INTERNAL_ERROR, str(error)) from None
-        text = types.TextResourceContents(uri=params.uri, mime_type=resources.JSON, text=wire.dumps(found))
+        text = types.TextResourceContents(uri=params.uri, mime_type=resources.JSON, text=encode.dumps(found))
         return types.ReadResourceResult(contents=[text])
 
     # ---- prompts
@@ -206,5 +206,5 @@ def _failed(message: str) -> types.CallToolResult:
 
 
 def _result(answer: Answer) -> types.CallToolResult:
-    text = wire.dumps(wire.without_empty(answer.content), indent=None) if answer.text is None else answer.text
+    text = encode.dumps(encode.without_empty(answer.content), indent=None) if answer.text is None else answer.text
     return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=answer.content)

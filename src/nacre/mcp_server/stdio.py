@@ -10,12 +10,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from nacre import folders
+from nacre.config import project_space
+from nacre.config.settings import Settings
 from nacre.ids import new_ids
 from nacre.mcp_server import sdk
 from nacre.mcp_server.handshake import Replayed, Unrepeated, early_answer
 from nacre.mcp_server.tool import Tool
-from nacre.settings import Settings
 
 if TYPE_CHECKING:
     from nacre.mcp_server.places import Places
@@ -78,7 +78,7 @@ async def _serve(
     writer = anyio.wrap_file(io.TextIOWrapper(answers, encoding="utf-8", newline="\n"))
     stdin = Replayed(first.decode("utf-8", "replace"), lines)
     stdout = Unrepeated(None if early is None else early["id"], writer)
-    made = server(AgentsDoor(places, tools, folders.working(), session or _new_session()), whole=whole)
+    made = server(AgentsDoor(places, tools, project_space.working(), session or _new_session()), whole=whole)
     async with stdio_server(cast("Any", stdin), cast("Any", stdout)) as (read, write):
         await made.run(read, write, made.create_initialization_options())
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nacre.engine import Nacre
-from nacre.types import Json, Progress
+from nacre.engine.engine import Nacre
+from nacre.types.memory import Json, Progress
 
 Effect = Literal["reads", "adds", "changes"]  # "changes" may hide or delete what was there
 

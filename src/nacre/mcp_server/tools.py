@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from nacre import asked, wire
 from nacre.mcp_server.schema import listed, number, one_of, record, switch, text, whole
 from nacre.mcp_server.tool import Answer, Call, Tool
-from nacre.types import NewMemory, SearchRequest
-from nacre.views import ContextRequest
+from nacre.serialization import decode, encode
+from nacre.types.memory import NewMemory
+from nacre.types.search import SearchRequest
+from nacre.types.views import ContextRequest
 
 Asked = TypeVar("Asked", SearchRequest, ContextRequest)
 
@@ -21,15 +22,15 @@ _HIT = record(
 
 
 def _remember(call: Call) -> Answer:
-    readers: dict[str, asked.Reader] = {
-        **dict.fromkeys(("text", "summary", "kind", "namespace", "source", "session"), asked.text),
-        "importance": asked.as_given,
-        "tags": asked.texts,
-        "happened": asked.moment,
+    readers: dict[str, decode.Reader] = {
+        **dict.fromkeys(("text", "summary", "kind", "namespace", "source", "session"), decode.text),
+        "importance": decode.as_given,
+        "tags": decode.texts,
+        "happened": decode.moment,
     }
-    given = asked.fields(call.arguments, readers, ("text",))
+    given = decode.fields(call.arguments, readers, ("text",))
     new = NewMemory(**{"session": call.session, **given})
-    return Answer(wire.remembered(call.memory.remember(new)))
+    return Answer(encode.remembered(call.memory.remember(new)))
 
 
 def _in_session(request: Asked, call: Call) -> Asked:
@@ -37,31 +38,35 @@ def _in_session(request: Asked, call: Call) -> Asked:
 
 
 def _search(call: Call) -> Answer:
-    request = asked.search(call.arguments)
+    request = decode.search(call.arguments)
     found = call.memory.search(_in_session(request, call))
-    return Answer(wire.brief(found))
+    return Answer(encode.brief(found))
 
 
 def _timeline(call: Call) -> Answer:
-    return Answer(wire.timeline(call.memory.timeline(asked.timeline(call.arguments))))
+    return Answer(encode.timeline(call.memory.timeline(decode.timeline(call.arguments))))
 
 
 def _get(call: Call) -> Answer:
-    readers: dict[str, asked.Reader] = {"ids": asked.texts, "neighbours": asked.as_given, "entities": asked.as_given}
-    given = asked.fields(call.arguments, readers, ("ids",))
-    return Answer(wire.fetched(call.memory.get(**given, missing_ok=True, session=call.session)))
+    readers: dict[str, decode.Reader] = {
+        "ids": decode.texts,
+        "neighbours": decode.as_given,
+        "entities": decode.as_given,
+    }
+    given = decode.fields(call.arguments, readers, ("ids",))
+    return Answer(encode.fetched(call.memory.get(**given, missing_ok=True, session=call.session)))
 
 
 def _context(call: Call) -> Answer:
-    request = asked.context(call.arguments)
+    request = decode.context(call.arguments)
     packed = call.memory.context(_in_session(request, call))
     return Answer(
-        wire.context(packed), packed.text or "Nothing is remembered about it that you were not given already."
+        encode.context(packed), packed.text or "Nothing is remembered about it that you were not given already."
     )
 
 
 def _forget(call: Call) -> Answer:
-    ids = asked.fields(call.arguments, {"ids": asked.texts}, ("ids",))["ids"]
+    ids = decode.fields(call.arguments, {"ids": decode.texts}, ("ids",))["ids"]
     call.memory.forget(ids)
     return Answer({"forgotten": list(ids)})
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
-from nacre.intents import NAMESPACE_WEIGHTS, Intent, IntentName
+from nacre.types.intents import NAMESPACE_WEIGHTS, Intent, IntentName
 
 __all__ = ["NAMESPACE_WEIGHTS", "Intent", "IntentName", "detect"]
 

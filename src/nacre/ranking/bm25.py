@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log
 
-from nacre.counting import Frequencies
-from nacre.query.tree import Term
-from nacre.types import Recipe
+from nacre.query.ast import Term
+from nacre.types.recipe import Recipe
+from nacre.types.stats import Frequencies
 
 COMMON_SHARE = 0.5  # of the documents that a common word counts as standing in, at the least
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import NamedTuple
 
-from nacre.query.tree import Term, telling
+from nacre.query.ast import Term, telling
 from nacre.ranking.bm25 import idf
-from nacre.types import Found, Match, Recipe
+from nacre.types.recipe import Recipe
+from nacre.types.search import Found, Match
 
 CROWD = 10  # the place whose cosine stands for "memories that any such question finds"
 UNRELATED = 0.3  # a cosine that texts about different things have: memories below it do not count as others

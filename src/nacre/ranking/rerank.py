@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from nacre.ranking import explain
-from nacre.types import Ranked, Reason
+from nacre.ranking import scoring
+from nacre.types.search import Ranked, Reason
 
 CLEAR = 0.3  # of the best score: where the second has less, both channels have answered
 _NARROW = 0.1  # of the best score: those that are read stand at the least so far apart
@@ -67,4 +67,4 @@ def reranked(ranked: Sequence[Ranked], scores: Mapping[str, float], weight: floa
         }
         return Reason("rerank", "add", weight * known**2 * spread * above, numbers)
 
-    return [explain.with_reason(each, reason(each.id)) if each.id in scores else each for each in ranked]
+    return [scoring.with_reason(each, reason(each.id)) if each.id in scores else each for each in ranked]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from nacre.receipts import Outcome, Usage
+from nacre.types.recall_log import Outcome, Usage
 
 CREDITS: dict[Outcome | Literal["delivered"], float] = {"opened": 0.5, "used": 1.0, "wrong": 2.0, "delivered": 0.005}
 INVITING_PLACES = 10  # an opening earns all its credit from this rank on

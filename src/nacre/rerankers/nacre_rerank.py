@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nacre import models
-from nacre.ports import Placed
+from nacre.interfaces import Placed
+from nacre.runtime import onnx_models
 
 if TYPE_CHECKING:
-    from nacre.text.wordpiece import WordPiece
+    from nacre.analysis.wordpiece import WordPiece
 
-FOLDER = models.RERANKER
-VOCABULARY = models.EMBEDDER / models.VOCABULARY  # it was begun from that model
+FOLDER = onnx_models.RERANKER
+VOCABULARY = onnx_models.EMBEDDER / onnx_models.VOCABULARY  # it was begun from that model
 MODEL_SHA256 = "c40c1347a2331eed17ce6d4fec0c179f678c23b4ddac819ab82fdc5dd0d51413"
 
 # As in training/examples.py: what the model reads must look like what it learned from.
@@ -87,14 +87,16 @@ class NacreRerank:
         if self._pieces is None:
             with self._lock:
                 if self._pieces is None:
-                    self._pieces = models.word_pieces(VOCABULARY, instead=INSTEAD)
+                    self._pieces = onnx_models.word_pieces(VOCABULARY, instead=INSTEAD)
         return self._pieces
 
     def _loaded(self) -> Any:
         if self._session is None:
             with self._lock:
                 if self._session is None:
-                    self._session = models.session(self._folder / models.MODEL, purpose="reranking", instead=INSTEAD)
+                    self._session = onnx_models.session(
+                        self._folder / onnx_models.MODEL, purpose="reranking", instead=INSTEAD
+                    )
         return self._session
 
 

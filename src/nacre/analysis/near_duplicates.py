@@ -1,0 +1,201 @@
+"""Does a new text only say again what an old one says? Two steps, and precision before recall.
+
+`sketch` gives a few numbers by which texts of like wording are looked up. `same` decides of two texts found so:
+vectors cannot (they hardly see a digit, a name or a "not"), and a share of words in common cannot either (in a
+long text one other word is nothing). So every word has to be there in both texts, in the same order, but for
+
+- `_LIGHT` words, which are not seen at all,
+- `_MILD` words, of which one text may have more than the other, and
+- one clause, which may stand at the beginning or at the end.
+
+What is left to measure, by shingles and by cosine, is how much of the two last a pair may have. Numbers, names,
+identifiers, negations and opposites are words like others: one that only one text has makes the two differ.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from itertools import chain, filterfalse
+
+from nacre.types.memory import Tokens
+
+SKETCH_HASHES = 4
+SHARED_MIN = 2  # hashes of a sketch that another text has, too, where there are so many: then the two are compared
+SHINGLE_WORDS = 3
+REVERSED_BITS = 31
+_CLAUSE_WORDS_MIN = 2
+_MOVED_WORDS_MAX = 64  # long texts have many sentences, whose order tells something
+
+# Chosen by benchmarks/near.py. The rules above refuse what is harmful; these, texts that are mostly mild words.
+COSINE_MIN = 0.9
+JACCARD_MIN = 0.1  # of shingles, where a cosine is known as well
+JACCARD_ALONE_MIN = 0.4
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_LIGHT = _set(
+    """a an the just really actually basically simply very quite please also hey hi hello hmm oh ok okay um uh wow
+    thanks btw fyi"""
+)
+# Not words that say when, whether or who to whom: "have" is not here for "should have run", "to" for "have to run".
+_MILD = _set("am is are has do does of it then and but so i we my our that this these those")
+_FORGIVEN = _LIGHT | _MILD
+_PREAMBLES = _set("well, so, anyway, note: remember: reminder:")
+_QUANTITIES = _set("few little")  # "a few" are more than "few"
+_CLAUSE_OPENERS = _set(
+    """after although as at because before by during for from if in on once over since though to under unless until
+    when whenever while with"""
+)
+_ACRONYMS = _set("it us who")  # in capitals they are not the small words
+_QUESTION_MARKS = frozenset("?？؟")
+_CONTRACTED = {"s": (), "m": ("am",), "re": ("are",), "ve": ("have",), "ll": ("will",)}
+_NEGATED = {"ca": "can", "wo": "will", "sha": "shall"}  # what is left of can't, won't, shan't
+
+_SPACED = str.maketrans(
+    {
+        **dict.fromkeys("—，。、；：！（）「」『』《》〈〉【】।،؛؟？·•“”„«»", " "),
+        **dict.fromkeys("‘’ʼ", "'"),
+        **dict.fromkeys("–‑", "-"),
+    }
+)
+_OPENING = "\"'`([{*"
+_CLOSING = "\"'`)]}*.,;:!?…|"
+_PAUSES = "-.,;:!?…*|'\"`"  # nothing but these between spaces says nothing
+
+
+def sketch(tokens: Tokens) -> tuple[int, ...]:
+    """The smallest hashes of the text's shingles, ascending: at most SKETCH_HASHES, each below 2 ** 63.
+
+    Texts that `same` may find the same nearly always share one.
+    """
+    shingles = _shingles(tokens.words, _FORGIVEN)
+    hashed = dict(zip(map(zlib.crc32, shingles), shingles, strict=True))
+    return tuple([_widened(number, hashed[number]) for number in sorted(hashed)[:SKETCH_HASHES]])
+
+
+def same(a: str, b: str, tokens_a: Tokens, tokens_b: Tokens, cosine: float | None) -> bool:
+    """Whether nobody would miss one of these two texts. `cosine` is that of their vectors, None without vectors."""
+    verdict = worded_the_same(a, b)
+    return measured_the_same(tokens_a, tokens_b, cosine) if verdict is None else verdict
+
+
+def worded_the_same(a: str, b: str) -> bool | None:
+    """Whether two texts are the same by their words alone. None: it has to be measured."""
+    if a == b:
+        return True
+    one, other = _heard(a), _heard(b)
+    if one == other:
+        return bool(one) and _asks(a) == _asks(b)
+    if _asks(a) != _asks(b):
+        return False
+    return None if _has_all(one, other) or _has_all(other, one) or _clause_moved(one, other) else False
+
+
+def measured_the_same(tokens_a: Tokens, tokens_b: Tokens, cosine: float | None) -> bool:
+    """Of two texts whose words allow it."""
+    if cosine is None:
+        return jaccard(tokens_a, tokens_b) >= JACCARD_ALONE_MIN
+    return cosine >= COSINE_MIN and jaccard(tokens_a, tokens_b) >= JACCARD_MIN
+
+
+def heard(words: Sequence[str], unheard: frozenset[str] = _FORGIVEN) -> str:
+    """The words that count, or all where none does, in a line."""
+    return " ".join(list(filterfalse(unheard.__contains__, words)) or words)
+
+
+def _shingles(words: Sequence[str], unheard: frozenset[str]) -> list[bytes]:
+    plain = heard(words, unheard).encode("utf-8", "surrogatepass")
+    parts = plain.split(b" ")
+    if len(parts) <= SHINGLE_WORDS:
+        return [plain] if plain else []
+    return list(map(b" ".join, zip(parts, parts[1:], parts[2:], strict=False)))
+
+
+def _widened(number: int, shingle: bytes) -> int:
+    """63 bits in the order of the 32 given, so that shingles of a large store do not meet by chance."""
+    return number << REVERSED_BITS | zlib.crc32(shingle[::-1]) >> 1
+
+
+def jaccard(tokens_a: Tokens, tokens_b: Tokens) -> float:
+    one, other = set(_shingles(tokens_a.words, _LIGHT)), set(_shingles(tokens_b.words, _LIGHT))
+    return len(one & other) / (len(one | other) or 1)
+
+
+def _heard(text: str) -> list[str]:
+    """The words without case and the punctuation around them; all but the light ones, where there are others."""
+    if not text.isascii():
+        text = text.translate(_SPACED)
+    shouted = text.isupper()
+    heard: list[str] = []
+    light: list[str] = []
+    chunks = text.split()
+    if chunks and chunks[0].lower() in _PREAMBLES:
+        del chunks[0]
+    for word in chain.from_iterable(map(_words, chunks)):
+        folded = word.casefold()
+        if folded in _LIGHT:
+            light.append(folded)
+            continue
+        if folded in _QUANTITIES and light[-1:] == ["a"]:
+            heard.append("a")
+        light.append(folded)
+        exact = word[0] == "-" or (folded in _ACRONYMS and word.isupper() and not shouted)
+        heard.append(word if exact else folded)
+    return heard or light
+
+
+def _words(raw: str) -> Sequence[str]:
+    """What stands between two spaces: mostly one word; two where they are drawn together; none of a dash."""
+    word = raw.lstrip(_OPENING).rstrip(_CLOSING)
+    if word.isalpha():
+        return (word,) if word.lower() != "cannot" else ("can", "not")
+    if not word:
+        rest = raw.strip(_PAUSES)
+        return (rest,) if rest else ()
+    if not word.strip("-"):
+        return ()
+    stem, apostrophe, ending = word.rpartition("'")
+    if not apostrophe or not stem:
+        return (word,)
+    ending = ending.lower()
+    if ending == "t" and stem[-1] in "nN":
+        base = stem[:-1]
+        return _NEGATED.get(base.lower(), base) or "n", "not"
+    if ending in _CONTRACTED:
+        return (stem, *_CONTRACTED[ending])
+    return (word,)
+
+
+def _asks(text: str) -> bool:
+    """A question states nothing, though its words may be those of a statement."""
+    return not _QUESTION_MARKS.isdisjoint(text)
+
+
+def _has_all(longer: Sequence[str], shorter: Sequence[str]) -> bool:
+    """Whether one text is the other with some mild words more."""
+    rest = iter(shorter)
+    wanted = next(rest, None)
+    for word in longer:
+        if word == wanted:
+            wanted = next(rest, None)
+        elif word not in _MILD:
+            return False
+    return wanted is None
+
+
+def _clause_moved(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether a clause ends one text and begins the other: "we met on Monday", "on Monday we met"."""
+    words = len(one)
+    if words != len(other) or words > _MOVED_WORDS_MAX:
+        return False
+    for first, second in ((one, other), (other, one)):
+        opener = second[0]
+        if opener in _CLAUSE_OPENERS:
+            for at in range(1, words - _CLAUSE_WORDS_MIN + 1):
+                if first[at] == opener and [*first[at:], *first[:at]] == second:
+                    return True
+    return False

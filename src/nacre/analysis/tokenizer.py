@@ -1,0 +1,332 @@
+"""The one tokeniser: the same for writing and asking, on every store.
+
+A text is split at white space into chunks, and each chunk is analysed on its own. Words repeat,
+so a cache over chunks makes this fast in plain Python. A chunk gives
+
+- `words`: its parts in order, normalised (NFKC), case-folded, diacritics folded. Phrases and
+  prefixes match these, and their number is the length of the text.
+- `forms`: further names of the same parts: English stems, the spelling with diacritics, a whole
+  identifier (`snake_case`, `main.py:42`, `c++`), letters and digits of `gpt4` apart.
+- `asked`: what a question with this chunk looks for: stems where there are any, and wholes.
+
+Scripts written without spaces become overlapping pairs of characters, with single characters as forms.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import lru_cache
+from sys import intern
+from typing import NamedTuple, TypeAlias
+
+import Stemmer
+
+from nacre.analysis import stopwords
+from nacre.types.memory import BREAK, Memory, Span, Tokens
+
+VERSION = 2  # of what a text becomes; a store tokenised by another version is rebuilt when opened
+TOKEN_CHARS_MAX = 64  # longer tokens are cut: nobody types them, and they would bloat the vocabulary
+_CACHED_CHUNK_CHARS_MAX = 64
+_CACHED_CHUNKS_MAX = 1 << 16  # and as many that were met longer ago
+_STEMMED_CHARS = range(3, 40)
+
+# Written without spaces: kana, Han, Hangul, Thai, Lao, Myanmar, Khmer.
+_PAIRED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
+    r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+# Vowel signs and other marks are part of their word, but `\w` does not know them.
+_MARKS = (
+    r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    r"\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u0900-\u0963\u0966-\u0dff"
+    r"\u0f71-\u0f87\u135d-\u135f\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f"
+)
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"  # inside a word they are as good as not there
+_WITHOUT_INVISIBLE = dict.fromkeys(map(ord, _INVISIBLE))
+_FOLDED_AWAY = re.compile(r"[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
+
+_FOLDED_LETTERS = str.maketrans(  # letters that people leave the stroke or the ligature out of
+    {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ł": "l", "ŧ": "t", "þ": "th"}
+)
+
+_RUN = re.compile(rf"(?P<paired>[{_PAIRED}]+)|(?P<spaced>(?:(?![{_PAIRED}])[\w{_MARKS}{_INVISIBLE}.\-/:@#+&\\~'’])+)")
+# The same where no character is paired, and where all are ASCII: much faster.
+_SPACED_RUN = re.compile(rf"[\w{_MARKS}{_INVISIBLE}.\-/:@#+&\\~'’]+")
+_ASCII_RUN = re.compile(r"[\w.\-/:@#+&\\~']+", re.ASCII)
+_APOSTROPHES = re.compile(r"['’]s?$|['’]")
+# l'été, d'accord, qu'elle, dell'arte: the article is not part of the word. But o'clock and don't are whole.
+_ELIDED = re.compile(r"(?:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu|(?:d[ae]|ne|su|a)ll|un)['’](?=\w\w)", re.IGNORECASE)
+_CORE = re.compile(rf"(?:#(?=\d)|\.(?=[^\W\d]))?[\w{_MARKS}](?:.*[\w{_MARKS}])?(?:\+\+|[+#])?")
+_PART = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_DIGIT = re.compile(r"\d")
+_LETTERS_OR_DIGITS = re.compile(rf"\d+|(?:[^\W\d]|[{_MARKS}]){{2,}}")
+_LONE = re.compile(rf"[{_PAIRED}]")
+
+_EDGES = "()[]{}<>\"',;:!?*`“”‘’«»|"
+_ENDS = _EDGES + "."
+
+# A script tells the language well enough to stem by; Latin letters are taken for English. No caches: `_known` is one.
+_english = Stemmer.Stemmer("english", 0)
+_BY_SCRIPT = tuple(
+    (range(first, last + 1), Stemmer.Stemmer(language, 0))
+    for first, last, language in (
+        (0x0370, 0x03FF, "greek"),
+        (0x0400, 0x052F, "russian"),
+        (0x0530, 0x058F, "armenian"),
+        (0x0600, 0x06FF, "arabic"),
+        (0x0900, 0x097F, "hindi"),
+        (0x0B80, 0x0BFF, "tamil"),
+    )
+)
+_COMMON: frozenset[str] = stopwords.WORDS | frozenset(_english.stemWords(sorted(stopwords.WORDS)))
+
+
+# Plain tuples, because the garbage collector leaves those alone, and would visit every Chunk again and again.
+_Plain: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], int]
+
+
+class _Known(dict[str, _Plain]):
+    """Words repeat: a dictionary that learns what it lacks is the fastest cache for them."""
+
+    def __missing__(self, raw: str) -> _Plain:
+        return _learn(raw)
+
+
+# Two generations: when the first is full it becomes the second, so that what is still in use is not learnt anew.
+_known, _older = _Known(), _Known()
+
+
+class Chunk(NamedTuple):
+    words: tuple[str, ...]
+    forms: tuple[str, ...]
+    asked: tuple[str, ...]
+    length: int  # number of words; one more for each that lost diacritics, so that the exact spelling ranks higher
+
+
+_NOTHING = Chunk((), (), (), 0)
+
+
+@lru_cache(maxsize=1)
+def chunks(text: str) -> Sequence[str]:
+    """What stands between white space. Kept for who asks next: facts are read from the same text."""
+    return text.split()
+
+
+def tokenise(text: str, summary: str = "", tags: Sequence[str] = (), source: str = "") -> Tokens:
+    """The tokens of a text and of its labels, for writing."""
+    words: list[str] = []
+    forms: list[str] = []
+    length = 0
+    for chunk_words, chunk_forms, _, chunk_length in map(_known.__getitem__, chunks(text)):
+        words += chunk_words
+        if chunk_forms:
+            forms += chunk_forms
+        length += chunk_length
+    if not (summary or tags or source):
+        return Tokens(tuple(words), tuple(forms), length)
+    labels = [_label(each) if any(each) else () for each in ((summary,), tags, (source,))]
+    return Tokens(tuple(words), tuple(forms), length, *labels)
+
+
+def _label(texts: Iterable[str]) -> tuple[str, ...]:
+    """All tokens of these texts in one row: the words of each text side by side, every form on its own."""
+    row: list[str] = []
+    for text in texts:
+        tokens = tokenise(text)
+        row += [*tokens.words, BREAK]
+        for form in tokens.forms:
+            row += (form, BREAK)
+    return tuple(row[:-1])
+
+
+def vocabulary(tokens: Tokens) -> set[str]:
+    """Every different token of a memory."""
+    found = {*tokens.words, *tokens.forms, *tokens.summary, *tokens.tags, *tokens.source}
+    found.discard(BREAK)
+    return found
+
+
+def asked(text: str) -> tuple[str, ...]:
+    """The tokens to look for when a question contains this text, each once, in order."""
+    return tuple(dict.fromkeys(token for raw in text.split() for token in analyse(raw).asked))
+
+
+def located(text: str, wanted: Set[str] | None = None) -> Iterator[tuple[Span, Chunk]]:
+    """The chunks of a text with their places, for snippets.
+
+    Runs without spaces come character by character; when it is known which tokens are wanted, only those come.
+    """
+    for run in _RUN.finditer(text):
+        start, end = run.span()
+        if run.lastgroup == "spaced":
+            core = _CORE.search(run.group())
+            if core is not None:
+                yield Span(start + core.start(), start + core.end()), analyse(run.group())
+            continue
+        if wanted is not None:
+            for i in range(start, end):
+                for token in (text[i], text[i : min(end, i + 2)]):
+                    if token in wanted:
+                        yield Span(i, i + len(token)), Chunk((token,), (), (), 1)
+            continue
+        for i in range(start, end):  # a pair belongs to both of its characters
+            around = text[max(start, i - 1) : min(end, i + 2)]
+            pairs = tuple(around[j : j + 2] for j in range(len(around) - 1))
+            yield Span(i, i + 1), Chunk(pairs, (text[i],), (), 1)
+
+
+def analyse(raw: str) -> Chunk:
+    """The tokens of one chunk without white space."""
+    return Chunk(*_known[raw])
+
+
+def mentions(raw: str, tokens: Set[str]) -> bool:
+    """Whether a chunk has any of these tokens."""
+    words, forms, _, _ = _known[raw]
+    return not (tokens.isdisjoint(words) and tokens.isdisjoint(forms))
+
+
+def _learn(raw: str) -> _Plain:
+    global _known, _older
+    chunk = _older.get(raw)
+    core = raw
+    if chunk is None:
+        core = raw.lstrip(_EDGES).rstrip(_ENDS)  # the same tokens; with and without a comma, most are known already
+        chunk = _known.get(core) or _older.get(core) or _analyse(core)
+    if len(raw) <= _CACHED_CHUNK_CHARS_MAX:
+        if len(_known) >= _CACHED_CHUNKS_MAX:
+            _known, _older = _Known(), _known
+        _known[raw] = _known[core] = chunk
+    return chunk
+
+
+def _analyse(raw: str) -> _Plain:
+    plain = _plain(raw)
+    if plain is not None:
+        return plain
+    if raw.isascii():
+        parsed = [_spaced(run) for run in _ASCII_RUN.findall(raw)]
+    else:
+        normal = unicodedata.normalize("NFKC", raw).translate(_WITHOUT_INVISIBLE)
+        if _LONE.search(normal) is None:
+            parsed = [_spaced(run) for run in _SPACED_RUN.findall(normal)]
+        else:
+            runs = [(run.group(), run.lastgroup) for run in _RUN.finditer(normal)]
+            parsed = [_paired(run) if kind == "paired" else _spaced(run) for run, kind in runs]
+    return (
+        tuple([intern(token) for chunk in parsed for token in chunk.words]),
+        tuple([intern(token) for chunk in parsed for token in chunk.forms]),
+        tuple([token for chunk in parsed for token in chunk.asked]),
+        sum([chunk.length for chunk in parsed]),
+    )
+
+
+def _plain(raw: str) -> _Plain | None:
+    """The tokens of an English word or a number, which most chunks are."""
+    if not raw.isascii():
+        return None
+    if raw.isalpha() and (raw[1:].islower() or raw.isupper() or len(raw) == 1):
+        lower = raw.lower()
+        known = _known.get(lower) or _older.get(lower)
+        if known is not None:
+            return known
+        word = intern(lower[:TOKEN_CHARS_MAX])
+        stem = intern(_english.stemWord(word)) if len(word) in _STEMMED_CHARS else word
+        return (word,), () if stem == word else (stem,), (stem,), 1
+    if raw.isdigit():
+        number = (raw[:TOKEN_CHARS_MAX],)
+        return number, (), number, 1
+    return None
+
+
+def _paired(run: str) -> Chunk:
+    """Overlapping pairs, and single characters so that a one-character question finds them."""
+    if len(run) == 1:
+        return Chunk((run,), (), (run,), 1)
+    pairs = tuple(run[i : i + 2] for i in range(len(run) - 1))
+    return Chunk(pairs, tuple(run), pairs, len(pairs))
+
+
+def _spaced(run: str) -> Chunk:
+    """Words with spaces between them, and identifiers: the parts in order, the whole as a form."""
+    words: list[str] = []
+    forms: list[str] = []
+    looked_for: list[str] = []
+    folded = 0
+    core = _CORE.search(run)
+    if core is None:
+        return _NOTHING
+    whole = core.group()
+    quoted = "'" in whole or "’" in whole
+    elided = _ELIDED.match(whole) if quoted else None
+    bare = _APOSTROPHES.sub("", whole) if quoted else whole
+    for part in _PART.findall(_APOSTROPHES.sub("", whole[elided.end() :]) if elided else bare):
+        plain = _plain(part)
+        if plain is not None:
+            words += plain[0]
+            forms += plain[1]
+            looked_for += plain[2]
+            continue
+        for piece in (part,) if part.islower() else _HUMP.split(part):
+            exact = piece.casefold()[:TOKEN_CHARS_MAX]
+            word = _fold(exact)
+            stem = _stem(exact) if word.isascii() == exact.isascii() else _stem(word)
+            if stem == exact:
+                stem = word
+            words.append(word)
+            looked_for.append(stem)
+            if stem != word:
+                forms.append(stem)
+            if exact != word:
+                forms.append(exact)
+                looked_for.append(exact)
+                folded += 1
+            if not word.isalpha() and not word.isdigit() and _DIGIT.search(word):
+                forms += [_stem(each) for each in _LETTERS_OR_DIGITS.findall(word) if each != word]
+    whole = _stem(_fold(bare.casefold()))
+    if words and len(whole) <= TOKEN_CHARS_MAX and (elided or len(words) > 1 or not _PART.fullmatch(whole)):
+        forms.append(whole)
+        looked_for.append(whole)
+    return Chunk(tuple(words), tuple(forms), tuple(looked_for), len(words) + folded)
+
+
+def is_common(token: str) -> bool:
+    """Whether a token is an English word that says nothing of what a text is about."""
+    return token in _COMMON
+
+
+def is_lone(token: str) -> bool:
+    """Whether a token is a single character of a script without spaces: it stands among the forms, not the words."""
+    return _LONE.fullmatch(token) is not None
+
+
+def _fold(text: str) -> str:
+    """Without diacritics. Vowel signs of Indic scripts stay: they tell words apart."""
+    if text.isascii():
+        return text
+    text = text.translate(_FOLDED_LETTERS)
+    bare = _FOLDED_AWAY.sub("", unicodedata.normalize("NFD", text))
+    return unicodedata.normalize("NFC", bare) or text
+
+
+def _stem(word: str) -> str:
+    """What inflected forms have in common. Of letters only, so that identifiers stay what they are."""
+    if len(word) not in _STEMMED_CHARS or not (word.isalpha() or (_PART.fullmatch(word) and not _DIGIT.search(word))):
+        return word
+    if word.isascii():
+        known = _known.get(word) or _older.get(word)
+        stem: str = known[2][0] if known else _english.stemWord(word)
+        return stem
+    letter = ord(word[0])
+    for letters, stemmer in _BY_SCRIPT:
+        if letter in letters:
+            return _fold(stemmer.stemWord(word)) or word
+    return word
+
+
+def tokens_of(memory: Memory) -> Tokens:
+    """Everything of a memory that words can find."""
+    return tokenise(memory.text, memory.summary or "", memory.tags, memory.source or "")

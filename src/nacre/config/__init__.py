@@ -1,0 +1,1 @@
+"""Settings, and how they become an engine."""

@@ -1,0 +1,422 @@
+"""How does a client find Nacre's MCP server? Its file, what belongs into it, and how that gets there unharmed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
+
+from nacre.errors import InvalidInput
+from nacre.validation import storable
+
+Client: TypeAlias = Literal["claude-code", "claude-desktop", "cursor", "codex", "vscode"]
+Scope: TypeAlias = Literal["user", "project"]
+Entry: TypeAlias = dict[str, Any]
+
+NAME = "nacre"
+USER_ONLY: tuple[Client, ...] = ("claude-desktop", "codex")
+NO_FOLDER: tuple[Client, ...] = ("claude-desktop",)  # started anywhere, and told of no project
+_SERVERS: Mapping[Client, str] = {
+    "claude-code": "mcpServers",
+    "claude-desktop": "mcpServers",
+    "cursor": "mcpServers",
+    "codex": "mcp_servers",
+    "vscode": "servers",
+}
+_NAMES = re.compile(r"[A-Za-z0-9_-]{1,64}")  # clients make names of tools from it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """All that decides in which file a client looks."""
+
+    platform: str  # as in sys.platform
+    environment: Mapping[str, str]
+    home: Path
+    folder: Path  # the project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to stand in which file: `entry` under `name`, among the client's other servers under `servers`."""
+
+    client: Client
+    scope: Scope
+    path: Path
+    servers: str
+    name: str
+    entry: Entry
+
+    @property
+    def snippet(self) -> str:
+        """A file that holds the entry and nothing else."""
+        if self.client == "codex":
+            return _toml_table(self)
+        return _json({self.servers: {self.name: self.entry}})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of a file: `before` is None where there is none, `after` is None where nothing changes."""
+
+    plan: Plan
+    before: bytes | None
+    after: bytes | None
+    entry: Entry | None  # that is written or, on removal, taken out
+
+
+# ---------------------------------------------------------------- what belongs where
+
+
+def plan(client: Client, place: Place, command: Sequence[str], scope: Scope = "user", name: str = NAME) -> Plan:
+    """`command` is the server with all its arguments."""
+    if scope == "project" and client in USER_ONLY:
+        raise InvalidInput("scope", f"is project; for {client} only user is allowed")
+    if not _NAMES.fullmatch(name):
+        raise InvalidInput("name", f"is {name!r}; 1 to 64 letters, digits, _ and - are allowed")
+    for each in command:
+        if not storable(each):
+            raise InvalidInput("command", f"{each!r} is no text that a file can hold; install Nacre under another path")
+    entry: Entry = {"command": command[0], "args": list(command[1:])}
+    return Plan(
+        client=client,
+        scope=scope,
+        path=_config_path(client, scope, place),
+        servers=_SERVERS[client],
+        name=name,
+        entry={"type": "stdio"} | entry if client == "vscode" else entry,
+    )
+
+
+def server_command(python: Path, platform: str, arguments: Sequence[str]) -> list[str]:
+    """The server as a command that works in any folder: the `nacre` beside this Python, or its module."""
+    program = python.with_name("nacre.exe" if platform == "win32" else "nacre")
+    start = [str(program)] if program.is_file() else [str(python), "-m", "nacre"]
+    return [*start, "mcp", *arguments]
+
+
+def _config_path(client: Client, scope: Scope, place: Place) -> Path:
+    root = place.folder if scope == "project" else place.home
+    match client:
+        case "claude-code" if scope == "project":
+            return root / ".mcp.json"
+        case "claude-code":
+            return _folder(place, "CLAUDE_CONFIG_DIR", root) / ".claude.json"
+        case "claude-desktop":
+            return _claude_desktop(place)
+        case "cursor":
+            return root / ".cursor" / "mcp.json"
+        case "codex":
+            return _folder(place, "CODEX_HOME", root / ".codex") / "config.toml"
+        case "vscode":
+            return (root / ".vscode" if scope == "project" else _applications(place) / "Code" / "User") / "mcp.json"
+
+
+def _claude_desktop(place: Place) -> Path:
+    """On Windows the app may be a package, which is given a folder of its own instead of the usual one."""
+    below = Path("Claude") / "claude_desktop_config.json"
+    usual = _applications(place) / below
+    if place.platform != "win32":
+        return usual
+    packages = _folder(place, "LOCALAPPDATA", place.home / "AppData" / "Local") / "Packages"
+    packaged = [each / "LocalCache" / "Roaming" / below for each in sorted(packages.glob("Claude_*"))]
+    candidates = [*packaged, usual]
+    return next((each for each in candidates if each.is_file()), candidates[0])
+
+
+def _applications(place: Place) -> Path:
+    """The platform's place for what applications keep of their user."""
+    if place.platform == "win32":
+        return _folder(place, "APPDATA", place.home / "AppData" / "Roaming")
+    if place.platform == "darwin":
+        return place.home / "Library" / "Application Support"
+    return _folder(place, "XDG_CONFIG_HOME", place.home / ".config")
+
+
+def _folder(place: Place, variable: str, default: Path) -> Path:
+    given = place.environment.get(variable)
+    return Path(given) if given else default
+
+
+# ---------------------------------------------------------------- what is changed
+
+
+def installation(plan: Plan) -> Change:
+    """The file with the entry. What somebody added to the entry, such as an environment, stays."""
+    text, before = _read(plan)
+    document, servers = _parsed(text, plan)
+    old = servers.get(plan.name)
+    kept = old if isinstance(old, dict) and "url" not in old else {}  # one that is reached by a URL is another server
+    entry = kept | plan.entry
+    if entry == old:
+        return Change(plan, before, None, entry)
+    expected = document | {plan.servers: servers | {plan.name: entry}}
+    return Change(plan, before, _edited(text, plan, expected, entry), entry)
+
+
+def removal(plan: Plan) -> Change:
+    """The file without the entry."""
+    text, before = _read(plan)
+    document, servers = _parsed(text, plan)
+    if plan.name not in servers:
+        return Change(plan, before, None, None)
+    expected = document | {plan.servers: {name: each for name, each in servers.items() if name != plan.name}}
+    return Change(plan, before, _edited(text, plan, expected, None), servers[plan.name])
+
+
+def _read(plan: Plan) -> tuple[str, bytes | None]:
+    try:
+        before = plan.path.read_bytes()
+        return before.decode("utf-8"), before
+    except FileNotFoundError:
+        return "", None
+    except (OSError, UnicodeDecodeError) as error:
+        _by_hand(plan, f"cannot be read ({error})")
+
+
+def _parsed(text: str, plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The document, and the servers in it."""
+    try:
+        document = _parse(text, plan)
+    except (ValueError, RecursionError) as error:
+        kind = "TOML" if plan.client == "codex" else "JSON without comments"
+        _by_hand(plan, f"is not valid {kind} ({error})")
+    servers = document.get(plan.servers, {}) if isinstance(document, dict) else None
+    if not isinstance(servers, dict):
+        _by_hand(plan, f"must hold an object with an object {plan.servers!r}")
+    return document, servers
+
+
+def _parse(text: str, plan: Plan) -> Any:
+    plain = text.removeprefix("\ufeff")
+    if plan.client == "codex":
+        return tomllib.loads(plain)
+    return json.loads(plain, object_pairs_hook=_object, parse_constant=_no_number) if plain.strip() else {}
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. One that has a key twice cannot be written back as it was."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name!r} is there twice")
+        found[name] = value
+    return found
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _edited(text: str, plan: Plan, expected: dict[str, Any], entry: Entry | None) -> bytes:
+    """The text with the entry, or without. It is compared with what it must say before anybody may write it."""
+    try:
+        edited = _toml_edited(text, plan, entry) if plan.client == "codex" else _json_edited(text, expected)
+        same = _canonical(_parse(edited, plan), plan) == _canonical(expected, plan)
+    except (ValueError, RecursionError):
+        same = False
+    if not same:
+        _by_hand(plan, "is written in a way that cannot be kept")
+    return edited.encode("utf-8")
+
+
+def _canonical(document: dict[str, Any], plan: Plan) -> str:
+    """The same for equal documents. That no servers are left may be said by an empty table, or by none."""
+    told = {name: each for name, each in document.items() if name != plan.servers or each}
+    return json.dumps(told, sort_keys=True, default=repr)
+
+
+def _by_hand(plan: Plan, problem: str) -> NoReturn:
+    raise InvalidInput(
+        str(plan.path), f"{problem}; nothing was changed. To do it by hand, this is the entry:\n{plan.snippet.rstrip()}"
+    )
+
+
+# ---------------------------------------------------------------- JSON
+
+
+def _json_edited(text: str, document: dict[str, Any]) -> str:
+    """Written anew, in the manner of the file."""
+    indent = re.search(r'\n([ \t]+)"', text)
+    written = _json(document, indent[1] if indent else "  ")
+    if text.strip() and not text.endswith("\n"):
+        written = written.rstrip("\n")
+    if "\r\n" in text:
+        written = written.replace("\n", "\r\n")
+    return "\ufeff" + written if text.startswith("\ufeff") else written
+
+
+def _json(value: Any, indent: str = "  ") -> str:
+    written = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False) + "\n"
+    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", written)  # halves that UTF-8 cannot say
+
+
+# ---------------------------------------------------------------- TOML
+
+
+class _Statement(NamedTuple):
+    """A header or a setting with the lines it takes, and the names that lead to it from the top."""
+
+    start: int
+    end: int
+    names: tuple[str, ...]
+    header: bool
+
+
+_TOKEN = re.compile(
+    r"""
+      "{3} (?: \\. | [^\\] )*? "{3,5}   # the last quotes of a text may stand beside those that end it
+    | '{3} .*? '{3,5}
+    | " (?: \\. | [^"\\] )* "
+    | ' [^']* '
+    | \# [^\n]*
+    | [\[\]{}\n]
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def _toml_edited(text: str, plan: Plan, entry: Entry | None) -> str:
+    """Edited line by line: comments, order and spelling of all else are the user's."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    path = (plan.servers, plan.name)
+    statements = list(_statements(text))
+    if entry is None:
+        return _without(text, [each for each in statements if each.names[:2] == path])
+    header = next((each for each in statements if each.header and each.names == path), None)
+    if header is not None:
+        return _rewritten(text, plan, header, statements, newline)
+    gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
+    return text + gap + _toml_table(plan).replace("\n", newline)
+
+
+def _rewritten(text: str, plan: Plan, header: _Statement, statements: Sequence[_Statement], newline: str) -> str:
+    """Our settings in the places they have; those that are missing follow the header."""
+    lines = {name: f"{name} = {_toml_value(value)}{newline}" for name, value in plan.entry.items()}
+    there = {each.names[2]: each for each in statements if each.names[:2] == header.names and len(each.names) == 3}
+    settings = {name: each for name, each in there.items() if name in lines and not each.header}
+    for name, each in sorted(settings.items(), key=lambda item: -item[1].start):
+        text = text[: each.start] + lines[name] + text[each.end :]
+    missing = "".join(line for name, line in lines.items() if name not in settings)
+    ended = "" if text[: header.end].endswith("\n") or not missing else newline
+    return text[: header.end] + ended + missing + text[header.end :]
+
+
+def _without(text: str, own: Sequence[_Statement]) -> str:
+    """The text without these statements, what stands between those of a table, and an empty line before it."""
+    spans: list[tuple[int, int]] = []
+    for each in own:
+        if each.header or len(each.names) == 2:
+            spans.append((each.start, each.end))
+        else:  # a setting of the table that began before
+            spans[-1] = (spans[-1][0], each.end)
+    for start, end in reversed(spans):
+        text = re.sub(r"(\n|\A)[ \t]*\r?\n\Z", r"\1", text[:start]) + text[end:]
+    return text
+
+
+def _statements(text: str) -> Iterator[_Statement]:
+    table: tuple[str, ...] = ()
+    at = len(text) - len(text.removeprefix("\ufeff"))
+    while at < len(text):
+        end = _statement_end(text, at)
+        said = tomllib.loads(text[at:end])
+        if said and text[at:end].lstrip().startswith("["):
+            table = tuple(_names(said))
+            yield _Statement(at, end, table, header=True)
+        elif said:
+            yield _Statement(at, end, (*table, next(iter(said))), header=False)
+        at = end
+
+
+def _statement_end(text: str, at: int) -> int:
+    """The end of the line on which a statement ends: not inside a string or brackets."""
+    depth = 0
+    for token in _TOKEN.finditer(text, at):
+        if token[0] == "\n" and depth == 0:
+            return token.end()
+        depth += (token[0] in "[{") - (token[0] in "]}")
+    return len(text)
+
+
+def _names(header: Any) -> Iterator[str]:
+    """The names of a header, which is all that the document says."""
+    inside = header[0] if isinstance(header, list) else header
+    for name, below in inside.items():
+        yield name
+        yield from _names(below)
+
+
+def _toml_table(plan: Plan) -> str:
+    settings = "".join(f"{name} = {_toml_value(value)}\n" for name, value in plan.entry.items())
+    return f"[{plan.servers}.{plan.name}]\n{settings}"
+
+
+def _toml_value(value: str | list[str]) -> str:
+    """A JSON text, and a list of such, is also one of TOML, but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write(change: Change, now: datetime) -> Path | None:
+    """Carry a change out, whole or not at all. Gives the copy of what the file was before."""
+    assert change.after is not None
+    path = change.plan.path
+    real = Path(os.path.realpath(path))  # a link stays one
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        real.parent.mkdir(parents=True, exist_ok=True)
+        copy = None if change.before is None else _backup(path, change.before, now)
+        _replace(real, change)
+    except OSError as error:
+        _by_hand(change.plan, f"cannot be written ({error})")
+    return copy
+
+
+def _backup(path: Path, data: bytes, now: datetime) -> Path:
+    stamp = f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    number = 1
+    while True:
+        copy = path.with_name(f"{path.name}.backup-{stamp}{'' if number == 1 else f'-{number}'}")
+        try:
+            _create(copy, data, path.stat())
+        except FileExistsError:
+            number += 1
+        else:
+            return copy
+
+
+def _replace(real: Path, change: Change) -> None:
+    """Written aside and renamed, so that there is always a whole file. The client may have written meanwhile."""
+    aside = real.with_name(f".{real.name}.{os.getpid()}.tmp")
+    assert change.after is not None
+    try:
+        _create(aside, change.after, real.stat() if change.before is not None else None)
+        if (real.read_bytes() if real.exists() else None) != change.before:
+            raise InvalidInput(str(change.plan.path), "was changed by another program meanwhile; try again")
+        aside.replace(real)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _create(path: Path, data: bytes, like: os.stat_result | None) -> None:
+    """A new file on the disk, which nobody can read who could not read the one it is like."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags, 0o666 if like is None else 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    if like is not None:
+        if hasattr(os, "chown"):
+            with suppress(OSError):  # only root may give a file away
+                os.chown(path, like.st_uid, like.st_gid)
+        path.chmod(like.st_mode & 0o7777)

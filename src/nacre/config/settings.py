@@ -1,0 +1,232 @@
+"""Settings and where each came from: flag, environment, config file, default, in this order.
+
+The config file is TOML with the names below, for example
+
+    store = "~/notes/agent.db"
+    space = "work"
+    embedder = "minilm"
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
+
+from nacre.config import project_space
+from nacre.errors import InvalidInput
+
+# The command line asks which model it will need before the rest of Nacre is imported: so that is done below.
+if TYPE_CHECKING:
+    from nacre.config.factory import EmbedderName
+    from nacre.types.facts import FactType
+
+T = TypeVar("T")
+
+EMBEDDER = "minilm"  # unless another is named
+
+
+@dataclass(frozen=True, slots=True)
+class Sourced(Generic[T]):
+    """A value and where it came from."""
+
+    value: T
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    store: Sourced[Path]
+    space: Sourced[str]
+    embedder: Sourced[EmbedderName]
+    threads: Sourced[int]
+    busy_timeout_ms: Sourced[int]
+    extract: Sourced[bool]
+    decay_rates: Sourced[Mapping[FactType, float]]
+    log: Sourced[bool]
+    log_days: Sourced[int]
+
+
+MEANINGS: Mapping[str, str] = {
+    "store": "the file that holds the memories",
+    "space": "the space that is used when none is named; folder:PATH is that of a project",
+    "embedder": "what turns texts into meaning: minilm, minilm-cuda (on a GPU), hashing or none",
+    "threads": "threads that embed texts and read again; 0: one for each core",
+    "busy_timeout_ms": "how long a write waits for another process, in milliseconds",
+    "extract": "whether facts are read from texts: on or off",
+    "decay_rates": "how fast types of facts fade a day, where not as usual: state=0.2,kv=0.01",
+    "log": "whether searches are kept in the recall log: on or off",
+    "log_days": "how long they are kept there, in days",
+}
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return f"NACRE_{name.upper()}"
+
+
+def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
+    """All settings. `flags` holds what the command line gave; None means not given."""
+    from nacre.engine.recall_log import LOG_DAYS
+    from nacre.storage.sqlite import BUSY_TIMEOUT_MS
+    from nacre.types.memory import DEFAULT_SPACE
+
+    path = config_path(environment)
+    file = _read(path)
+    readers: dict[str, tuple[Callable[[str, Any], Any], object]] = {
+        "store": (_path, data_folder(environment) / "nacre.db"),
+        "space": (_space, DEFAULT_SPACE),
+        "embedder": (_embedder, EMBEDDER),
+        "threads": (_count, 0),
+        "busy_timeout_ms": (_count, BUSY_TIMEOUT_MS),
+        "extract": (_switch, True),
+        "decay_rates": (_rates, ""),
+        "log": (_switch, True),
+        "log_days": (_days, LOG_DAYS),
+    }
+    unknown = sorted(set(file) - readers.keys())
+    if unknown:
+        raise InvalidInput(f"{path}: {unknown[0]}", f"is not a setting; allowed: {', '.join(readers)}")
+    found: dict[str, Any] = {}
+    for name, (read, default) in readers.items():
+        field, value, source = _given(name, flags, environment, file, path) or (name, default, "default")
+        found[name] = Sourced(read(field, value), source)
+    assert found.keys() == {field.name for field in fields(Settings)}
+    return Settings(**found)
+
+
+def embedder(flags: Mapping[str, object], environment: Mapping[str, str]) -> object:
+    """The embedder that is named, whether or not there is one of that name."""
+    path = config_path(environment)
+    given = _given("embedder", flags, environment, _read(path), path)
+    return EMBEDDER if given is None else given[1]
+
+
+def _given(
+    name: str, flags: Mapping[str, object], environment: Mapping[str, str], file: Mapping[str, object], path: Path
+) -> tuple[str, object, str] | None:
+    """What a setting is called where it is given, its value, and where that is. None: nowhere."""
+    if flags.get(name) is not None:
+        return f"--{name}", flags[name], f"flag --{name}"
+    if environment.get(variable(name)):
+        return variable(name), environment[variable(name)], f"environment {variable(name)}"
+    if name in file:
+        return f"{path}: {name}", file[name], f"file {path}"
+    return None
+
+
+def config_path(environment: Mapping[str, str]) -> Path:
+    """The config file: NACRE_CONFIG, or the platform's place for it."""
+    given = environment.get("NACRE_CONFIG")
+    if given:
+        return Path(given).expanduser()
+    return _folder(environment, "XDG_CONFIG_HOME", ".config", "APPDATA") / "config.toml"
+
+
+def data_folder(environment: Mapping[str, str]) -> Path:
+    """The platform's place for data."""
+    return _folder(environment, "XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")
+
+
+def _folder(environment: Mapping[str, str], xdg: str, below_home: str, windows: str) -> Path:
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(environment.get(windows) or home / "AppData" / "Local") / "nacre"
+    if environment.get(xdg):
+        return Path(environment[xdg]) / "nacre"
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / "nacre"
+    return home / below_home / "nacre"
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"config file {path}", f"cannot be read: {error}") from None
+    import tomllib  # most have no such file
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"config file {path}", f"cannot be read: {error}") from None
+
+
+def _path(field: str, value: object) -> Path:
+    return Path(os.path.expandvars(_text(field, os.fspath(value) if isinstance(value, Path) else value))).expanduser()
+
+
+def _text(field: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(field, "must be a text that is not blank")
+    return value
+
+
+def _space(field: str, value: object) -> str:
+    """A name, or `folder:PATH` for the space of the project that a folder is in."""
+    said = _text(field, value)
+    if not said.startswith(project_space.PREFIX):
+        return said
+    return project_space.space_of(_path(field, said.removeprefix(project_space.PREFIX)))
+
+
+def _embedder(field: str, value: object) -> str:
+    from nacre.config.factory import EmbedderName
+
+    if value not in get_args(EmbedderName):
+        raise InvalidInput(field, f"{value!r} is unknown; allowed: {', '.join(get_args(EmbedderName))}")
+    return str(value)
+
+
+def _switch(field: str, value: object) -> bool:
+    said = str(value).strip().lower()
+    if said not in ("on", "off", "true", "false", "1", "0"):
+        raise InvalidInput(field, f"is {value!r}; on or off is allowed")
+    return said in ("on", "true", "1")
+
+
+def _rates(field: str, value: object) -> dict[str, float]:
+    """`state=0.2,kv=0.01`, or a TOML table."""
+    pairs = value.items() if isinstance(value, Mapping) else (each.split("=") for each in _parts(value))
+    rates: dict[str, float] = {}
+    try:
+        for name, rate in pairs:
+            rates[name.strip()] = float(rate)
+    except (TypeError, ValueError):
+        raise InvalidInput(field, f"is {value!r}; write it like state=0.2,kv=0.01") from None
+    from nacre import validation
+
+    try:
+        validation.decay_rates(rates)
+    except InvalidInput as error:
+        name = error.field.removeprefix("decay_rates").lstrip(".")
+        raise InvalidInput(field, f"{name}: {error.problem}" if name else error.problem) from None
+    return rates
+
+
+def _parts(value: object) -> list[str]:
+    return [each for each in str(value).split(",") if each.strip()]
+
+
+def _days(field: str, value: object) -> int:
+    from nacre import validation
+
+    days = _count(field, value)
+    if not 1 <= days <= validation.LOG_DAYS_MAX:
+        raise InvalidInput(field, f"is {value!r}; a whole number from 1 to {validation.LOG_DAYS_MAX:,} is allowed")
+    return days
+
+
+def _count(field: str, value: object) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise InvalidInput(field, f"is {value!r}; a whole number from 0 up is allowed")
+    return number

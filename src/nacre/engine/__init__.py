@@ -1,0 +1,1 @@
+"""The verbs, and the services behind them."""

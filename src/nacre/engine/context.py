@@ -1,0 +1,198 @@
+"""What is known of a question, within a budget: the best memories, in their newest version, none given before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Unpack
+
+from nacre import validation
+from nacre.engine.searcher import Searching
+from nacre.engine.timeline import Layers
+from nacre.facts.confidence import holds
+from nacre.interfaces import Embedder
+from nacre.ranking import token_budget
+from nacre.types.facts import Fact
+from nacre.types.memory import Memory, Span
+from nacre.types.recall_log import Delivery
+from nacre.types.search import Hit, SearchRequest
+from nacre.types.views import Context, ContextOptions, ContextRequest, LeftOut, Quoted
+
+if TYPE_CHECKING:  # no other verb needs it
+    from nacre.ranking.context_packing import Candidate
+
+HITS_MAX = 50  # of the search that a context is made of
+SUCCESSORS_MAX = 20  # values that a fact may have had since
+_SAID_SHARE = 0.5  # of a text that its facts are quoted from: then it says little else
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A memory that may go in."""
+
+    memory: Memory
+    relevance: float
+    score: float  # as a share of the best
+    hit: Hit | None = None  # None: it came in place of others
+    instead_of: tuple[str, ...] = ()
+    now: tuple[Fact, ...] = ()  # what holds in place of something that the text says
+
+
+@dataclass(slots=True)
+class _Sorted:
+    known: dict[str, _Known] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+
+class Contexts(Layers):
+    """The verb that packs memories into a budget."""
+
+    _searching: Searching
+    _embedder: Embedder | None
+
+    def context(
+        self, query: str | ContextRequest, budget_tokens: int | None = None, **options: Unpack[ContextOptions]
+    ) -> Context:
+        """What is known of a question, in a text of at most so many tokens, each memory fenced as data."""
+        asked = query if isinstance(query, ContextRequest) else ContextRequest(query=query)
+        asked = replace(asked, budget_tokens=asked.budget_tokens if budget_tokens is None else budget_tokens, **options)
+        request = validation.context(asked, self._space, self._limits)
+        search = SearchRequest(
+            query=request.query,
+            limit=min(HITS_MAX, self._limits.results_max),
+            where=asked.where,
+            session=request.session,
+            folder=request.folder,
+            min_score=request.min_score,
+            as_of=request.as_of,
+        )
+        told = None if request.repeat else self._told(search)
+        done, result = self._searching.search(search)
+        found = self._newest(result.hits, search)
+        for memory_id in [each for each in found.known if (told or {}).get(each)]:
+            del found.known[memory_id]
+            found.left_out.append(LeftOut(memory_id, "told"))
+        from nacre.ranking.context_packing import pack
+
+        packed = pack(
+            [self._candidate(each) for each in found.known.values()], request.budget_tokens, self._counter(request)
+        )
+        quoted = tuple(
+            Quoted(each.id, found.known[each.id].relevance, each.excerpt, found.known[each.id].instead_of)
+            for each in packed.items
+        )
+        receipt = self._delivered(
+            done,
+            result.lens,
+            [
+                Delivery(each.id, rank, each.relevance, opened=None if each.excerpt else self._clock())
+                for rank, each in enumerate(quoted, 1)
+            ],
+        )
+        without_room = tuple(LeftOut(each, "budget") for each in packed.left_out)
+        return Context(packed.text, packed.tokens, quoted, without_room + tuple(found.left_out), result.notes, receipt)
+
+    def _newest(self, hits: Sequence[Hit], search: SearchRequest) -> _Sorted:
+        """The memories found; in place of those that only say what holds no longer, those that say what does.
+
+        What the search may not find takes nobody's place: of that, only that there is something newer is known.
+        """
+        now = search.as_of or self._clock()
+        since = self._since([fact for hit in hits for fact in hit.facts if fact.superseded_by], now)
+        newer = self._store.get(list({fact.memory_id for fact in since.values()}))
+        admitted = self._searching.admitted(search, list(newer))
+        best = max((hit.score for hit in hits), default=0.0) or 1.0
+        found = _Sorted()
+        for hit in hits:
+            past = [fact for fact in hit.facts if fact.id in since]
+            successors = [since[fact.id] for fact in past if since[fact.id].memory_id in admitted]
+            relevance, score = hit.relevance or 0.0, hit.score / best
+            if not past or not _says_little_else(hit, past):
+                self._add(found, _Known(hit.memory, relevance, score, hit, now=tuple(successors)))
+                continue
+            found.left_out.append(LeftOut(hit.id, "superseded"))
+            for memory_id in dict.fromkeys(fact.memory_id for fact in successors):
+                self._add(found, _Known(newer[memory_id], relevance, score, None, (hit.id,)))
+        return found
+
+    @staticmethod
+    def _add(found: _Sorted, new: _Known) -> None:
+        """What is there already may be more relevant than it seemed, and stand for more."""
+        old = found.known.get(new.memory.id)
+        if old is not None:
+            new = _Known(
+                old.memory,
+                max(old.relevance, new.relevance),
+                max(old.score, new.score),
+                old.hit or new.hit,
+                (*old.instead_of, *new.instead_of),
+                old.now or new.now,
+            )
+        found.known[new.memory.id] = new
+
+    def _since(self, past: Sequence[Fact], now: datetime) -> dict[str, Fact]:
+        """For each fact that holds no longer, by its id, the one that holds in its place, as far as was known then."""
+        latest = {fact.id: fact for fact in past if fact.valid_to is not None and fact.valid_to <= now}
+        followed: dict[str, Fact] = {}
+        for _ in range(SUCCESSORS_MAX):
+            named = {each.superseded_by for each in latest.values() if each.superseded_by is not None}
+            followed |= self._known_then([each for each in named if each not in followed], now)
+            following = {each: followed.get(fact.superseded_by or "", fact) for each, fact in latest.items()}
+            if following == latest:
+                break
+            latest = following
+        return {
+            each: fact
+            for each, fact in latest.items()
+            if fact.id != each and (holds(fact, now) or (fact.superseded_by or fact.id) not in followed)
+        }
+
+    def _known_then(self, ids: Sequence[str], now: datetime) -> dict[str, Fact]:
+        """Facts that began to hold, and were told by memories of that time."""
+        facts = [each for each in self._store.facts_by_id(ids) if each.valid_from <= now] if ids else []
+        memories = self._store.get([each.memory_id for each in facts])
+        return {each.id: each for each in facts if memories[each.memory_id].created <= now}
+
+    def _candidate(self, known: _Known) -> Candidate:
+        from nacre.ranking.context_packing import Candidate
+
+        hit, memory = known.hit, known.memory
+        return Candidate(
+            id=memory.id,
+            date=self._date(memory.happened or memory.created),
+            text=memory.text,
+            relevance=known.score,  # its place in the ranking: how likely each answers only decides who is in it
+            span=None if hit is None else Span(hit.snippet.start, hit.snippet.start + len(hit.snippet.text)),
+            focus=()
+            if hit is None
+            else tuple(Span(hit.snippet.start + at.start, hit.snippet.start + at.end) for at in hit.snippet.highlights),
+            notes=tuple(
+                f"now: {fact.subject} {fact.predicate} {fact.object} ({fact.memory_id}, {self._date(fact.valid_from)})"
+                for fact in known.now
+            ),
+        )
+
+    def _date(self, moment: datetime) -> str:
+        try:
+            return moment.astimezone(self._zone).date().isoformat()
+        except OverflowError:  # the first and the last day there are
+            return moment.date().isoformat()
+
+    def _counter(self, request: ContextRequest) -> Callable[[str], int]:
+        """Word pieces, or a token for each four bytes where that is more: in a script that the model does not know,
+        a whole line is one piece."""
+        embedder = self._embedder
+        if request.count is not None:
+            return request.count
+        if embedder is None:
+            return token_budget.tokens
+        return lambda text: max(sum(pieces for _, pieces in embedder.weigh(text)), token_budget.tokens(text))
+
+
+def _says_little_else(hit: Hit, past: Sequence[Fact]) -> bool:
+    """Whether a memory has nothing left to say once these facts hold no longer."""
+    if len(past) < len(hit.facts):
+        return False
+    quoted = sum(map(len, {fact.quote or fact.object for fact in past}))  # one sentence may state several
+    return hit.memory.kind == "fact" or quoted >= _SAID_SHARE * len(hit.memory.text)

@@ -1,0 +1,109 @@
+"""How a text on its way in takes shape: checked input, memory, entry; and in what batches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple, TypeAlias
+
+from nacre.analysis.sketches import sketches
+from nacre.analysis.tokenizer import tokens_of
+from nacre.types.facts import Fact, NewEntity, NewFact
+from nacre.types.memory import Entry, Memory, NewMemory, Passages
+
+Key: TypeAlias = tuple[str, bytes]  # space and content hash: what makes two memories the same
+
+
+class Draft(NamedTuple):
+    """A checked memory, not yet tokenised or embedded."""
+
+    memory: Memory
+    content_hash: bytes
+    facts: Sequence[NewFact]  # given with it
+    entities: Sequence[NewEntity]
+    extract: bool | None
+
+    @property
+    def key(self) -> Key:
+        return self.memory.space, self.content_hash
+
+
+def draft(checked: NewMemory, memory_id: str, updated: datetime, text: str | None = None) -> Draft:
+    """A draft of what `checks.memory` has passed; or of another text that `checks.text` has, with all else the same."""
+    assert checked.space is not None
+    assert checked.created is not None
+    memory = Memory(
+        id=memory_id,
+        space=checked.space,
+        kind=checked.kind,
+        namespace=checked.namespace,
+        text=checked.text if text is None else text,
+        summary=checked.summary,
+        tags=tuple(checked.tags),
+        source=checked.source,
+        session=checked.session,
+        position=checked.position,
+        metadata=checked.metadata,
+        importance=checked.importance,
+        created=checked.created,
+        updated=updated,
+        happened=checked.happened,
+    )
+    # 128 bits: no two texts share them, and the index over them stays half the size.
+    content_hash = hashlib.sha256(memory.text.encode()).digest()[:16]
+    # Names alone became entities when they were checked.
+    entities = [each for each in checked.entities if isinstance(each, NewEntity)] if checked.entities else ()
+    return Draft(memory, content_hash, checked.facts, entities, checked.extract)
+
+
+def as_new(memory: Memory) -> NewMemory:
+    """A stored memory as input, to be changed and checked again."""
+    return NewMemory(
+        text=memory.text,
+        space=memory.space,
+        kind=memory.kind,
+        namespace=memory.namespace,
+        summary=memory.summary,
+        tags=memory.tags,
+        source=memory.source,
+        session=memory.session,
+        position=memory.position,
+        metadata=memory.metadata,
+        importance=memory.importance,
+        created=memory.created,
+        happened=memory.happened,
+    )
+
+
+def entries(ready: Iterable[tuple[Draft, Passages | None, Sequence[Fact]]]) -> list[Entry]:
+    """Drafts tokenised, given with their passages and facts."""
+    listed = [(each, embedded, facts, tokens_of(each.memory)) for each, embedded, facts in ready]
+    return [
+        Entry(each.memory, each.content_hash, tokens, embedded, tuple(facts), tuple(each.entities), sketch)
+        for (each, embedded, facts, tokens), sketch in zip(listed, sketches([each[3] for each in listed]), strict=True)
+    ]
+
+
+class Batch(NamedTuple):
+    items: list[str | NewMemory]
+    full: bool  # others may follow
+
+
+def batches(items: Iterable[str | NewMemory], memories_max: int, chars_max: int) -> Iterator[Batch]:
+    """Batches bounded in number and, but for one long text, in characters."""
+    batch: list[str | NewMemory] = []
+    chars = 0
+    for item in items:
+        batch.append(item)
+        chars += _chars(item)
+        if len(batch) >= memories_max or chars >= chars_max:
+            yield Batch(batch, full=True)
+            batch, chars = [], 0
+    if batch:
+        yield Batch(batch, full=False)
+
+
+def _chars(item: str | NewMemory) -> int:
+    text = item.text if isinstance(item, NewMemory) else item
+    return len(text) if isinstance(text, str) else 0

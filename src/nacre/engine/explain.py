@@ -1,0 +1,181 @@
+"""Why was a memory found, or why not: which stage of a search left it out, and what would bring it in?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeAlias
+
+from nacre.engine.candidates import Channels, pool
+from nacre.engine.pipeline import Recall, Trail
+from nacre.errors import NotFound
+from nacre.interfaces import Store
+from nacre.query.ast import allows
+from nacre.types.memory import Memory
+from nacre.types.search import Filter, Hit, Match
+from nacre.validation import Limits
+
+Stage: TypeAlias = Literal[
+    "found", "deleted", "space", "filter", "condition", "confidence", "duplicate", "told", "irrelevant", "limit",
+    "budget", "pool", "floor", "no match",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """The stage at which a search left a memory out, and what would bring it in. `found`: it did not."""
+
+    stage: Stage
+    explanation: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A memory's place in a search with every reason; without a place, `left_out` says where it was lost."""
+
+    memory_id: str
+    rank: int | None  # among all that were kept, from 1
+    hit: Hit | None  # of everything that was ranked, whether shown or not
+    left_out: WhyNot
+
+
+class Explaining:
+    """Follows one memory through a search."""
+
+    def __init__(self, store: Store, channels: Channels, recall: Recall, limits: Limits) -> None:
+        self._store = store
+        self._channels = channels
+        self._recall = recall
+        self._limits = limits
+
+    def why(self, trail: Trail, memory_id: str) -> Why:
+        place = next((at for at, each in enumerate(trail.kept, 1) if each.id == memory_id), None)
+        ranked = [each for each in trail.ranking.ranked if each.id == memory_id]
+        shown = replace(
+            trail,
+            request=replace(trail.request, limit=1, token_budget=None),
+            kept=ranked,
+            relevance=self._recall.relevance(trail, ranked),
+        )
+        hits = self._recall.result(shown).hits if ranked else ()
+        return Why(memory_id, place, hits[0] if hits else None, self._left_out(trail, memory_id, place))
+
+    def _left_out(self, trail: Trail, memory_id: str, place: int | None) -> WhyNot:
+        request = trail.request
+        if place is not None and place <= request.limit:
+            if request.token_budget is None or memory_id in {hit.id for hit in self._recall.result(trail).hits}:
+                return WhyNot("found", f"it is number {place}", "nothing has to change")
+            return WhyNot(
+                "budget",
+                f"it is number {place}, and those before it fill {request.token_budget} tokens",
+                "give more tokens, or none",
+            )
+        if place is not None:
+            return WhyNot(
+                "limit", f"it is number {place}, and only {request.limit} are shown", f"set the limit to {place}"
+            )
+        memory = self._store.get([memory_id]).get(memory_id)
+        if memory is None:
+            raise NotFound((memory_id,))
+        return self._sifted(trail, memory_id) or self._refused(trail, memory) or self._unmatched(trail, memory)
+
+    @staticmethod
+    def _sifted(trail: Trail, memory_id: str) -> WhyNot | None:
+        """Ranked, but taken out afterwards."""
+        if memory_id in trail.collapsed:
+            better = trail.collapsed[memory_id]
+            return WhyNot(
+                "duplicate",
+                f"it says nearly the same as {better}, which is shown in its place",
+                "search with collapse off, or separate the two",
+            )
+        if memory_id in trail.told and any(each.id == memory_id for each in trail.ranking.ranked):
+            return WhyNot("told", "the session that asks was told it before", "search without omit_told")
+        if memory_id in trail.relevance:
+            return WhyNot(
+                "irrelevant",
+                f"its relevance is {trail.relevance[memory_id]:.2f}, below {trail.request.min_score:.2f}",
+                f"set min_score to {int(trail.relevance[memory_id] * 100) / 100:g} or less",
+            )
+        if memory_id in trail.ranking.doubted:
+            believed, least = trail.ranking.doubted[memory_id], trail.request.recipe.min_confidence
+            return WhyNot(
+                "confidence",
+                f"its facts are believed {believed:.2f} on average, below {least:.2f}",
+                "add facts that are surer, drop the wrong ones, or set min_confidence to "
+                f"{int(believed * 100) / 100:g} or less",
+            )
+        return None
+
+    def _refused(self, trail: Trail, memory: Memory) -> WhyNot | None:
+        """What filters and conditions keep away from every channel."""
+        request, question = trail.request, trail.ranking.question
+        if memory.deleted is not None:
+            return WhyNot("deleted", "it is forgotten", f"restore {memory.id}")
+        if memory.space not in request.where.spaces:
+            seen = ", ".join(request.where.spaces) or "none"
+            return WhyNot("space", f"it is in space {memory.space}; the search sees {seen}", "name its space")
+        full = replace(memory, facts=self._store.facts_of([memory.id]).get(memory.id, ()))
+        unmet = [name for name, each in _parts(request.where) if not allows(each, full)]
+        if unmet:
+            as_of = request.as_of is not None and unmet == ["created_until"] and memory.created > request.as_of
+            said = "it was created after the time the search is as of" if as_of else f"the filter {unmet[0]} refuses it"
+            return WhyNot("filter", said, f"search without {'as_of' if as_of else ', '.join(unmet)}")
+        if question.must is not None and not self._store.meeting([memory.id], question.must):
+            return WhyNot(
+                "condition",
+                "it does not meet a condition of the query or the lens (a phrase, AND, NOT or a filter such as tag:)",
+                "leave the conditions out, or quote less",
+            )
+        return None
+
+    def _unmatched(self, trail: Trail, memory: Memory) -> WhyNot:
+        """It may be found, but no channel gave it: too far down, or no match at all."""
+        request, question = trail.request, trail.ranking.question
+        most = self._limits.pool_max
+        recipe = replace(request.recipe, semantic_floor=-1.0)
+        far: Sequence[Match] = []
+        near: Sequence[Match] = []
+        if recipe.alpha < 1:
+            far = self._store.lexical(question, trail.ranking.frequencies, request.where, recipe, most)
+        if recipe.alpha > 0:
+            near = self._channels.by_meaning(replace(request, recipe=recipe), question, most, []) or []
+        word_rank, meaning_rank = _rank(far, memory.id), _rank(near, memory.id)
+        cosine = next((match.score for match in near if match.id == memory.id), None)
+        looked_at = pool(request)
+        floor = request.recipe.semantic_floor
+        ranks = [rank for rank in (word_rank, meaning_rank if cosine is not None and cosine >= floor else None) if rank]
+        if ranks:
+            best = min(ranks)
+            by = "words" if best == word_rank else "meaning"
+            return WhyNot(
+                "pool",
+                f"it is number {best} by {by}; the first {looked_at} are looked at",
+                f"set pool to {best} or more",
+            )
+        if cosine is not None:
+            return WhyNot(
+                "floor",
+                f"it shares no telling word with the question, and its cosine {cosine:.3f} is below {floor:g}",
+                f"ask with its words, or set semantic_floor to {int(cosine * 1000 - (cosine < 0)) / 1000:g} or less",
+            )
+        return WhyNot(
+            "no match",
+            "it shares no telling word with the question" + (" and is not near its meaning" if recipe.alpha else ""),
+            "ask with words that it has" + ("" if recipe.alpha else ", or search by meaning, too"),
+        )
+
+
+def _parts(where: Filter) -> list[tuple[str, Filter]]:
+    """Each field that restricts, as a filter of its own."""
+    usual = Filter()
+    given = {each.name: getattr(where, each.name) for each in fields(Filter) if each.name != "spaces"}
+    parts: list[tuple[str, dict[str, Any]]] = [
+        (name, {name: value}) for name, value in given.items() if value != getattr(usual, name)
+    ]
+    return [(name, Filter(**each)) for name, each in parts]
+
+
+def _rank(matches: Sequence[Match], memory_id: str) -> int | None:
+    return next((rank for rank, match in enumerate(matches, 1) if match.id == memory_id), None)

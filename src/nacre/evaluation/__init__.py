@@ -1,0 +1,1 @@
+"""How well does a store answer questions with known answers?"""

@@ -1,0 +1,303 @@
+"""Which questions have known answers? Those of a file, those of the recall log that were judged, and probes.
+
+The engine that is given should keep no log, because nobody asks these questions. Nothing here writes.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from nacre import validation
+from nacre.analysis import tokenizer
+from nacre.engine.engine import Nacre
+from nacre.errors import InvalidInput
+from nacre.query.lexer import shown
+from nacre.types.memory import Memory
+from nacre.types.recall_log import Receipt
+from nacre.types.search import Filter, SearchRequest
+from nacre.validation import LIMITS
+
+Source: TypeAlias = Literal["file", "log", "probes"]
+Lines: TypeAlias = Iterable[bytes | str]
+
+JUDGED_MIN = 20  # questions that the log needs to be asked from
+SAMPLE = 200  # memories that are probed
+SAMPLE_MAX = 10_000
+SEED = 1
+_PAGE = 1_000
+
+_RARE_WORDS = 4
+_SENTENCE_WORDS_MIN = 6
+_SENTENCE_WORDS_MAX = 24
+_LEFT_OF_SENTENCE = 2 / 3
+_SENTENCE_END = re.compile(r"[.!?…。！？\n]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A question and its answers. An answer is one memory or several of which any will do; the first stands for it."""
+
+    query: str
+    space: str
+    answers: tuple[tuple[str, ...], ...]
+    wrong: tuple[str, ...] = ()  # memories that somebody found wrong
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Where they come from, those that can be asked, and those that no live memory answers."""
+
+    source: Source
+    judged: tuple[Judged, ...]
+    unanswered: tuple[str, ...] = ()
+    elsewhere: int = 0  # that are asked of other spaces than the one that matters
+
+
+# ---------------------------------------------------------------- questions
+
+
+def gathered(
+    memory: Nacre,
+    space: str,
+    source: Source | None = None,
+    lines: Lines | None = None,
+    *,
+    sample: int | None = None,
+    seed: int = SEED,
+) -> Questions:
+    """The questions of a source. Without one: the file's, or the log's if it has enough, or else probes."""
+    if sample is not None and not 1 <= sample <= SAMPLE_MAX:
+        raise InvalidInput("sample", f"is {sample}; a whole number from 1 to {SAMPLE_MAX:,} is allowed")
+    if lines is not None and source not in (None, "file"):
+        raise InvalidInput("from", f"is {source}, but a file was given; give one of the two")
+    if source == "file" and lines is None:
+        raise InvalidInput("file", "is missing; name a file with questions")
+    if lines is not None:
+        return _drawn(from_file(memory, space, lines), sample, seed)
+    if source in (None, "log"):
+        logged = from_log(memory, space)
+        if source == "log" or len(logged.judged) >= JUDGED_MIN:
+            return _drawn(logged, sample, seed)
+    return from_probes(memory, space, sample or SAMPLE, seed)
+
+
+def _drawn(questions: Questions, sample: int | None, seed: int) -> Questions:
+    if sample is None or len(questions.judged) <= sample:
+        return questions
+    return replace(questions, judged=tuple(seeded(seed).sample(questions.judged, sample)))
+
+
+def seeded(seed: int) -> random.Random:
+    """The same chances for the same seed."""
+    return random.Random(seed)  # noqa: S311 - nothing is kept secret by it, and it must repeat
+
+
+def _answers(
+    memory: Nacre, ids: Iterable[str], alternatives: Iterable[tuple[str, ...]] = ()
+) -> tuple[tuple[str, ...], ...]:
+    """Each memory with its near-duplicates, which are shown as one, and the alternatives; what overlaps is one."""
+    answers: list[tuple[str, ...]] = []
+    for given in (*((each, *(like.id for like in memory.similar(each))) for each in ids), *alternatives):
+        shared = [answer for answer in answers if not set(answer).isdisjoint(given)]
+        joined = tuple(dict.fromkeys(each for several in (*shared, given) for each in several))
+        answers = [*(answer for answer in answers if answer not in shared), joined]
+    return tuple(answers)
+
+
+def _live(memory: Nacre, ids: Iterable[str], space: str) -> list[str]:
+    wanted = list(dict.fromkeys(ids))
+    there = {
+        each.id: each
+        for start in range(0, len(wanted), _PAGE)
+        for each in memory.get(wanted[start : start + _PAGE], missing_ok=True)
+    }
+    return [each for each in wanted if each in there and there[each].deleted is None and there[each].space == space]
+
+
+# ---- from a file
+
+
+class _Wanted(NamedTuple):
+    """A line of a file."""
+
+    query: str
+    space: str | None
+    ids: tuple[str, ...]
+    text: str | None  # that an answer has
+
+
+def from_file(memory: Nacre, space: str, lines: Lines) -> Questions:
+    """Questions from JSON Lines with `ids` or `answer`, or from lines with a query, a tab and an id."""
+    wanted: dict[tuple[str, str], list[_Wanted]] = {}
+    for each in _read(lines):
+        wanted.setdefault((each.space or space, _folded(each.query)), []).append(each)
+    texts = {(within, each.text) for (within, _), several in wanted.items() for each in several if each.text}
+    having = _having(memory, texts)
+    judged: list[Judged] = []
+    unanswered: list[str] = []
+    for (within, _), several in wanted.items():
+        ids = _live(memory, (memory_id for each in several for memory_id in each.ids), within)
+        alternatives = [having[within, each.text] for each in several if each.text and having[within, each.text]]
+        answers = _answers(memory, ids, alternatives)
+        if answers:
+            judged.append(Judged(several[0].query, within, answers))
+        else:
+            unanswered.append(several[0].query)
+    return Questions("file", tuple(judged), tuple(unanswered))
+
+
+def _having(memory: Nacre, texts: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """By space and text, the memories of that space that have the text, however it is spaced and capitalised."""
+    found: dict[tuple[str, str], list[str]] = {each: [] for each in texts}
+    for space in sorted({space for space, _ in found}):
+        sought = [(_folded(text), ids) for (within, text), ids in found.items() if within == space]
+        for each in memory.every(Filter(spaces=(space,))):
+            folded = _folded(each.text)
+            for text, ids in sought:
+                if text in folded:
+                    ids.append(each.id)
+    return {each: tuple(ids) for each, ids in found.items()}
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text.casefold()).split())
+
+
+def _read(lines: Lines) -> Iterator[_Wanted]:
+    for number, raw in enumerate(lines, 1):
+        try:
+            line = (raw.decode("utf-8-sig") if isinstance(raw, bytes) else raw).strip("\r\n\ufeff")
+            if line.strip():
+                yield _wanted(line)
+        except InvalidInput as problem:
+            raise InvalidInput(f"line {number}: {problem.field}", problem.problem) from None
+        except (ValueError, RecursionError) as problem:
+            raise InvalidInput(f"line {number}", f"cannot be read ({problem})") from None
+
+
+def _wanted(line: str) -> _Wanted:
+    if line.lstrip().startswith("{"):
+        read = _object(json.loads(line))
+    else:
+        query, tab, memory_id = line.partition("\t")
+        if not tab or not memory_id.strip() or "\t" in memory_id:
+            raise InvalidInput("query", "must be followed by a tab and an id, or stand in an object with ids or answer")
+        read = _Wanted(query, None, (memory_id.strip(),), None)
+    if not read.query.strip():
+        raise InvalidInput("query", "is blank; give the question")
+    validation.search(SearchRequest(query=read.query, where=_within(read.space)), "", LIMITS)
+    validation.ids(read.ids, LIMITS)
+    return read
+
+
+def _object(data: dict[str, Any]) -> _Wanted:
+    unknown = sorted(data.keys() - {"query", "ids", "answer", "space"})
+    if unknown:
+        raise InvalidInput(shown(unknown[0]), "is unknown; allowed: query, ids, answer, space")
+    if ("ids" in data) == ("answer" in data):
+        raise InvalidInput("ids", "or answer must be given, and not both")
+    for name in sorted(data.keys() - {"ids"}):
+        if not isinstance(data[name], str) or not data[name].strip():
+            raise InvalidInput(name, "must be a text that is not blank")
+    ids = data.get("ids", [])
+    if not isinstance(ids, list) or ("ids" in data and not ids) or not all(isinstance(each, str) for each in ids):
+        raise InvalidInput("ids", "must be a list of ids, at least one")
+    return _Wanted(data.get("query", ""), data.get("space"), tuple(ids), data.get("answer"))
+
+
+def _within(space: str | None) -> Filter:
+    return Filter() if space is None else Filter(spaces=(space,))
+
+
+# ---- from the log
+
+
+def from_log(memory: Nacre, space: str) -> Questions:
+    """What searches were asked, and which of the memories they gave were opened or used.
+
+    They are asked as of the last time they were asked: what they taught since would answer them by heart, and what is
+    new to them must be as new as it was.
+    """
+    asked: dict[str, tuple[str, datetime]] = {}  # by the folded query: as it was last asked, and when
+    marks: dict[str, dict[str, bool]] = {}  # and which of the memories were right, which wrong
+    for receipt in _receipts(memory, space):  # the newest first
+        if not receipt.query.strip():
+            continue
+        asked.setdefault(_folded(receipt.query), (receipt.query, receipt.at))
+        right = marks.setdefault(_folded(receipt.query), {})
+        for each in receipt.deliveries:
+            if each.wrong is not None or each.opened is not None or each.used is not None:
+                right[each.memory_id] = each.wrong is None and right.get(each.memory_id, True)
+    judged: list[Judged] = []
+    unanswered: list[str] = []
+    for folded, (query, at) in asked.items():
+        right = marks[folded]
+        answers = _answers(memory, _live(memory, (each for each, is_right in right.items() if is_right), space))
+        if answers:
+            wrong = tuple(each for each, is_right in right.items() if not is_right)
+            judged.append(Judged(query, space, answers, wrong, at))
+        elif right:
+            unanswered.append(query)
+    return Questions("log", tuple(judged), tuple(unanswered))
+
+
+def _receipts(memory: Nacre, space: str) -> Iterator[Receipt]:
+    before = None
+    while page := memory.receipts(spaces=(space,), limit=_PAGE, before=before):
+        yield from page
+        before = page[-1].id
+
+
+# ---- from the memories
+
+
+def from_probes(memory: Nacre, space: str, sample: int = SAMPLE, seed: int = SEED) -> Questions:
+    """A question for each of so many memories, of what it says: rare words, its summary, or most of a sentence."""
+    chance = seeded(seed)
+    drawn: list[Memory] = []
+    for number, each in enumerate(memory.every(_within(space))):
+        if len(drawn) < sample:
+            drawn.append(each)
+        elif (place := chance.randrange(number + 1)) < sample:
+            drawn[place] = each
+    rarity = _having_word(memory, space, {word for each in drawn for word in _telling(each.text)})
+    queries = [(each, _probe(each, rarity, chance)) for each in drawn]
+    judged = [Judged(query, space, _answers(memory, [each.id])) for each, query in queries if query]
+    return Questions("probes", tuple(judged))
+
+
+def _having_word(memory: Nacre, space: str, wanted: set[str]) -> Counter[str]:
+    """In how many memories each of these words is."""
+    having = Counter[str]()
+    for each in memory.every(_within(space)):
+        having.update(wanted.intersection(tokenizer.tokenise(each.text).words))
+    return having
+
+
+def _telling(text: str) -> list[str]:
+    return [word for word in dict.fromkeys(tokenizer.tokenise(text).words) if not tokenizer.is_common(word)]
+
+
+def _probe(memory: Memory, rarity: Mapping[str, int], chance: random.Random) -> str:
+    """A question made of words alone, so that nothing in a text is read as an operator or a filter. "": none can be."""
+    telling = _telling(memory.text)
+    rare = sorted(telling, key=lambda word: (rarity[word], word))[:_RARE_WORDS]
+    ways: list[Sequence[str]] = [[word for word in telling if word in rare]]
+    ways.append(tokenizer.tokenise(memory.summary or "").words)
+    sentences = [tokenizer.tokenise(each).words[:_SENTENCE_WORDS_MAX] for each in _SENTENCE_END.split(memory.text)]
+    long = [each for each in sentences if len(each) >= _SENTENCE_WORDS_MIN]
+    if long:
+        sentence = chance.choice(long)
+        kept = sorted(chance.sample(range(len(sentence)), round(len(sentence) * _LEFT_OF_SENTENCE)))
+        ways.append([sentence[place] for place in kept])
+    usable = [each for each in ways if not all(map(tokenizer.is_common, each))]
+    return " ".join(chance.choice(usable)) if usable else ""

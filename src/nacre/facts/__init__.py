@@ -1,0 +1,1 @@
+"""Which facts are current, and how far each is believed."""

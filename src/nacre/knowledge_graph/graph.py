@@ -1,0 +1,276 @@
+"""The knowledge graph of the MCP reference memory server, kept as memories.
+
+An entity, each of its observations and each relation is a memory of its own. So agents that write at the same time
+lose nothing of each other's, and every search finds all of it. Metadata has the exact strings and is the truth here;
+texts are for people and for searching. What says the same is one thing: an entity by its name, an observation by
+entity and content, a relation by its three strings. Deleting is forgetting.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+from nacre.engine.engine import Nacre
+from nacre.errors import NotFound
+from nacre.knowledge_graph.nodes import (
+    Edge,
+    Graph,
+    Item,
+    Named,
+    Node,
+    Observations,
+    Observed,
+    check,
+    digest_of,
+    edge_json,
+    identity,
+    item_of,
+    items_by_id,
+    items_in,
+    new_memory,
+    says,
+    worded,
+)
+from nacre.types.memory import Memory
+from nacre.types.search import Filter
+from nacre.validation import LIMITS, storable
+
+_PAGE = LIMITS.results_max
+_FEW = 12  # things that are looked up one by one; for more it is faster to read all
+_BATCH = 512
+_KINDS = ("entity", "observation", "relation")
+
+
+class EntityNotFound(NotFound):
+    """Observations were given for an entity that is not there. Said in the words of the reference server."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__((name,), what="entity")
+
+    def __str__(self) -> str:
+        return f"Entity with name {self.ids[0]} not found"
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """How many things were added, and how many were there already."""
+
+    entities: int = 0
+    observations: int = 0
+    relations: int = 0
+    already: int = 0
+
+
+class _Times:
+    """Moments in order, none twice, so that things are read in the order they were added: those of one call, and
+    those of calls that the clock of the machine cannot tell apart."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = datetime.min.replace(tzinfo=UTC)
+
+    def next(self, count: int) -> list[datetime]:
+        with self._lock:
+            first = max(datetime.now(UTC), self._last + timedelta(microseconds=1))
+            moments = [first + timedelta(microseconds=at) for at in range(count)]
+            self._last = moments[-1] if moments else self._last
+        return moments
+
+
+_TIMES = _Times()
+
+
+# ---------------------------------------------------------------- verbs
+
+
+class KnowledgeGraph:
+    """The verbs of the reference server, on the memories of one space."""
+
+    def __init__(self, memory: Nacre) -> None:
+        self._memory = memory
+
+    def create_entities(self, nodes: Sequence[Node]) -> list[Node]:
+        """Add entities with their observations; gives those whose names were not taken."""
+        found = self._found(("entity",), [{"entity": node.name} for node in nodes])
+        taken = {item.name for item in found.values() if isinstance(item, Named)}
+        new: dict[str, Node] = {}
+        for node in nodes:
+            if node.name not in taken:
+                check(node)
+                new.setdefault(node.name, Node(node.name, node.type, tuple(dict.fromkeys(node.observations))))
+        self._keep([item for node in new.values() for item in items_in(node)])
+        return list(new.values())
+
+    def create_relations(self, edges: Sequence[Edge]) -> list[Edge]:
+        """Add relations; gives those that were not there."""
+        known = set(self._found(("relation",), [edge_json(edge) for edge in edges]).values())
+        new = [edge for edge in dict.fromkeys(edges) if edge not in known]
+        for edge in new:
+            check(edge)
+        self._keep(new)
+        return new
+
+    def add_observations(self, additions: Sequence[Observations]) -> list[Observations]:
+        """Add observations to entities; gives those that were not there. An unknown entity: nothing is added."""
+        known = set(self._found(("entity", "observation"), [{"entity": each.name} for each in additions]).values())
+        names = {item.name for item in known if isinstance(item, Named)}
+        added = []
+        for each in additions:
+            if each.name not in names:
+                raise EntityNotFound(each.name)
+            check(each)
+            new = [content for content in dict.fromkeys(each.contents) if Observed(each.name, content) not in known]
+            known.update(Observed(each.name, content) for content in new)
+            added.append(Observations(each.name, tuple(new)))
+        self._keep([Observed(each.name, content) for each in added for content in each.contents])
+        return added
+
+    def delete_entities(self, names: Sequence[str]) -> None:
+        """Delete entities with their observations, and all relations from or to these names."""
+        unwanted = set(names)
+        found = {each: item for each, item in self._found(_KINDS, _naming(names)).items() if _names(item) & unwanted}
+        # Entities go last, so that an interruption leaves no observation without its entity.
+        self._forget(sorted(found, key=lambda each: isinstance(found[each], Named)))
+
+    def delete_observations(self, deletions: Sequence[Observations]) -> None:
+        """Delete observations; what is not there is no error."""
+        unwanted = {Observed(each.name, content) for each in deletions for content in each.contents}
+        found = self._found(("observation",), [{"entity": each.name} for each in deletions])
+        self._forget([memory_id for memory_id, item in found.items() if item in unwanted])
+
+    def delete_relations(self, edges: Sequence[Edge]) -> None:
+        """Delete relations; what is not there is no error."""
+        unwanted = set(edges)
+        found = self._found(("relation",), [edge_json(edge) for edge in edges])
+        self._forget([memory_id for memory_id, item in found.items() if item in unwanted])
+
+    def read(self) -> Graph:
+        """All of it: entities, their observations and relations in the order they were added."""
+        return _graph(self._all().values())
+
+    def search(self, query: str) -> Graph:
+        """Entities that have the query in their name, type or an observation, in any case, and their relations."""
+        wanted = query.lower()
+        graph = self.read()
+        return _part(graph, [node for node in graph.nodes if any(wanted in each.lower() for each in _texts(node))])
+
+    def open(self, names: Sequence[str]) -> Graph:
+        """Entities with these names, and their relations."""
+        wanted = set(names)
+        graph = _graph(self._found(_KINDS, _naming(names)).values())
+        return _part(graph, [node for node in graph.nodes if node.name in wanted])
+
+    def merge(self, several: Iterable[Node | Edge], *, dry_run: bool = False) -> Iterator[Merged]:
+        """Add all that is not there yet, any number of things; gives the counts so far, batch by batch.
+
+        Observations of an entity that is there are added to it. A dry run only counts. Things must be checked.
+        """
+        there = map(item_of, self._memory.every(Filter(kinds=_KINDS)))
+        known = {digest_of(item) for item in there if item is not None}
+        counts: Counter[str] = Counter()
+        items = (item for each in several for item in items_in(each))
+        while batch := list(islice(items, _BATCH)):
+            new = []
+            for item in batch:
+                if (digest := digest_of(item)) not in known:
+                    known.add(digest)
+                    new.append(item)
+            fresh = [True] * len(new) if dry_run else self._keep(new)
+            counts.update(identity(item)[0] for item, is_new in zip(new, fresh, strict=True) if is_new)
+            counts["already"] += len(batch) - sum(fresh)
+            yield Merged(counts["entity"], counts["observation"], counts["relation"], counts["already"])
+
+    # ---- inside
+
+    def _keep(self, items: Sequence[Item]) -> list[bool]:
+        """Remember these; gives for each whether it is new.
+
+        The same text is stored once, so where another memory has it already, it is worded differently.
+        """
+        new = [False] * len(items)
+        times = _TIMES.next(len(items))
+        memories = [replace(new_memory(item), created=time) for item, time in zip(items, times, strict=True)]
+        waiting = list(range(len(items)))
+        wording = 0
+        while waiting:
+            receipts = self._memory.remember_many([worded(memories[at], wording) for at in waiting])
+            twins = {each.id: each for each in self._full([each.id for each in receipts if each.duplicate])}
+            taken = []
+            for at, receipt in zip(waiting, receipts, strict=True):
+                new[at] = not receipt.duplicate
+                if receipt.duplicate and not says(twins.get(receipt.id), items[at]):
+                    taken.append(at)
+            waiting = taken
+            wording += 1
+        return new
+
+    def _found(self, kinds: Sequence[str], wanted: Sequence[Mapping[str, str]]) -> dict[str, Item]:
+        """Things by the ids of their memories, the oldest first: those with this metadata, and maybe others."""
+        possible = [each for each in wanted if all(map(storable, each.values()))]
+        if len(possible) > _FEW:
+            return self._all(kinds)
+        filters = [Filter(kinds=kinds, metadata=each) for each in possible]
+        memories = {found.id: found for where in filters for found in self._memory.every(where)}
+        return items_by_id(sorted(memories.values(), key=lambda memory: (memory.created, memory.id)))
+
+    def _all(self, kinds: Sequence[str] = _KINDS) -> dict[str, Item]:
+        return items_by_id(self._memory.every(Filter(kinds=kinds)))
+
+    def _full(self, ids: Sequence[str]) -> list[Memory]:
+        """Those that nobody has purged meanwhile."""
+        return [memory for some in _slices(ids) for memory in self._memory.get(some, missing_ok=True)]
+
+    def _forget(self, ids: Sequence[str]) -> None:
+        for some in _slices(ids):
+            try:
+                self._memory.forget(some)
+            except NotFound as purged:  # meanwhile, by another process
+                self._memory.forget([each for each in some if each not in purged.ids])
+
+
+def _slices(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[at : at + _PAGE] for at in range(0, len(ids), _PAGE))
+
+
+# ---------------------------------------------------------------- parts of a graph
+
+
+def _graph(items: Iterable[Item]) -> Graph:
+    """The first of several entities of a name is the one. An observation without its entity is not seen."""
+    types: dict[str, str] = {}
+    observed: dict[str, dict[str, None]] = {}
+    edges: dict[Edge, None] = {}
+    for item in items:
+        match item:
+            case Named(name, type_):
+                types.setdefault(name, type_)
+            case Observed(name, content):
+                observed.setdefault(name, {})[content] = None
+            case Edge():
+                edges[item] = None
+    nodes = (Node(name, type_, tuple(observed.get(name, ()))) for name, type_ in types.items())
+    return Graph(tuple(nodes), tuple(edges))
+
+
+def _part(graph: Graph, nodes: Sequence[Node]) -> Graph:
+    """These entities, and every relation that begins or ends at one of them."""
+    names = {node.name for node in nodes}
+    return Graph(tuple(nodes), tuple(edge for edge in graph.edges if edge.source in names or edge.target in names))
+
+
+def _texts(node: Node) -> tuple[str, ...]:
+    return node.name, node.type, *node.observations
+
+
+def _names(item: Item) -> set[str]:
+    return {item.source, item.target} if isinstance(item, Edge) else {item.name}
+
+
+def _naming(names: Sequence[str]) -> list[dict[str, str]]:
+    """The metadata of everything that has one of these names in it."""
+    return [{key: name} for name in names for key in ("entity", "from", "to")]

@@ -1,0 +1,257 @@
+"""What a question means: terms that score, and conditions that must hold.
+
+A store compiles these values; `holds` and `allows` below are their plain meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TypeAlias
+
+from nacre.types.memory import Json, JsonScalar, Memory, Span, Tokens
+from nacre.types.recipe import Recipe
+from nacre.types.search import Filter, Part, Period
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Matches tokens equal to `text`, or words (and tokens of labels) beginning with it."""
+
+    text: str
+    prefix: bool = False
+    # A word that any text may have: it tells little even where it is rare. It follows from the text.
+    common: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Holds where these words stand side by side, in this order. `prefix`: the last may go on."""
+
+    words: tuple[str, ...]
+    prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Holds where all phrases stand with at most `distance` words between the end of each and the start of the last."""
+
+    phrases: tuple[Phrase, ...]
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """Holds for the memories a filter allows. Its spaces restrict only where they are named."""
+
+    where: Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """Holds for the memories that are linked with the entity of this name, which is folded."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """Holds where `wanted` does and `unwanted` does not. `wanted=None` is anything."""
+
+    wanted: Condition | None
+    unwanted: Condition
+
+
+Condition: TypeAlias = Term | Phrase | Near | Only | Linked | AnyOf | AllOf | Without
+
+
+def either(conditions: tuple[Condition, ...]) -> Condition:
+    """Any of them; a single one is itself."""
+    return conditions[0] if len(conditions) == 1 else AnyOf(conditions)
+
+
+def sees_all(where: Filter, must: Condition | None) -> bool:
+    """Whether a search may see every live memory of its spaces."""
+    return must is None and where == Filter(spaces=where.spaces)
+
+
+def restricted(where: Filter, must: Condition | None) -> Condition:
+    """What a search may see of memories that no channel found: its filter, and what its question demands."""
+    return Only(where) if must is None else AllOf((Only(where), must))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A parsed query.
+
+    `terms` score by BM25, any of them is enough. `must` restricts every channel; it is None for
+    plain words. `meaning` is the text to embed: the query without operators, filters and exclusions.
+    `text` is the query without what nobody sees, `spelled` the words in it that may be misspelled, with their
+    places; `spaces` are the spaces named by the query itself, `periods` the times a natural question names.
+    """
+
+    terms: tuple[Term, ...]
+    must: Condition | None
+    meaning: str
+    notes: tuple[str, ...] = ()
+    text: str = ""
+    spelled: tuple[tuple[str, tuple[Span, ...]], ...] = ()
+    spaces: tuple[str, ...] = ()
+    periods: tuple[Period, ...] = ()
+    quoted: bool = False  # a phrase is among the conditions
+    listing: bool = False  # conditions alone are enough: no word has to be found
+
+
+# ---------------------------------------------------------------- words
+
+
+def term_counts(terms: Sequence[Term], tokens: Tokens, recipe: Recipe) -> list[float]:
+    """How often each term occurs in a memory with these tokens; labels count with their weight."""
+    wanted = {term.text for term in terms}
+    # One pass in C, however many terms: bigrams make many.
+    tally = Counter(filter(wanted.__contains__, chain(tokens.words, tokens.forms)))
+    counts: list[float] = [
+        sum(_begun(term, tokens.words)) if term.prefix else tally.get(term.text, 0) for term in terms
+    ]
+    for label, weight in (
+        (tokens.summary, recipe.summary_weight),
+        (tokens.tags, recipe.tags_weight),
+        (tokens.source, recipe.source_weight),
+    ):
+        if label and weight:
+            tally = Counter(label)
+            for at, term in enumerate(terms):
+                counts[at] += weight * (sum(_begun(term, label)) if term.prefix else tally.get(term.text, 0))
+    return counts
+
+
+def _begun(term: Term, tokens: Sequence[str]) -> Iterator[bool]:
+    return (token.startswith(term.text) for token in tokens)
+
+
+def telling(terms: Sequence[Term]) -> list[Term]:
+    """The terms of which a memory must have one to match: those that are not common, if there are any."""
+    return [term for term in terms if not term.common] or list(terms)
+
+
+def occurs(term: Term, tokens: Tokens) -> bool:
+    """Whether a term stands anywhere in a memory with these tokens."""
+    labels = (tokens.summary, tokens.tags, tokens.source)
+    if term.prefix:
+        return any(any(_begun(term, each)) for each in (tokens.words, *labels))
+    return any(term.text in each for each in (tokens.words, tokens.forms, *labels))
+
+
+def holds(condition: Condition, tokens: Tokens, memory: Memory, linked: Set[str] = frozenset()) -> bool:
+    """Whether a memory with these tokens, linked with entities of these names, meets the condition."""
+    match condition:
+        case Term():
+            return occurs(condition, tokens)
+        case Phrase():
+            return any(next(_starts(condition, row), None) is not None for row in _rows(tokens))
+        case Near(phrases, distance):
+            return any(_close(phrases, distance, row) for row in _rows(tokens))
+        case Only(where):
+            return allows(where, memory)
+        case AnyOf(parts):
+            return any(holds(part, tokens, memory, linked) for part in parts)
+        case AllOf(parts):
+            return all(holds(part, tokens, memory, linked) for part in parts)
+        case Linked(name):
+            return name in linked
+        case Without(wanted, unwanted):
+            meets = wanted is None or holds(wanted, tokens, memory, linked)
+            return meets and not holds(unwanted, tokens, memory, linked)
+
+
+def _rows(tokens: Tokens) -> tuple[tuple[str, ...], ...]:
+    """Where words stand side by side."""
+    return tokens.words, tokens.summary, tokens.tags, tokens.source
+
+
+def _starts(phrase: Phrase, row: Sequence[str]) -> Iterator[int]:
+    *first, last = phrase.words
+    for at in range(len(row) - len(first)):
+        end = row[at + len(first)]
+        if list(row[at : at + len(first)]) == first and (end.startswith(last) if phrase.prefix else end == last):
+            yield at
+
+
+def _close(phrases: Sequence[Phrase], distance: int, row: Sequence[str]) -> bool:
+    starts = [list(_starts(phrase, row)) for phrase in phrases]
+    return any(
+        all(
+            any(last - len(phrase.words) - distance <= at <= last for at in places)
+            for phrase, places in zip(phrases, starts, strict=True)
+        )
+        for last in sorted({at for places in starts for at in places})
+    )
+
+
+# ---------------------------------------------------------------- filters
+
+
+def allows(where: Filter, memory: Memory) -> bool:
+    """The plain meaning of a filter."""
+    tags = set(memory.tags)
+    return (
+        (not where.spaces or memory.space in where.spaces)
+        and (not where.kinds or memory.kind in where.kinds)
+        and (not where.namespaces or memory.namespace in where.namespaces)
+        and (not where.sources or any(_source_matches(each, memory.source) for each in where.sources))
+        and (not where.sessions or memory.session in where.sessions)
+        and (not where.tags_any or bool(tags.intersection(where.tags_any)))
+        and tags.issuperset(where.tags_all)
+        and tags.isdisjoint(where.tags_none)
+        and (where.created_from is None or memory.created >= where.created_from)
+        and (where.created_until is None or memory.created < where.created_until)
+        and all(_same(memory.metadata, key, value) for key, value in where.metadata.items())
+        and all(_has(part, memory) for part in where.has)
+    )
+
+
+def has_wildcards(source: str) -> bool:
+    return "*" in source or "?" in source
+
+
+def _source_matches(pattern: str, source: str | None) -> bool:
+    """`*` is any run of characters, `?` any one; nothing else is special."""
+    if source is None or not has_wildcards(pattern):
+        return source == pattern
+    expression = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.fullmatch(expression, source, re.DOTALL) is not None
+
+
+def _same(metadata: Mapping[str, Json], key: str, value: JsonScalar) -> bool:
+    """JSON equality: true is not 1, and null is not a missing key."""
+    if key not in metadata:
+        return False
+    stored = metadata[key]
+    if isinstance(stored, bool) or isinstance(value, bool):
+        return stored is value
+    return stored == value
+
+
+def _has(part: Part, memory: Memory) -> bool:
+    match part:
+        case "facts":
+            return memory.kind == "fact" or bool(memory.facts)
+        case "tags":
+            return bool(memory.tags)
+        case "metadata":
+            return bool(memory.metadata)
+        case "source" | "session" | "summary":
+            return getattr(memory, part) is not None

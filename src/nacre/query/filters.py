@@ -1,0 +1,79 @@
+"""Filters that are typed into a query: `tag:rust`, `-kind:fact`, `since:7d`, `source:docs/*`, `has:tags`.
+
+    ns:decisions  kind:fact  session:x  space:work  source:docs/*      equal, or like it with * and ?
+    tag:a,b                                                            either; `tag:a tag:b` is both
+    entity:"Ada Lovelace"                                              named in the memory, or linked with it
+    since:7d  until:2026-03-01  on:yesterday                           created then, in the user's time zone
+    has:tags                                                           facts, tags, source, session, summary, metadata
+
+Each becomes a condition, so filters may be negated, grouped and joined like words.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, tzinfo
+from typing import Any, get_args
+
+from nacre.query import dates
+from nacre.query.ast import Condition, Only, either
+from nacre.query.lexer import shown
+from nacre.types.search import Filter, Part
+from nacre.validation import WILDCARDS_MAX, too_many_wildcards
+
+VALUES_MAX = 100
+_LISTS = {"ns": "namespaces", "namespace": "namespaces", "tag": "tags_any", "kind": "kinds"} | {
+    "space": "spaces", "source": "sources", "session": "sessions",
+}  # fmt: skip
+_TIMES = ("since", "until", "on")
+KEYS = frozenset({*_LISTS, *_TIMES, "entity", "has"})
+
+_VALUE = re.compile(r'"([^"]*)"|([^,"]+)')
+_TRAILING = "?!;.,"  # of the sentence a filter stands in, not of its value
+
+
+def names(key: str, value: str) -> tuple[str, ...]:
+    """The values of a filter, separated by commas, quoted where they contain any."""
+    found = []
+    for quoted, bare in _VALUE.findall(value):
+        each = quoted or (bare if key == "source" else bare.rstrip(_TRAILING))
+        if len(each) > 2 and each[0] == each[-1] == "'":
+            each = each[1:-1]
+        if each.strip():
+            found.append(each.strip())
+    return tuple(dict.fromkeys(found))
+
+
+def condition(key: str, value: str, now: datetime, zone: tzinfo | None) -> Condition | str:
+    """What a filter demands, or what is wrong with it."""
+    if key in _TIMES:
+        return _created(key, value, now, zone)
+    listed = names(key, value)
+    if not listed:
+        return f"{key}: has no value"
+    if len(listed) > VALUES_MAX:
+        return f"{key}: has {len(listed)} values, at most {VALUES_MAX} are allowed"
+    if key == "has":
+        listed = tuple(map(str.lower, listed))
+        unknown = [each for each in listed if each not in get_args(Part)]
+        if unknown:
+            return f"has:{shown(unknown[0])} is unknown; allowed: {', '.join(get_args(Part))}"
+        parts = tuple(Only(Filter(has=(part,))) for part in get_args(Part) if part in listed)
+        return either(parts)
+    if key == "source" and any(map(too_many_wildcards, listed)):
+        return f"source: a pattern may have {WILDCARDS_MAX} wildcards at most"
+    allowed: dict[str, Any] = {_LISTS[key]: listed}
+    return Only(Filter(**allowed))
+
+
+def _created(key: str, value: str, now: datetime, zone: tzinfo | None) -> Condition | str:
+    text = value.replace('"', " ").strip()
+    period = dates.read(text, now, zone) or dates.read(text.rstrip(_TRAILING), now, zone)
+    if period is None or (period.start is None and key != "on"):
+        return f"{key}:{shown(text)} is not a time; write it like 7d, yesterday, last-week, 2026-03 or 2026-03-01T12:30"
+    match key:
+        case "since":
+            return Only(Filter(created_from=period.start))
+        case "until":
+            return Only(Filter(created_until=period.start))
+    return Only(Filter(created_from=period.start, created_until=period.end))

@@ -1,0 +1,238 @@
+"""The pieces of a query: words, phrases, operators and filters, with notes on what was read differently."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nacre.analysis import tokenizer
+
+LEXEMES_MAX = 512  # words and operators of one question that are read; bounds what a store has to compile
+DEPTH_MAX = 50  # nested parentheses that are honoured
+NEAR_DEFAULT = 10  # words between, when NEAR does not say
+NEAR_MAX = 1_000
+NEAR_OPERANDS_MAX = 8  # of one NEAR: FTS5's time grows with their square
+NEARS_MAX = 16
+_SHOWN_CHARS_MAX = 60
+_CUT_CHARS = 1_000
+
+_LEXEME = re.compile(
+    r"(?P<near>-?NEAR)\((?P<body>[^()]*)\)"
+    r'|(?P<field>-?[A-Za-z]+):(?P<value>(?:"[^"]*"|[^\s()"])+)'
+    r'|(?P<minus>-)?"(?P<phrase>[^"]*)"'
+    r"|(?P<paren>[()])"
+    r'|(?P<word>[^\s()"]+)'
+)
+_NEAR_DISTANCE = re.compile(r",\s*([0-9]+)\s*$")
+_OPERAND = re.compile(r'"(?P<phrase>[^"]*)"|(?P<word>[^\s",]+)')
+_AS_TYPED = str.maketrans(
+    "“”„‟＂：（）＊", '""""":()*', "\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
+_HEBREW_GERSHAYIM = re.compile('(?<=[\u05d0-\u05ea])"(?=[\u05d0-\u05ea])')
+_EXCLUDED_GROUP = re.compile(r"(?:^|[\s(])-\(")
+_OPERATOR = re.compile(r"\b(?:AND|OR|NOT|NEAR)\b")
+_OPERATORS = frozenset({"AND", "OR", "NOT"})
+_SYMBOLS_ALONE = re.compile(r"[*^:]+")
+_INNER_STAR = re.compile(r"\w\*+\w")
+
+
+class Lexeme(NamedTuple):
+    """`role`: word, prefix, phrase, field, near, "(", ")", AND, OR, NOT, or loose: an operator read as a word."""
+
+    role: str
+    text: str  # for a field its value
+    at: int  # where it begins in the query
+    minus: bool = False
+    key: str = ""  # of a field
+    operands: tuple[Lexeme, ...] = ()  # of NEAR
+    distance: int = 0
+
+    @property
+    def end(self) -> int:
+        """Where it ends in the query, but for the star of a prefix."""
+        quotes = 2 if self.role == "phrase" else 0
+        dash = self.minus and self.role != "near"
+        return self.at + dash + len(self.key) + bool(self.key) + quotes + len(self.text)
+
+
+def cleaned(text: str) -> str:
+    """A text without what nobody sees, and with the quotation marks and brackets that other keyboards have."""
+    return _HEBREW_GERSHAYIM.sub("\u05f4", text.translate(_AS_TYPED))
+
+
+def shown(text: str) -> str:
+    """A part of a query as it is quoted in a note: short, and on one line."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in text[:_CUT_CHARS]).split())
+    return line if len(line) <= _SHOWN_CHARS_MAX else line[:_SHOWN_CHARS_MAX] + "…"
+
+
+def read(text: str, keys: frozenset[str]) -> tuple[list[Lexeme], list[str]]:
+    """The lexemes of a clean text, operators between operands, parentheses balanced; `keys` name the filters."""
+    notes: list[str] = []
+    found = list(_LEXEME.finditer(text))
+    if text.count('"') % 2:
+        notes.append('an unbalanced " was ignored')
+    operators = any(each["word"] in _OPERATORS for each in found) and not _shouted(text)
+    spoken = operators or bool(_EXCLUDED_GROUP.search(text))
+    lexemes: list[Lexeme] = []
+    nears = 0
+    for each in found:
+        match each.lastgroup:
+            case "body":
+                nears += 1
+                lexemes += _near(text, each, notes) if nears <= NEARS_MAX else []
+            case "value":
+                lexemes += _field(text, each, keys, notes)
+            case "phrase":
+                minus = _excludes(text, each.start(), each["minus"])
+                lexemes.append(Lexeme("phrase", each["phrase"], each.start(), minus))
+            case "paren":
+                if spoken:  # without operators, parentheses are punctuation
+                    lexemes.append(Lexeme(each["paren"], each["paren"], each.start()))
+            case _:
+                lexemes.append(_word_or_operator(text, each, spoken, operators, notes))
+    if nears > NEARS_MAX:
+        notes.append(f"only the first {NEARS_MAX} of {nears} NEAR groups were read")
+    return _joining(_bounded(lexemes, notes), notes), list(dict.fromkeys(notes))
+
+
+def _shouted(text: str) -> bool:
+    """Whether a text is all in capitals: NOT is just a word in it."""
+    letters = [char for char in _OPERATOR.sub("", text) if char.isalpha()]
+    return bool(letters) and all(map(str.isupper, letters))
+
+
+def _word_or_operator(text: str, found: re.Match[str], spoken: bool, operators: bool, notes: list[str]) -> Lexeme:
+    word, start = found.group(), found.start()
+    if spoken and word == "-" and text[found.end() : found.end() + 1] == "(":
+        return Lexeme("NOT", "-", start)
+    if operators and word in _OPERATORS:
+        return Lexeme(word, word, start)
+    return _word(text, word, start, notes)
+
+
+def _field(text: str, found: re.Match[str], keys: frozenset[str], notes: list[str]) -> list[Lexeme]:
+    """`key:value`, or the words it is made of when the key is none of ours."""
+    key, value, start = found["field"], found["value"], found.start()
+    minus = key.startswith("-")
+    if (minus and not _excludes(text, start, "-")) or value.startswith(("/", ":", "\\")):  # a-b:c, https://, std::
+        return _words_of(text, found.group(), start, notes)
+    name = key.lstrip("-").lower()
+    if name in keys:
+        return [Lexeme("field", value, start, minus, key=name)]
+    if len(name) > 1 and not value[0].isdigit():  # 10:30, localhost:8080 and C:x are nothing special
+        notes.append(f"{shown(name)}: is not a filter and was read as a word; filters are {', '.join(sorted(keys))}")
+    return _words_of(text, found.group(), start, notes)
+
+
+def _words_of(text: str, part: str, start: int, notes: list[str]) -> list[Lexeme]:
+    """A part that looked like a filter, as words; quotes inside it are those of a phrase."""
+    return [
+        Lexeme("phrase", each["phrase"], start + each.start())
+        if each["phrase"] is not None
+        else _word(text, each["word"], start + each.start(), notes)
+        for each in re.finditer(r'"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+)', part)
+    ]
+
+
+def _near(text: str, found: re.Match[str], notes: list[str]) -> list[Lexeme]:
+    body, start = found["body"], found.start("body")
+    said = _NEAR_DISTANCE.search(body)
+    distance = int(said[1][:9]) if said else NEAR_DEFAULT
+    if distance > NEAR_MAX:
+        notes.append(f"NEAR looks at most {NEAR_MAX:,} words far")
+    operands = tuple(
+        Lexeme("phrase", each["phrase"], start + each.start())
+        if each["phrase"] is not None
+        else _prefix(each["word"], start + each.start()) or Lexeme("word", each["word"], start + each.start())
+        for each in _OPERAND.finditer(body[: said.start()] if said else body)
+    )
+    named = {tokenizer.tokenise(each.text).words: each for each in operands}
+    operands = tuple(each for row, each in named.items() if row)
+    if len(operands) > NEAR_OPERANDS_MAX:
+        notes.append(f"NEAR takes {NEAR_OPERANDS_MAX} words or phrases at most; further ones were left out")
+        operands = operands[:NEAR_OPERANDS_MAX]
+    minus = _excludes(text, found.start(), found["near"][0] == "-")
+    if len(operands) > 1:
+        near = Lexeme("near", found.group(), found.start(), minus, operands=operands, distance=min(distance, NEAR_MAX))
+        return [near]
+    notes.append("NEAR needs two words or more, like NEAR(a b, 5); it was read as a word")
+    if minus:
+        return [each._replace(minus=True) for each in operands]
+    return [Lexeme("loose", "near", found.start()), *operands]
+
+
+def _word(text: str, word: str, start: int, notes: list[str]) -> Lexeme:
+    if word.isalnum():  # most are: nothing in them acts
+        return Lexeme("word", word, start)
+    minus = len(word) > 1 and word[1] != "-" and _excludes(text, start, word[0] == "-")
+    if minus:
+        word = word[1:]
+    prefix = _prefix(word, start, minus)
+    if prefix is not None:
+        return prefix
+    if _SYMBOLS_ALONE.fullmatch(word):
+        notes.append(f"{shown(word)} has nothing to act on and was read as a word")
+    elif _INNER_STAR.search(word) or (word.endswith("*") and tokenizer.tokenise(word).words):
+        notes.append(f"* finds word beginnings only at the end of a single word; {shown(word)} was read as words")
+    return Lexeme("word", word, start, minus)
+
+
+def _prefix(word: str, start: int, minus: bool = False) -> Lexeme | None:
+    stem = word.rstrip("*")
+    if stem != word and len(tokenizer.tokenise(stem).words) == 1:
+        return Lexeme("prefix", stem, start, minus)
+    return None
+
+
+def _excludes(text: str, start: int, dashed: object) -> bool:
+    """A dash excludes only at the beginning of a word: `foo-bar` and `a - b` have ordinary dashes."""
+    return bool(dashed) and (start == 0 or text[start - 1].isspace() or text[start - 1] == "(")
+
+
+def _joining(lexemes: list[Lexeme], notes: list[str]) -> list[Lexeme]:
+    """With operators only where they have something to join; the others are words."""
+    checked: list[Lexeme] = []
+    for at, each in enumerate(lexemes):
+        if each.role in _OPERATORS and not _joins(each, checked, lexemes[at + 1 :]):
+            notes.append(f"{each.text} has nothing to join and was read as a word")
+            each = Lexeme("loose", each.text.lower(), each.at)
+        checked.append(each)
+    return checked
+
+
+def _joins(operator: Lexeme, before: Sequence[Lexeme], after: Sequence[Lexeme]) -> bool:
+    following = next((each.role for each in after if each.role != "NOT"), ")")
+    if operator.role != "NOT" and (not before or before[-1].role in ("(", *_OPERATORS)):
+        return False
+    return following not in (")", "AND", "OR")
+
+
+def _bounded(lexemes: list[Lexeme], notes: list[str]) -> list[Lexeme]:
+    balanced = _balanced(lexemes)
+    if len(balanced) < len(lexemes):
+        notes.append("unbalanced or too deeply nested parentheses were ignored")
+    if len(balanced) > LEXEMES_MAX:
+        notes.append(f"only the first {LEXEMES_MAX} of {len(balanced)} words and operators were read")
+        balanced = _balanced(balanced[:LEXEMES_MAX])
+        while balanced and balanced[-1].role in _OPERATORS:  # what it joined was cut off
+            balanced.pop()
+    return balanced
+
+
+def _balanced(lexemes: Sequence[Lexeme]) -> list[Lexeme]:
+    """Without the parentheses that have no partner, or are nested too deep to mean anything."""
+    opened: list[int] = []
+    dropped: set[int] = set()
+    for i, lexeme in enumerate(lexemes):
+        if lexeme.role == "(":
+            opened.append(i)
+        elif lexeme.role == ")":
+            partner = opened.pop() if opened else None
+            if partner is None:
+                dropped.add(i)
+            elif len(opened) >= DEPTH_MAX:
+                dropped.update((partner, i))
+    dropped.update(opened)
+    return [lexeme for i, lexeme in enumerate(lexemes) if i not in dropped]

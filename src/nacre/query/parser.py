@@ -1,0 +1,320 @@
+"""Reads what a person typed. Nothing is an error: what is not a valid operator is read as a word.
+
+    deployment process          any of the words, ranked
+    deploy AND staging          both                       (AND, OR, NOT in capitals)
+    blue OR green               either
+    deploy NOT staging          without; also  deploy -staging  and  deploy AND code -(staging OR test)
+    "exact phrase"              these words side by side
+    NEAR(blue green, 5)         both, with at most five words between
+    deploy*                     words that begin so
+    tag:rust since:7d           filters, see fields.py
+    (a OR b) AND c              grouping, where there is an operator
+
+Side by side, plain words are alternatives that rank; phrases, filters and exclusions are conditions. AND
+and NOT bind tighter than OR: `a b AND c` is "a or b, and also c". In a text all in capitals, AND, OR
+and NOT are words, and so are operators with nothing to join.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+from functools import lru_cache
+
+from nacre.analysis import tokenizer
+from nacre.analysis.names import fold
+from nacre.query import dates, filters, lexer, spelling
+from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, Phrase, Question, Term, Without, either
+from nacre.query.entities import in_a_row
+from nacre.query.lexer import Lexeme
+from nacre.types.memory import Span
+from nacre.types.search import Period
+
+PHRASE_WORDS_MAX = 256  # words of all phrases together that have to stand side by side; bounds FTS5's time
+TERMS_MAX = 256  # terms of one question that are looked up; further ones are left out, with a note
+_OPERANDS = ("word", "loose", "prefix", "phrase", "field", "near", "(")
+_FEW = 16  # conditions that are not worth a look for repeated ones
+_SENTENCE_WORDS_MIN = 5
+_CACHED_CHARS_MAX = 64
+_LETTERS = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w)")
+_QUESTION_MARKS = ("?", "？", "؟", "\u037e")
+
+
+def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool = False) -> Question:
+    """The question a text asks. `relaxed`: phrases are words that rank, not conditions."""
+    text = lexer.cleaned(text)
+    found, notes = lexer.read(text, filters.KEYS)
+    quoted = any(each.role == "phrase" and not each.minus for each in found)
+    if relaxed or _is_sentence(found):
+        found = [_unquoted(each) for each in found]
+        quoted = False
+    plain = all(each.role in ("word", "loose") and not each.minus for each in found)
+    reader = _Reader(found, now, zone)
+    group = _Group(_terms(" ".join(each.text for each in found))) if plain else reader.alternatives()
+    notes += reader.notes
+    terms = group.terms if plain else list(dict.fromkeys(group.terms))
+    if len(terms) > TERMS_MAX:
+        notes.append(f"only the first {TERMS_MAX} of {len(terms)} words were looked up")
+    asked = {each.at for each in found} if plain else {at for at, _ in group.meaning}
+    return Question(
+        terms=tuple(terms[:TERMS_MAX]),
+        must=group.must,
+        meaning=text.strip() if plain else " ".join(text for _, text in sorted(group.meaning)),
+        notes=tuple(dict.fromkeys(notes)),
+        text=text,
+        spelled=_spelled([each for each in found if each.at in asked]),
+        spaces=tuple(dict.fromkeys(group.spaces)),
+        periods=_periods(_only(asked, text, found), now, zone) if dates.perhaps(text) else (),
+        quoted=quoted,
+        listing=group.must is not None and (group.wordless or all(term.common for term in terms)),
+    )
+
+
+def _terms(text: str) -> tuple[Term, ...]:
+    return tuple(map(_term, tokenizer.asked(text)))
+
+
+@lru_cache(maxsize=1 << 12)  # words repeat
+def _term(token: str) -> Term:
+    return Term(token, common=tokenizer.is_common(token))
+
+
+def _periods(text: str, now: datetime, zone: tzinfo | None) -> tuple[Period, ...]:
+    return tuple(mention.period for mention in dates.mentions(text, now, zone))
+
+
+def _is_sentence(found: Sequence[Lexeme]) -> bool:
+    """Whether quotation marks only quote: among many words, or in a question, they are not meant as an operator."""
+    typed = [each for each in found if each.role == "word" and not each.minus]
+    if len(found) > len(typed) + sum(each.role == "phrase" and not each.minus for each in found):
+        return False
+    return len(typed) >= _SENTENCE_WORDS_MIN or (len(typed) > 1 and found[-1].text.endswith(_QUESTION_MARKS))
+
+
+def _only(asked: Set[int], text: str, found: Sequence[Lexeme]) -> str:
+    """The text with all but what is asked blanked: times in filters restrict already, excluded ones are not wanted."""
+    kept = [" "] * len(text)
+    for each in found:
+        if each.at in asked:
+            kept[each.at : each.end] = text[each.at : each.end]
+    return "".join(kept)
+
+
+def _unquoted(lexeme: Lexeme) -> Lexeme:
+    wanted = lexeme.role == "phrase" and not lexeme.minus
+    return Lexeme("word", lexeme.text, lexeme.at + 1) if wanted else lexeme
+
+
+def _spelled(typed: Sequence[Lexeme]) -> tuple[tuple[str, tuple[Span, ...]], ...]:
+    """The words that may be misspelled, with their places: not numbers, not parts of a camelCase identifier."""
+    found: defaultdict[str, list[Span]] = defaultdict(list)
+    for lexeme in typed:
+        if lexeme.role in ("word", "phrase"):
+            start = lexeme.at + (lexeme.role == "phrase")
+            short = len(lexeme.text) <= _CACHED_CHARS_MAX
+            for word, begin, end in _letters_cached(lexeme.text) if short else _letters(lexeme.text):
+                found[word].append(Span(start + begin, start + end))
+    return tuple((word, tuple(places)) for word, places in found.items())
+
+
+def _letters(text: str) -> tuple[tuple[str, int, int], ...]:
+    """The runs of letters that may be misspelled words, as words, and from where to where."""
+    runs = [(tokenizer.tokenise(run.group()).words, run.start(), run.end()) for run in _LETTERS.finditer(text)]
+    return tuple(
+        (several[0], start, end) for several, start, end in runs if len(several) == 1 and spelling.correctable(*several)
+    )
+
+
+_letters_cached = lru_cache(maxsize=1 << 12)(_letters)  # words repeat
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A parsed part of the query: what scores, when it holds, what it demands, what to embed.
+
+    Plain words hold where any of them stands, yet demand nothing: they only rank.
+    """
+
+    terms: tuple[Term, ...] = ()
+    condition: Condition | None = None
+    must: Condition | None = None
+    meaning: tuple[tuple[int, str], ...] = ()  # with their places in the query
+    spaces: tuple[str, ...] = ()
+    wordless: bool = False  # one of its alternatives has conditions and no words
+
+
+class _Reader:
+    """Recursive descent over lexemes with balanced parentheses."""
+
+    def __init__(self, found: Sequence[Lexeme], now: datetime, zone: tzinfo | None) -> None:
+        self._lexemes = found
+        self._now = now
+        self._zone = zone
+        self._at = 0
+        self._phrase_words = 0
+        self.notes: list[str] = []
+
+    def alternatives(self) -> _Group:
+        """group OR group OR …"""
+        groups = [self._conjunction()]
+        while self._next_is("OR"):
+            self._take()
+            groups.append(self._conjunction())
+        if len(groups) == 1:
+            return groups[0]
+        joined = _any_of(groups)
+        must = joined.condition if any(each.must is not None for each in groups) else None
+        return replace(joined, must=must, wordless=any(each.must and not each.terms for each in groups))
+
+    def _conjunction(self) -> _Group:
+        """side-by-side AND side-by-side …"""
+        wanted = [self._side_by_side()]
+        while self._next_is("AND"):
+            self._take()
+            wanted.append(self._side_by_side())
+        return _all_of(wanted)
+
+    def _side_by_side(self) -> _Group:
+        """Words that rank, and phrases, filters, groups and exclusions that restrict."""
+        optional: list[_Group] = []
+        required: list[_Group] = []
+        excluded: list[_Group] = []
+        while self._next_is(*_OPERANDS, "NOT") or self._and_not():
+            refused = self._refused()
+            lexeme = self._take()
+            if lexeme.role == "(":
+                group = self.alternatives()
+                self._take()  # its partner
+            else:
+                group = self._field(lexeme) if lexeme.role == "field" else self._operand(lexeme)
+            if refused or lexeme.minus:
+                excluded.append(group)
+            elif lexeme.role == "(" or group.must is not None:
+                required.append(group)
+            else:
+                optional.append(group)
+        group = _any_of(optional)
+        if any(each.condition is not None for each in required):
+            demanded = _all_of(required)
+            condition = demanded.condition
+            must = condition if optional or len(required) > 1 else demanded.must
+            group = replace(_any_of([group, demanded]), condition=condition, must=must)
+        return _excluding(group, excluded)
+
+    def _refused(self) -> bool:
+        """Whether NOT stands before the next operand; `AND NOT` is the same."""
+        start = self._at
+        while self._next_is("NOT") or self._and_not():
+            self._take()
+        return self._at > start
+
+    def _and_not(self) -> bool:
+        return self._next_is("AND") and self._at + 1 < len(self._lexemes) and self._lexemes[self._at + 1].role == "NOT"
+
+    def _field(self, lexeme: Lexeme) -> _Group:
+        """A filter, or the words it is made of when it makes no sense."""
+        if lexeme.key == "entity":
+            named = [name for name in filters.names("entity", lexeme.text) if tokenizer.tokenise(name).words]
+            mentioned = [self._about(name) for name in named[: filters.VALUES_MAX]]
+            found = either(tuple(mentioned)) if mentioned else "entity: has no value"
+            if len(named) > filters.VALUES_MAX:
+                found = f"entity: has {len(named)} values, at most {filters.VALUES_MAX} are allowed"
+        else:
+            found = filters.condition(lexeme.key, lexeme.text, self._now, self._zone)
+        if isinstance(found, str):
+            self.notes.append(f"{found}; it was read as words")
+            return self._operand(Lexeme("word", f"{lexeme.key} {lexeme.text}", lexeme.at))
+        return _Group((), found, found, spaces=filters.names("space", lexeme.text) if lexeme.key == "space" else ())
+
+    def _operand(self, lexeme: Lexeme) -> _Group:
+        if lexeme.role == "near":
+            parts = _any_of([self._operand(each) for each in lexeme.operands])
+            together = self._near(lexeme)
+            return replace(parts, condition=together, must=together)
+        meaning = ((lexeme.at, lexeme.text),)
+        if lexeme.role == "prefix":
+            (prefix,) = tokenizer.tokenise(lexeme.text).words
+            term = Term(prefix, prefix=not tokenizer.is_lone(prefix))
+            return _Group((term,), term, None, meaning)
+        terms = _terms(lexeme.text)
+        if not terms:  # punctuation: no words, but perhaps a meaning (an emoji)
+            return _Group((), None, None, meaning)
+        if lexeme.role == "loose":
+            return _Group(terms, None, None, meaning)
+        if lexeme.role == "phrase":
+            phrase = self._in_a_row(tokenizer.tokenise(lexeme.text).words)
+            return _Group(terms, phrase, phrase, meaning)
+        return _Group(terms, self._stands(lexeme.text, terms), None, meaning)
+
+    def _stands(self, word: str, terms: tuple[Term, ...]) -> Condition:
+        """Where a word stands: all parts of an identifier side by side, but `C++` and not every `C`."""
+        parts = tokenizer.tokenise(word).words
+        if len(parts) > 1:
+            return self._in_a_row(parts)
+        return next((term for term in terms if not term.text.isalnum()), terms[0])
+
+    def _in_a_row(self, tokens: Sequence[str]) -> Condition:
+        return in_a_row(self._affordable(tokens))
+
+    def _about(self, name: str) -> Condition:
+        return AnyOf((self._in_a_row(tokenizer.tokenise(name).words), Linked(fold(name))))
+
+    def _near(self, lexeme: Lexeme) -> Condition:
+        """Words close together. A lone character has no place in the order, so then all only have to be there."""
+        rows = [self._affordable(tokenizer.tokenise(each.text).words) for each in lexeme.operands]
+        if any(tokenizer.is_lone(word) for row in rows for word in row):
+            return AllOf(tuple(self._in_a_row(row) for row in rows))
+        phrases = (Phrase(row, each.role == "prefix") for row, each in zip(rows, lexeme.operands, strict=True))
+        return Near(tuple(phrases), lexeme.distance)
+
+    def _affordable(self, row: Sequence[str]) -> tuple[str, ...]:
+        """The words of a phrase that are still looked at, at least one."""
+        kept = tuple(row[: max(1, PHRASE_WORDS_MAX - self._phrase_words)])
+        self._phrase_words += len(kept)
+        if len(kept) < len(row):
+            self.notes.append(f"only the first {PHRASE_WORDS_MAX} words of phrases were compared word by word")
+        return kept
+
+    def _next_is(self, *roles: str) -> bool:
+        return self._at < len(self._lexemes) and self._lexemes[self._at].role in roles
+
+    def _take(self) -> Lexeme:
+        self._at += 1
+        return self._lexemes[self._at - 1]
+
+
+def _any_of(groups: Sequence[_Group]) -> _Group:
+    conditions = _conditions(groups)
+    must = next((each.must for each in groups if each.must is not None), None) if len(conditions) == 1 else None
+    return _Group(
+        terms=tuple(term for each in groups for term in each.terms),
+        condition=either(conditions) if conditions else None,
+        must=must,
+        meaning=tuple(part for each in groups for part in each.meaning),
+        spaces=tuple(space for each in groups for space in each.spaces),
+    )
+
+
+def _all_of(groups: Sequence[_Group]) -> _Group:
+    joined = _any_of(groups)
+    conditions = _conditions(groups)
+    if len(conditions) < 2:
+        return joined
+    every = AllOf(conditions)
+    return replace(joined, condition=every, must=every)
+
+
+def _excluding(group: _Group, unwanted: Sequence[_Group]) -> _Group:
+    refused = _any_of(unwanted).condition
+    if refused is None:
+        return group
+    return replace(group, condition=Without(group.condition, refused), must=Without(group.must, refused))
+
+
+def _conditions(groups: Sequence[_Group]) -> tuple[Condition, ...]:
+    """The conditions of all groups; many of them each once, told apart as they are written: filters have no hash."""
+    found = [each.condition for each in groups if each.condition is not None]
+    return tuple({repr(each): each for each in found}.values()) if len(found) > _FEW else tuple(found)

@@ -1,0 +1,129 @@
+"""Factors on the fused score. Each is bounded and adds its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from datetime import datetime
+
+from nacre.facts.confidence import factor as confidence_factor
+from nacre.ranking import scoring
+from nacre.ranking.usage import DOUBT, SEEN_MAX
+from nacre.ranking.usage import factor as usage_factor
+from nacre.types.intents import Intent
+from nacre.types.recall_log import Usage
+from nacre.types.search import Period, Ranked, Reason
+
+_USAGE_SEEN = 0.003  # being delivered alone moves nothing: 0.1 · 0.1 / 4.1 is less
+
+
+def recency_factor(created: datetime, now: datetime, weight: float) -> tuple[float, int]:
+    """× (1 + weight / (1 + days)), and the whole days it came from.
+
+    Whole days, so that the same question gives the same scores all day; a time to come counts as today.
+    """
+    days = max(0, (now - created).days)
+    return 1 + weight / (1 + days), days
+
+
+def temporal(
+    ranked: Sequence[Ranked], created: Mapping[str, datetime], periods: Sequence[Period], weight: float
+) -> list[Ranked]:
+    """Memories from the time a question names a little higher."""
+    if not periods:
+        return list(ranked)
+    inside = {each.id for each in ranked if any(_inside(created[each.id], period) for period in periods)}
+    return _multiplied(ranked, "temporal", inside, weight)
+
+
+def same_session(ranked: Sequence[Ranked], members: Set[str], weight: float) -> list[Ranked]:
+    """Memories of the session in question a little higher."""
+    return _multiplied(ranked, "session", members, weight)
+
+
+def about(ranked: Sequence[Ranked], members: Set[str], weight: float) -> list[Ranked]:
+    """Memories about an entity that is asked for a little higher."""
+    return _multiplied(ranked, "entity", members, weight)
+
+
+def confidence(ranked: Sequence[Ranked], believed: Mapping[str, float], weight: float) -> list[Ranked]:
+    """Memories whose facts are believed less a little lower; those not named are believed."""
+    return _times(
+        ranked,
+        {
+            memory_id: Reason(
+                "confidence",
+                "multiply",
+                confidence_factor(effective, weight),
+                {"effective": effective, "weight": weight},
+            )
+            for memory_id, effective in believed.items()
+            if weight and effective < 1
+        },
+    )
+
+
+def intent(
+    ranked: Sequence[Ranked], namespaces: Mapping[str, str], asked: Intent, weights: Mapping[str, float], share: float
+) -> list[Ranked]:
+    """Memories of the namespaces that answer such a question higher: × (1 + share · confidence · (weight - 1))."""
+    scale = share * asked.confidence
+    factors = {
+        namespace: Reason(
+            "intent", "multiply", 1 + scale * (weight - 1), {"confidence": asked.confidence, "weight": weight}
+        )
+        for namespace, weight in weights.items()
+        if scale and weight != 1
+    }
+    return _times(ranked, {each: factors[namespace] for each, namespace in namespaces.items() if namespace in factors})
+
+
+def usage(ranked: Sequence[Ranked], used: Mapping[str, Usage], now: datetime, weight: float) -> list[Ranked]:
+    """What was opened or used before a little higher, what was wrong lower."""
+    seen_counts = weight * SEEN_MAX / DOUBT >= _USAGE_SEEN  # else nothing is worked out for what was only delivered
+    factors = {
+        memory_id: usage_factor(each, now, weight)
+        for memory_id, each in used.items()
+        if weight and (seen_counts or each.good or each.bad)
+    }
+    return _times(
+        ranked,
+        {
+            memory_id: Reason("usage", "multiply", factor, {"weight": weight})
+            for memory_id, factor in factors.items()
+            if abs(factor - 1) >= _USAGE_SEEN
+        },
+    )
+
+
+def _times(ranked: Sequence[Ranked], reasons: Mapping[str, Reason]) -> list[Ranked]:
+    if not reasons:
+        return list(ranked)
+    return [scoring.with_reason(each, reasons[each.id]) if each.id in reasons else each for each in ranked]
+
+
+def _inside(moment: datetime, period: Period) -> bool:
+    return (period.start is None or moment >= period.start) and (period.end is None or moment < period.end)
+
+
+def _multiplied(ranked: Sequence[Ranked], signal: str, members: Set[str], weight: float) -> list[Ranked]:
+    """× (1 + weight) for the members."""
+    if not weight or not members:
+        return list(ranked)
+    reason = Reason(signal, "multiply", 1 + weight, {"weight": weight})
+    return [scoring.with_reason(each, reason) if each.id in members else each for each in ranked]
+
+
+def recency(ranked: Sequence[Ranked], created: Mapping[str, datetime], now: datetime, weight: float) -> list[Ranked]:
+    """Newer memories a little higher. Weight 0 leaves everything as it is."""
+    if not weight:
+        return list(ranked)
+    reasons: dict[int, Reason] = {}  # by days: memories of one day share theirs
+    boosted = []
+    for each in ranked:
+        days = (now - created[each.id]).days
+        reason = reasons.get(days)
+        if reason is None:
+            factor, days_old = recency_factor(created[each.id], now, weight)
+            reason = reasons[days] = Reason("recency", "multiply", factor, {"days": days_old, "weight": weight})
+        boosted.append(scoring.with_reason(each, reason))
+    return boosted

@@ -1,0 +1,1 @@
+"""What the parts run on: caches, threads, native packages."""

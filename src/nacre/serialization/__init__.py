@@ -1,0 +1,1 @@
+"""JSON, in both directions. Every door uses it."""

@@ -1,0 +1,202 @@
+"""What does a JSON object ask for? Requests of doors that speak JSON, as values. The one codec's way in.
+
+A field that is missing or null keeps the default of its dataclass; an unknown one is named, with those allowed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from nacre.errors import InvalidInput
+from nacre.query import dates
+from nacre.types.facts import NewEntity, NewFact
+from nacre.types.memory import NewMemory
+from nacre.types.search import Filter, SearchRequest
+from nacre.types.views import ContextRequest, TimelineRequest
+
+Reader = Callable[[str, object], Any]
+
+
+def fields(data: Mapping[str, Any], readers: Mapping[str, Reader], needed: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The fields that were given, read."""
+    unknown = sorted(data.keys() - readers.keys())
+    if unknown:
+        raise InvalidInput(unknown[0], f"is unknown; allowed: {', '.join(readers)}")
+    for name in needed:
+        if data.get(name) is None:
+            raise InvalidInput(name, "is missing")
+    return {name: readers[name](name, value) for name, value in data.items() if value is not None}
+
+
+def as_given(_: str, value: object) -> object:
+    """What the engine's own checks look at."""
+    return value
+
+
+def text(field: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(field, f"must be a text, not {type(value).__name__}")
+    return value
+
+
+def texts(field: str, value: object) -> tuple[str, ...]:
+    """A list of texts, or one text for a list of one: models often write it so."""
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise InvalidInput(field, f"must be a list of texts, not {type(value).__name__}")
+    return tuple(value)
+
+
+def moment(field: str, value: object) -> datetime:
+    """When a time begins that is written as people say it, or in ISO 8601."""
+    if not isinstance(value, str):
+        raise InvalidInput(field, f"must be a text like 7d, yesterday or 2026-03-01, not {type(value).__name__}")
+    return parse_time(field, value, datetime.now(UTC))
+
+
+_FILTERS: Mapping[str, tuple[str, Reader]] = {
+    "namespaces": ("namespaces", texts),
+    "kinds": ("kinds", texts),
+    "tags": ("tags_all", texts),
+    "sessions": ("sessions", texts),
+}
+
+
+def _filtered(
+    data: Mapping[str, Any], readers: Mapping[str, Reader], filters: tuple[str, ...], needed: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The fields of a request, those that filter put together as its `where`."""
+    given = fields(data, {**readers, **{name: _FILTERS[name][1] for name in filters}}, needed)
+    where = {_FILTERS[name][0]: given.pop(name) for name in filters if name in given}
+    return {**given, "where": Filter(**where)}
+
+
+def search(data: Mapping[str, Any]) -> SearchRequest:
+    readers: dict[str, Reader] = {
+        "query": text,
+        "limit": as_given,
+        "mode": text,
+        "min_score": as_given,
+        "lens": text,
+        "as_of": moment,
+        "omit_told": as_given,
+        "session": text,
+    }
+    return SearchRequest(**_filtered(data, readers, ("namespaces", "kinds", "tags"), ("query",)))
+
+
+def timeline(data: Mapping[str, Any]) -> TimelineRequest:
+    readers: dict[str, Reader] = {
+        "start": moment,
+        "end": moment,
+        "around": text,
+        "span": as_given,
+        "limit": as_given,
+        "oldest_first": as_given,
+        "cursor": text,
+        "histogram": text,
+    }
+    return TimelineRequest(**_filtered(data, readers, ("namespaces", "kinds", "tags", "sessions")))
+
+
+def context(data: Mapping[str, Any]) -> ContextRequest:
+    readers: dict[str, Reader] = {
+        "query": text,
+        "budget_tokens": as_given,
+        "min_score": as_given,
+        "session": text,
+        "repeat": as_given,
+        "as_of": moment,
+    }
+    return ContextRequest(**_filtered(data, readers, ("namespaces", "kinds", "tags"), ("query",)))
+
+
+# ---------------------------------------------------------------- memories
+
+
+def new_memory(data: object) -> NewMemory:
+    """A memory from a JSON object with the fields of NewMemory."""
+    if not isinstance(data, dict):
+        raise InvalidInput("memory", f"must be a JSON object, not {type(data).__name__}")
+    allowed = {each.name for each in dataclasses.fields(NewMemory)}
+    unknown = sorted(str(key) for key in data.keys() - allowed)
+    if unknown:
+        raise InvalidInput(unknown[0], f"is not a field of a memory; allowed: {', '.join(sorted(allowed))}")
+    if "text" not in data:
+        raise InvalidInput("text", "is missing; give the text to remember")
+    values: dict[str, Any] = dict(data)
+    for name in ("created", "happened"):
+        if values.get(name) is not None:
+            values[name] = parse_moment(name, values[name])
+    if isinstance(values.get("facts"), list):
+        values["facts"] = [new_fact(f"facts[{at}]", each) for at, each in enumerate(values["facts"])]
+    if isinstance(values.get("entities"), list):
+        values["entities"] = [
+            new_entity(f"entities[{at}]", each) if isinstance(each, dict) else each
+            for at, each in enumerate(values["entities"])
+        ]
+    return NewMemory(**values)
+
+
+def new_fact(field: str, data: object) -> NewFact:
+    """A fact from a JSON object with the fields of NewFact."""
+    values = _given(field, data, NewFact, ("subject", "predicate", "object"))
+    for name in ("valid_from", "valid_to"):
+        if values.get(name) is not None:
+            values[name] = parse_moment(f"{field}.{name}", values[name])
+    return NewFact(**values)
+
+
+def new_entity(field: str, data: object) -> NewEntity:
+    """An entity from a JSON object with the fields of NewEntity."""
+    return NewEntity(**_given(field, data, NewEntity, ("name",)))
+
+
+def _given(field: str, data: object, kind: type[NewFact | NewEntity], needed: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise InvalidInput(field, f"must be a JSON object, not {type(data).__name__}")
+    allowed = [each.name for each in dataclasses.fields(kind)]
+    for name in data:
+        if name not in allowed:
+            raise InvalidInput(f"{field}.{name}", f"is unknown; allowed: {', '.join(allowed)}")
+    for name in needed:
+        if name not in data:
+            raise InvalidInput(f"{field}.{name}", "is missing")
+    return dict(data)
+
+
+def new_memory_line(line: str, number: int) -> NewMemory:
+    """A memory from one line of a JSON Lines file."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as problem:
+        raise InvalidInput(f"line {number}", f"is not JSON ({problem})") from None
+    try:
+        return new_memory(data)
+    except InvalidInput as problem:
+        raise InvalidInput(f"line {number}: {problem.field}", problem.problem) from None
+
+
+def parse_moment(field: str, text: object) -> datetime:
+    """A time from ISO 8601. Whether a time zone is needed is checked with the other fields."""
+    try:
+        if isinstance(text, str):
+            return datetime.fromisoformat(text)
+    except ValueError:
+        pass
+    raise InvalidInput(field, f"{text!r} is not a time; write it like 2026-03-01 or 2026-03-01T12:30:00Z")
+
+
+def parse_time(field: str, text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
+    """When the time that a person typed begins: 7d, yesterday, last week, March 2026, or ISO 8601."""
+    period = dates.read(text, now, zone)
+    if period is None or period.start is None:
+        raise InvalidInput(
+            field, f"{text!r} is not a time; write it like 7d, yesterday, 'last week', 2026-03-01 or 2026-03-01T12:30"
+        )
+    return period.start

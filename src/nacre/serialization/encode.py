@@ -1,0 +1,349 @@
+"""The one codec: JSON to values and back, and errors to exit codes. Every door uses it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import UTC, datetime
+
+from nacre.analysis import highlight
+from nacre.engine.explain import Why, WhyNot
+from nacre.errors import Conflict, EmbedderError, InvalidInput, NacreError, NotFound, StoreError
+from nacre.ranking.scoring import briefly
+from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
+from nacre.types.memory import Event, Json, Memory, Remembered
+from nacre.types.recall_log import Receipt
+from nacre.types.search import DidYouMean, Hit, Reason, RelationHit, SearchResult
+from nacre.types.stats import Facets, Stats
+from nacre.types.views import Context, Fetched, Timeline, TimelineEntry
+
+# The first class that fits an error decides. 0 is success, 1 an unexpected error, 130 an interruption.
+EXIT_CODES: tuple[tuple[type[NacreError], int], ...] = (
+    (InvalidInput, 2),
+    (NotFound, 2),
+    (Conflict, 2),
+    (StoreError, 3),
+    (EmbedderError, 3),
+)
+
+
+def exit_code(error: NacreError) -> int:
+    return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
+
+
+def error(value: NacreError) -> dict[str, Json]:
+    body: dict[str, Json] = {"type": type(value).__name__, "message": str(value)}
+    if isinstance(value, InvalidInput):
+        body["field"] = value.field
+    return {"error": body}
+
+
+def dumps(value: Json, indent: int | None = 2) -> str:
+    """For people with indentation, for machines and models without a space too many."""
+    return json.dumps(value, ensure_ascii=False, indent=indent, separators=None if indent else (",", ":"))
+
+
+_BRIEF_CHARS = 125  # of a snippet
+_BRIEF_RELATIONS = 3
+
+
+# ---------------------------------------------------------------- out
+
+
+def moment(value: datetime) -> str:
+    """ISO 8601 in UTC."""
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def memory(value: Memory) -> dict[str, Json]:
+    return {
+        "id": value.id,
+        "space": value.space,
+        "kind": value.kind,
+        "namespace": value.namespace,
+        "text": value.text,
+        "summary": value.summary,
+        "tags": list(value.tags),
+        "source": value.source,
+        "session": value.session,
+        "position": value.position,
+        "metadata": dict(value.metadata),
+        "importance": value.importance,
+        "created": moment(value.created),
+        "updated": moment(value.updated),
+        "deleted": _maybe(value.deleted),
+        "happened": _maybe(value.happened),
+        "facts": [fact(each) for each in value.facts],
+    }
+
+
+def _maybe(value: datetime | None) -> str | None:
+    return None if value is None else moment(value)
+
+
+def fact(value: Fact) -> dict[str, Json]:
+    return {
+        "id": value.id,
+        "memory_id": value.memory_id,
+        "space": value.space,
+        "subject": value.subject,
+        "predicate": value.predicate,
+        "object": value.object,
+        "type": value.type,
+        "confidence": value.confidence,
+        "decay_rate": value.decay_rate,
+        "reinforced": moment(value.reinforced),
+        "valid_from": moment(value.valid_from),
+        "valid_to": _maybe(value.valid_to),
+        "superseded_by": value.superseded_by,
+        "quote": value.quote,
+        "relation": value.relation,
+        "single": value.single,
+        "origin": value.origin,
+    }
+
+
+def belief(value: Belief) -> dict[str, Json]:
+    return fact(value.fact) | {"effective": value.effective}
+
+
+def disagreement(value: Disagreement) -> dict[str, Json]:
+    return {
+        "subject": value.subject,
+        "predicate": value.predicate,
+        "facts": [belief(each) for each in value.beliefs],
+    }
+
+
+def entity(value: Entity) -> dict[str, Json]:
+    return {"name": value.name, "space": value.space, "type": value.type, "aliases": list(value.aliases)}
+
+
+def related_entity(value: RelatedEntity) -> dict[str, Json]:
+    return {"name": value.name, "distance": value.distance, "path": [fact(each) for each in value.path]}
+
+
+def relation_hit(value: RelationHit) -> dict[str, Json]:
+    return {"score": value.score, "rank": value.rank, "fact": fact(value.fact)}
+
+
+def receipt(value: Receipt) -> dict[str, Json]:
+    return {
+        "id": value.id,
+        "at": moment(value.at),
+        "space": value.space,
+        "session": value.session,
+        "query": value.query,
+        "mode": value.mode,
+        "lens": value.lens,
+        "deliveries": [
+            {
+                "memory_id": each.memory_id,
+                "rank": each.rank,
+                "score": each.score,
+                "opened": _maybe(each.opened),
+                "used": _maybe(each.used),
+                "wrong": _maybe(each.wrong),
+            }
+            for each in value.deliveries
+        ],
+    }
+
+
+def why(value: Why) -> dict[str, Json]:
+    return {
+        "memory_id": value.memory_id,
+        "rank": value.rank,
+        "hit": None if value.hit is None else hit(value.hit),
+        "left_out": why_not(value.left_out),
+    }
+
+
+def why_not(value: WhyNot) -> dict[str, Json]:
+    return {"stage": value.stage, "explanation": value.explanation, "remedy": value.remedy}
+
+
+def remembered(value: Remembered) -> dict[str, Json]:
+    return {"id": value.id, "duplicate": value.duplicate, "recalled": list(value.recalled)}
+
+
+def search_result(value: SearchResult) -> dict[str, Json]:
+    return {
+        "hits": [hit(each) for each in value.hits],
+        "notes": list(value.notes),
+        "did_you_mean": None if value.did_you_mean is None else did_you_mean(value.did_you_mean),
+        "relations": [relation_hit(each) for each in value.relations],
+        "lens": value.lens,
+        "intent": None if value.intent is None else {"name": value.intent.name, "confidence": value.intent.confidence},
+        "receipt": value.receipt,
+    }
+
+
+def did_you_mean(value: DidYouMean) -> dict[str, Json]:
+    return {"query": value.query, "words": {word: list(best) for word, best in value.words.items()}}
+
+
+def facets(value: Facets) -> dict[str, Json]:
+    return _counts(value) | {"notes": list(value.notes)}
+
+
+def hit(value: Hit) -> dict[str, Json]:
+    """A hit without its full text: that is what `get` is for."""
+    found = value.memory
+    return {
+        "id": found.id,
+        "score": value.score,
+        "relevance": value.relevance,
+        "match_type": value.match_type,
+        "bm25": value.bm25,
+        "bm25_rank": value.bm25_rank,
+        "cosine": value.cosine,
+        "similarity": value.similarity,
+        "cosine_rank": value.cosine_rank,
+        "snippet": {
+            "text": value.snippet.text,
+            "start": value.snippet.start,
+            "highlights": [list(span) for span in value.snippet.highlights],
+        },
+        "space": found.space,
+        "kind": found.kind,
+        "namespace": found.namespace,
+        "tags": list(found.tags),
+        "source": found.source,
+        "session": found.session,
+        "position": found.position,
+        "created": moment(found.created),
+        "happened": _maybe(found.happened),
+        "reasons": [reason(each) for each in value.reasons],
+        "facts": [fact(each) for each in value.facts],
+        "similar": list(value.similar),
+        "told": value.told,
+    }
+
+
+def brief(value: SearchResult) -> dict[str, Json]:
+    """The second layer for who pays by the token: what to look at and why, and only what there is to say."""
+    found: dict[str, Json] = {"hits": [_brief_hit(each) for each in value.hits]}
+    if value.relations:
+        found["relations"] = [
+            f"{fact.subject} {fact.predicate} {fact.object}"
+            for fact in (each.fact for each in value.relations[:_BRIEF_RELATIONS])
+        ]
+    if value.notes:
+        found["notes"] = list(value.notes)
+    if value.did_you_mean is not None:
+        found["did_you_mean"] = value.did_you_mean.query
+    return found
+
+
+def _brief_hit(value: Hit) -> dict[str, Json]:
+    found = value.memory
+    short = highlight.shortened(value.snippet, _BRIEF_CHARS)
+    before, after = found.text[: short.start].strip(), found.text[short.start + len(short.text) :].strip()
+    hit: dict[str, Json] = {
+        "id": found.id,
+        "date": moment(found.happened or found.created)[:10],
+        "relevance": None if value.relevance is None else round(value.relevance, 2),
+        "score": float(f"{value.score:.3g}"),
+        "snippet": f"{'…' if before else ''}{' '.join(short.text.split())}{'…' if after else ''}",
+        "why": briefly(value.reasons),
+    }
+    return hit | {"told": True} if value.told else hit
+
+
+def without_empty(value: Json) -> Json:
+    """The same without what says nothing: null, and what is empty."""
+    if isinstance(value, dict):
+        kept = {key: without_empty(each) for key, each in value.items()}
+        return {key: each for key, each in kept.items() if each is not None and each not in ("", [], {})}
+    return [without_empty(each) for each in value] if isinstance(value, list) else value
+
+
+def reason(value: Reason) -> dict[str, Json]:
+    return {
+        "signal": value.signal,
+        "effect": value.effect,
+        "value": value.value,
+        "numbers": dict(value.numbers),
+    }
+
+
+def timeline(value: Timeline) -> dict[str, Json]:
+    """The histogram is only there if it was asked for and counts something."""
+    counted: dict[str, Json] = {"histogram": dict(value.histogram)} if value.histogram else {}
+    return {"entries": [timeline_entry(each) for each in value.entries], "next": value.next, **counted}
+
+
+def timeline_entry(value: TimelineEntry) -> dict[str, Json]:
+    return {
+        "id": value.id,
+        "created": moment(value.created),
+        "space": value.space,
+        "kind": value.kind,
+        "namespace": value.namespace,
+        "tags": list(value.tags),
+        "session": value.session,
+        "position": value.position,
+        "summary": value.summary,
+        "happened": _maybe(value.happened),
+        "anchor": value.anchor,
+    }
+
+
+def fetched(value: Fetched) -> dict[str, Json]:
+    """Memories in full. Those that know their entities and neighbours were asked for them."""
+    return {"memories": [_fetched_memory(each, value) for each in value], "missing": list(value.missing)}
+
+
+def _fetched_memory(one: Memory, among: Fetched) -> dict[str, Json]:
+    encoded = memory(one)
+    if one.id in among.entities:
+        encoded["entities"] = [entity(each) for each in among.entities[one.id]]
+    if one.id in among.neighbours:
+        encoded["neighbours"] = [timeline_entry(each) for each in among.neighbours[one.id]]
+    return encoded
+
+
+def event(value: Event) -> dict[str, Json]:
+    return {
+        "seq": value.seq,
+        "at": moment(value.at),
+        "action": value.action,
+        "memory_id": value.memory_id,
+        "before": dict(value.before),
+    }
+
+
+def context(value: Context) -> dict[str, Json]:
+    return {
+        "text": value.text,
+        "tokens": value.tokens,
+        "quoted": [
+            {
+                "id": each.id,
+                "relevance": each.relevance,
+                "excerpt": each.excerpt,
+                "instead_of": list(each.instead_of),
+            }
+            for each in value.quoted
+        ],
+        "left_out": [{"id": each.id, "why": each.why} for each in value.left_out],
+        "notes": list(value.notes),
+        "receipt": value.receipt,
+    }
+
+
+def stats(value: Stats) -> dict[str, Json]:
+    return _counts(value)
+
+
+def _counts(value: Stats | Facets) -> dict[str, Json]:
+    counts: dict[str, Json] = {}
+    for each in fields(value):
+        found = getattr(value, each.name)
+        counts[each.name] = dict(found) if isinstance(found, Mapping) else found
+    return counts
+
+
+# ---------------------------------------------------------------- in

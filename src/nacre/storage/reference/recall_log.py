@@ -1,0 +1,159 @@
+"""The recall log over dictionaries: the obviously-right reference that others are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from nacre.errors import InvalidInput, NotFound
+from nacre.ranking.usage import add, earns
+from nacre.types.recall_log import MARK_WITHIN, Delivery, Outcome, Receipt, ReceiptFilter, Usage, logged_query
+
+
+class MemoryReceipts:
+    """The methods of `stores/sqlite/receipts.py`. Its owner holds a lock around every call.
+
+    `space_of` says in which space a memory is, and None when there is none of that id.
+    """
+
+    def __init__(self, space_of: Callable[[str], str | None]) -> None:
+        self._space_of = space_of
+        self._receipts: dict[str, Receipt] = {}
+        self._usage: dict[str, Usage] = {}
+        self._earned: dict[tuple[str, Outcome], datetime] = {}
+
+    def record(self, receipts: Sequence[Receipt]) -> None:
+        for receipt in receipts:
+            if receipt.id in self._receipts:
+                continue
+            kept: dict[str, Delivery] = {}
+            for delivery in receipt.deliveries:
+                if self._space_of(delivery.memory_id) is not None:
+                    kept.setdefault(delivery.memory_id, delivery)
+            deliveries = tuple(sorted(kept.values(), key=lambda each: (each.rank, each.memory_id)))
+            self._receipts[receipt.id] = replace(receipt, query=logged_query(receipt.query), deliveries=deliveries)
+            for memory_id in kept:
+                self._usage[memory_id] = add(self._usage.get(memory_id), "delivered", receipt.at)
+
+    def mark(
+        self, receipt_id: str | None, memory_ids: Sequence[str], outcome: Outcome, at: datetime, session: str | None
+    ) -> list[str]:
+        ids = list(dict.fromkeys(memory_ids))
+        missing = tuple(each for each in ids if self._space_of(each) is None)
+        if missing:
+            raise NotFound(missing)
+        if receipt_id is not None and receipt_id not in self._receipts:
+            raise InvalidInput("receipt", f"no receipt {receipt_id!r} is kept; see `nacre log`")
+        delivered_by = {
+            each: self._latest(each, at, session) if receipt_id is None else self._that_delivered(receipt_id, each)
+            for each in ids
+        }
+        new = []
+        for memory_id in ids:
+            receipt = self._receipts[delivered_by[memory_id]]
+            (delivery,) = [each for each in receipt.deliveries if each.memory_id == memory_id]
+            if _marked(delivery, outcome) is not None:
+                continue
+            new.append(memory_id)
+            self._receipts[receipt.id] = _with_mark(receipt, memory_id, outcome, at)
+            if earns(self._earned.get((memory_id, outcome)), at):
+                self._earned[memory_id, outcome] = at
+                self._usage[memory_id] = add(self._usage.get(memory_id), outcome, at, delivery.rank)
+        return new
+
+    def listed(self, which: ReceiptFilter) -> list[Receipt]:
+        visible = [
+            replace(receipt, deliveries=tuple(self._in_spaces(receipt.deliveries, which.spaces)))
+            for receipt in self._newest_first()
+            if receipt.space in which.spaces
+        ]
+        if which.before is not None:
+            places = [place for place, receipt in enumerate(visible) if receipt.id == which.before]
+            if not places:
+                raise InvalidInput("before", f"no receipt {which.before!r} is kept; begin with the first page again")
+            visible = visible[places[0] + 1 :]
+        return [
+            receipt
+            for receipt in visible
+            if which.session in (None, receipt.session)
+            and (which.memory_id is None or any(each.memory_id == which.memory_id for each in receipt.deliveries))
+        ][: which.limit]
+
+    def delivered(self, space: str, session: str, counts: Callable[[str, datetime], bool]) -> dict[str, bool]:
+        latest: dict[str, datetime] = {}
+        opened: dict[str, bool] = {}
+        for receipt in self._newest_first():
+            if (receipt.space, receipt.session) == (space, session):
+                for each in (delivery for delivery in receipt.deliveries if counts(delivery.memory_id, receipt.at)):
+                    latest.setdefault(each.memory_id, receipt.at)
+                    opened[each.memory_id] = opened.get(each.memory_id, False) or each.opened is not None
+        newest_first = sorted(latest, key=lambda each: (-latest[each].timestamp(), each))
+        return {each: opened[each] for each in newest_first}
+
+    def usage(self, memory_ids: Sequence[str]) -> dict[str, Usage]:
+        return {each: self._usage[each] for each in memory_ids if each in self._usage}
+
+    def prune(self, before: datetime, receipts_max: int) -> int:
+        kept = [receipt for receipt in self._newest_first() if receipt.at >= before][:receipts_max]
+        gone = len(self._receipts) - len(kept)
+        self._receipts = {receipt.id: receipt for receipt in kept}
+        return gone
+
+    def count(self) -> int:
+        return len(self._receipts)
+
+    def purge(self, memory_ids: Sequence[str]) -> None:
+        """Drop the receipts that delivered these: what was asked may quote what was found."""
+        gone = set(memory_ids)
+        self._receipts = {
+            receipt.id: receipt
+            for receipt in self._receipts.values()
+            if gone.isdisjoint(each.memory_id for each in receipt.deliveries)
+        }
+        self._usage = {each: usage for each, usage in self._usage.items() if each not in gone}
+        self._earned = {key: at for key, at in self._earned.items() if key[0] not in gone}
+
+    # ---- inside
+
+    def _newest_first(self) -> list[Receipt]:
+        return sorted(self._receipts.values(), key=lambda each: (each.at, each.id), reverse=True)
+
+    def _in_spaces(self, deliveries: Iterable[Delivery], spaces: Sequence[str]) -> list[Delivery]:
+        return [each for each in deliveries if self._space_of(each.memory_id) in spaces]
+
+    def _that_delivered(self, receipt_id: str, memory_id: str) -> str:
+        if not _delivers(self._receipts[receipt_id], memory_id):
+            raise InvalidInput("memory_id", f"receipt {receipt_id} did not deliver {memory_id}; see `nacre log`")
+        return receipt_id
+
+    def _latest(self, memory_id: str, at: datetime, session: str | None) -> str:
+        for receipt in self._newest_first():
+            meant = session is None or receipt.session == session
+            if meant and at - MARK_WITHIN <= receipt.at <= at and _delivers(receipt, memory_id):
+                return receipt.id
+        raise InvalidInput(
+            "receipt", f"no search delivered {memory_id} in the last 24 hours; name one, see `nacre log`"
+        )
+
+
+def _delivers(receipt: Receipt, memory_id: str) -> bool:
+    return any(each.memory_id == memory_id for each in receipt.deliveries)
+
+
+def _marked(delivery: Delivery, outcome: Outcome) -> datetime | None:
+    return {"opened": delivery.opened, "used": delivery.used, "wrong": delivery.wrong}[outcome]
+
+
+def _with_mark(receipt: Receipt, memory_id: str, outcome: Outcome, at: datetime) -> Receipt:
+    def marked(delivery: Delivery) -> Delivery:
+        match outcome:
+            case "opened":
+                return replace(delivery, opened=at)
+            case "used":
+                return replace(delivery, used=at)
+            case "wrong":
+                return replace(delivery, wrong=at)
+
+    deliveries = [marked(each) if each.memory_id == memory_id else each for each in receipt.deliveries]
+    return replace(receipt, deliveries=tuple(deliveries))

@@ -1,0 +1,45 @@
+"""Counts over all matches of a query, made in SQL."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+
+import apsw
+
+from nacre.query.ast import AnyOf, Question, telling
+from nacre.storage.sqlite import rows
+from nacre.storage.sqlite.filters import LIVE, condition_clause, meeting
+from nacre.types.search import Filter
+from nacre.types.stats import Tally
+
+_QUARTER_US = timedelta(minutes=15) // timedelta(microseconds=1)
+# SQLite divides towards zero; without the second remainder, times before 1970 would fall into the quarter after.
+_QUARTER = f"m.created_us - (m.created_us % {_QUARTER_US} + {_QUARTER_US}) % {_QUARTER_US}"
+
+
+def tally(db: apsw.Connection, question: Question, where: Filter) -> Tally:
+    clause = meeting(question.must, where) & LIVE
+    if question.terms and not question.listing:
+        clause &= condition_clause(AnyOf(tuple(telling(question.terms))))
+    kinds, namespaces, sources = Counter[str](), Counter[str](), Counter[str]()
+    created = Counter[datetime]()
+    counted = (
+        f"SELECT m.kind, m.namespace, m.source, {_QUARTER}, count(*) FROM memories AS m "
+        f"WHERE {clause.sql} GROUP BY 1, 2, 3, 4"
+    )
+    for kind, namespace, source, quarter, memories in rows.fetch(db, counted, clause.parameters):
+        kinds[kind] += memories
+        namespaces[namespace] += memories
+        created[rows.moment(quarter)] += memories
+        if source is not None:
+            sources[source] += memories
+    tagged = f"SELECT t.tag, count(*) FROM memories AS m JOIN tags AS t USING (row) WHERE {clause.sql} GROUP BY 1"
+    return Tally(
+        total=sum(kinds.values()),
+        kinds=kinds,
+        namespaces=namespaces,
+        tags=dict(rows.fetch(db, tagged, clause.parameters)),
+        sources=sources,
+        created=created,
+    )

@@ -1,0 +1,1 @@
+"""Immutable segments, made from the rows, that large stores are searched through."""

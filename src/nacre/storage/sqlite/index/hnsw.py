@@ -1,0 +1,163 @@
+"""The HNSW graph of a large space: which passages are near a vector, without looking at all of them.
+
+Passages are known by their keys, which never come back, so a graph outlives the segments its vectors came from: what
+was added later is compared one by one, and what is gone is not found among the rows any more. It grows by what is
+new, is saved as it grows, and an interrupted build goes on from there.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nacre.runtime import native_packages
+from nacre.storage.sqlite.index.segment import Array, Flags, Segment, Whole, is_old, remove
+
+CONNECTIVITY = 16
+EXPANSION_ADD = 128
+EXPANSION_SEARCH = 128
+SAVED_GROWTH = 2  # a graph in the making is saved each time it has grown so many times
+FORMAT = 1  # of the vectors in it and how they are joined
+
+_SLICE = 500  # vectors added before looking whether the store is being closed
+_log = logging.getLogger("nacre")
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Never changed once it is searched: a larger one takes its place."""
+
+    index: Any
+    newest: int  # the largest key in it: all larger ones are compared one by one
+    path: Path | None
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def nearest(self, vector: Array, count: int) -> Whole:
+        """Keys of about `count` passages, nearest first. Some may be gone."""
+        keys: Whole = self.index.search(vector, min(count, len(self.index))).keys.astype(np.int64)
+        return keys
+
+
+def opened(files: Sequence[Path], named: Callable[[int], str | None], dimensions: int) -> Graph | None:
+    """The largest of these graphs that is named as one of its event should be. Others are dropped, but for those whose
+    event is not known yet (None)."""
+    found = []
+    for path in files:
+        name, _, newest = path.stem.rpartition("-")
+        seq = name.rpartition("-")[2]
+        right = named(int(seq)) if seq.isdigit() and newest.isdigit() else ""
+        if name == right:
+            found.append((int(newest), path))
+        elif right is not None or is_old(path):
+            remove(path)
+    best = None
+    for key, path in sorted(found, reverse=True):
+        if best is not None:
+            remove(path)
+            continue
+        index = _new(dimensions)
+        try:
+            index.view(str(path))
+        except Exception as error:  # usearch raises what its C++ core throws
+            _log.warning("the vector graph %s cannot be read (%s); it is built anew", path.name, error)
+            remove(path)
+            continue
+        if len(index) and index.ndim == dimensions:
+            best = Graph(index, key, path)
+        else:
+            remove(path)
+    return best
+
+
+def grown(
+    graph: Graph | None,
+    parts: Sequence[tuple[Segment, Flags | None]],
+    folder: Path,
+    name: str,
+    go_on: Callable[[], None],
+    fits: Callable[[], bool],
+    threads: int,
+) -> Graph:
+    """A graph with all passages that are alive, saved and mapped. `go_on` may raise; what does not fit any more is not
+    saved."""
+    dimensions = max(part.matrix.shape[1] for part, _ in parts)
+    index = _new(dimensions)
+    newest, path = -1, None
+    if graph is not None and graph.path is not None and graph.path.is_file():
+        index.load(str(graph.path))
+        newest, path = graph.newest, graph.path
+    saved = max(len(index), 1)
+    for keys, vectors in _additional(parts, newest):
+        go_on()
+        index.add(keys.astype(np.uint64), vectors, threads=threads)
+        newest = int(keys[-1])
+        if len(index) >= SAVED_GROWTH * saved:
+            path, saved = _saved(index, folder / f"{name}-{newest}.hnsw", path, fits), len(index)
+    newest = max(newest, *(int(part.keys[-1]) for part, _ in parts if len(part.keys)))  # what is gone never comes back
+    path = _saved(index, folder / f"{name}-{newest}.hnsw", path, fits)
+    if path is None:
+        return Graph(index, newest, None)
+    mapped = _new(dimensions)
+    mapped.view(str(path))  # pages can be shared and dropped
+    return Graph(mapped, newest, path)
+
+
+def _additional(parts: Sequence[tuple[Segment, Flags | None]], newest: int) -> Any:
+    """Slices of keys and vectors that are not in the graph yet, by ascending keys over all parts."""
+    places = []
+    for number, (part, alive) in enumerate(parts):
+        own = np.flatnonzero(part.keys > newest)
+        if alive is not None:
+            own = own[alive[part.owners[own]]]
+        places.append(np.stack([part.keys[own], np.full(len(own), number), own], axis=1))
+    listed = np.concatenate(places)
+    listed = listed[np.argsort(listed[:, 0], kind="stable")]
+    for start in range(0, len(listed), _SLICE):
+        here = listed[start : start + _SLICE]
+        vectors = np.empty((len(here), max(part.matrix.shape[1] for part, _ in parts)), np.int8)
+        for number in np.unique(here[:, 1]):
+            own = here[:, 1] == number
+            vectors[own] = parts[number][0].matrix[here[own, 2]]
+        yield here[:, 0], vectors
+
+
+def _saved(index: Any, path: Path, before: Path | None, fits: Callable[[], bool]) -> Path | None:
+    """Best effort: a graph that cannot be kept is still good for this process."""
+    aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        index.save(str(aside))
+        with aside.open("r+b") as file:
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except Exception as error:
+        _log.warning("the vector graph could not be written (%s)", error)
+        remove(aside)
+        return None
+    if not fits():
+        remove(path)
+        return None
+    if before is not None and before != path:
+        remove(before)
+    return path
+
+
+def _new(dimensions: int) -> Any:
+    graph_index = native_packages.graph_index()  # 20 ms or more, which small stores never pay
+    return graph_index(
+        ndim=dimensions,
+        metric="cos",
+        dtype="i8",
+        connectivity=CONNECTIVITY,
+        expansion_add=EXPANSION_ADD,
+        expansion_search=EXPANSION_SEARCH,
+    )

@@ -1,0 +1,439 @@
+"""What is ready to be searched of each space: segments, caught up from rows before every search.
+
+Each search first looks at the events since the last one: memories that were touched leave the segments they stood in
+and come back, as they are now, in a small new one. Small segments are merged as they gather, large ones in the
+background, so that each is some times the size of all that follow it, and there are never many. Segments of some
+size are kept in files; a process that finds none makes them, and one that is killed has made those it has written.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import apsw
+import numpy as np
+
+from nacre.analysis import tokenizer
+from nacre.storage.sqlite.connection import Connections
+from nacre.storage.sqlite.index import hnsw as graphs
+from nacre.storage.sqlite.index.background import Worker
+from nacre.storage.sqlite.index.hnsw import Graph
+from nacre.storage.sqlite.index.segment import (
+    NAMES,
+    Allocate,
+    Array,
+    Files,
+    Flags,
+    Hashes,
+    Segment,
+    Stamp,
+    digest,
+    remove,
+)
+from nacre.storage.sqlite.index.segment_builder import merge, of_rows
+from nacre.storage.sqlite.rows import fetch
+from nacre.storage.sqlite.writes import meta
+
+SAVED_MEMORIES_MIN = 1_024  # fewer are read from rows as fast as from a file
+BITE_EVENTS = 16_384  # that become one segment: what making it needs of memory is bounded
+GRAPH_PASSAGES_MIN = 65_536  # below, all vectors are compared in two or three milliseconds (see docs/performance.md)
+GRAPH_BEHIND_MAX = 16_384  # passages that are compared one by one beside the graph: then it grows
+SPACES_CACHED_MAX = 64
+UNWRITABLE_S = 600.0  # where no file could be written, nobody tries again for so long
+MODEL_SWITCHED = "model switched"  # the event after which every vector is another
+
+_RATIO = 4
+_SEARCHED_RATIO = 16  # where somebody searches, who pays for every segment
+_log = logging.getLogger("nacre")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A segment, and which of its memories are alive. None: all."""
+
+    stamp: Stamp
+    segment: Segment
+    alive: Flags | None
+    saved: bool
+    refused: bool = False  # it could not be saved, and stays in memory until it is merged with others
+
+    def living(self) -> Flags:
+        return np.ones(len(self.segment), np.bool_) if self.alive is None else self.alive
+
+    def without(self, rows: Array) -> Part:
+        gone = self.segment.docs_of(rows)
+        if not len(gone):
+            return self
+        alive = self.living().copy()
+        alive[gone] = False
+        return replace(self, alive=alive)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Space:
+    """A space as of event `seq`. Never changed: shared by threads."""
+
+    name: str
+    model: str
+    seq: int
+    parts: tuple[Part, ...] = ()
+    graph: Graph | None = None
+    purges: int = 0  # that this process has seen
+
+    @property
+    def passages(self) -> int:
+        return sum(len(part.segment.keys) for part in self.parts)
+
+    @property
+    def dimensions(self) -> int:
+        return max(int(part.segment.matrix.shape[1]) for part in self.parts)
+
+
+class _Closing(Exception):
+    """The store is being closed: what is being made is given up, and made by whoever opens it next."""
+
+
+class Index:
+    """All spaces of one store."""
+
+    def __init__(self, folder: Path, store_id: str, connections: Connections) -> None:
+        self._files = Files(folder)
+        self._store_id = store_id
+        self._connections = connections
+        self._hashes = Hashes()
+        self._spaces: OrderedDict[str, Space] = OrderedDict()
+        self._lock = threading.RLock()
+        self._asked: set[str] = set()  # to be made ready in the background
+        self._searched: set[str] = set()  # whose graph is worth its while: an import does not wait for one
+        self._tidying = threading.Lock()
+        self._worker = Worker(self._tidy)
+        self._closing = threading.Event()
+        self._unwritable_until = 0.0  # by the clock of time.monotonic
+
+    # ---- for searches
+
+    def caught_up(self, db: apsw.Connection, name: str) -> Space:
+        """The space as it is now."""
+        return self._caught_up(db, name, *_now(db))
+
+    def _caught_up(self, db: apsw.Connection, name: str, seq: int, model: str) -> Space:
+        space = self._spaces.get(name)
+        if space is not None and space.seq >= seq and space.model == model:
+            return space
+        with self._lock:
+            space = self._spaces.get(name)
+            if space is None or space.model != model:
+                space = self._from_files(db, name, model, seq)
+            space = self._with_changes(db, space, seq)
+            self._spaces[name] = space
+            self._spaces.move_to_end(name)
+            while len(self._spaces) > SPACES_CACHED_MAX:
+                self._spaces.popitem(last=False)
+            self._tidy_later(space)
+            return space
+
+    def ready(self, db: apsw.Connection, name: str) -> Space | None:
+        """The space as it is now, unless that would take long: then it is made ready in the background."""
+        seq, model = _now(db)
+        space = self._spaces.get(name)
+        if space is None or space.model != model:
+            if not self._lock.acquire(blocking=False):  # somebody is at it
+                return None
+            try:
+                space = self._spaces[name] = self._from_files(db, name, model, seq)
+                self._tidy_later(space)
+            finally:
+                self._lock.release()
+        if seq - space.seq <= BITE_EVENTS:
+            return self._caught_up(db, name, seq, model)
+        self.catch_up_in_background([name])
+        return None
+
+    # ---- upkeep
+
+    def catch_up_in_background(self, names: Iterable[str]) -> None:
+        """Have these spaces made ready while nobody waits for them."""
+        with self._lock:
+            self._asked.update(names)
+        self._worker.wake()
+
+    def drop(self, names: Iterable[str]) -> None:
+        with self._lock:
+            for name in names:
+                self._spaces.pop(name, None)
+                self._files.drop(name)
+
+    def purge(self, db: apsw.Connection, names: Iterable[str]) -> None:
+        """Rewrite the files that hold what was purged, which is among the events, and drop what others have written."""
+        for name in names:
+            with self._lock:
+                if self._files.files(name, ""):
+                    self._files.drop_but(name, [part.stamp for part in self.caught_up(db, name).parts])
+                else:
+                    self._spaces.pop(name, None)
+
+    def build(self, db: apsw.Connection, name: str) -> None:
+        """Make everything now rather than in the background."""
+        self.caught_up(db, name)
+        self._tidy_space(name, searched=True, alone=True)
+
+    def close(self) -> None:
+        self._closing.set()
+        self._worker.join()
+
+    # ---- catching up
+
+    def _stamp(self, db: apsw.Connection, name: str, model: str, after: int, seq: int) -> Stamp:
+        event = db.execute("SELECT at_us || ' ' || memory_id FROM events WHERE seq = ?", (seq,)).get
+        return Stamp(self._store_id, model, tokenizer.VERSION, name, after, seq, event or "")
+
+    def _from_files(self, db: apsw.Connection, name: str, model: str, newest: int) -> Space:
+        chain = self._files.chain(name, lambda after, seq: self._stamp(db, name, model, after, seq), newest)
+        parts: list[Part] = []
+        for stamp, segment in chain:
+            parts = [part.without(segment.superseded) for part in parts]
+            parts.append(Part(stamp, segment, None, saved=True))
+        space = Space(name, model, chain[-1][0].seq if chain else 0, tuple(parts))
+        return replace(space, graph=self._saved_graph(db, space, newest))
+
+    def _saved_graph(self, db: apsw.Connection, space: Space, newest: int) -> Graph | None:
+        if space.passages < GRAPH_PASSAGES_MIN:
+            return None
+
+        def named(seq: int) -> str | None:
+            return _graph_name(self._stamp(db, space.name, space.model, 0, seq)) if seq <= newest else None
+
+        return graphs.opened(self._files.files(space.name, ".hnsw"), named, space.dimensions)
+
+    def _with_changes(self, db: apsw.Connection, space: Space, until: int) -> Space:
+        """The space as of event `until`."""
+        newest, _ = _now(db)
+        while space.seq < until:
+            sql = "SELECT seq, row, action FROM events WHERE seq > ? AND seq <= ? AND space = ? ORDER BY seq LIMIT ?"
+            events = fetch(db, sql, (space.seq, until, space.name, BITE_EVENTS))
+            if not events:
+                return replace(space, seq=until)
+            seq = events[-1][0] if len(events) == BITE_EVENTS else until
+            touched = sorted({row for _, row, _ in events})
+            after = space.parts[-1].stamp.seq if space.parts else 0
+            stamp = self._stamp(db, space.name, space.model, after, seq)
+            segment = of_rows(db, space.name, touched, self._hashes)
+            parts = [part.without(segment.superseded) for part in space.parts]
+            purged = [row for _, row, action in events if action == "purged"]
+            if purged:
+                parts = [self._rewritten(part, np.array(purged, np.int64), seq) for part in parts]
+                for path in self._files.files(space.name, ".hnsw"):
+                    remove(path)
+                space = replace(space, graph=None, purges=space.purges + 1)
+            parts.append(self._kept(Part(stamp, segment, None, saved=False), newest))
+            space = replace(space, seq=seq, parts=tuple(_gathered(parts)))
+        return space
+
+    def _kept(self, part: Part, seen: int) -> Part:
+        """Saved, if it has some size."""
+        if len(part.segment) < SAVED_MEMORIES_MIN or self._unwritable:
+            return part
+        arrays = {name: getattr(part.segment, name) for name in NAMES}
+        written = self._write(part.stamp, lambda _: arrays, seen)
+        return replace(part, refused=True) if written is None else replace(part, segment=written, saved=True)
+
+    def _write(self, stamp: Stamp, fill: Callable[[Allocate], Mapping[str, Array]], seen: int) -> Segment | None:
+        """Best effort: without the file, the next process reads the rows."""
+        try:
+            return self._files.write(stamp, fill, lambda: self._fits(stamp.space, seen))
+        except OSError:
+            self._unwritable_until = time.monotonic() + UNWRITABLE_S
+            return None
+
+    @property
+    def _unwritable(self) -> bool:
+        return time.monotonic() < self._unwritable_until
+
+    def _fits(self, name: str, seen: int) -> bool:
+        """Whether nothing was purged since this event: what was made before a purge must not outlive it."""
+        sql = "SELECT EXISTS (SELECT 1 FROM events WHERE seq > ? AND space = ? AND action = 'purged')"
+        with self._connections.reading(latest=True) as db:
+            return not db.execute(sql, (seen, name)).get
+
+    def _rewritten(self, part: Part, purged: Array, seen: int) -> Part:
+        """Without what was purged: not even a hash of it may stay in a file."""
+        if not len(part.segment.docs_of(purged)):
+            return part
+        self._files.remove(part.stamp)
+        alone = [(part.segment, part.alive)]
+        segment = Segment(**merge(alone, part.stamp.after == 0))
+        return self._kept(replace(part, segment=segment, alive=None, saved=False, refused=False), seen)
+
+    # ---- in the background
+
+    def _tidy_later(self, space: Space) -> None:
+        if self._mergeable(space.parts, _SEARCHED_RATIO) is not None or self._graph_behind(space):
+            self._searched.add(space.name)
+            self._worker.wake()
+
+    def _mergeable(self, parts: Sequence[Part], ratio: int) -> int | None:
+        """From which part on all are merged into one. None: they may stay as they are."""
+        found, following = None, 0
+        for at in range(len(parts) - 1, -1, -1):
+            size = len(parts[at].segment)
+            if following and size <= ratio * following:
+                found = at
+            following += size
+        if found is not None and sum(len(part.segment) for part in parts[found:]) >= SAVED_MEMORIES_MIN:
+            return found
+        unsaved = [at for at, part in enumerate(parts) if not (part.saved or part.refused)]
+        many = sum(len(parts[at].segment) for at in unsaved) >= SAVED_MEMORIES_MIN
+        return unsaved[0] if many and not self._unwritable else None
+
+    def _tidy(self) -> None:
+        with self._lock:
+            names, searched = {*self._spaces, *self._asked}, set(self._searched)
+            self._asked.clear()
+            self._searched.clear()
+        for name in names:
+            try:
+                self._go_on()
+                self._catch_up_step_by_step(name)
+                self._tidy_space(name, searched=name in searched)
+            except _Closing:
+                return
+            except Exception as error:  # searches do without, or do it themselves
+                _log.warning("the index of a space could not be made ready (%s)", error)
+
+    def _go_on(self) -> None:
+        if self._closing.is_set():
+            raise _Closing
+
+    def _catch_up_step_by_step(self, name: str) -> None:
+        """One bite at a time and without the lock, so that no search waits for it; each with a view of its own, so that
+        the write-ahead log can be reset."""
+        behind = True
+        while behind:
+            self._go_on()
+            with self._connections.reading() as db:
+                newest, model = _now(db)
+                known = self._spaces.get(name)
+                space = known
+                if space is None or space.model != model:
+                    space = self._from_files(db, name, model, newest)
+                bite = f"SELECT max(seq) FROM (SELECT seq FROM events WHERE seq > ? AND space = ? LIMIT {BITE_EVENTS})"
+                last = db.execute(bite, (space.seq, name)).get
+                space = self._with_changes(db, space, newest if last is None else last)
+            with self._lock:
+                if self._spaces.get(name) is known:  # no search was faster
+                    self._spaces[name] = space
+            behind = space.seq < newest
+
+    def _tidy_space(self, name: str, *, searched: bool, alone: bool = False) -> None:
+        """Merge, and where somebody searches also grow, until nothing is left to do. One thread at a time, or they
+        would undo each other's work. `alone`: somebody waits for it, and it may take all cores.
+        """
+        cores = os.cpu_count() or 2
+        with self._tidying:
+            while (space := self._spaces.get(name)) is not None:
+                self._go_on()
+                begin = self._mergeable(space.parts, _SEARCHED_RATIO if searched else _RATIO)
+                if begin is not None:
+                    old = space.parts[begin:]
+                    self._replace_parts(space, old, self._merged(old, space.seq))
+                elif searched and self._graph_behind(space):
+                    with self._connections.reading() as db:  # a graph must not skip what is not caught up yet
+                        space = self.caught_up(db, name)
+                    self._attach(space, self._grown(space, cores if alone else max(1, cores // 2)))
+                else:
+                    return
+
+    def _merged(self, several: Sequence[Part], seen: int) -> Part:
+        stamp = replace(several[-1].stamp, after=several[0].stamp.after)
+        inputs = [(part.segment, part.alive) for part in several]
+        base = stamp.after == 0
+        if not self._unwritable:
+            written = self._write(stamp, lambda allocate: merge(inputs, base, allocate, self._go_on), seen)
+            if written is not None:
+                return Part(stamp, written, None, saved=True)
+        return Part(stamp, Segment(**merge(inputs, base, pulse=self._go_on)), None, saved=False, refused=True)
+
+    def _replace_parts(self, before: Space, old: Sequence[Part], new: Part) -> None:
+        """Put a merged part in place of those it was made of, less what has died meanwhile."""
+        segments = [part.segment for part in old]
+        with self._lock:
+            space = self._spaces.get(before.name)
+            now = [part for part in space.parts if any(part.segment is each for each in segments)] if space else []
+            if space is None or len(now) != len(old):  # purged or made anew meanwhile
+                if new.saved:
+                    self._files.remove(new.stamp)
+                return
+            died = [
+                now_part.segment.rows[old_part.living() & ~now_part.living()]
+                for now_part, old_part in zip(now, old, strict=True)
+            ]
+            new = new.without(np.concatenate(died))
+            at = space.parts.index(now[0])
+            self._spaces[space.name] = replace(space, parts=(*space.parts[:at], new, *space.parts[at + len(old) :]))
+        if new.saved:
+            for part in old:
+                if part.saved and part.stamp != new.stamp:
+                    self._files.remove(part.stamp)
+
+    # ---- the graph
+
+    def _graph_behind(self, space: Space) -> bool:
+        if space.passages < GRAPH_PASSAGES_MIN:
+            return False
+        if space.graph is None:
+            return True
+        newest = space.graph.newest
+        known = [int(np.searchsorted(part.segment.keys, newest, side="right")) for part in space.parts]
+        return space.passages - sum(known) > GRAPH_BEHIND_MAX
+
+    def _grown(self, space: Space, threads: int) -> Graph:
+        graph, stamp = space.graph, space.parts[-1].stamp
+        if graph is not None and (graph.path is None or not graph.path.is_file()):  # another process has a larger one
+            with self._connections.reading() as db:
+                graph = self._saved_graph(db, space, _now(db)[0]) or graph
+            if graph.newest > (space.graph.newest if space.graph else -1):
+                return graph
+        parts = [(part.segment, part.alive) for part in space.parts]
+        fits = partial(self._fits, space.name, space.seq)
+        return graphs.grown(graph, parts, self._files.folder, _graph_name(stamp), self._go_on, fits, threads)
+
+    def _attach(self, before: Space, grown: Graph) -> None:
+        with self._lock:
+            space = self._spaces.get(before.name)
+            if space is not None and (space.model, space.purges) == (before.model, before.purges):
+                self._spaces[space.name] = replace(space, graph=grown)
+            elif grown.path is not None:  # purged or made anew meanwhile
+                remove(grown.path)
+
+
+def _gathered(parts: Sequence[Part]) -> list[Part]:
+    """With small segments that are in memory merged as they come."""
+    gathered = list(parts)
+    while len(gathered) > 1 and not gathered[-1].saved and not gathered[-2].saved:
+        first, second = gathered[-2:]
+        if len(first.segment) > _RATIO * len(second.segment):
+            break
+        stamp = replace(second.stamp, after=first.stamp.after)
+        arrays = merge([(first.segment, first.alive), (second.segment, second.alive)], stamp.after == 0)
+        gathered[-2:] = [Part(stamp, Segment(**arrays), None, saved=False)]
+    return gathered
+
+
+def _graph_name(stamp: Stamp) -> str:
+    """Tells the store, model and history whose passages a graph knows."""
+    known = f"{graphs.FORMAT} {stamp.store_id} {stamp.model} {stamp.event}"
+    return f"{digest(stamp.space)}-{digest(known)}-{stamp.seq}"
+
+
+def _now(db: apsw.Connection) -> tuple[int, str]:
+    """The last event, and the model of the vectors."""
+    seq: int = db.execute("SELECT coalesce(max(seq), 0) FROM events").get
+    return seq, meta(db, "model") or ""

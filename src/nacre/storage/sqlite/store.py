@@ -1,0 +1,456 @@
+"""The store in one SQLite file: every write is one transaction of row, tokens, FTS, vectors and event."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nacre.analysis import tokenizer
+from nacre.analysis.near_duplicates import sketch
+from nacre.analysis.tokenizer import tokens_of
+from nacre.errors import Conflict, StoreError, StoreUnavailable
+from nacre.query.ast import Condition, Question
+from nacre.storage.changes import replaced
+from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, rows, schema
+from nacre.storage.sqlite.connection import BUSY_TIMEOUT_MS, Connections
+from nacre.storage.sqlite.document_frequencies import count
+from nacre.storage.sqlite.facets import tally
+from nacre.storage.sqlite.fact_store import KnowledgeTables, rewrite_entry, write_entries
+from nacre.storage.sqlite.filters import (
+    EVERYTHING,
+    FORGOTTEN,
+    LIVE,
+    Clause,
+    condition_clause,
+    filter_clause,
+    meeting,
+    of_few,
+)
+from nacre.storage.sqlite.keyword_search import lexical
+from nacre.storage.sqlite.log_store import LogTables
+from nacre.storage.sqlite.neighbours import beside
+from nacre.storage.sqlite.signals import signals
+from nacre.storage.sqlite.vocabulary import frequencies, spellings
+from nacre.storage.sqlite.writes import (
+    adopt,
+    bump,
+    insert,
+    live_twin,
+    log_events,
+    meta,
+    mismatch,
+    one,
+    rekey_passages,
+    set_meta,
+    several,
+    twin_of,
+    twins_of,
+    write_passages,
+    write_tokens,
+)
+from nacre.types.memory import Entry, Event, Memory, Passages, Remembered
+from nacre.types.recipe import Recipe
+from nacre.types.search import Filter, Match, Signals
+from nacre.types.stats import Frequencies, Stats, Tally
+from nacre.types.views import Beside
+
+if TYPE_CHECKING:  # numpy is loaded with the first vector, not with the store
+    from nacre.storage.sqlite.index.space_index import Index
+    from nacre.types.memory import FloatMatrix, FloatVector
+
+_log = logging.getLogger("nacre")
+_REBUILD_ROWS = 500
+UNINDEXED_MEMORIES_MAX = 65_536  # written by this process: then they are indexed beside it
+LEFT_MEMORIES_MAX = 4_096  # that a process leaves to the next one, which catches up with them in a tenth of a second
+SEARCHES_WITHOUT_INDEX = 3  # by words, in a smaller store: a process that asks more often gains by it, too
+INDEXED_MEMORIES_MIN = 50_000  # below, FTS5 answers a search by words about as fast as numpy is imported
+
+
+class SqliteStore(KnowledgeTables, LogTables):
+    """Implements `nacre.interfaces.Store`. Safe to share between threads; processes may share the file."""
+
+    def __init__(self, path: Path, busy_timeout_ms: int = BUSY_TIMEOUT_MS, create: bool = True) -> None:
+        self._path = path
+        self._index: Index | None = None
+        self._index_lock = threading.Lock()
+        self._searched_by_words = 0
+        self._unindexed: Counter[str] = Counter()  # memories by space that this process wrote since it indexed
+        self._connections = Connections(path, busy_timeout_ms, create)
+        with self._connections.reading() as db:
+            self._store_id: str = meta(db, "store_id") or ""
+            version = meta(db, "words_version")
+        if version != str(tokenizer.VERSION):
+            try:
+                self._retokenise()
+            except BaseException:
+                self._connections.close()
+                raise
+
+    # ---- writing
+
+    def add(self, entries: Sequence[Entry], model: str | None) -> list[Remembered]:
+        self._index_meanwhile(entries)
+        with self._connections.writing() as db:
+            if any(entry.passages is not None for entry in entries):
+                adopt(db, model, self._path)
+            written = insert(db, entries)
+            tokenised = [(row, entry.memory.space, entry.tokens) for row, entry in written]
+            write_tokens(db, tokenised)
+            count(db, tokenised, 1)
+            write_passages(db, ((row, entry.passages) for row, entry in written))
+            write_entries(db, written)
+            new = [entry.memory.id for _, entry in written]
+            log_events(db, "remembered", [(row, entry.memory.space, entry.memory.id, None) for row, entry in written])
+            if len(new) == len(entries):
+                return [Remembered(memory_id, duplicate=False) for memory_id in new]
+            known = set(new)
+            return [
+                Remembered(entry.memory.id, duplicate=False)
+                if entry.memory.id in known
+                else Remembered(live_twin(db, entry), duplicate=True)
+                for entry in entries
+            ]
+
+    def replace(self, entry: Entry, previous: Memory, model: str | None) -> None:
+        memory = entry.memory
+        with self._connections.writing() as db:
+            row, stored, tokens = one(db, memory.id)
+            if stored != previous:
+                raise Conflict(f"id: memory {memory.id} was changed by someone else meanwhile; read it again")
+            if entry.passages is not None:
+                adopt(db, model, self._path)
+            if memory.text != stored.text:
+                twin = twin_of(db, memory.space, entry.content_hash)
+                if twin is not None:
+                    raise Conflict(f"text: memory {twin} has this text already; forget one of them")
+            assignments = ", ".join(f"{column[2:]} = ?" for column in rows.COLUMNS.split(", "))
+            db.execute(
+                f"UPDATE memories SET {assignments}, content_hash = ? WHERE row = ?",
+                (*(column[0] for column in rows.memory_columns([entry])[:-2]), entry.content_hash, row),
+            )
+            if entry.tokens != tokens:
+                count(db, [(row, stored.space, tokens)], -1)
+                write_tokens(db, [(row, memory.space, entry.tokens)])
+                count(db, [(row, memory.space, entry.tokens)], 1)
+            if memory.text != stored.text or entry.passages is not None:
+                db.execute("DELETE FROM passages WHERE row = ?", (row,))
+                write_passages(db, [(row, entry.passages)])
+                db.execute("UPDATE memories SET embedded = ? WHERE row = ?", (int(entry.passages is not None), row))
+            if memory.text != stored.text:
+                rewrite_entry(db, row, entry, tokens)
+            before = rows.to_json(replaced(stored, memory))
+            log_events(db, "updated", [(row, memory.space, memory.id, before)])
+
+    def forget(self, ids: Sequence[str], at: datetime) -> None:
+        with self._connections.writing() as db:
+            live = [found for found in several(db, ids) if found[1].deleted is None]
+            db.executemany(
+                "UPDATE memories SET deleted_us = ? WHERE row = ?",
+                ((rows.microseconds(at), row) for row, _, _ in live),
+            )
+            facts.settle(db, facts.groups_of(db, [row for row, _, _ in live]))
+            count(db, ((row, memory.space, tokens) for row, memory, tokens in live), -1)
+            log_events(db, "forgotten", ((row, memory.space, memory.id, None) for row, memory, _ in live), at)
+
+    def restore(self, ids: Sequence[str], at: datetime) -> None:
+        with self._connections.writing() as db:
+            forgotten = [found for found in several(db, ids) if found[1].deleted is not None]
+            for row, memory, _ in forgotten:
+                content_hash = db.execute("SELECT content_hash FROM memories WHERE row = ?", (row,)).get
+                twin = twin_of(db, memory.space, content_hash)
+                if twin is not None:
+                    raise Conflict(f"id: memory {twin} has the same text as {memory.id}; forget it first")
+                db.execute(
+                    "UPDATE memories SET deleted_us = NULL, updated_us = ? WHERE row = ?", (rows.microseconds(at), row)
+                )
+            restored = [row for row, _, _ in forgotten]
+            rekey_passages(db, restored)
+            facts.restored(db, restored)
+            facts.settle(db, facts.groups_of(db, restored))
+            count(db, ((row, memory.space, tokens) for row, memory, tokens in forgotten), 1)
+            log_events(db, "restored", ((row, memory.space, memory.id, None) for row, memory, _ in forgotten), at)
+
+    def purge(self, ids: Sequence[str], at: datetime) -> None:
+        with self._connections.writing() as db:
+            found = several(db, ids)
+            count(db, ((row, memory.space, tokens) for row, memory, tokens in found if memory.deleted is None), -1)
+            purged = [row for row, _, _ in found]
+            groups = facts.groups_of(db, purged)
+            known = entities.about(db, purged)
+            recall_log.purge(db, purged)
+            near_duplicates.unsketch(db, ((row, memory.space, tokens) for row, memory, tokens in found))
+            for row, memory, _ in found:
+                db.execute("DELETE FROM tokens WHERE row = ?", (row,))
+                db.execute("DELETE FROM memories WHERE row = ?", (row,))
+                db.execute("UPDATE events SET before = NULL WHERE memory_id = ? AND before IS NOT NULL", (memory.id,))
+            entities.drop_unlinked(db, known)
+            facts.settle(db, groups)
+            db.execute("INSERT INTO fts (fts) VALUES ('optimize')")  # deleted tokens leave the file, too
+            log_events(db, "purged", ((row, memory.space, memory.id, None) for row, memory, _ in found), at)
+        with self._connections.reading() as db:
+            self._ready_index.purge(db, {memory.space for _, memory, _ in found})
+        with self._connections.exclusive() as db:
+            busy, _, _ = rows.fetch(db, "PRAGMA wal_checkpoint (TRUNCATE)")[0]
+        if busy:
+            _log.warning("purged text stays in the write-ahead log until other processes have finished reading")
+
+    def embed(self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str) -> int:
+        written = []
+        with self._connections.writing() as db:
+            adopt(db, model, self._path)
+            for memory_id, each in passages.items():
+                sql = (
+                    "SELECT row, space FROM memories WHERE id = ? AND text = ? AND embedded = 0 AND deleted_us IS NULL"
+                )
+                for row, space in rows.fetch(db, sql, (memory_id, texts[memory_id])):
+                    db.execute("DELETE FROM passages WHERE row = ?", (row,))
+                    write_passages(db, [(row, each)])
+                    db.execute("UPDATE memories SET embedded = 1 WHERE row = ?", (row,))
+                    written.append((row, space, memory_id, None))
+            log_events(db, "embedded", written)
+        return len(written)
+
+    def switch_model(self, model: str) -> None:
+        from nacre.storage.sqlite.index.space_index import MODEL_SWITCHED
+
+        with self._connections.writing() as db:
+            if meta(db, "model") != model:
+                db.execute("DELETE FROM passages")
+                db.execute("UPDATE memories SET embedded = 0 WHERE embedded = 1")
+                set_meta(db, "model", model)
+                log_events(db, MODEL_SWITCHED, [(0, "", "", None)])
+
+    # ---- reading
+
+    def model(self) -> str | None:
+        with self._connections.reading() as db:
+            return meta(db, "model")
+
+    def get(self, ids: Sequence[str]) -> dict[str, Memory]:
+        sql = f"SELECT {rows.COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
+        with self._connections.reading() as db:
+            found = map(rows.memory, db.execute(sql, (json.dumps(list(ids)),)))
+            return {memory.id: memory for memory in found}
+
+    def signals(self, ids: Sequence[str]) -> dict[str, Signals]:
+        with self._connections.reading() as db:
+            return signals(db, ids)
+
+    def beside(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Beside]:
+        with self._connections.reading() as db:
+            return beside(db, memory_ids, before, after)
+
+    def meeting(self, ids: Sequence[str], condition: Condition) -> set[str]:
+        clause = of_few(LIVE & condition_clause(condition))
+        # CROSS JOIN: the few ids first, or SQLite goes through the whole space.
+        sql = f"SELECT m.id FROM json_each(?) AS j CROSS JOIN memories AS m ON m.id = j.value WHERE {clause.sql}"
+        with self._connections.reading() as db:
+            return {memory_id for (memory_id,) in rows.fetch(db, sql, (json.dumps(list(ids)), *clause.parameters))}
+
+    def view(self) -> AbstractContextManager[None]:
+        return self._connections.view()
+
+    def sequence(self) -> tuple[int, int]:
+        sql = "SELECT ifnull(max(seq), 0), ifnull((SELECT value FROM meta WHERE key = 'revision'), 0) FROM events"
+        with self._connections.reading() as db:
+            events, revision = rows.fetch(db, sql)[0]
+            return events, int(revision)
+
+    def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
+        with self._connections.reading() as db:
+            return twins_of(db, keys)
+
+    def lexical(
+        self, question: Question, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
+    ) -> list[Match]:
+        with self._connections.reading() as db:
+            return lexical(db, question, frequencies, where, recipe, limit, self._indexed)
+
+    def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
+        with self._connections.reading() as db:
+            stored = meta(db, "model")
+            if stored is None:
+                return []
+            if stored != model:
+                raise mismatch(stored, model, self._path)
+            from nacre.storage.sqlite.vector_search import semantic
+
+            return semantic(db, self._ready_index, vector, question, where, limit)
+
+    def by_time(
+        self,
+        where: Filter,
+        limit: int,
+        *,
+        must: Condition | None = None,
+        oldest_first: bool = False,
+        forgotten: bool = False,
+        after: tuple[datetime, str] | None = None,
+    ) -> list[Memory]:
+        clause = meeting(must, where) & (FORGOTTEN if forgotten else LIVE)
+        direction, beyond = ("ASC", ">") if oldest_first else ("DESC", "<")
+        if after is not None:
+            clause &= Clause(f"(m.created_us, m.id) {beyond} (?, ?)", (rows.microseconds(after[0]), after[1]))
+        sql = (
+            f"SELECT {rows.COLUMNS} FROM memories AS m WHERE {clause.sql} "
+            f"ORDER BY m.created_us {direction}, m.id {direction} LIMIT ?"
+        )
+        with self._connections.reading() as db:
+            return [rows.memory(row) for row in db.execute(sql, (*clause.parameters, limit))]
+
+    def tally(self, question: Question, where: Filter) -> Tally:
+        with self._connections.reading() as db:
+            return tally(db, question, where)
+
+    def frequencies(self, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
+        with self._connections.reading() as db:
+            return frequencies(db, tokens, spaces)
+
+    def spellings(self, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
+        with self._connections.reading() as db:
+            return spellings(db, word, spaces)
+
+    def vectors(self, memory_id: str) -> FloatMatrix | None:
+        from nacre.storage.vectors import unpack
+
+        sql = (
+            "SELECT p.vector FROM passages AS p JOIN memories AS m ON m.row = p.row "
+            "WHERE m.id = ? AND m.embedded = 1 ORDER BY p.passage"
+        )
+        with self._connections.reading() as db:
+            blobs = [blob for (blob,) in db.execute(sql, (memory_id,))]
+        return unpack(blobs) if blobs else None
+
+    def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
+        clause = EVERYTHING if where is None else filter_clause(where)
+        sql = (
+            "SELECT m.id, m.text FROM memories AS m "
+            f"WHERE m.embedded = 0 AND m.deleted_us IS NULL AND {clause.sql} ORDER BY m.row LIMIT ?"
+        )
+        with self._connections.reading() as db:
+            return [(memory_id, text) for memory_id, text in rows.fetch(db, sql, (*clause.parameters, limit))]
+
+    def pending_count(self, where: Filter | None) -> int:
+        clause = EVERYTHING if where is None else of_few(filter_clause(where))  # mostly, none are pending
+        sql = (
+            "SELECT count(*) FROM memories AS m INDEXED BY memories_pending "
+            f"WHERE m.embedded = 0 AND m.deleted_us IS NULL AND {clause.sql}"
+        )
+        with self._connections.reading() as db:
+            return int(db.execute(sql, clause.parameters).get)
+
+    def history(self, memory_id: str) -> list[Event]:
+        sql = "SELECT seq, at_us, action, memory_id, before FROM events WHERE memory_id = ? ORDER BY seq"
+        with self._connections.reading() as db:
+            return [
+                Event(seq, rows.moment(at_us), action, named, json.loads(before) if before else {})
+                for seq, at_us, action, named, before in db.execute(sql, (memory_id,))
+            ]
+
+    def stats(self) -> Stats:
+        wal = self._path.with_name(self._path.name + "-wal")
+        with self._connections.reading() as db:
+
+            def number(sql: str) -> int:
+                return int(db.execute(sql).get)
+
+            def by(column: str) -> dict[str, int]:
+                sql = f"SELECT {column}, count(*) FROM memories WHERE deleted_us IS NULL GROUP BY 1 ORDER BY 1"
+                return {str(name): int(memories) for name, memories in rows.fetch(db, sql)}
+
+            return Stats(
+                memories=number("SELECT count(*) FROM memories WHERE deleted_us IS NULL"),
+                forgotten=number("SELECT count(*) FROM memories WHERE deleted_us IS NOT NULL"),
+                passages=number("SELECT count(*) FROM passages"),
+                pending=number("SELECT count(*) FROM memories WHERE embedded = 0 AND deleted_us IS NULL"),
+                events=number("SELECT count(*) FROM events"),
+                spaces=by("space"),
+                kinds=by("kind"),
+                namespaces=by("namespace"),
+                model=meta(db, "model"),
+                schema_version=schema.VERSION,
+                size_bytes=sum(each.stat().st_size for each in (self._path, wal) if each.is_file()),
+            )
+
+    # ---- upkeep
+
+    def rebuild(self) -> None:
+        self._retokenise()
+        with self._connections.reading() as db:
+            spaces = [space for (space,) in db.execute("SELECT DISTINCT space FROM memories")]
+            self._ready_index.drop(spaces)
+            for space in spaces:
+                self._ready_index.build(db, space)
+
+    def close(self) -> None:
+        try:
+            self._index_what_is_left()
+        except StoreUnavailable:  # closed already
+            pass
+        except StoreError as error:
+            _log.warning("what was written last is not indexed yet (%s); the next search does it", error)
+        if self._index is not None:
+            self._index.close()
+        self._connections.close()
+
+    # ---- inside
+
+    @property
+    def _ready_index(self) -> Index:
+        """Made when first needed: it brings numpy."""
+        with self._index_lock:
+            if self._index is None:
+                from nacre.storage.sqlite.index.space_index import Index
+
+                folder = self._path.with_name(self._path.name + "-cache")
+                self._index = Index(folder, self._store_id, self._connections)
+            return self._index
+
+    def _index_meanwhile(self, entries: Sequence[Entry]) -> None:
+        """Have what was written before indexed while this is written: after a large import no search waits for it."""
+        self._unindexed.update(entry.memory.space for entry in entries)
+        if self._unindexed.total() > UNINDEXED_MEMORIES_MAX:
+            names = list(self._unindexed)
+            self._unindexed.clear()
+            self._ready_index.catch_up_in_background(names)
+
+    def _index_what_is_left(self) -> None:
+        """An import ends with everything indexed, or each process that searches next would have to."""
+        for name, written in self._unindexed.items():
+            if written >= LEFT_MEMORIES_MAX:
+                with self._connections.reading() as db:
+                    self._ready_index.caught_up(db, name)
+
+    def _indexed(self, memories: int) -> Index | None:
+        """The index, where a search by words alone gains by it: its first use costs the import of numpy."""
+        self._searched_by_words += 1
+        worthwhile = memories >= INDEXED_MEMORIES_MIN or self._searched_by_words > SEARCHES_WITHOUT_INDEX
+        return self._ready_index if self._index is not None or worthwhile else None
+
+    def _retokenise(self) -> None:
+        """Make tokens, FTS, tags and counts anew from the memories."""
+        with self._connections.writing() as db:
+            db.execute("INSERT INTO fts (fts) VALUES ('delete-all')")
+            db.execute("DELETE FROM tokens WHERE row NOT IN (SELECT row FROM memories)")
+            for table in ("tags", "vocabulary", "corpus", "sketches"):
+                db.execute(f"DELETE FROM {table}")
+            db.execute("INSERT INTO tags SELECT value, row FROM memories, json_each(tags)")
+            after = 0
+            sql = f"SELECT m.row, {rows.COLUMNS} FROM memories AS m WHERE m.row > ? ORDER BY m.row LIMIT ?"
+            while batch := rows.fetch(db, sql, (after, _REBUILD_ROWS)):
+                memories = [(row, rows.memory(columns)) for row, *columns in batch]
+                tokenised = [(row, memory, tokens_of(memory)) for row, memory in memories]
+                write_tokens(db, [(row, memory.space, tokens) for row, memory, tokens in tokenised])
+                live = ((row, memory.space, tokens) for row, memory, tokens in tokenised if memory.deleted is None)
+                count(db, live, 1)
+                near_duplicates.sketch(db, [(row, memory.space, sketch(tokens)) for row, memory, tokens in tokenised])
+                after = batch[-1][0]
+            set_meta(db, "words_version", str(tokenizer.VERSION))
+            bump(db)

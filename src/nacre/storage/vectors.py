@@ -1,0 +1,38 @@
+"""How vectors are stored and compared: the same on every store.
+
+Vectors are kept in half precision: it halves the file and moves a cosine by less than 0.001.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from nacre.types.memory import FloatMatrix, FloatVector
+
+STORED = np.dtype("<f2")
+
+
+def pack(vector: FloatVector) -> bytes:
+    """A vector as it is stored."""
+    return vector.astype(STORED).tobytes()
+
+
+def unpack(blobs: list[bytes]) -> FloatMatrix:
+    """Stored vectors as a matrix, one row each."""
+    return np.frombuffer(b"".join(blobs), dtype=STORED).reshape(len(blobs), -1).astype(np.float32)
+
+
+def cosines(matrix: FloatMatrix, query: FloatVector) -> FloatVector:
+    """The cosine of each row with the query.
+
+    A row's value depends on that row alone (a matrix product may sum in another order for another
+    shape), so that a store gives the same score however it came by its candidates.
+    """
+    rows = matrix.astype(np.float32, copy=False)
+    dots = np.multiply(rows, query).sum(axis=1)
+    norms = np.sqrt(np.multiply(rows, rows).sum(axis=1)) * np.float32(np.sqrt(np.dot(query, query)))
+    result: FloatVector = np.clip(dots / np.maximum(norms, np.float32(1e-12)), -1, 1)
+    return result

@@ -1,0 +1,239 @@
+"""The values that flow through Nacre: what goes in, what comes out.
+
+All are frozen; nothing is changed on the way. Every default of the product stands here
+and nowhere else. Checks of what a caller gave are in `checks.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, NamedTuple, TypeAlias, TypedDict
+
+from nacre.types.facts import Fact
+from nacre.types.intents import Intent
+from nacre.types.memory import JsonScalar, Memory, Span
+from nacre.types.recall_log import Usage
+from nacre.types.recipe import USUAL_RECIPE, Recipe
+
+Mode: TypeAlias = Literal["keyword", "semantic", "hybrid"]
+MatchType: TypeAlias = Literal["bm25", "semantic", "hybrid", "filter", "relation", "echo"]
+Effect: TypeAlias = Literal["add", "multiply"]
+Part: TypeAlias = Literal["facts", "tags", "source", "session", "summary", "metadata"]
+
+
+# ---------------------------------------------------------------- questions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which memories may be found. Empty fields do not restrict; fields are joined by AND.
+
+    `spaces=()` means the space the engine was opened with. `sources` may have `*` and `?`.
+    `created_from` is inclusive, `created_until` exclusive. `metadata` compares top-level keys with JSON
+    scalars. `has` names parts that must be there.
+    """
+
+    spaces: Sequence[str] = ()
+    kinds: Sequence[str] = ()
+    namespaces: Sequence[str] = ()
+    tags_any: Sequence[str] = ()
+    tags_all: Sequence[str] = ()
+    tags_none: Sequence[str] = ()
+    sources: Sequence[str] = ()
+    sessions: Sequence[str] = ()
+    created_from: datetime | None = None
+    created_until: datetime | None = None
+    metadata: Mapping[str, JsonScalar] = field(default_factory=dict)
+    has: Sequence[Part] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From `start` up to, not including, `end`, in UTC. None: open on that side."""
+
+    start: datetime | None
+    end: datetime | None
+
+
+class SearchOptions(TypedDict, total=False):
+    """What `search(query, …)` takes besides the query: the fields of SearchRequest."""
+
+    mode: Mode
+    limit: int
+    where: Filter
+    recipe: Recipe
+    lens: str | None
+    session: str | None
+    folder: str | None
+    as_of: datetime | None
+    boost_entities: Sequence[str]
+    merge_relations: bool
+    min_score: float
+    collapse: bool
+    token_budget: int | None
+    omit_told: bool
+    rerank: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """A question and how it is to be answered.
+
+    `lens=None` lets a lens select itself by the question or the folder; "none" keeps all away. `session` and
+    `folder` say who asks and where. `as_of` answers as of then. `min_score` is the least relevance of a hit.
+    `collapse` shows near-duplicates once. `token_budget` bounds what the hits cost a context window. `omit_told`
+    leaves out what searches of this session gave already; otherwise it is marked. `rerank` reads the best again
+    together with the question, where words and meaning count.
+    """
+
+    query: str
+    mode: Mode = "hybrid"
+    limit: int = 10
+    where: Filter = field(default_factory=Filter)
+    recipe: Recipe = field(default_factory=lambda: USUAL_RECIPE)
+    lens: str | None = None
+    session: str | None = None
+    folder: str | None = None
+    as_of: datetime | None = None
+    boost_entities: Sequence[str] = ()
+    merge_relations: bool = False
+    min_score: float = 0.0
+    collapse: bool = True
+    token_budget: int | None = None
+    omit_told: bool = False
+    rerank: bool = True
+
+
+class RelatedOptions(TypedDict, total=False):
+    """What `related(id, …)` takes besides the id: the fields of RelatedRequest."""
+
+    limit: int
+    where: Filter
+    recipe: Recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelatedRequest:
+    """Memories like one that is known. `where.spaces=()` means the space of that memory."""
+
+    memory_id: str
+    limit: int = 10
+    where: Filter = field(default_factory=Filter)
+    recipe: Recipe = field(default_factory=lambda: USUAL_RECIPE)
+
+
+# ---------------------------------------------------------------- answers
+
+
+class Match(NamedTuple):
+    """A channel's answer: a memory with its raw score. `span` is the passage that matched, where known."""
+
+    id: str
+    score: float
+    span: Span | None = None
+
+
+class Reason(NamedTuple):
+    """One share of a hit's score (`add`) or one factor on it (`multiply`), with the numbers it came from."""
+
+    signal: str
+    effect: Effect
+    value: float
+    numbers: Mapping[str, float]
+
+
+class Signals(NamedTuple):
+    """What a store knows of a live memory that may move its rank."""
+
+    moment: datetime  # when it happened, or else was created
+    namespace: str
+    facts: tuple[Fact, ...] = ()
+    usage: Usage | None = None
+    similar: tuple[str, ...] = ()  # ids of memories that say nearly the same
+
+
+class Found(NamedTuple):
+    """Where a channel placed a memory: its raw score and its rank from 1."""
+
+    score: float
+    rank: int
+    span: Span | None = None
+
+
+class Ranked(NamedTuple):
+    """A memory's place in the final order. Its score is the sum of the shares times the factors."""
+
+    id: str
+    score: float
+    reasons: tuple[Reason, ...]
+    lexical: Found | None
+    semantic: Found | None
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A part of the memory's text. `highlights` are slices of `text`, in order, not overlapping."""
+
+    text: str
+    highlights: tuple[Span, ...]
+    start: int  # where it begins in the memory's text
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A ranked memory with its reasons. Scores order one result; they are not comparable between queries."""
+
+    memory: Memory
+    score: float
+    match_type: MatchType
+    bm25: float | None
+    bm25_rank: int | None
+    cosine: float | None
+    similarity: float | None  # the cosine on a scale of 0..1: (cosine + 1) / 2
+    cosine_rank: int | None
+    snippet: Snippet
+    reasons: tuple[Reason, ...]
+    relevance: float | None = None  # how likely it answers the question, 0..1, comparable between queries
+    facts: tuple[Fact, ...] = ()
+    similar: tuple[str, ...] = ()  # near-duplicates that are not shown on their own
+    told: bool = False  # a search of the same session gave it before
+
+    @property
+    def id(self) -> str:
+        return self.memory.id
+
+    @property
+    def text(self) -> str:
+        return self.memory.text
+
+
+@dataclass(frozen=True, slots=True)
+class DidYouMean:
+    """The query with its unknown words replaced, and for each of them the known words like it, best first."""
+
+    query: str
+    words: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationHit:
+    """A relation that matches a question, with its BM25 score and rank from 1."""
+
+    fact: Fact
+    score: float
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Hits, best first, and notes on anything that was read or done differently than asked."""
+
+    hits: tuple[Hit, ...]
+    notes: tuple[str, ...] = ()
+    did_you_mean: DidYouMean | None = None
+    relations: tuple[RelationHit, ...] = ()
+    lens: str | None = None  # the one that acted
+    intent: Intent | None = None
+    receipt: str | None = field(default=None, compare=False)  # its id in the recall log

@@ -1,0 +1,176 @@
+"""What is shown of memories, layer by layer: a line each by time, then all of them with what is around them.
+
+All are frozen, and their defaults stand here, as in types.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, NamedTuple, TypeAlias, TypedDict, overload
+
+from nacre.types.facts import Entity
+from nacre.types.memory import Memory
+from nacre.types.search import Filter
+
+Bucket: TypeAlias = Literal["day", "week", "month"]
+
+
+# ---------------------------------------------------------------- in time
+
+
+class TimelineOptions(TypedDict, total=False):
+    """What `timeline(start, end, …)` takes besides the two times: the fields of TimelineRequest."""
+
+    where: Filter
+    limit: int
+    oldest_first: bool
+    forgotten: bool
+    cursor: str | None
+    around: str | None
+    span: int
+    histogram: Bucket | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineRequest:
+    """A page of summaries by creation time. `forgotten` lists the soft-deleted ones instead.
+
+    `start` is inclusive, `end` exclusive; with times in `where`, the narrower count. `around` is the id of a memory to
+    show with `span` memories before it and as many after it; then `limit` does not count, and `where.spaces=()` means
+    the space of that memory. `histogram` counts all memories that match, not only those on the page.
+    """
+
+    start: datetime | None = None
+    end: datetime | None = None
+    where: Filter = field(default_factory=Filter)
+    limit: int = 50
+    oldest_first: bool = False
+    forgotten: bool = False
+    cursor: str | None = None  # the `next` of the page before
+    around: str | None = None
+    span: int = 5
+    histogram: Bucket | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineEntry:
+    id: str
+    created: datetime
+    happened: datetime | None = None
+    space: str
+    kind: str
+    namespace: str
+    tags: tuple[str, ...]
+    session: str | None
+    position: int | None
+    summary: str  # given, or the beginning of the text cut at a word
+    anchor: bool = False  # the one that others are shown around
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    entries: tuple[TimelineEntry, ...]
+    next: str | None  # cursor of the next page, None on the last
+    # Like 2026-11-15, 2026-W46 or 2026-11, in the user's time zone, in order; empty unless asked for.
+    histogram: Mapping[str, int] = field(default_factory=dict)
+
+
+# ---------------------------------------------------------------- in full
+
+
+class Beside(NamedTuple):
+    """The ids of memories that stand next to one in its session, both in the session's order."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched(Sequence[Memory]):
+    """Memories in full, in the order asked for. It is the sequence of them, and knows what else was asked for."""
+
+    memories: tuple[Memory, ...]
+    missing: tuple[str, ...] = ()  # ids that no memory has
+    entities: Mapping[str, tuple[Entity, ...]] = field(default_factory=dict)  # by memory; empty unless asked for
+    # By memory, those around it in its session, in order, itself left out; empty unless asked for.
+    neighbours: Mapping[str, tuple[TimelineEntry, ...]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.memories)
+
+    def __iter__(self) -> Iterator[Memory]:
+        return iter(self.memories)
+
+    @overload
+    def __getitem__(self, at: int) -> Memory: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Memory, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Memory | tuple[Memory, ...]:
+        return self.memories[at]
+
+
+# ---------------------------------------------------------------- within a budget
+
+
+class ContextOptions(TypedDict, total=False):
+    """What `context(query, budget_tokens, …)` takes besides the two: the fields of ContextRequest."""
+
+    where: Filter
+    session: str | None
+    folder: str | None
+    repeat: bool
+    min_score: float
+    as_of: datetime | None
+    count: Callable[[str], int] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextRequest:
+    """What is known of a question, in a text that an agent can be given.
+
+    What the session was given in full before is left out unless `repeat`. `count` counts the tokens of a text; None
+    leaves that to the embedder's tokenizer. `min_score` is the least relevance of a memory.
+    """
+
+    query: str
+    budget_tokens: int = 1_500
+    where: Filter = field(default_factory=Filter)
+    session: str | None = None
+    folder: str | None = None
+    repeat: bool = False
+    min_score: float = 0.05
+    as_of: datetime | None = None
+    count: Callable[[str], int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A memory in a context. `excerpt`: only a part of its text. `instead_of`: what it says anew."""
+
+    id: str
+    relevance: float
+    excerpt: bool
+    instead_of: tuple[str, ...] = ()
+
+
+class LeftOut(NamedTuple):
+    """A memory that answers the question and is not in the context. `told`: the session was given it before."""
+
+    id: str
+    why: Literal["budget", "told", "superseded"]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Memories packed into a text of at most so many tokens, most useful first."""
+
+    text: str
+    tokens: int
+    quoted: tuple[Quoted, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
+    receipt: str | None = field(default=None, compare=False)  # its id in the recall log

@@ -1,0 +1,488 @@
+"""Checks of what a caller gave: each names the field, what is wrong and what is allowed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+from nacre.errors import InvalidInput
+from nacre.types.facts import DECAY_PER_DAY, FactQuery, FactType, NewEntity, NewFact
+from nacre.types.intents import IntentName
+from nacre.types.memory import Json, JsonScalar, NewMemory
+from nacre.types.recipe import USUAL_RECIPE, Fusion, Recipe
+from nacre.types.search import Filter, Mode, Part, RelatedRequest, SearchRequest
+from nacre.types.views import Bucket, ContextRequest, TimelineRequest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Everything has a limit."""
+
+    text_chars_max: int = 1_000_000
+    summary_chars_max: int = 10_000
+    name_chars_max: int = 200  # space, kind, namespace, session, a tag
+    source_chars_max: int = 2_000
+    tags_max: int = 100
+    metadata_bytes_max: int = 65_536
+    query_chars_max: int = 10_000  # a longer query is cut, with a note
+    results_max: int = 1_000
+    pool_max: int = 10_000
+    rerank_pool_max: int = 100
+    filter_values_max: int = 1_000
+    facts_max: int = 1_000  # given with one memory
+    object_chars_max: int = 2_000  # of a fact, and of its quote
+    entities_max: int = 100  # given with one memory, and aliases of one
+    ids_max: int = 10_000
+    neighbours_max: int = 50  # before a memory in its session, and as many after it
+    results_cached: int = 128  # results kept until something is written; 0: none
+    confined_to: str | None = None  # the only space that may be named or seen; None: all
+
+
+LIMITS = Limits()
+_INT64 = 2**63
+_METADATA_DEPTH_MAX = 32
+WILDCARDS_MAX = 8  # of one pattern: matching many is slow
+LOG_DAYS_MAX = 36_500
+DECAY_MAX = 10.0  # a day; nothing is left after one
+_ANYTHING = Filter()
+_FRACTIONS = (
+    "recency_weight", "temporal_weight", "session_weight", "confidence_weight", "min_confidence", "entity_weight",
+    "intent_weight", "usage_weight", "relation_weight", "echo_next", "echo_far", "echo_back",
+    "rerank_weight", "alpha", "bm25_b",
+)  # fmt: skip
+
+
+def text(value: object, limits: Limits) -> str:
+    """The text of a memory."""
+    return _text("text", value, limits.text_chars_max)
+
+
+def memory(new: NewMemory, space: str, now: datetime, limits: Limits) -> NewMemory:
+    """The memory to write: every field checked, sequences as tuples, times in UTC."""
+    checked_text = text(new.text, limits)
+    if new.position is not None:
+        _whole("position", new.position, -_INT64, _INT64 - 1)
+        if new.session is None:
+            raise InvalidInput("position", "needs a session; give both or neither")
+    _fraction("importance", new.importance)
+    return NewMemory(  # not `replace`, which takes longer than all checks
+        text=checked_text,
+        space=space_name(space if new.space is None else new.space, limits),
+        kind=_name("kind", new.kind, limits),
+        namespace=_name("namespace", new.namespace, limits),
+        summary=None if new.summary is None else _text("summary", new.summary, limits.summary_chars_max),
+        tags=tuple(dict.fromkeys(_names("tags", new.tags, limits, limits.tags_max))) if new.tags != () else (),
+        source=None if new.source is None else _text("source", new.source, limits.source_chars_max),
+        session=None if new.session is None else _name("session", new.session, limits),
+        position=new.position,
+        metadata=_metadata(new.metadata, limits),
+        importance=float(new.importance),
+        created=now if new.created is None else _moment("created", new.created),
+        happened=None if new.happened is None else _moment("happened", new.happened),
+        facts=facts(new.facts, limits) if new.facts != () else (),
+        entities=entities(new.entities, limits) if new.entities != () else (),
+        extract=new.extract if new.extract is None else _yes_or_no("extract", new.extract),
+    )
+
+
+def facts(value: object, limits: Limits) -> tuple[NewFact, ...]:
+    listed = _listed("facts", value, limits.facts_max)
+    return tuple(_fact(f"facts[{at}]", each, limits) for at, each in enumerate(listed))
+
+
+def _fact(field: str, value: object, limits: Limits) -> NewFact:
+    if not isinstance(value, NewFact):
+        raise InvalidInput(field, f"must be a NewFact, not {_kind(value)}")
+    if value.type not in get_args(FactType):
+        raise InvalidInput(f"{field}.type", f"{value.type!r} is unknown; allowed: {', '.join(get_args(FactType))}")
+    _fraction(f"{field}.confidence", value.confidence)
+    if value.decay_rate is not None:
+        _number(f"{field}.decay_rate", value.decay_rate, 0, DECAY_MAX)
+    starts, ends = (
+        None if moment is None else _moment(f"{field}.{name}", moment)
+        for name, moment in (("valid_from", value.valid_from), ("valid_to", value.valid_to))
+    )
+    if starts is not None and ends is not None and ends <= starts:
+        raise InvalidInput(f"{field}.valid_to", "must be after valid_from")
+    return replace(
+        value,
+        subject=_name(f"{field}.subject", value.subject, limits),
+        predicate=_name(f"{field}.predicate", value.predicate, limits),
+        object=_text(f"{field}.object", value.object, limits.object_chars_max),
+        confidence=float(value.confidence),
+        decay_rate=None if value.decay_rate is None else float(value.decay_rate),
+        valid_from=starts,
+        valid_to=ends,
+        quote=None if value.quote is None else _text(f"{field}.quote", value.quote, limits.object_chars_max),
+        relation=_yes_or_no(f"{field}.relation", value.relation),
+        single=value.single if value.single is None else _yes_or_no(f"{field}.single", value.single),
+    )
+
+
+def entities(value: object, limits: Limits) -> tuple[NewEntity, ...]:
+    return tuple(entity(each, limits) for each in _listed("entities", value, limits.entities_max))
+
+
+def entity(value: object, limits: Limits) -> NewEntity:
+    """An entity, or its name alone."""
+    if isinstance(value, str):
+        value = NewEntity(name=value)
+    if not isinstance(value, NewEntity):
+        raise InvalidInput("entities", f"must be names or NewEntity values, not {_kind(value)}")
+    return replace(
+        value,
+        name=_name("entities.name", value.name, limits).strip(),
+        type=None if value.type is None else _name("entities.type", value.type, limits),
+        aliases=tuple(
+            dict.fromkeys(
+                name.strip() for name in _names("entities.aliases", value.aliases, limits, limits.entities_max)
+            )
+        ),
+    )
+
+
+def fact_query(query: FactQuery, space: str, now: datetime, limits: Limits) -> FactQuery:
+    for name in ("subject", "predicate", "object"):
+        if getattr(query, name) is not None:
+            _text(name, getattr(query, name), limits.object_chars_max)
+    if query.type is not None and query.type not in get_args(FactType):
+        raise InvalidInput("type", f"{query.type!r} is unknown; allowed: {', '.join(get_args(FactType))}")
+    if query.memory_id is not None:
+        _text("memory_id", query.memory_id, limits.name_chars_max)
+    for name in ("relations", "history"):
+        _yes_or_no(name, getattr(query, name))
+    _whole("limit", query.limit, 1, limits.ids_max)
+    return replace(
+        query,
+        spaces=spaces(query.spaces, space, limits),
+        as_of=now if query.as_of is None else _moment("as_of", query.as_of),
+    )
+
+
+def spaces(value: Sequence[str], space: str, limits: Limits) -> tuple[str, ...]:
+    """The spaces named, or the one that the engine was opened with."""
+    return _within("spaces", tuple(dict.fromkeys(_names("spaces", value, limits))) or (space,), limits)
+
+
+def entity_names(value: Sequence[str] | None, limit: int, limits: Limits) -> list[str] | None:
+    """The names that are looked up; None for all."""
+    _whole("limit", limit, 1, limits.ids_max)
+    return None if value is None else _names("names", value, limits)
+
+
+def receipts(limit: int, session: str | None, limits: Limits) -> None:
+    _whole("limit", limit, 1, limits.ids_max)
+    if session is not None:
+        session_name(session, limits)
+
+
+def decay_rates(value: Mapping[Any, float]) -> dict[FactType, float]:
+    """The rates of all types, some of them changed."""
+    for name, rate in value.items():
+        if name not in get_args(FactType):
+            raise InvalidInput("decay_rates", f"{name!r} is no type of fact; allowed: {', '.join(get_args(FactType))}")
+        _number(f"decay_rates.{name}", rate, 0, DECAY_MAX)
+    return {**DECAY_PER_DAY, **value}
+
+
+def search(request: SearchRequest, space: str, limits: Limits) -> SearchRequest:
+    if not isinstance(request.query, str):
+        raise InvalidInput("query", f"must be a text, not {_kind(request.query)}")
+    if request.mode not in get_args(Mode):
+        raise InvalidInput("mode", f"{request.mode!r} is unknown; allowed: {', '.join(get_args(Mode))}")
+    _whole("limit", request.limit, 1, limits.results_max)
+    recipe(request.recipe, limits)
+    _fraction("min_score", request.min_score)
+    if request.token_budget is not None:
+        _whole("token_budget", request.token_budget, 1, _INT64)
+    for name, chars_max in (("lens", limits.name_chars_max), ("session", limits.name_chars_max), ("folder", 10_000)):
+        if getattr(request, name) is not None:
+            _text(name, getattr(request, name), chars_max)
+    for name in ("merge_relations", "collapse", "omit_told", "rerank"):
+        _yes_or_no(name, getattr(request, name))
+    return replace(
+        request,
+        where=where(request.where, space, limits),
+        boost_entities=tuple(dict.fromkeys(_names("boost_entities", request.boost_entities, limits))),
+        as_of=None if request.as_of is None else _moment("as_of", request.as_of),
+    )
+
+
+def context(request: ContextRequest, space: str, limits: Limits) -> ContextRequest:
+    """What a context has besides its search, which is checked as such."""
+    _whole("budget_tokens", request.budget_tokens, 0, _INT64)
+    _yes_or_no("repeat", request.repeat)
+    if request.count is not None and not callable(request.count):
+        raise InvalidInput("count", f"must be a function of a text, not {_kind(request.count)}")
+    return replace(request, where=where(request.where, space, limits))
+
+
+def related(request: RelatedRequest, space: str, limits: Limits) -> RelatedRequest:
+    _whole("limit", request.limit, 1, limits.results_max)
+    recipe(request.recipe, limits)
+    return replace(request, where=where(request.where, space, limits))
+
+
+def recipe(value: Recipe, limits: Limits) -> Recipe:
+    if not isinstance(value, Recipe):
+        raise InvalidInput("recipe", f"must be a Recipe, not {_kind(value)}")
+    if value is USUAL_RECIPE and value.pool <= limits.pool_max and value.rerank_pool <= limits.rerank_pool_max:
+        return value
+    if value.fusion not in get_args(Fusion):
+        raise InvalidInput("recipe.fusion", f"{value.fusion!r} is unknown; allowed: {', '.join(get_args(Fusion))}")
+    _whole("recipe.k", value.k, 0, 1_000_000)
+    _whole("recipe.crowd", value.crowd, 1, limits.pool_max)
+    _whole("recipe.pool", value.pool, 1, limits.pool_max)
+    _whole("recipe.rerank_pool", value.rerank_pool, 2, limits.rerank_pool_max)
+    _number("recipe.semantic_floor", value.semantic_floor, -1, 1)
+    for name in _FRACTIONS:
+        _fraction(f"recipe.{name}", getattr(value, name))
+    if not isinstance(value.intents, Mapping):
+        raise InvalidInput("recipe.intents", f"must be a mapping of intents to namespaces, not {_kind(value.intents)}")
+    for intent, namespaces in value.intents.items():
+        if intent not in get_args(IntentName) or not isinstance(namespaces, Mapping):
+            allowed = ", ".join(get_args(IntentName))
+            raise InvalidInput("recipe.intents", f"{intent!r} must be one of {allowed}, with weights by namespace")
+        for namespace, weight in namespaces.items():
+            _name("recipe.intents", namespace, limits)
+            _number(f"recipe.intents[{intent!r}][{namespace!r}]", weight, 0.5, 2)
+    _number("recipe.bm25_k1", value.bm25_k1, 0, 100)
+    _number("recipe.bm25_padding", value.bm25_padding, 0, 1_000_000)
+    for name in ("summary_weight", "tags_weight", "source_weight"):
+        _number(f"recipe.{name}", getattr(value, name), 0, 100)
+    return value
+
+
+def timeline(request: TimelineRequest, space: str, limits: Limits) -> TimelineRequest:
+    _whole("limit", request.limit, 1, limits.results_max)
+    if request.cursor is not None and not (isinstance(request.cursor, str) and storable(request.cursor)):
+        raise InvalidInput("cursor", f"{request.cursor!r} is not one; give the `next` of the page before")
+    for name in ("oldest_first", "forgotten"):
+        _yes_or_no(name, getattr(request, name))
+    if request.around is not None:
+        _text("around", request.around, limits.name_chars_max)
+        if request.cursor is not None:
+            raise InvalidInput("cursor", "does not go with around; give one of them, or a wider span")
+    _whole("span", request.span, 0, limits.results_max)
+    if request.histogram not in (None, *get_args(Bucket)):
+        raise InvalidInput("histogram", f"{request.histogram!r} is unknown; allowed: {', '.join(get_args(Bucket))}")
+    if request.histogram is not None and request.forgotten:
+        raise InvalidInput("histogram", "counts live memories only; leave out either this or forgotten")
+    start, end = (
+        None if moment is None else _moment(name, moment)
+        for name, moment in (("start", request.start), ("end", request.end))
+    )
+    if start is not None and end is not None and end <= start:
+        raise InvalidInput("end", "must be after start")
+    within = where(request.where, space, limits)
+    since = [moment for moment in (start, within.created_from) if moment is not None]
+    until = [moment for moment in (end, within.created_until) if moment is not None]
+    narrowed = replace(within, created_from=max(since, default=None), created_until=min(until, default=None))
+    return replace(request, start=start, end=end, where=narrowed)
+
+
+def named_spaces(asked: Filter, limits: Limits) -> tuple[str, ...]:
+    """The spaces that a caller named: a query may choose among these, and where none is, among all."""
+    return tuple(asked.spaces) if limits.confined_to is None else (limits.confined_to,)
+
+
+def get(entities: bool, neighbours: int, missing_ok: bool, session: str | None, limits: Limits) -> None:
+    _yes_or_no("entities", entities)
+    _yes_or_no("missing_ok", missing_ok)
+    _whole("neighbours", neighbours, 0, limits.neighbours_max)
+    if session is not None:
+        session_name(session, limits)
+
+
+def where(value: Filter, space: str, limits: Limits) -> Filter:
+    """The filter with its space filled in. Spaces are never empty: no query sees all by accident."""
+    if not isinstance(value, Filter):
+        raise InvalidInput("where", f"must be a Filter, not {_kind(value)}")
+    if value == _ANYTHING:
+        return replace(value, spaces=_within("where.spaces", (space,), limits))
+    listed = {
+        each.name: tuple(dict.fromkeys(_names(f"where.{each.name}", getattr(value, each.name), limits)))
+        for each in fields(Filter)
+        if each.name not in ("created_from", "created_until", "metadata", "has")
+    }
+    unknown = [each for each in _names("where.has", value.has, limits) if each not in get_args(Part)]
+    if unknown:
+        raise InvalidInput("where.has", f"{unknown[0]!r} is unknown; allowed: {', '.join(get_args(Part))}")
+    if any(map(too_many_wildcards, listed["sources"])):
+        raise InvalidInput("where.sources", f"a pattern may have {WILDCARDS_MAX} wildcards at most")
+    moments = {
+        name: None if moment is None else _moment(f"where.{name}", moment)
+        for name, moment in (("created_from", value.created_from), ("created_until", value.created_until))
+    }
+    if not isinstance(value.metadata, Mapping) or len(value.metadata) > limits.filter_values_max:
+        raise InvalidInput("where.metadata", "must be a mapping of keys to single values")
+    metadata = {
+        _key("where.metadata", key): _scalar(f"where.metadata[{key!r}]", each) for key, each in value.metadata.items()
+    }
+    changes: dict[str, Any] = {**listed, **moments, "metadata": metadata, "has": tuple(value.has)}
+    changes["spaces"] = _within("where.spaces", changes["spaces"] or (space,), limits)
+    return replace(value, **changes)
+
+
+def too_many_wildcards(pattern: str) -> bool:
+    return pattern.count("*") + pattern.count("?") > WILDCARDS_MAX
+
+
+def ids(value: Sequence[str], limits: Limits) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInput("ids", "must be a list of ids")
+    if len(value) > limits.ids_max:
+        raise InvalidInput("ids", f"{len(value)} are too many; at most {limits.ids_max} in one call")
+    for each in value:
+        if not isinstance(each, str):
+            raise InvalidInput("ids", f"an id is a text, not {_kind(each)}")
+    return tuple(dict.fromkeys(each.encode("utf-8", "replace").decode() for each in value))
+
+
+def opening(space: str, threads: int, busy_timeout_ms: int, limits: Limits, log_days: int) -> None:
+    """What a store is opened with."""
+    _name("space", space, limits)
+    _whole("threads", threads, 0, 1_000)
+    _whole("busy_timeout_ms", busy_timeout_ms, 0, 86_400_000)
+    _whole("log_days", log_days, 1, LOG_DAYS_MAX)
+
+
+def session_name(value: str, limits: Limits) -> str:
+    return _name("session", value, limits)
+
+
+def space_name(value: str, limits: Limits) -> str:
+    return _within("space", (_name("space", value, limits),), limits)[0]
+
+
+def _within(field: str, spaces: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
+    if limits.confined_to is not None and any(each != limits.confined_to for each in spaces):
+        raise InvalidInput(field, f"only {limits.confined_to!r} may be named: this memory is confined to it")
+    return spaces
+
+
+def storable(text: str) -> bool:
+    """Whether a text survives UTF-8 and SQLite: no NUL, no lone surrogates."""
+    if "\x00" in text:
+        return False
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+# ---------------------------------------------------------------- single values
+
+
+def _text(field: str, value: object, chars_max: int) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(field, f"must be a text, not {_kind(value)}")
+    if not value or value.isspace():
+        raise InvalidInput(field, f"is blank; give 1 to {chars_max:,} characters")
+    if len(value) > chars_max:
+        raise InvalidInput(field, f"has {len(value):,} characters; at most {chars_max:,} are allowed: split it")
+    if not storable(value):
+        raise InvalidInput(field, "contains a NUL or a lone surrogate; only valid Unicode text is allowed")
+    return value
+
+
+def _name(field: str, value: object, limits: Limits) -> str:
+    return _text(field, value, limits.name_chars_max)
+
+
+def _names(field: str, value: object, limits: Limits, most: int | None = None) -> list[str]:
+    most = limits.filter_values_max if most is None else most
+    if isinstance(value, str) or not isinstance(value, Sequence | set | frozenset):
+        raise InvalidInput(field, f"must be a list of texts, not {_kind(value)}")
+    if len(value) > most:
+        raise InvalidInput(field, f"has {len(value)} values; at most {most} are allowed")
+    chars_max = limits.source_chars_max if field == "where.sources" else limits.name_chars_max
+    return [_text(field, each, chars_max) for each in value]
+
+
+def _moment(field: str, value: object) -> datetime:
+    if not isinstance(value, datetime):
+        raise InvalidInput(field, f"must be a datetime, not {_kind(value)}")
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise InvalidInput(field, "has no time zone; give one, for example datetime.now(UTC)")
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(field, "is out of range; years 1 to 9999 are allowed") from None
+
+
+def _whole(field: str, value: object, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidInput(field, f"is {value!r}; a whole number from {least:,} to {most:,} is allowed")
+
+
+def _number(field: str, value: object, least: float, most: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise InvalidInput(field, f"is {value!r}; a number from {least:g} to {most:g} is allowed")
+
+
+def _fraction(field: str, value: object) -> None:
+    _number(field, value, 0, 1)
+
+
+def _yes_or_no(field: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(field, f"must be true or false, not {_kind(value)}")
+    return value
+
+
+def _listed(field: str, value: object, most: int) -> Sequence[object]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInput(field, f"must be a list, not {_kind(value)}")
+    if len(value) > most:
+        raise InvalidInput(field, f"has {len(value)} values; at most {most} are allowed")
+    return value
+
+
+def _metadata(value: object, limits: Limits) -> dict[str, Json]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput("metadata", f"must be a mapping, not {_kind(value)}")
+    if not value:
+        return {}
+    plain = {_key("metadata", key): _plain_json(each, 1) for key, each in value.items()}
+    size = len(json.dumps(plain, ensure_ascii=False).encode())
+    if size > limits.metadata_bytes_max:
+        raise InvalidInput("metadata", f"takes {size:,} bytes; at most {limits.metadata_bytes_max:,} are allowed")
+    return plain
+
+
+def _plain_json(value: object, depth: int) -> Json:
+    """A copy that nobody else can change, of JSON that every store can keep."""
+    if depth > _METADATA_DEPTH_MAX:
+        raise InvalidInput("metadata", f"is nested too deep; at most {_METADATA_DEPTH_MAX} levels are allowed")
+    if isinstance(value, Mapping):
+        return {_key("metadata", key): _plain_json(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain_json(each, depth + 1) for each in value]
+    return _scalar("metadata", value)
+
+
+def _key(field: str, value: object) -> str:
+    if not isinstance(value, str) or not storable(value):
+        raise InvalidInput(field, f"key {value!r} must be valid Unicode text")
+    return value
+
+
+def _scalar(field: str, value: object) -> JsonScalar:
+    if value is not None and not isinstance(value, str | int | float | bool):
+        raise InvalidInput(field, f"must be plain JSON: text, number, true, false or null, not {_kind(value)}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(field, f"must be plain JSON, and {value} is not; give a finite number")
+    if isinstance(value, int) and not -_INT64 <= value < _INT64:
+        raise InvalidInput(field, "holds a number that is too large; whole numbers of 64 bits are allowed")
+    if isinstance(value, str) and not storable(value):
+        raise InvalidInput(field, "contains a NUL or a lone surrogate; only valid Unicode text is allowed")
+    return value
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__

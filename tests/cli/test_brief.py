@@ -1,0 +1,409 @@
+"""What agents get: hits in a few words each, contexts, and the same through the command line."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nacre
+from nacre import DidYouMean, Filter, Hit, Memory, Nacre, NewFact, Reason, SearchResult
+from nacre.analysis.highlight import Wanted, shortened, snippet
+from nacre.analysis.quoting import HEADER
+from nacre.cli import run
+from nacre.embedders.hashing import Hashing
+from nacre.ranking.scoring import briefly
+from nacre.serialization import encode
+from nacre.types.memory import Json, Span
+from nacre.types.search import Snippet
+from nacre.types.views import Context, LeftOut, Quoted
+
+MARCH = datetime(2026, 3, 1, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+# ---------------------------------------------------------------- a hit in a few words
+
+LEXICAL = Reason("lexical", "add", 0.00806, {"bm25": 6.12, "rank": 2, "weight": 0.5, "k": 60})
+SEMANTIC = Reason("semantic", "add", 0.00813, {"cosine": 0.624, "rank": 12, "weight": 0.5, "k": 60})
+
+
+def a_hit(text: str, shown: Snippet | None = None, **fields: Any) -> Hit:
+    memory = Memory(
+        id="m1", space="default", kind="note", namespace="general", text=text, summary=None, tags=(), source=None,
+        session=None, position=None, metadata={}, importance=0.5, created=MARCH, updated=MARCH,
+        happened=fields.pop("happened", None),
+    )  # fmt: skip
+    values: dict[str, Any] = {
+        "memory": memory, "score": 0.0178912, "match_type": "hybrid", "bm25": 6.12, "bm25_rank": 2, "cosine": 0.624,
+        "similarity": 0.812, "cosine_rank": 12, "snippet": shown or snippet(text, Wanted({}), None),
+        "reasons": (LEXICAL, SEMANTIC), "relevance": 0.98765, **fields,
+    }  # fmt: skip
+    return Hit(**values)
+
+
+def brief_hit(hit: Hit) -> dict[str, Any]:
+    encoded: Any = encode.brief(SearchResult((hit,)))
+    only: dict[str, Any] = encoded["hits"][0]
+    return only
+
+
+def test_a_hit_by_hand() -> None:
+    assert encode.brief(SearchResult((a_hit("tea\n  is   hot"),))) == {
+        "hits": [
+            {
+                "id": "m1",
+                "date": "2026-03-01",
+                "relevance": 0.99,
+                "score": 0.0179,
+                "snippet": "tea is hot",
+                "why": "words 2, meaning 12",
+            }
+        ]
+    }
+
+
+def test_only_what_there_is_to_say_is_said() -> None:
+    assert encode.brief(SearchResult(())) == {"hits": []}
+    told = brief_hit(a_hit("tea", told=True))
+    assert told["told"] is True
+    assert "told" not in brief_hit(a_hit("tea"))
+    said = SearchResult((), notes=("a note",), did_you_mean=DidYouMean("tea pot", {"pto": ("pot",)}), receipt="r1")
+    assert encode.brief(said) == {"hits": [], "notes": ["a note"], "did_you_mean": "tea pot"}
+
+
+def test_numbers_are_short() -> None:
+    assert brief_hit(a_hit("tea", score=0.000123456, relevance=0.004))["score"] == 0.000123
+    assert brief_hit(a_hit("tea", score=12.3456))["score"] == 12.3
+    assert brief_hit(a_hit("tea", score=0.0))["score"] == 0.0
+    assert brief_hit(a_hit("tea", relevance=0.004))["relevance"] == 0.0
+    assert brief_hit(a_hit("tea", relevance=0.995001))["relevance"] == 1.0
+    assert brief_hit(a_hit("tea", relevance=None))["relevance"] is None
+
+
+def test_the_date_is_when_it_happened() -> None:
+    assert brief_hit(a_hit("tea", happened=MARCH - 400 * DAY))["date"] == "2025-01-25"
+    assert brief_hit(a_hit("tea", happened=datetime(1, 1, 1, tzinfo=UTC)))["date"] == "0001-01-01"
+
+
+WORDY = " ".join(f"word{number:03d}" for number in range(100))  # 7 letters and a space each
+
+
+def test_a_snippet_says_where_it_is_cut() -> None:
+    begin = brief_hit(a_hit(WORDY))["snippet"]
+    assert begin == f"{WORDY[:119]}…"
+    middle = snippet(WORDY, Wanted({}), Span(400, 500))
+    cut = brief_hit(a_hit(WORDY, middle))["snippet"]
+    assert (cut[0], cut[-1]) == ("…", "…")
+    assert cut.strip("…") in WORDY
+    end = Snippet(WORDY[-39:], (), len(WORDY) - 39)
+    assert brief_hit(a_hit(WORDY, end))["snippet"] == f"…{WORDY[-39:]}"
+    assert brief_hit(a_hit(WORDY[:119]))["snippet"] == WORDY[:119]
+
+
+def test_blanks_are_not_missed() -> None:
+    text = f"\n\n{WORDY[:119]}\n\n\n\n\n\n\n\n\n"
+    assert brief_hit(a_hit(text))["snippet"] == WORDY[:119]
+
+
+def test_no_more_than_three_relations(tmp_path: Path) -> None:
+    with nacre.open(tmp_path / "memories.db", embedder="none") as memory:
+        for number in range(5):
+            known = NewFact(subject="Ada", predicate="knows", object=f"Bob{number}", relation=True)
+            memory.remember(f"note {number}", facts=[known], extract=False)
+        result = memory.search("whom Ada knows")
+        assert len(result.relations) == 5
+        shown = encode.brief(result)["relations"]
+        assert shown == [f"Ada knows {each.fact.object}" for each in result.relations[:3]]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        ((LEXICAL,), "words 2"),
+        ((LEXICAL, SEMANTIC, Reason("recency", "multiply", 1.1, {"days": 0})), "words 2, meaning 12, recency +10%"),
+        ((LEXICAL, Reason("confidence", "multiply", 0.82, {"effective": 0.1})), "words 2, confidence -18%"),
+        ((LEXICAL, Reason("recency", "multiply", 1.019, {"days": 4})), "words 2"),
+        ((LEXICAL, Reason("usage", "multiply", 0.981, {})), "words 2"),
+        ((Reason("filter", "add", 0.01, {"rank": 3}), Reason("temporal", "multiply", 1.2, {})), "filter 3, time +20%"),
+        ((Reason("relation", "add", 0.01, {"rank": 1, "bm25": 1.0}),), "relation 1"),
+        ((), ""),
+    ],
+)
+def test_reasons_in_a_few_words(reasons: tuple[Reason, ...], said: str) -> None:
+    assert briefly(reasons) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ({"a": None, "b": "", "c": [], "d": {}, "e": 0, "f": False, "g": 0.0}, {"e": 0, "f": False, "g": 0.0}),
+        ({"a": {"b": {"c": None}}, "d": {"e": [], "f": 1}}, {"d": {"f": 1}}),
+        ([{"a": None}, {"b": 1}, None, ""], [{}, {"b": 1}, None, ""]),
+        (None, None),
+        ("", ""),
+        (0, 0),
+    ],
+)
+def test_what_says_nothing_is_left_out_of_objects(value: Json, kept: Json) -> None:
+    assert encode.without_empty(value) == kept
+
+
+def test_a_context_in_json() -> None:
+    packed = Context(
+        "text", 7, (Quoted("m1", 0.5, True, ("m0",)), Quoted("m2", 0.25, False)), (LeftOut("m0", "superseded"),),
+        ("a note",), "r1",
+    )  # fmt: skip
+    assert encode.context(packed) == {
+        "text": "text",
+        "tokens": 7,
+        "quoted": [
+            {"id": "m1", "relevance": 0.5, "excerpt": True, "instead_of": ["m0"]},
+            {"id": "m2", "relevance": 0.25, "excerpt": False, "instead_of": []},
+        ],
+        "left_out": [{"id": "m0", "why": "superseded"}],
+        "notes": ["a note"],
+        "receipt": "r1",
+    }
+
+
+# ---------------------------------------------------------------- a shorter snippet
+
+
+@st.composite
+def long_snippets(draw: st.DrawFn) -> Snippet:
+    words = draw(
+        st.lists(
+            st.sampled_from(["tea", "is", "naïve", "cafe\u0301", "公园", "👩‍👧", "x" * 70, "🇩🇪🇫🇷", "a", "kettle"]),
+            min_size=1,
+            max_size=40,
+        )
+    )
+    text, spans = "", []
+    for word in words:
+        start = len(text)
+        text += word
+        if draw(st.integers(0, 4)) == 0:
+            spans.append(Span(start, len(text)))
+        text += draw(st.sampled_from([" ", " ", "\n", "  "]))
+    return Snippet(text, tuple(spans), draw(st.sampled_from([0, 1, 500])))
+
+
+@given(long_snippets(), st.integers(1, 200))
+def test_a_shorter_snippet_is_a_part_of_the_longer(long: Snippet, chars: int) -> None:
+    short = shortened(long, chars)
+    at = short.start - long.start
+    assert long.text[at : at + len(short.text)] == short.text
+    places = [Span(at + span.start, at + span.end) for span in short.highlights]
+    assert all(at <= place.start < place.end <= at + len(short.text) for place in places)
+    assert [place for place in long.highlights if place in places] == places
+    longest = max((len(word) for word in long.text.split()), default=0)
+    assert len(short.text) <= max(chars, longest)
+    if long.highlights:
+        assert places
+    if len(long.text) <= chars:
+        assert short == long
+    assert shortened(short, chars) == short or len(short.text) > chars
+
+
+@given(long_snippets(), st.integers(90, 200))
+def test_a_shorter_snippet_has_whole_words(long: Snippet, chars: int) -> None:
+    """Only very long ones may be cut."""
+    short = shortened(long, chars)
+    assert {word for word in short.text.split() if "xx" not in word} <= set(long.text.split())
+
+
+def test_a_shorter_snippet_has_the_most_of_the_words_asked_for() -> None:
+    text = "tea " + "filler " * 20 + "kettle and tea " + "filler " * 20
+    at = text.index("kettle")
+    long = Snippet(text, (Span(0, 3), Span(at, at + 6), Span(at + 11, at + 14)), 100)
+    short = shortened(long, 40)
+    assert [short.text[span.start : span.end] for span in short.highlights] == ["kettle", "tea"]
+    assert short.start == 100 + text.index(short.text)
+
+
+# ---------------------------------------------------------------- through the command line
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Answer]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: Path) -> Cli:
+    for name in list(os.environ):
+        if name.startswith("NACRE_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("NACRE_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.setenv("NACRE_STORE", str(path))
+    monkeypatch.setenv("NACRE_EMBEDDER", "hashing")
+
+    def call(*arguments: str) -> Answer:
+        monkeypatch.setattr(sys, "stdin", io.StringIO())
+        code = run(list(arguments))
+        captured = capsys.readouterr()
+        return Answer(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def filled(path: Path) -> list[str]:
+    """Ids of what is in the store, by another door."""
+    with nacre.open(path, embedder=Hashing()) as memory:
+        return [
+            memory.remember(text, created=MARCH + number * DAY, tags=["house"] if number else []).id
+            for number, text in enumerate(
+                ["Ada lives in London", "Ada lives in Paris", f"The kettle of Ada {'is old and blue ' * 50}"]
+            )
+        ]
+
+
+def unlogged(path: Path, asked: Callable[[Nacre], Any]) -> Any:
+    with nacre.open(path, embedder=Hashing(), log=False) as memory:
+        return asked(memory)
+
+
+def test_a_brief_search_is_what_agents_get(cli: Cli, filled: list[str], path: Path) -> None:
+    expected: Any = encode.brief(unlogged(path, lambda memory: memory.search("old kettle")))
+    answer = cli("search", "old kettle", "--brief", "--json")
+    assert (answer.code, answer.err) == (0, "")
+    assert json.loads(answer.out) == expected
+    assert "receipt" not in json.loads(answer.out)
+    first = expected["hits"][0]
+    assert first["id"] == filled[2]
+    lines = cli("search", "old kettle", "--brief").out.splitlines()
+    assert lines[0] == f"{first['id']}  2026-03-03  {first['relevance']:.2f}  {first['snippet']}"
+    assert len(lines) == len(expected["hits"])
+
+
+def test_a_brief_search_that_finds_nothing(cli: Cli, filled: list[str]) -> None:
+    assert filled
+    assert json.loads(cli("search", "zebra", "--brief", "--json").out)["hits"] == []
+    assert cli("search", "zebra", "--brief").out.startswith("nothing found")
+
+
+def test_a_brief_search_says_what_may_be_meant(cli: Cli, filled: list[str]) -> None:
+    assert filled
+    assert json.loads(cli("search", "kettel", "--brief", "--json").out)["did_you_mean"] == "kettle"
+    assert "did you mean: kettle Ada" in cli("search", "kettel Ada", "--brief").out
+
+
+def test_what_was_told_is_left_out_on_request(cli: Cli, filled: list[str]) -> None:
+    def found(*more: str) -> list[tuple[str, bool]]:
+        hits = json.loads(cli("search", "kettle", "--json", "--asked-in", "s", "--mode", "keyword", *more).out)["hits"]
+        return [(hit["id"], hit["told"]) for hit in hits]
+
+    assert found() == [(filled[2], False)]
+    assert found() == [(filled[2], True)]
+    answer = cli("search", "kettle", "--json", "--asked-in", "s", "--mode", "keyword", "--omit-told")
+    assert json.loads(answer.out)["hits"] == []
+    assert "1 that this session was told before are left out" in json.loads(answer.out)["notes"]
+    unknown = cli("search", "kettle", "--omit-told")
+    assert unknown.code == 0
+    assert "note: nothing is left out: without a session" in unknown.out
+
+
+def test_a_context_is_its_text_alone(cli: Cli, filled: list[str], path: Path) -> None:
+    expected = unlogged(path, lambda memory: memory.context("where does Ada live?", min_score=0.0))
+    assert [each.id for each in expected.quoted][:1] == [filled[1]]
+    answer = cli("context", "where does Ada live?", "--min-score", "0")
+    assert (answer.code, answer.out, answer.err) == (0, f"{expected.text}\n", "")
+    assert answer.out.startswith(HEADER)
+
+
+def test_a_context_in_json_is_that_of_the_library(cli: Cli, filled: list[str], path: Path) -> None:
+    assert filled
+    options = ("--budget", "150", "--min-score", "0", "--tag", "house", "--json")
+    answer = json.loads(cli("context", "where", "does", "Ada", "live?", *options).out)
+    where = Filter(tags_all=["house"])
+    expected = unlogged(path, lambda memory: memory.context("where does Ada live?", 150, min_score=0.0, where=where))
+    receipt = answer.pop("receipt")
+    assert answer == {name: value for name, value in encode.context(expected).items() if name != "receipt"}
+    with nacre.open(path, embedder="none") as memory:
+        assert memory.receipts()[0].id == receipt
+
+
+def test_a_session_is_given_nothing_twice(cli: Cli, filled: list[str]) -> None:
+    def given(*more: str) -> Any:
+        return json.loads(cli("context", "Ada London", "--min-score", "0", "--json", *more).out)
+
+    first = given("--asked-in", "s")
+    assert filled[1] in [each["id"] for each in first["quoted"]]
+    again = given("--asked-in", "s")
+    assert {"id": filled[1], "why": "told"} in again["left_out"]
+    assert filled[1] not in [each["id"] for each in again["quoted"]]
+    assert given("--asked-in", "s", "--repeat")["text"] == first["text"]
+    assert given("--asked-in", "t")["text"] == first["text"]
+
+
+def test_a_context_as_of_another_time(cli: Cli, filled: list[str]) -> None:
+    answer = cli("context", "Ada lives", "--as-of", "2026-03-02T00:00:00Z", "--min-score", "0", "--json")
+    assert [each["id"] for each in json.loads(answer.out)["quoted"]] == [filled[0]]
+
+
+def test_a_context_of_nothing_is_empty(cli: Cli, filled: list[str]) -> None:
+    assert filled
+    answer = cli("context", "zebra", "-house")
+    assert (answer.code, answer.out) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--budget", "-1"), "budget_tokens: is -1"),
+        (("--min-score", "2"), "min_score: is 2.0"),
+        (("--as-of", "whenever"), "as_of: 'whenever' is not a time"),
+        (("--asked-in", ""), "session: is blank"),
+    ],
+)
+def test_a_bad_wish_is_named(cli: Cli, filled: list[str], options: tuple[str, ...], says: str) -> None:
+    assert filled
+    answer = cli("context", "tea", *options)
+    assert (answer.code, answer.out) == (2, "")
+    assert says in answer.err
+
+
+def test_facets_without_a_query_count_everything(cli: Cli, filled: list[str]) -> None:
+    counted = json.loads(cli("facets", "--json").out)
+    assert (counted["total"], counted["tags"], counted["notes"]) == (3, {"house": 2}, [])
+    assert json.loads(cli("facets", "--tag", "house", "--json").out)["total"] == 2
+    assert cli("facets").out.startswith("3 memories")
+    assert len(filled) == 3
+
+
+def test_a_space_of_a_folder(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filled: list[str], path: Path
+) -> None:
+    """Whatever folder of a project a command is called in, it works in one space, and another project in another."""
+    assert filled
+    for project in ("one", "two"):
+        (tmp_path / project / ".git").mkdir(parents=True)
+        (tmp_path / project / "src" / "deep").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "one" / "src")
+    assert cli("remember", "tea of project one", "--space", "folder:.").code == 0
+    monkeypatch.setenv("NACRE_SPACE", "folder:deep")
+    assert "project one" in cli("search", "tea", "--mode", "keyword").out.replace("[", "").replace("]", "")
+    monkeypatch.chdir(tmp_path / "two")
+    monkeypatch.setenv("NACRE_SPACE", "folder:.")
+    assert json.loads(cli("search", "tea", "--json").out)["hits"] == []
+    shown = json.loads(cli("config", "--json").out)["space"]
+    assert shown["value"].startswith("two-")
+    assert shown["source"] == "environment NACRE_SPACE"
+    with nacre.open(path, embedder="none") as memory:
+        assert sorted(memory.stats().spaces)[1].startswith("one-")
+    blank = cli("stats", "--space", "folder:")
+    assert (blank.code, "--space: must be a text that is not blank" in blank.err) == (2, True)

@@ -1,0 +1,579 @@
+"""The command line: the same answers as the library, errors with their exit codes, nothing else on stdout."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import pytest
+
+import nacre
+from nacre.cli import render, run
+from nacre.cli.demo import SAMPLES
+from nacre.cli.group import nacre as commands
+from nacre.config import settings
+from nacre.serialization import decode, encode
+from nacre.types.recipe import Recipe
+from nacre.types.search import SearchRequest
+
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Cli = Callable[..., Answer]
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: Path) -> None:
+    """Nothing of the machine's own settings or store is read or written."""
+    for name in list(os.environ):
+        if name.startswith("NACRE_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("NACRE_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.setenv("NACRE_STORE", str(path))
+    monkeypatch.setenv("NACRE_EMBEDDER", "hashing")
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    def call(*arguments: str, stdin: str = "") -> Answer:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        code = run(list(arguments))
+        captured = capsys.readouterr()
+        return Answer(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def library(path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], nacre.Nacre]:
+    """The same store through the other door. Nothing is logged: what was opened before would rank otherwise."""
+    monkeypatch.setenv("NACRE_LOG", "off")
+    return lambda: nacre.open(path, embedder="hashing", log=False)
+
+
+# ---------------------------------------------------------------- the verbs
+
+
+def test_remember_search_get_forget_restore_purge(cli: Cli) -> None:
+    first = cli("remember", "The cache lives in Redis", "--tag", "infra", "--tag", "cache", "--json").json
+    assert first["duplicate"] is False
+    again = cli("remember", "The cache lives in Redis", "--json").json
+    assert again == {"id": first["id"], "duplicate": True, "recalled": []}
+    found = cli("search", "redis cache", "--json").json
+    assert [hit["id"] for hit in found["hits"]] == [first["id"]]
+    assert cli("get", first["id"], "--json").json["memories"][0]["tags"] == ["infra", "cache"]
+    assert cli("forget", first["id"]).code == 0
+    assert cli("search", "redis", "--json").json["hits"] == []
+    assert first["id"] in cli("timeline", "--forgotten").out
+    assert cli("restore", first["id"]).code == 0
+    assert len(cli("search", "redis", "--json").json["hits"]) == 1
+    assert cli("update", first["id"], "--text", "The cache lives in Valkey", "--json").json["text"].endswith("Valkey")
+    assert "Redis" in cli("history", first["id"]).out
+    assert cli("purge", first["id"], "--yes").code == 0
+    assert cli("get", first["id"]).code == 2
+
+
+def test_remember_reads_stdin_and_files(cli: Cli, tmp_path: Path) -> None:
+    assert cli("remember", stdin="from a pipe\n").code == 0
+    assert cli("remember", "-", stdin="from a dash\n").code == 0
+    note = tmp_path / "note.md"
+    note.write_text("from a file: naïve 用 GPT4\n", "utf-8")
+    assert cli("remember", "--file", str(note)).code == 0
+    assert "naïve 用 GPT4" in cli("search", "naive").out.replace("[", "").replace("]", "")
+    assert cli("stats", "--json").json["memories"] == 3
+
+
+def test_remember_json_lines_keeps_every_field(cli: Cli) -> None:
+    given = {
+        "text": "a turn of a conversation",
+        "kind": "episode",
+        "namespace": "context",
+        "tags": ["talk"],
+        "session": "s1",
+        "position": 3,
+        "metadata": {"pr": 482, "ok": True},
+        "importance": 0.9,
+        "created": "2026-03-01T12:00:00+02:00",
+    }
+    answer = cli("remember", "--jsonl", "--json", stdin=json.dumps(given) + "\n\n" + json.dumps(given) + "\n")
+    receipts = [json.loads(line) for line in answer.out.splitlines()]
+    assert [receipt["duplicate"] for receipt in receipts] == [False, True]
+    stored = cli("get", receipts[0]["id"], "--json").json["memories"][0]
+    assert stored["created"] == "2026-03-01T10:00:00Z"
+    assert {key: stored[key] for key in given if key != "created"} == {
+        key: value for key, value in given.items() if key != "created"
+    }
+
+
+def test_the_same_calls_through_library_and_command_line_give_the_same_json(
+    cli: Cli, library: Callable[[], nacre.Nacre]
+) -> None:
+    """The sample memories outnumber every default limit."""
+    assert cli("remember", "--jsonl", "--file", str(SAMPLES)).code == 0
+    query = "why did the payment fail for Henrik?"
+    with library() as memory:
+        hits = memory.search(query).hits
+        assert len(hits) == SearchRequest(query=query).limit
+        expected: list[tuple[list[str], Any]] = [
+            (["search", query], encode.search_result(memory.search(query))),
+            (["search", query, "--mode", "keyword"], encode.search_result(memory.search(query, mode="keyword"))),
+            (["search", query, "--mode", "semantic"], encode.search_result(memory.search(query, mode="semantic"))),
+            (["search", query, "--limit", "3"], encode.search_result(memory.search(query, limit=3))),
+            (
+                ["search", query, "--alpha", "0.2"],
+                encode.search_result(memory.search(query, recipe=Recipe(alpha=0.2))),
+            ),
+            (
+                ["search", query, "--namespace", "decisions", "--no-tag", "rota", "--since", "2026-02-01T00:00:00Z"],
+                encode.search_result(
+                    memory.search(
+                        query,
+                        where=nacre.Filter(
+                            namespaces=["decisions"],
+                            tags_none=["rota"],
+                            created_from=decode.parse_moment("since", "2026-02-01T00:00:00Z"),
+                        ),
+                    )
+                ),
+            ),
+            (["search", query, "--lens", "brief"], encode.search_result(memory.search(query, lens="brief"))),
+            (
+                ["search", query, "--as-of", "2026-05-01T00:00:00Z"],
+                encode.search_result(memory.search(query, as_of=decode.parse_moment("as_of", "2026-05-01T00:00:00Z"))),
+            ),
+            (["search", query, "--min-score", "0.05"], encode.search_result(memory.search(query, min_score=0.05))),
+            (["search", query, "--token-budget", "90"], encode.search_result(memory.search(query, token_budget=90))),
+            (["search", query, "--asked-in", "s1"], encode.search_result(memory.search(query, session="s1"))),
+            (
+                ["search", query, "--boost-entity", "Mara", "--boost-entity", "Lin"],
+                encode.search_result(memory.search(query, boost_entities=["Mara", "Lin"])),
+            ),
+            (["search", query, "--merge-relations"], encode.search_result(memory.search(query, merge_relations=True))),
+            (["search", query, "--no-collapse"], encode.search_result(memory.search(query, collapse=False))),
+            (["related", hits[0].id], encode.search_result(memory.related(hits[0].id))),
+            (["facets", query], encode.facets(memory.facets(query))),
+            (["timeline"], encode.timeline(memory.timeline())),
+            (
+                ["timeline", "--oldest-first", "--limit", "7"],
+                encode.timeline(memory.timeline(oldest_first=True, limit=7)),
+            ),
+            (
+                ["timeline", "--around", hits[0].id, "--span", "2", "--histogram", "week"],
+                encode.timeline(memory.timeline(around=hits[0].id, span=2, histogram="week")),
+            ),
+            (["get", hits[0].id, hits[1].id], encode.fetched(memory.get([hits[0].id, hits[1].id]))),
+            (
+                ["get", hits[0].id, "--entities", "--neighbours", "2"],
+                encode.fetched(memory.get(hits[0].id, entities=True, neighbours=2)),
+            ),
+            (["history", hits[0].id], [encode.event(each) for each in memory.history(hits[0].id)]),
+            (["stats"], encode.stats(memory.stats())),
+        ]
+    for arguments, answer in expected:
+        printed = cli(*arguments, "--json").json
+        if arguments == ["stats"]:
+            answer = {**answer, "size_bytes": printed["size_bytes"]}  # the WAL is folded in when the library closes
+        assert printed == json.loads(encode.dumps(answer)), arguments
+
+
+def test_spaces_do_not_leak(cli: Cli) -> None:
+    cli("remember", "the secret plan", "--space", "alice")
+    assert cli("search", "secret", "--json").json["hits"] == []
+    assert cli("timeline", "--json").json["entries"] == []
+    assert len(cli("search", "secret", "--space", "alice", "--json").json["hits"]) == 1
+    assert len(cli("search", "secret", "--in-space", "alice", "--in-space", "bob", "--json").json["hits"]) == 1
+
+
+def test_reembed_after_another_embedder(cli: Cli) -> None:
+    cli("remember", "written without vectors", "--embedder", "none")
+    assert "reembed" in cli("search", "vectors").out
+    assert cli("reembed", "--json").json == {"embedded": 1}
+    assert "reembed" not in cli("search", "vectors").out
+    refused = cli("search", "vectors", "--embedder", "minilm")
+    assert refused.code == 3
+    assert "nacre reembed" in refused.err
+    assert cli("rebuild", "--json").json == {"rebuilt": True}
+
+
+# ---------------------------------------------------------------- settings
+
+
+def test_config_tells_where_each_value_came_from(
+    cli: Cli, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text('space = "work"\nthreads = 1\nstore = "elsewhere.db"\n', "utf-8")
+    shown = cli("config", "--embedder", "none", "--json").json
+    assert shown["space"] == {"value": "work", "source": f"file {tmp_path / 'config.toml'}"}
+    assert shown["store"] == {"value": str(path), "source": "environment NACRE_STORE"}
+    assert shown["embedder"] == {"value": "none", "source": "flag --embedder"}
+    assert shown["busy_timeout_ms"] == {"value": 10_000, "source": "default"}
+    assert shown["extract"] == {"value": True, "source": "default"}
+    assert shown["decay_rates"] == {"value": {}, "source": "default"}
+    assert shown["log"] == {"value": True, "source": "default"}
+    assert shown["log_days"] == {"value": 90, "source": "default"}
+    assert "environment NACRE_STORE" in cli("config").out
+    monkeypatch.delenv("NACRE_STORE")
+    assert cli("config", "--json").json["store"]["value"] == "elsewhere.db"
+
+
+def test_what_is_read_and_logged_is_set_in_the_environment_or_the_file(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = "extract = false\nlog = false\nlog_days = 7\n[decay_rates]\nstate = 0.2\nkv = 0\n"
+    (tmp_path / "config.toml").write_text(content, "utf-8")
+    shown = cli("config", "--json").json
+    expected = {"extract": False, "log": False, "log_days": 7, "decay_rates": {"state": 0.2, "kv": 0.0}}
+    assert {name: shown[name]["value"] for name in expected} == expected
+    monkeypatch.setenv("NACRE_EXTRACT", "on")
+    monkeypatch.setenv("NACRE_DECAY_RATES", "state=0.5, identity=0")
+    monkeypatch.setenv("NACRE_LOG", "on")
+    monkeypatch.setenv("NACRE_LOG_DAYS", "14")
+    shown = cli("config", "--json").json
+    expected = {"extract": True, "log": True, "log_days": 14, "decay_rates": {"state": 0.5, "identity": 0.0}}
+    assert {name: shown[name]["value"] for name in expected} == expected
+    assert shown["decay_rates"]["source"] == "environment NACRE_DECAY_RATES"
+    assert "NACRE_LOG_DAYS" in cli("config").out
+
+
+def test_flags_count_before_and_after_the_command(cli: Cli) -> None:
+    assert cli("--space", "a", "config", "--json").json["space"]["value"] == "a"
+    assert cli("config", "--space", "a", "--json").json["space"]["value"] == "a"
+    cli("remember", "Ada lives in Rome", "--space", "a")
+    assert len(cli("--json", "--space", "a", "fact", "list").json) == 1
+    assert len(cli("fact", "--json", "--space", "a", "list").json) == 1
+    assert len(cli("fact", "list", "--json", "--space", "a").json) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("colour = 1\n", "colour"),
+        ('embedder = "gpt"\n', "embedder"),
+        ("threads = -1\n", "threads"),
+        ("space = 3\n", "space"),
+        ('extract = "maybe"\n', "extract: is 'maybe'; on or off is allowed"),
+        ("log = 3\n", "log: is 3; on or off is allowed"),
+        ("log_days = -1\n", "log_days"),
+        ('log_days = "long"\n', "log_days"),
+        ("decay_rates = 5\n", "write it like state=0.2,kv=0.01"),
+        ('decay_rates = "kv"\n', "write it like state=0.2,kv=0.01"),
+        ('decay_rates = {kv = "fast"}\n', "write it like state=0.2,kv=0.01"),
+        ("decay_rates = {colour = 1}\n", "'colour' is no type of fact; allowed: identity"),
+        ("decay_rates = {kv = 11}\n", "kv: is 11.0; a number from 0 to 10 is allowed"),
+        ("= nonsense", "cannot be read"),
+    ],
+)
+def test_a_bad_config_file_is_named(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, named: str
+) -> None:
+    monkeypatch.delenv("NACRE_EMBEDDER")
+    (tmp_path / "config.toml").write_text(content, "utf-8")
+    answer = cli("config")
+    assert answer.code == 2
+    assert named in answer.err
+    assert "config.toml" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("NACRE_EXTRACT", "maybe", "on or off is allowed"),
+        ("NACRE_LOG", "sometimes", "on or off is allowed"),
+        ("NACRE_LOG_DAYS", "-1", "a whole number"),
+        ("NACRE_LOG_DAYS", "0", "a whole number"),
+        ("NACRE_LOG_DAYS", "1000000", "a whole number"),
+        ("NACRE_DECAY_RATES", "kv", "write it like state=0.2,kv=0.01"),
+        ("NACRE_DECAY_RATES", "kv=fast", "write it like state=0.2,kv=0.01"),
+        ("NACRE_DECAY_RATES", "colour=1", "'colour' is no type of fact; allowed: identity"),
+        ("NACRE_DECAY_RATES", "kv=-1", "a number from 0 to 10 is allowed"),
+        ("NACRE_DECAY_RATES", "kv=nan", "a number from 0 to 10 is allowed"),
+    ],
+)
+def test_a_bad_environment_is_named(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, path: Path, name: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    answer = cli("remember", "something")
+    assert (answer.code, answer.out) == (2, "")
+    assert name in answer.err
+    assert said in answer.err
+    assert not path.exists()
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["remember", "   "], 2, "text: is blank"),
+        (["remember", "x", "--importance", "2"], 2, "importance"),
+        (["remember", "x", "--created", "some day"], 2, "created"),
+        (["remember", "x", "--meta", "nothing"], 2, "KEY=VALUE"),
+        (["remember", "x", "--file", "y"], 2, "not both"),
+        (["remember", "--file", "missing.txt"], 2, "missing.txt"),
+        (["remember", "x", "--position", "1"], 2, "needs a session"),
+        (["remember", "x", "--happened", "some day"], 2, "happened"),
+        (["remember", "x", "--entity", " "], 2, "entities.name: is blank"),
+        (["remember", "x", "--extract", "maybe"], 2, "'maybe' is not one of 'on', 'off'"),
+        (["remember", "--jsonl", "--extract", "on"], 2, "takes all fields from the input"),
+        (["remember", "--jsonl", "--entity", "Ada"], 2, "takes all fields from the input"),
+        (["search", "x", "--mode", "psychic"], 2, "keyword, semantic, hybrid"),
+        (["search", "x", "--alpha", "1.5"], 2, "from 0 to 1"),
+        (["search", "x", "--limit", "0"], 2, "from 1 to 1,000"),
+        (["search", "x", "--limit", "many"], 2, "--limit"),
+        (["search", "x", "--limit", "-10"], 2, "from 1 to 1,000"),
+        (["search", "x", "--alpha", "-0.5"], 2, "from 0 to 1"),
+        (["search", "x", "--since", "soon"], 2, "since"),
+        (["search", "x", "--as-of", "soon"], 2, "as_of: 'soon' is not a time"),
+        (["search", "x", "--min-score", "2"], 2, "min_score: is 2.0; a number from 0 to 1 is allowed"),
+        (["search", "x", "--token-budget", "0"], 2, "token_budget: is 0"),
+        (["search", "x", "--asked-in", " "], 2, "session: is blank"),
+        (["search", "x", "--boost-entity", ""], 2, "boost_entities"),
+        (["search", "x", "--lens", "nope"], 2, "no lens 'nope'; see `nacre lens list`, or say none"),
+        (["search"], 2, "QUERY"),
+        (["get", "nobody"], 2, "no memory 'nobody'"),
+        (["forget", "nobody"], 2, "no memory"),
+        (["restore", "nobody"], 2, "no memory"),
+        (["update", "nobody", "--text", "x"], 2, "no memory"),
+        (["timeline", "--cursor", "nowhere"], 2, "cursor"),
+        (["timeline", "--around", "nobody"], 2, "no memory 'nobody'"),
+        (["timeline", "--histogram", "year"], 2, "histogram: 'year' is unknown; allowed: day, week, month"),
+        (["timeline", "--histogram", "day", "--forgotten"], 2, "histogram: counts live memories only"),
+        (["timeline", "--span", "-1"], 2, "span: is -1; a whole number from 0 to 1,000 is allowed"),
+        (["get", "nobody", "--neighbours", "51"], 2, "neighbours: is 51; a whole number from 0 to 50 is allowed"),
+        (["frobnicate"], 2, "frobnicate"),
+        (["stats", "--store", "no/such/folder/x.db"], 3, "does not exist"),
+        (["stats", "--store", "."], 3, "is a folder"),
+        (["stats", "--embedder", "psychic"], 2, "minilm, minilm-cuda, hashing, none"),
+    ],
+)
+def test_errors_say_what_is_wrong_and_set_the_exit_code(cli: Cli, arguments: list[str], code: int, said: str) -> None:
+    cli("remember", "something")
+    answer = cli(*arguments)
+    assert answer.code == code
+    assert said in answer.err
+    assert answer.out == ""
+
+
+def test_only_remembering_makes_a_store(cli: Cli, path: Path) -> None:
+    for arguments in (
+        ["search", "x"],
+        ["timeline"],
+        ["stats"],
+        ["get", "x"],
+        ["forget", "x"],
+        ["reembed"],
+        ["rebuild"],
+        ["fact", "list"],
+        ["fact", "drop", "x"],
+        ["reinforce", "x"],
+        ["stale"],
+        ["conflicts"],
+        ["similar", "x"],
+        ["entity", "list"],
+        ["entity", "show", "x"],
+        ["entity", "drop", "x"],
+        ["entity", "related", "x"],
+        ["relation", "list"],
+        ["relation", "search", "x"],
+        ["lens", "list"],
+        ["lens", "show", "exact"],
+        ["lens", "delete", "x"],
+        ["why", "x", "y"],
+        ["why-not", "x", "y"],
+        ["why-recalled", "x"],
+        ["log"],
+        ["mark", "used", "x"],
+    ):
+        answer = cli(*arguments)
+        assert answer.code == 3
+        assert "does not exist" in answer.err
+    assert not path.exists()
+
+
+def test_errors_as_json(cli: Cli) -> None:
+    cli("remember", "something")
+    answer = cli("search", "x", "--limit", "0", "--json")
+    assert (answer.code, answer.out) == (2, "")
+    assert json.loads(answer.err)["error"]["field"] == "limit"
+    for arguments in (["search", "x", "--limit", "many"], ["remember", "x", "--extract", "maybe"], ["search"]):
+        answer = cli(*arguments, "--json")
+        assert (answer.code, answer.out) == (2, "")
+        assert json.loads(answer.err)["error"]["message"], arguments
+    assert json.loads(cli("stats", "--json", "--store", ".").err)["error"]["type"] == "StoreUnavailable"
+
+
+def test_a_bad_line_is_named_and_its_batch_not_written(cli: Cli) -> None:
+    good = json.dumps({"text": "fine"})
+    for bad, said in (
+        ("{", "line 2"),
+        ("[]", "line 2"),
+        ('{"txt": "x"}', "txt"),
+        ('{"text": " "}', "text"),
+        ('{"text": "x", "happened": "soon"}', "line 2: happened: 'soon' is not a time"),
+        ('{"text": "x", "extract": "maybe"}', "extract: must be true or false"),
+        ('{"text": "x", "facts": 3}', "facts: must be a list"),
+        ('{"text": "x", "facts": [3]}', "line 2: facts[0]: must be a JSON object, not int"),
+        ('{"text": "x", "facts": [{"subject": "a", "object": "c"}]}', "line 2: facts[0].predicate: is missing"),
+        (_with_fact(colour=1), "line 2: facts[0].colour: is unknown; allowed: subject, predicate, object, type"),
+        (_with_fact(confidence=9), "facts[0].confidence: is 9; a number from 0 to 1 is allowed (item 2 of the input)"),
+        (_with_fact(confidence=True), "facts[0].confidence: is True"),
+        (_with_fact(decay_rate=-1), "facts[0].decay_rate: is -1; a number from 0 to 10 is allowed"),
+        (_with_fact(type="colour"), "facts[0].type: 'colour' is unknown; allowed: identity"),
+        (_with_fact(subject=" "), "facts[0].subject: is blank"),
+        (_with_fact(relation="yes"), "facts[0].relation: must be true or false"),
+        (_with_fact(valid_from="soon"), "line 2: facts[0].valid_from: 'soon' is not a time"),
+        (_with_fact(valid_to="2026-03-01"), "facts[0].valid_to: has no time zone"),
+        ('{"text": "x", "entities": "Ada"}', "entities: must be a list"),
+        ('{"text": "x", "entities": [3]}', "entities: must be names"),
+        ('{"text": "x", "entities": [{"type": "person"}]}', "line 2: entities[0].name: is missing"),
+        ('{"text": "x", "entities": [{"name": "Ada", "alias": "A"}]}', "line 2: entities[0].alias: is unknown"),
+        ('{"text": "x", "entities": [{"name": " "}]}', "entities.name: is blank"),
+        ('{"text": "x", "entities": [{"name": "Ada", "aliases": "A"}]}', "entities.aliases"),
+    ):
+        answer = cli("remember", "--jsonl", stdin=f"{good}\n{bad}\n")
+        assert answer.code == 2
+        assert said in answer.err
+        assert answer.out == ""
+    assert cli("stats", "--json").json["memories"] == 0
+
+
+def _with_fact(**fields: Any) -> str:
+    """A line whose only fact has these fields."""
+    fact = {"subject": "Ada", "predicate": "is", "object": "well", **fields}
+    return json.dumps({"text": "x", "facts": [fact]})
+
+
+def test_purge_asks_first(cli: Cli) -> None:
+    memory_id = cli("remember", "keep me", "--json").json["id"]
+    assert cli("purge", memory_id, stdin="n\n").code != 0
+    assert cli("get", memory_id).code == 0
+
+
+# ---------------------------------------------------------------- real processes
+
+
+def _process(*arguments: str, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "nacre", *arguments],
+        input=stdin,
+        capture_output=True,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+def test_demo_shows_three_modes_with_reasons_and_leaves_nothing(tmp_path: Path) -> None:
+    """The real model, in a real process, in a pipe: no colours, no progress."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    done = _process("demo", NACRE_EMBEDDER="minilm", TMPDIR=str(scratch))
+    shown = done.stdout.decode()
+    assert (done.returncode, done.stderr) == (0, b"")
+    by_words, by_meaning, by_both = shown.split("\n\n")[1:4]
+    assert "BM25" in by_words
+    assert "cosine" not in by_words
+    assert "cosine" in by_meaning
+    answer = "[Lowered] `[BOOKING_TIMEOUT_MS]` from 30000 to 12000"
+    firsts = [part.splitlines()[2].strip().startswith(answer) for part in (by_words, by_meaning, by_both)]
+    assert firsts == [False, False, True]
+    assert answer in by_words
+    assert answer in by_meaning
+    assert "→ 0.25 × " in by_both
+    assert "→ 0.75 × " in by_both
+    assert "\x1b" not in shown
+    assert list(scratch.iterdir()) == []
+
+
+def test_exit_codes_of_the_real_command() -> None:
+    assert _process("--version").stdout.startswith(b"nacre ")
+    assert _process("remember", " ").returncode == 2
+    assert _process("stats", "--store", "no/such/folder/x.db").returncode == 3
+
+
+def test_any_bytes_in_and_out_are_utf8_whatever_the_locale() -> None:
+    stored = _process("remember", "--json", stdin="Grüße, 東京 🚲".encode(), LC_ALL="C", PYTHONIOENCODING="ascii")
+    assert stored.returncode == 0, stored.stderr
+    found = _process("search", "東京", LC_ALL="C", PYTHONIOENCODING="ascii")
+    assert "Grüße, [東京] 🚲" in found.stdout.decode("utf-8")
+
+
+def test_a_closed_pipe_is_no_error(cli: Cli) -> None:
+    assert cli("remember", "--jsonl", "--file", str(SAMPLES)).code == 0
+    command = f'"{sys.executable}" -m nacre timeline --limit 200 | head -n 1'
+    done = subprocess.run(command, shell=True, capture_output=True, env=dict(os.environ), check=False)
+    assert done.stderr == b""
+
+
+# ---------------------------------------------------------------- promises
+
+
+def test_a_stored_text_does_not_steer_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(render, "_styled", lambda _: True)
+    render.show([[("red \x1b[31m bell \x07 tab\t end", "")]])
+    shown = capsys.readouterr().out
+    assert "\x1b[31m" not in shown
+    assert "\x07" not in shown
+    assert "red \ufffd[31m bell \ufffd tab" in shown
+
+
+def every_command(group: click.Group | None = None, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """All commands as they are typed, groups and their commands."""
+    for name, command in (group or commands.loaded()).commands.items():
+        yield f"{before}{name}", command
+        if isinstance(command, click.Group):
+            yield from every_command(command, f"{before}{name} ")
+
+
+def test_every_command_has_help_and_json() -> None:
+    for name, command in every_command():
+        assert command.help, name
+        assert "--json" in [option for parameter in command.params for option in parameter.opts], name
+        for parameter in command.params:
+            assert not isinstance(parameter, click.Option) or parameter.help, f"{name} {parameter.name}"
+
+
+def test_every_command_and_setting_is_documented() -> None:
+    documented = PAGE.read_text("utf-8")
+    for name, command in every_command():
+        if not isinstance(command, click.Group):
+            assert re.search(rf"`nacre {name}[` ]", documented), name
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                for option in (*parameter.opts, *parameter.secondary_opts):
+                    assert re.search(rf"`{option}[` ]", documented), f"{name} {option}"
+    for setting in settings.MEANINGS:
+        assert f"`{setting}`" in documented
+        assert settings.variable(setting) in documented
+    assert settings.MEANINGS.keys() == settings.Settings.__dataclass_fields__.keys()
+
+
+def test_every_error_has_an_exit_code_of_its_own_or_its_parents() -> None:
+    def below(kind: type[nacre.NacreError]) -> Iterator[type[nacre.NacreError]]:
+        for each in kind.__subclasses__():
+            yield each
+            yield from below(each)
+
+    for kind in below(nacre.NacreError):
+        assert any(issubclass(kind, listed) for listed, _ in encode.EXIT_CODES), kind

@@ -1,0 +1,51 @@
+"""The sample memories, and the ranks that their README promises, with the real model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import nacre
+from nacre.cli.demo import QUESTION, SAMPLES
+from nacre.serialization import decode
+from nacre.types.search import Mode
+
+_ROW = re.compile(
+    r"^\| `?(?P<query>[^|]+?)`? \| (?P<expected>.+?) … \| (?P<ranks>[–\d]+ \| [–\d]+ \| [–\d]+) \|$", re.M
+)
+PROMISED = [
+    (row["query"], row["expected"], [None if rank == "–" else int(rank) for rank in row["ranks"].split(" | ")])
+    for row in _ROW.finditer((SAMPLES.parent / "README.md").read_text("utf-8"))
+]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nacre.Nacre]:
+    with nacre.open(tmp_path_factory.mktemp("demo") / "demo.db") as memory:
+        lines = SAMPLES.read_text("utf-8").splitlines()
+        receipts = memory.remember_many(decode.new_memory_line(line, at) for at, line in enumerate(lines, 1))
+        assert len(receipts) >= 190
+        assert not any(receipt.duplicate for receipt in receipts)
+        yield memory
+
+
+def test_the_readme_lists_the_question_of_the_demo() -> None:
+    assert len(PROMISED) == 15
+    assert QUESTION in [query for query, _, _ in PROMISED]
+
+
+@pytest.mark.parametrize(("query", "expected", "ranks"), PROMISED)
+def test_the_readme_tells_the_ranks(demo: nacre.Nacre, query: str, expected: str, ranks: list[int | None]) -> None:
+    """A dash and late ranks mean: not on the first page."""
+    for mode, promised in zip(get_args(Mode), ranks, strict=True):
+        texts = [hit.text for hit in demo.search(query, mode=mode).hits]
+        found = next((rank for rank, text in enumerate(texts, 1) if text.startswith(expected)), None)
+        assert found == (promised if promised is not None and promised <= 20 else None), mode
+
+
+def test_samples_are_shipped_with_the_package() -> None:
+    assert Path(nacre.__file__).parent in SAMPLES.parents

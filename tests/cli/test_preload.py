@@ -1,0 +1,155 @@
+"""What is loaded before it is needed: which models a command line begins to load, and what becomes of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nacre
+from nacre.cli import preload
+from nacre.embedders.hashing import Hashing
+from nacre.embedders.minilm import MiniLM
+from nacre.errors import EmbedderUnavailable
+from nacre.interfaces import Placed
+from nacre.rerankers.nacre_rerank import NacreRerank
+from nacre.runtime import native_packages, onnx_models
+
+EMBEDDER, RERANKER = onnx_models.EMBEDDER / onnx_models.MODEL, onnx_models.RERANKER / onnx_models.MODEL
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {"NACRE_CONFIG": str(tmp_path / "config.toml")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["search", "blue", "whales"], [EMBEDDER, RERANKER]),
+        (["--store", "x.db", "search", "whales", "--json"], [EMBEDDER, RERANKER]),
+        (["context", "whales"], [EMBEDDER, RERANKER]),
+        (["why-not", "ID", "whales"], [EMBEDDER, RERANKER]),
+        (["search", "whales", "--no-rerank"], [EMBEDDER]),
+        (["remember", "a whale"], [EMBEDDER]),
+        (["search", "whales", "--mode", "keyword"], []),
+        (["search", "whales", "--mode=keyword"], []),
+        (["search", "--help"], []),
+        (["search", "whales", "--embedder", "hashing"], []),
+        (["--embedder=none", "search", "whales"], []),
+        (["--embedder", "none", "search", "whales", "--embedder=minilm"], [EMBEDDER, RERANKER]),
+        (["timeline"], []),
+        (["stats"], []),
+        ([], []),
+    ],
+)
+def test_models_that_a_command_will_need(
+    arguments: list[str], expected: list[Path], environment: dict[str, str]
+) -> None:
+    assert preload.models(arguments, environment) == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "variable", "needed"),
+    [
+        ("", "", True),
+        ('embedder = "none"', "", False),
+        ('embedder = "none"', "minilm", True),
+        ('embedder = "minilm"', "hashing", False),
+        ("not = TOML = at all", "", False),  # the command tells
+    ],
+)
+def test_the_embedder_is_the_one_that_is_set(
+    file: str, variable: str, needed: bool, environment: dict[str, str]
+) -> None:
+    Path(environment["NACRE_CONFIG"]).write_text(file, "utf-8")
+    assert bool(preload.models(["search", "whales"], {**environment, "NACRE_EMBEDDER": variable})) == needed
+
+
+# ---------------------------------------------------------------- loading
+
+
+class Loads:
+    """Stands in for ONNX Runtime."""
+
+    def __init__(self, *, fails: int = 0) -> None:
+        self.loaded: list[Path] = []
+        self._fails = fails
+
+    def __call__(self, model: Path, providers: object) -> object:
+        assert providers == [onnx_models.CPU]
+        self.loaded.append(model)
+        if len(self.loaded) <= self._fails:
+            raise ValueError("torn in two")
+        return f"session {len(self.loaded)}"
+
+
+def session_of(model: Path) -> object:
+    return onnx_models.session(model, purpose="reading", instead="guess")
+
+
+def test_a_model_that_was_loaded_ahead_is_given_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = Loads()
+    monkeypatch.setattr(onnx_models, "_loaded", loads)
+    onnx_models.load_ahead([EMBEDDER])
+    assert session_of(EMBEDDER) == "session 1"
+    assert session_of(EMBEDDER) == "session 2"
+    assert loads.loaded == [EMBEDDER, EMBEDDER]
+
+
+def test_what_went_wrong_ahead_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_models, "_loaded", Loads(fails=1))
+    onnx_models.load_ahead([EMBEDDER])
+    assert session_of(EMBEDDER) == "session 2"
+
+
+def test_what_goes_wrong_is_said_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_models, "_loaded", Loads(fails=2))
+    onnx_models.load_ahead([EMBEDDER])
+    with pytest.raises(EmbedderUnavailable, match=r"model\.onnx is damaged \(torn in two\); reinstall.*, or guess"):
+        session_of(EMBEDDER)
+
+
+def test_without_onnxruntime_nothing_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> object:
+        raise ImportError("No module named 'onnxruntime'")
+
+    monkeypatch.setattr(native_packages, "onnxruntime", missing)
+    onnx_models.load_ahead([EMBEDDER, RERANKER])
+    with pytest.raises(EmbedderUnavailable, match="reading needs the packages numpy and onnxruntime"):
+        session_of(EMBEDDER)
+
+
+def test_models_loaded_ahead_answer_as_those_loaded_when_needed() -> None:
+    """To the last bit."""
+    text, read = "why is the sea salty?", Placed("Rivers carry salt into the sea.", "", "")
+    expected = MiniLM().embed_query(text).tobytes(), NacreRerank().scores(text, [read])
+    onnx_models.load_ahead([EMBEDDER, RERANKER])
+    assert (MiniLM().embed_query(text).tobytes(), NacreRerank().scores(text, [read])) == expected
+
+
+# ---------------------------------------------------------------- the end of a process
+
+
+def nacre_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "nacre", *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_a_command_that_has_ended_has_said_and_logged_everything(path: Path) -> None:
+    with nacre.open(path, embedder=Hashing()) as memory:
+        memory.remember_many([f"whale number {number} " + "sings and " * 50 for number in range(1_000)])
+    store = ["--store", str(path), "--embedder", "hashing"]
+    listed = nacre_command("timeline", "--limit", "1000", *store)
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert sum("whale number" in line for line in listed.stdout.splitlines()) == 1_000
+    found = nacre_command("search", "whale number 7", *store)
+    assert found.returncode == 0
+    with nacre.open(path, embedder=Hashing()) as memory:
+        assert [each.query for each in memory.receipts()] == ["whale number 7"]
+    missing = nacre_command("get", "nothing", *store)
+    assert missing.returncode == 2
+    assert "nothing" in missing.stderr

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nacre.embedders import minilm
+from nacre.embedders.minilm import FOLDER, MODEL_SHA256, MiniLM
+from nacre.errors import EmbedderUnavailable
+from nacre.interfaces import Embedder
+
+EMBEDDER = MiniLM()
+PORT: Embedder = EMBEDDER  # checked by mypy
+TEXTS = [
+    "How do I reset my password?",
+    "If you cannot log in, open the account page and ask for a new secret by mail.",
+    "The cat sleeps on the warm roof.",
+    "中文 and English, naïve café",
+    "",
+    "x",
+    "Deployment failed because the database was full. " * 3,
+    "word " * 1000,
+    "half a pair \ud800 and a smile 😀",
+]
+
+
+def test_unit_vectors_in_the_order_given() -> None:
+    vectors = EMBEDDER.embed_passages(TEXTS)
+    assert vectors.shape == (len(TEXTS), 384)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    for text, vector in zip(TEXTS, vectors, strict=True):
+        assert np.array_equal(vector, EMBEDDER.embed_query(text)), text
+
+
+words = st.sampled_from(
+    ["the", "cat", "database", "deployed", "on", "中文", "naïve", "!", "42", "electroencephalography"]
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.lists(words, max_size=30).map(" ".join), min_size=1, max_size=12), st.integers(1, 3))
+def test_a_vector_does_not_depend_on_its_neighbours(texts: list[str], threads: int) -> None:
+    together = MiniLM(threads)
+    together._session = EMBEDDER._loaded()
+    vectors = together.embed_passages(texts)
+    for text, vector in zip(texts, vectors, strict=True):
+        assert np.array_equal(vector, EMBEDDER.embed_query(text))
+
+
+def test_a_vector_does_not_depend_on_how_many_share_its_batch() -> None:
+    """The product of matrices is computed in tiles; none may add up in another order for another height."""
+    generator = np.random.default_rng(1)
+    for length in (2, 3, 7, 8, 13, 16, 17, 31, 33, 64, 100):
+        pieces = generator.integers(1000, 30000, (9, length)).tolist()
+        alone = np.concatenate([EMBEDDER._run([each]) for each in pieces])
+        for size in range(2, 10):
+            assert np.array_equal(EMBEDDER._run(pieces[:size]), alone[:size]), (length, size)
+
+
+def test_many_texts_pass_through_small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"number {number} {'again ' * (number % 7)}" for number in range(100)]
+    whole = EMBEDDER.embed_passages(texts)
+    monkeypatch.setattr(minilm, "WINDOW_TEXTS", 7)
+    assert np.array_equal(EMBEDDER.embed_passages(texts), whole)
+
+
+def test_batches_hold_equal_lengths_and_few_pieces() -> None:
+    encoded = [[0] * length for length in (3, 256, 3, 40, 40, 40, 40, 2, 130)]
+    batches = list(minilm._batches(encoded))
+    assert sorted(row for batch in batches for row in batch) == list(range(9))
+    for batch in batches:
+        assert len({len(encoded[row]) for row in batch}) == 1
+        assert len(batch) == 1 or len(batch) * len(encoded[batch[0]]) <= minilm.BATCH_PIECES
+
+
+def test_no_texts() -> None:
+    assert EMBEDDER.embed_passages([]).shape == (0, 384)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "distractors"),
+    [
+        (
+            "How do I change my login credentials?",
+            "Open account settings to pick a new password.",
+            ["The build failed on the login page test.", "How do I change a flat tire?"],
+        ),
+        (
+            "Do we have any pets?",
+            "Our tabby kitten was adopted last spring.",
+            ["We have three meetings today.", "Bob repaired his bicycle."],
+        ),
+        (
+            "why is the site slow",
+            "Latency rose after the cache was removed.",
+            ["The museum site opens at nine.", "He walks slowly because of an injury."],
+        ),
+    ],
+)
+def test_meaning_beats_shared_words(question: str, answer: str, distractors: list[str]) -> None:
+    cosines = EMBEDDER.embed_passages([answer, *distractors]) @ EMBEDDER.embed_query(question)
+    assert cosines.argmax() == 0, cosines
+
+
+def test_cosines_are_those_of_the_official_weights() -> None:
+    first, second, third = EMBEDDER.embed_passages(
+        ["A man is eating food.", "A man is eating a piece of bread.", "A cheetah is running behind its prey."]
+    )
+    assert [first @ second, first @ third, second @ third] == pytest.approx([0.7553, 0.1419, 0.0622], abs=0.003)
+
+
+def test_a_text_beyond_the_limit_counts_by_its_beginning() -> None:
+    beginning = "hello " * EMBEDDER.pieces_max
+    assert np.array_equal(EMBEDDER.embed_query(beginning + "goodbye"), EMBEDDER.embed_query(beginning))
+    assert sum(pieces for _, pieces in EMBEDDER.weigh(beginning)) == EMBEDDER.pieces_max
+
+
+def test_the_fingerprint_is_that_of_the_file() -> None:
+    sha256 = hashlib.sha256((FOLDER / "model.onnx").read_bytes()).hexdigest()
+    assert sha256 == MODEL_SHA256
+    assert EMBEDDER.fingerprint == f"all-MiniLM-L6-v2/int8-block/256/mean/l2/{sha256[:12]}"
+    assert sha256 in (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+def test_nothing_is_loaded_before_it_is_needed() -> None:
+    code = (
+        "import sys; from nacre.embedders.minilm import MiniLM; m = MiniLM(); m.fingerprint, m.pieces_max; "
+        "m.weigh('some text'); sys.exit(bool({'numpy', 'onnxruntime'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_runtime_keeps_no_record_of_its_use(tmp_path: Path) -> None:
+    """ONNX Runtime's telemetry queues its reports in the user's cache folder; none may appear."""
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    environment |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "LOCALAPPDATA": str(tmp_path)}
+    code = "from nacre.embedders.minilm import MiniLM; MiniLM().embed_passages(['one', 'two'])"
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_first_use_by_many_threads_at_once() -> None:
+    fresh = MiniLM()
+    with ThreadPoolExecutor(8) as threads:
+        vectors = list(threads.map(fresh.embed_query, ["same text"] * 16))
+        matrices = list(threads.map(fresh.embed_passages, [TEXTS[:4]] * 4))
+    assert all(np.array_equal(vector, vectors[0]) for vector in vectors)
+    assert all(np.array_equal(matrix, matrices[0]) for matrix in matrices)
+
+
+def test_a_missing_model_is_named(tmp_path: Path) -> None:
+    shutil.copy(FOLDER / "vocab.txt", tmp_path)
+    embedder = MiniLM(folder=tmp_path)
+    with pytest.raises(EmbedderUnavailable, match=r"model\.onnx is missing; reinstall it with .*pip install"):
+        embedder.embed_query("a")
+    with pytest.raises(EmbedderUnavailable, match=r"model\.onnx is missing"):
+        embedder.embed_passages(["a"])
+
+
+@pytest.mark.parametrize("content", [b"", b"version https://git-lfs.github.com/spec/v1", b"cut short"])
+def test_a_damaged_model_is_named_and_nothing_is_printed(
+    content: bytes, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(FOLDER / "vocab.txt", tmp_path)
+    whole = (FOLDER / "model.onnx").read_bytes()
+    (tmp_path / "model.onnx").write_bytes(whole[: len(whole) // 2] if content == b"cut short" else content)
+    with pytest.raises(EmbedderUnavailable, match=r"model\.onnx is damaged .*; reinstall"):
+        MiniLM(folder=tmp_path).embed_query("a")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_missing_vocabulary_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EmbedderUnavailable, match=r"vocab\.txt cannot be read .*; reinstall"):
+        MiniLM(folder=tmp_path).weigh("a")
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(EmbedderUnavailable, match="install them with `pip install numpy onnxruntime`"):
+        MiniLM().embed_query("a")

@@ -1,0 +1,650 @@
+"""What a session was told: marked, left out when asked for, and not remembered as new when it is given back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import nacre
+from nacre import Filter, InvalidInput, Lens, Limits, Nacre, NewMemory, Recipe, Remembered, SearchResult
+from nacre.analysis.quoting import HEADER
+from nacre.analysis.recall_guard import Told
+from nacre.embedders.hashing import Hashing
+from nacre.engine import engine, recall_log
+from nacre.serialization import decode, encode
+from nacre.storage.reference import MemoryStore
+from nacre.types.views import LeftOut
+
+MARCH = datetime(2026, 3, 1, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+STEADY = Recipe(usage_weight=0)  # being delivered moves nothing
+
+
+@pytest.fixture
+def words(path: Path) -> Iterator[Nacre]:
+    """A store that finds by words alone."""
+    with nacre.open(path, embedder="none") as opened:
+        yield opened
+
+
+def told(result: SearchResult) -> dict[str, bool]:
+    return {hit.text: hit.told for hit in result.hits}
+
+
+def found(result: SearchResult) -> list[str]:
+    return [hit.id for hit in result.hits]
+
+
+def said(result: SearchResult) -> list[str]:
+    """Notes on what was told before."""
+    return [note for note in result.notes if "told before" in note]
+
+
+# ---------------------------------------------------------------- marked
+
+
+def test_what_a_session_was_told_is_marked(words: Nacre) -> None:
+    words.remember("green tea")
+    assert told(words.search("tea", session="s")) == {"green tea": False}
+    assert told(words.search("tea", session="s")) == {"green tea": True}
+    words.remember("black tea")
+    assert told(words.search("tea", session="s")) == {"green tea": True, "black tea": False}
+    assert told(words.search("tea", session="s")) == {"green tea": True, "black tea": True}
+
+
+def test_no_other_session_was_told(words: Nacre) -> None:
+    words.remember("green tea")
+    words.search("tea", session="s")
+    assert told(words.search("tea", session="t")) == {"green tea": False}
+    assert told(words.search("tea")) == {"green tea": False}
+    assert told(words.search("tea")) == {"green tea": False}
+
+
+def test_a_session_of_another_space_is_another(words: Nacre) -> None:
+    words.remember_many([NewMemory(text="green tea"), NewMemory(text="green tea", space="other")])
+    other = Filter(spaces=["other"])
+    words.search("tea", session="s")
+    assert told(words.search("tea", session="s", where=other)) == {"green tea": False}
+    assert told(words.search("tea", session="s", where=other)) == {"green tea": True}
+
+
+def test_what_a_search_of_two_spaces_told(words: Nacre) -> None:
+    words.remember_many([NewMemory(text="green tea"), NewMemory(text="black tea", space="other")])
+    both = Filter(spaces=["default", "other"])
+    words.search("tea", session="s", where=both)
+    assert told(words.search("tea", session="s", where=both)) == {"green tea": True, "black tea": True}
+
+
+def test_what_a_search_of_a_space_that_its_query_names_told(words: Nacre) -> None:
+    words.remember("black tea", space="other")
+    words.search("tea space:other", session="s")
+    assert told(words.search("tea space:other", session="s")) == {"black tea": True}
+
+
+def test_only_what_was_delivered_counts(words: Nacre) -> None:
+    words.remember_many(["green tea", "tea tea"])
+    first = words.search("tea", session="s", limit=1).hits[0].text
+    assert told(words.search("tea", session="s")) == {"green tea": first == "green tea", "tea tea": first == "tea tea"}
+
+
+def test_a_context_tells_too(words: Nacre) -> None:
+    words.remember("green tea")
+    words.context("tea", min_score=0.0, session="s")
+    assert told(words.search("tea", session="s")) == {"green tea": True}
+
+
+def test_what_another_engine_told(path: Path) -> None:
+    with nacre.open(path, embedder="none") as one, nacre.open(path, embedder="none") as other:
+        one.remember("green tea")
+        one.search("tea", session="s")
+        one.receipts()  # by now it is written
+        assert told(other.search("tea", session="s")) == {"green tea": True}
+    with nacre.open(path, embedder="none") as later:
+        assert told(later.search("tea", session="s")) == {"green tea": True}
+        assert told(later.search("tea", session="t")) == {"green tea": False}
+
+
+def test_what_another_process_told(path: Path, words: Nacre) -> None:
+    words.remember("green tea")
+    command = [sys.executable, "-m", "nacre", "search", "tea", "--asked-in", "s", "--embedder", "none", "--json"]
+    done = subprocess.run([*command, "--store", str(path)], capture_output=True, text=True, check=True)
+    assert [hit["told"] for hit in json.loads(done.stdout)["hits"]] == [False]
+    assert told(words.search("tea", session="s")) == {"green tea": True}
+
+
+def test_a_memory_that_changed_was_not_told(words: Nacre) -> None:
+    one = words.remember("green tea is in the cupboard").id
+    words.context("tea", min_score=0.0, session="s")
+    words.update(one, text="green tea is in the cellar")
+    assert told(words.search("tea", session="s", limit=5)) == {"green tea is in the cellar": False}
+    assert found(words.search("tea", session="t", omit_told=True)) == [one]
+
+
+def test_the_new_text_of_a_memory_is_given(words: Nacre) -> None:
+    one = words.remember("green tea is in the cupboard").id
+    words.context("tea", min_score=0.0, session="s")
+    words.update(one, text="green tea is in the cellar")
+    assert "cellar" in words.context("tea", min_score=0.0, session="s").text
+
+
+def test_a_memory_that_was_restored_is_told_again(words: Nacre) -> None:
+    """Who was told that it is forgotten may want to hear that it is not."""
+    one = words.remember("green tea").id
+    words.search("tea", session="s")
+    words.forget(one)
+    words.restore(one)
+    assert told(words.search("tea", session="s")) == {"green tea": False}
+    assert told(words.search("tea", session="s")) == {"green tea": True}
+
+
+# ---------------------------------------------------------------- left out
+
+
+def test_one_after_another_until_all_were_told(words: Nacre) -> None:
+    ids = [words.remember(f"tea {name}").id for name in ("green", "black", "white")]
+    given = []
+    for number in range(3):
+        result = words.search("tea", session="s", limit=1, omit_told=True)
+        given += found(result)
+        passed = [f"{number} that this session was told before are left out"] if number else []
+        assert said(result) == passed[: len(said(result))]
+    assert sorted(given) == sorted(ids)
+    nothing = words.search("tea", session="s", limit=1, omit_told=True)
+    assert nothing.hits == ()
+    assert said(nothing) == ["3 that this session was told before are left out"]
+
+
+def test_what_is_left_out_is_not_marked_but_gone(words: Nacre) -> None:
+    words.remember_many(["green tea", "black tea"])
+    words.search("green", session="s")
+    result = words.search("tea", session="s", omit_told=True)
+    assert told(result) == {"black tea": False}
+    assert [each.memory_id for each in words.receipts(session="s")[0].deliveries] == found(result)
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["tea", "green", "black", "milk", "Rome"]), min_size=1, max_size=5).map(" ".join),
+        min_size=1,
+        max_size=14,
+        unique=True,
+    ),
+    st.lists(st.tuples(st.sampled_from(["tea", "green milk", "Rome"]), st.integers(1, 6)), max_size=4),
+    st.sampled_from(["tea", "black milk", "green tea in Rome"]),
+    st.integers(1, 6),
+    st.one_of(st.none(), st.integers(1, 60)),
+    st.booleans(),
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_what_is_left_out_makes_room_for_others(
+    texts: list[str], before: list[tuple[str, int]], query: str, limit: int, budget: int | None, embedding: bool
+) -> None:
+    """As if told memories were not there: the first of all others, as many as asked for."""
+    with Nacre(MemoryStore(), Hashing() if embedding else None) as memory:
+        memory.remember_many(texts)
+        gone: set[str] = set()
+        for asked, many in before:
+            gone.update(found(memory.search(asked, limit=many, session="s", recipe=STEADY)))
+        every = memory.search(query, limit=1_000, recipe=STEADY).hits
+        others = [hit for hit in every if hit.id not in gone][:limit]
+        fits = others
+        if budget is not None:
+            costs = [sum(12 + -(-len(hit.snippet.text) // 4) for hit in others[: at + 1]) for at in range(len(others))]
+            fits = others[: max(1, sum(cost <= budget for cost in costs))]
+        result = memory.search(query, limit=limit, session="s", omit_told=True, recipe=STEADY, token_budget=budget)
+        assert list(result.hits) == fits
+        if others == [] and every:
+            assert said(result) == [f"{len(every)} that this session was told before are left out"]
+
+
+def test_a_token_budget_is_spent_on_what_is_new(words: Nacre) -> None:
+    """Each costs 12 and 5: two fit into 40. What was told costs nothing."""
+    words.remember_many([f"tea number {number} of eight" for number in range(8)])
+    seen: list[str] = []
+    for _ in range(4):
+        result = words.search("tea", session="s", omit_told=True, token_budget=40)
+        assert len(result.hits) == 2
+        seen += found(result)
+    assert len(set(seen)) == 8
+    assert words.search("tea", session="s", omit_told=True, token_budget=40).hits == ()
+
+
+def test_what_does_not_fit_is_noted_as_in_any_search(words: Nacre) -> None:
+    words.remember_many([f"tea number {number} of eight" for number in range(8)])
+    words.search("tea", session="s", limit=2)
+    result = words.search("tea", session="s", omit_told=True, token_budget=40, limit=5)
+    assert len(result.hits) == 2
+    assert "3 more do not fit into 40 tokens" in result.notes
+
+
+@pytest.mark.parametrize("wish", [{"limit": 3}, {"token_budget": 50}])
+def test_what_a_lens_wishes_holds_for_what_is_new(words: Nacre, wish: dict[str, Any]) -> None:
+    """Three at a time: 3 · (12 + 3) tokens are 45."""
+    words.remember_many([f"tea {number}" for number in range(9)])
+    words.save_lens(Lens(name="short", **wish))
+    seen: list[str] = []
+    for _ in range(3):
+        result = words.search("tea", session="s", omit_told=True, lens="short")
+        assert len(result.hits) == 3
+        seen += found(result)
+    assert len(set(seen)) == 9
+
+
+def test_more_may_have_been_told_than_a_search_may_give(path: Path) -> None:
+    with nacre.open(path, embedder="none", limits=Limits(results_max=4)) as memory:
+        memory.remember_many([f"tea {number}" for number in range(12)])
+        given: list[str] = []
+        for _ in range(3):
+            result = memory.search("tea", session="s", limit=4, omit_told=True)
+            assert len(result.hits) == 4
+            given += found(result)
+        assert len(set(given)) == 12
+
+
+def test_without_a_session_or_a_log_nobody_knows(path: Path, words: Nacre) -> None:
+    words.remember("green tea")
+    unknown = ["nothing is left out: without a session and a recall log it is not known what was told before"]
+    for _ in range(2):
+        result = words.search("tea", omit_told=True)
+        assert (told(result), said(result)) == ({"green tea": False}, unknown)
+        assert said(words.search("tea")) == []
+    with nacre.open(path, embedder="none", log=False) as silent:
+        for _ in range(2):
+            result = silent.search("tea", session="s", omit_told=True)
+            assert (told(result), said(result)) == ({"green tea": False}, unknown)
+            assert said(silent.search("tea", session="s")) == []
+
+
+def test_why_not_knows_what_was_left_out_for_it(words: Nacre) -> None:
+    one = words.remember("green tea").id
+    words.search("tea", session="s")
+    assert words.search("tea", session="s", omit_told=True).hits == ()
+    left_out = words.why_not("tea", one, session="s", omit_told=True)
+    assert left_out.stage == "told"
+    assert "omit_told" in left_out.remedy
+    assert words.why_not("tea", one, session="s").stage == "found"
+    assert words.why_not("tea", one, session="t", omit_told=True).stage == "found"
+
+
+@pytest.mark.parametrize("value", [1, "yes", None])
+def test_leaving_out_is_yes_or_no(words: Nacre, value: Any) -> None:
+    with pytest.raises(InvalidInput, match="omit_told: must be true or false"):
+        words.search("tea", omit_told=value)
+
+
+# ---------------------------------------------------------------- in a context
+
+
+def test_what_was_given_in_full_is_not_given_again(words: Nacre) -> None:
+    one = words.remember("green tea is in the cupboard").id
+    first = words.context("tea", min_score=0.0, session="s")
+    again = words.context("tea", min_score=0.0, session="s")
+    assert [each.id for each in first.quoted] == [one]
+    assert (again.text, again.quoted, again.left_out) == ("", (), (LeftOut(one, "told"),))
+    for other in ({"session": "t"}, {}, {"session": "s", "repeat": True}):
+        assert words.context("tea", min_score=0.0, **other).text == first.text
+
+
+def test_a_snippet_is_not_all_of_it(words: Nacre) -> None:
+    one = words.remember("green tea is in the cupboard").id
+    words.search("tea", session="s")
+    context = words.context("tea", min_score=0.0, session="s")
+    assert ([each.id for each in context.quoted], context.left_out) == ([one], ())
+
+
+def test_a_part_is_not_all_of_it(words: Nacre) -> None:
+    one = words.remember("green tea. " + "Then there is this sentence to tell. " * 100).id
+    for _ in range(2):
+        context = words.context("tea", 150, min_score=0.0, session="s")
+        assert [(each.id, each.excerpt) for each in context.quoted] == [(one, True)]
+    whole = words.context("tea", 5_000, min_score=0.0, session="s")
+    assert [(each.id, each.excerpt) for each in whole.quoted] == [(one, False)]
+    assert words.context("tea", 5_000, min_score=0.0, session="s").left_out == ((one, "told"),)
+
+
+def test_what_was_looked_at_after_a_search_was_given_in_full(words: Nacre) -> None:
+    one = words.remember("green tea is in the cupboard").id
+    two = words.remember("black tea is in the cellar").id
+    words.search("tea", session="s")
+    words.get(one)
+    context = words.context("tea", min_score=0.0, session="s")
+    assert ([each.id for each in context.quoted], context.left_out) == ([two], ((one, "told"),))
+
+
+def test_a_successor_that_was_given_is_told_as_well(words: Nacre) -> None:
+    london = words.remember("Ada lives in London", created=MARCH).id
+    paris = words.remember("Ada lives in Paris", created=MARCH + DAY).id
+    assert [each.id for each in words.context("Ada", min_score=0.0, session="s").quoted] == [paris]
+    again = words.context("Ada", min_score=0.0, session="s")
+    assert again.text == ""
+    assert set(again.left_out) == {(paris, "told"), (london, "superseded")}
+
+
+ASKED = st.tuples(
+    st.sampled_from(["tea", "milk Rome", "Ada lives", "sentence"]),
+    st.sampled_from([60, 120, 300, 2_000]),
+    st.sampled_from(["s", "s", "t"]),
+)
+
+
+@given(st.lists(ASKED, min_size=1, max_size=8), st.lists(st.integers(0, 7), max_size=3))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_memory_is_given_whole_twice_unless_it_changed(
+    asked: list[tuple[str, int, str]], changed: list[int]
+) -> None:
+    """However often a session asks, and whatever else it was told meanwhile."""
+    texts = ["tea with milk", "tea in Rome", "Ada lives in London", "Ada lives in Rome", "milk", "tea"]
+    texts += [f"{name}. " + "Then there is a sentence to tell. " * 40 for name in ("tea", "milk")]
+    with Nacre(MemoryStore(), None) as memory:
+        ids = [memory.remember(text, created=MARCH + at * DAY).id for at, text in enumerate(texts)]
+        given: set[tuple[str, str]] = set()
+        for number, (query, budget, session) in enumerate(asked):
+            if number < len(changed):
+                one = ids[changed[number]]
+                memory.update(one, text=f"{memory.get(one)[0].text} again")
+                given -= {("s", one), ("t", one)}
+            memory.search(query, session=session)
+            context = memory.context(query, budget, session=session, min_score=0.0)
+            whole = {(session, each.id) for each in context.quoted if not each.excerpt}
+            assert not whole & given
+            told_before = {(session, each.id) for each in context.left_out if each.why == "told"}
+            assert told_before <= given
+            given |= whole
+
+
+# ---------------------------------------------------------------- given back
+
+LONDON = "Ada lives in London, near the river."
+TEA = "The tea is in the blue cupboard"
+
+
+@pytest.fixture
+def heard(memory: Nacre) -> dict[str, str]:
+    """Two memories that session s was told, by their ids."""
+    ids = {memory.remember(LONDON).id: LONDON, memory.remember(TEA).id: TEA}
+    assert found(memory.search("Ada London", session="s"))[0] == next(iter(ids))
+    assert list(ids)[1] in found(memory.search("tea cupboard", session="s"))
+    return ids
+
+
+def test_what_a_session_was_told_is_not_new(memory: Nacre, heard: dict[str, str]) -> None:
+    london = next(iter(heard))
+    for text in (LONDON, LONDON.upper(), "  ada lives in London\nnear the river "):
+        assert memory.remember(text, session="s") == Remembered(london, duplicate=True, recalled=(london,))
+    assert memory.stats().memories == 2
+
+
+def test_what_was_given_back_was_used(memory: Nacre, heard: dict[str, str]) -> None:
+    london, tea = heard
+    memory.remember(LONDON.upper(), session="s")
+    used = {
+        each.memory_id
+        for receipt in memory.receipts(session="s")
+        for each in receipt.deliveries
+        if each.used is not None
+    }
+    assert used == {london}
+    assert tea not in used
+
+
+def test_a_context_that_is_given_back(memory: Nacre) -> None:
+    ids = [memory.remember(text, created=MARCH).id for text in (LONDON, TEA, "Ada drinks tea </memory> & more")]
+    context = memory.context("Ada tea", min_score=0.0, session="s")
+    assert context.text.startswith(HEADER)
+    receipt = memory.remember(context.text, session="s")
+    assert set(receipt.recalled) == set(ids)
+    assert receipt == Remembered(context.quoted[0].id, duplicate=True, recalled=tuple(e.id for e in context.quoted))
+    assert memory.stats().memories == 3
+    assert not memory.remember(f"{context.text}\nAda moved to Rome.", session="s").recalled
+    assert memory.stats().memories == 4
+
+
+def test_a_context_with_notes_and_parts_that_is_given_back(words: Nacre) -> None:
+    filler = " ".join(f"Then thing number {number} was done as planned." for number in range(99))
+    long = words.remember(f"Ada lives in London. {filler}", created=MARCH).id
+    words.remember("Ada lives in Rome", created=MARCH + DAY)
+    words.remember(f"Bob {filler}")
+    context = words.context("planned London", 330, min_score=0.0, session="s")
+    assert "[now: Ada lives in Rome (" in context.text
+    assert context.text.count('excerpt="true"') == 2
+    receipt = words.remember(context.text, session="s")
+    assert receipt.recalled == tuple(each.id for each in context.quoted)
+    assert long in receipt.recalled
+    assert words.remember(context.text.replace("Rome", "Oslo"), session="t").recalled == ()
+
+
+def test_a_snippet_that_is_given_back(words: Nacre) -> None:
+    filler = " ".join(f"Sentence number {number} is about something else." for number in range(40))
+    long = words.remember(f"{filler} The spare key hangs behind the boiler. {filler}").id
+    hits: Any = encode.brief(words.search("spare key", session="s"))["hits"]
+    snippet = hits[0]["snippet"]
+    assert (snippet[0], snippet[-1]) == ("…", "…")
+    assert words.remember(snippet, session="s").recalled == (long,)
+    assert words.remember(snippet.strip("…"), session="s").recalled == ()
+    assert words.remember(snippet.replace("spare", "rusty"), session="s").recalled == ()
+    assert words.stats().memories == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LONDON.replace("river", "wide river"),
+        LONDON.replace("lives", "lives not"),
+        LONDON.replace("lives", "also lives"),
+        LONDON.replace(".", "?"),
+        f"{LONDON} She rows.",
+        "Ada lives in London",
+        "Ada … near the river.",
+        f"{LONDON} {TEA}",
+        LONDON.replace("London", "Paris"),
+    ],
+)
+def test_what_says_anything_else_is_stored(memory: Nacre, heard: dict[str, str], text: str) -> None:
+    receipt = memory.remember(text, session="s")
+    assert (receipt.duplicate, receipt.recalled) == (False, ())
+    assert receipt.id not in heard
+    assert memory.get(receipt.id)[0].text == text
+
+
+@pytest.mark.parametrize("fields", [{}, {"session": "t"}, {"session": "s", "space": "other"}])
+def test_who_was_not_told_says_something_new(memory: Nacre, heard: dict[str, str], fields: dict[str, Any]) -> None:
+    receipt = memory.remember(LONDON.upper(), **fields)
+    assert (receipt.duplicate, receipt.recalled) == (False, ())
+    assert receipt.id not in heard
+
+
+def test_without_a_log_nothing_was_told(path: Path) -> None:
+    with nacre.open(path, embedder="none", log=False) as memory:
+        memory.remember(LONDON)
+        memory.search("Ada", session="s")
+        assert memory.remember(LONDON.upper(), session="s").recalled == ()
+        assert memory.stats().memories == 2
+
+
+def test_a_forgotten_memory_may_be_told_anew(memory: Nacre, heard: dict[str, str]) -> None:
+    memory.forget(next(iter(heard)))
+    receipt = memory.remember(LONDON, session="s")
+    assert (receipt.duplicate, receipt.recalled) == (False, ())
+
+
+@pytest.mark.parametrize("embedder", [None, Hashing()])
+def test_receipts_are_in_the_order_of_the_items(path: Path, embedder: Hashing | None) -> None:
+    with nacre.open(path, embedder=embedder) as memory:
+        london, tea, known = (memory.remember(text).id for text in (LONDON, TEA, "known, but not told"))
+        memory.search("London", session="s", limit=1, mode="keyword")
+        memory.search("cupboard", session="s", limit=1, mode="keyword")
+        items = ["new one", LONDON.upper(), "known, but not told", TEA.lower(), LONDON.upper(), "new two", "new one"]
+        receipts = memory.remember_many(NewMemory(text=text, session="s") for text in items)
+        one, two = receipts[0].id, receipts[5].id
+        assert receipts == [
+            Remembered(one, False),
+            Remembered(london, True, (london,)),
+            Remembered(known, True),
+            Remembered(tea, True, (tea,)),
+            Remembered(london, True, (london,)),
+            Remembered(two, False),
+            Remembered(one, True),
+        ]
+        assert [each.text for each in memory.get([one, two])] == ["new one", "new two"]
+        assert memory.stats().memories == 5
+
+
+@pytest.mark.parametrize("embedder", [None, Hashing()])
+def test_in_one_batch_each_session_counts_for_itself(path: Path, embedder: Hashing | None) -> None:
+    with nacre.open(path, embedder=embedder) as memory:
+        london = memory.remember(LONDON).id
+        memory.search("London", session="s")
+        sessions = ("s", None, "t", "s")
+        receipts = memory.remember_many(NewMemory(text=LONDON.upper(), session=each) for each in sessions)
+        assert [each.recalled for each in receipts] == [(london,), (), (), (london,)]
+        assert [each.duplicate for each in receipts] == [True, False, True, True]
+        assert receipts[1].id == receipts[2].id != london
+        assert memory.stats().memories == 2
+
+
+def test_a_change_is_a_change_though_its_words_were_told(memory: Nacre, heard: dict[str, str]) -> None:
+    london, tea = heard
+    changed = memory.update(tea, text=LONDON.upper(), session="s")
+    assert (changed.id, changed.text) == (tea, LONDON.upper())
+    assert memory.get(london)[0].text == LONDON
+
+
+def test_an_import_without_sessions_is_as_before(memory: Nacre, heard: dict[str, str]) -> None:
+    lines = [decode.new_memory_line(json.dumps({"text": text}), 1) for text in (LONDON.upper(), TEA.upper(), LONDON)]
+    receipts = [receipt for batch in memory.remember_batches(lines) for receipt in batch]
+    assert [each.duplicate for each in receipts] == [False, False, True]
+    assert not any(each.recalled for each in receipts)
+    assert memory.stats().memories == len(heard) + 2
+
+
+# ---------------------------------------------------------------- whose receipt
+
+
+def marks(memory: Nacre, session: str, outcome: str) -> list[bool]:
+    return [
+        getattr(each, outcome) is not None
+        for receipt in memory.receipts(session=session)
+        for each in receipt.deliveries
+    ]
+
+
+def test_what_one_session_gives_back_is_not_marked_for_another(words: Nacre) -> None:
+    words.remember(LONDON)
+    words.search("Ada", session="s")
+    words.search("Ada", session="t")
+    words.remember(LONDON.upper(), session="s")
+    assert marks(words, "s", "used") == [True]
+    assert marks(words, "t", "used") == [False]
+
+
+def test_what_one_session_looked_at_is_still_given_to_another(words: Nacre) -> None:
+    """Both were told a snippet, the other one later."""
+    one = words.remember(LONDON).id
+    words.search("Ada", session="s")
+    words.search("Ada", session="t")
+    words.get(one, session="s")
+    assert (marks(words, "s", "opened"), marks(words, "t", "opened")) == ([True], [False])
+    assert words.context("Ada", min_score=0.0, session="s").left_out == ((one, "told"),)
+    assert LONDON in words.context("Ada", min_score=0.0, session="t").text
+
+
+def test_a_look_of_nobody_belongs_to_the_latest_search(words: Nacre) -> None:
+    one = words.remember(LONDON).id
+    words.search("Ada", session="s")
+    words.search("Ada", session="t")
+    words.get(one)
+    assert (marks(words, "s", "opened"), marks(words, "t", "opened")) == ([False], [True])
+
+
+def test_a_look_of_a_session_that_was_told_nothing_marks_nothing(words: Nacre) -> None:
+    one = words.remember(LONDON).id
+    words.search("Ada", session="s")
+    words.get(one, session="t")
+    assert marks(words, "s", "opened") == [False]
+
+
+@pytest.mark.parametrize(("session", "says"), [("", "is blank"), (5, "must be a text, not int")])
+def test_who_looks_has_a_name(words: Nacre, session: Any, says: str) -> None:
+    one = words.remember(LONDON).id
+    with pytest.raises(InvalidInput, match=f"session: {says}"):
+        words.get(one, session=session)
+
+
+# ---------------------------------------------------------------- without asking for each
+
+
+class Counting:
+    """A store that counts the calls of its methods."""
+
+    def __init__(self, store: Any) -> None:
+        self._inner = store
+        self.calls = Counter[str]()
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+
+        def counted(*arguments: Any, **options: Any) -> Any:
+            self.calls[name] += 1
+            return method(*arguments, **options)
+
+        return counted if callable(method) else method
+
+
+def counting(memory: Nacre, work: Callable[[], Sequence[Remembered]]) -> tuple[Sequence[Remembered], Counter[str]]:
+    counted = Counting(memory._store)
+    memory._store = counted
+    try:
+        return work(), counted.calls
+    finally:
+        memory._store = counted._inner
+
+
+def test_many_texts_of_many_sessions_ask_the_store_once_a_batch(words: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nacre.engine.engine.BATCH_MEMORIES", 2_000)
+    words.remember_many([f"told text number {number} of many" for number in range(20)])
+    for number in range(10):
+        words.search(f"told text {number}", session=f"session {number}", limit=5)
+    items = [NewMemory(text=f"new text {n} to keep", session=f"session {n % 1_000}") for n in range(5_000)]
+    receipts, calls = counting(words, lambda: words.remember_many(items))
+    assert sum(each.duplicate for each in receipts) == 0
+    assert calls["delivered"] == calls["add"] == 3
+    assert sum(calls.values()) <= 5 * 3
+
+
+def test_told_texts_are_read_once_a_batch(words: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session may have been told a thousand memories, and an import may have thousands of texts."""
+    built: list[int] = []
+
+    class Counted(Told):
+        def __init__(self, texts: Mapping[str, str]) -> None:
+            built.append(len(texts))
+            super().__init__(texts)
+
+    monkeypatch.setattr(engine, "Told", Counted)
+    words.remember_many([f"told text number {number} of many" for number in range(30)])
+    words.search("told text", session="s", limit=30)
+    words.remember_many(NewMemory(text=f"new text {number} to keep", session="s") for number in range(500))
+    assert built == [30]
+
+
+def test_what_was_told_long_ago_is_not_looked_back_at(words: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall_log, "TOLD_MAX", 2)
+    words.remember_many(["green", "black", "white"])
+    for colour in ("green", "black", "white"):
+        words.search(colour, session="s")
+    assert told(words.search("green OR black OR white", session="s")) == {"green": False, "black": True, "white": True}
+
+
+def test_one_by_one_without_a_session_the_log_is_not_asked(words: Nacre) -> None:
+    _, calls = counting(words, lambda: words.remember_many([f"text {number}" for number in range(100)]))
+    assert calls["delivered"] == 0

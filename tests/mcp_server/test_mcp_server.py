@@ -1,0 +1,1161 @@
+"""The agent's door in this process, spoken to by the SDK's own client in both dialects of the protocol.
+
+What listed tools look like is kept in data/mcp_tools.json; NACRE_RENEW_SNAPSHOT=1 writes it anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import mcp_types as types
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from mcp import Client, MCPError
+from mcp.client.context import ClientRequestContext
+from mcp.client.session import ListRootsFnT
+from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPDeprecationWarning
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from test_demo import PROMISED
+
+import nacre
+from mcp_clients import (
+    ANSWER_SECONDS,
+    INITIALIZED,
+    MODES,
+    asynchronous,
+    initialize,
+    message,
+    places_on,
+    problem,
+    said,
+    served,
+    tool_call,
+)
+from mcp_clients import given as structured
+from nacre.cli.demo import SAMPLES
+from nacre.config import project_space
+from nacre.engine import engine
+from nacre.errors import InvalidInput
+from nacre.mcp_server import identity, offered
+from nacre.mcp_server import server as server_module
+from nacre.mcp_server.handshake import VERSIONS, early_answer
+from nacre.mcp_server.more_tools import GROUPS
+from nacre.mcp_server.places import Places
+from nacre.mcp_server.server import AgentsDoor
+from nacre.mcp_server.tool import Tool
+from nacre.mcp_server.tools import DEFAULT
+from nacre.serialization import decode, encode
+
+SNAPSHOT = Path(__file__).parents[1] / "data" / "mcp_tools.json"
+RENEW = "NACRE_RENEW_SNAPSHOT"
+ALL = offered.chosen("all")
+
+# Upper estimates, for no tokenizer of a large model is installed. Counted with o200k: 4.1 characters a token for the
+# listed tools, and 2.84 for hits, whose ids are costly.
+CHARS_A_TOKEN_OF_TOOLS = 3.7
+CHARS_A_TOKEN_OF_HITS = 2.7
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def places(path: Path) -> Iterator[Places]:
+    made = places_on(path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def door(places: Places, tmp_path: Path) -> Server[Any]:
+    """A server with every tool, in a folder that is no project."""
+    return served(places, ALL, tmp_path)
+
+
+@pytest.fixture
+def memory(places: Places) -> nacre.Nacre:
+    """The engine that callers reach who name no project."""
+    return places.memory("default")
+
+
+async def call(client: Client, name: str, /, **arguments: object) -> dict[str, Any]:
+    return structured(await client.call_tool(name, arguments))
+
+
+async def refusal(client: Client, name: str, /, **arguments: object) -> str:
+    return problem(await client.call_tool(name, arguments))
+
+
+async def remembered(client: Client, text: str, /, **fields: object) -> str:
+    answer = await call(client, "remember", text=text, **fields)
+    assert answer == {"id": answer["id"], "duplicate": False, "recalled": []}
+    return str(answer["id"])
+
+
+# ---------------------------------------------------------------- the tools that every agent gets
+
+
+@asynchronous
+async def test_a_client_is_told_who_answers(door: Server[Any], mode: str) -> None:
+    async with Client(door, mode=mode) as client:
+        assert client.protocol_version == {"legacy": VERSIONS[-1], "auto": "2026-07-28"}[mode]
+        assert client.server_info is not None
+        assert (client.server_info.name, client.server_info.version) == ("nacre", nacre.__version__)
+        assert client.instructions == identity.INSTRUCTIONS
+        able = client.server_capabilities
+        assert able.tools is not None
+        assert able.resources is not None
+        assert able.prompts is not None
+        assert [each.name for each in (await client.list_tools()).tools] == [each.name for each in ALL]
+
+
+@asynchronous
+async def test_remember_search_get_timeline_context_forget(door: Server[Any], memory: nacre.Nacre, mode: str) -> None:
+    async with Client(door, mode=mode) as client:
+        leave = await remembered(
+            client,
+            "Henrik is on parental leave until 18 October",
+            namespace="people",
+            kind="fact",
+            tags=["leave"],
+            summary="Henrik is away",
+            source="mail",
+            happened="2026-03-01T12:00:00Z",
+            importance=0.9,
+        )
+        oncall = await remembered(client, "Mara takes the pager while Henrik is away")
+        plain = memory.search("who is on leave?")  # nobody's session, so nobody was told anything
+
+        result = await client.call_tool("search_memories", {"query": "who is on leave?"})
+        assert structured(result) == encode.brief(plain)
+        assert structured(result)["hits"][0]["id"] == leave
+        assert structured(result)["hits"][0]["date"] == "2026-03-01"
+        assert json.loads(said(result)) == structured(result)
+
+        result = await client.call_tool("get_memories", {"ids": [oncall, "nobody", leave]})
+        assert structured(result) == encode.fetched(memory.get([oncall, "nobody", leave], missing_ok=True))
+        assert structured(result)["missing"] == ["nobody"]
+        full = structured(result)["memories"][1]
+        assert {name: full[name] for name in ("text", "namespace", "kind", "tags", "summary", "source")} == {
+            "text": "Henrik is on parental leave until 18 October",
+            "namespace": "people",
+            "kind": "fact",
+            "tags": ["leave"],
+            "summary": "Henrik is away",
+            "source": "mail",
+        }
+        assert (full["happened"], full["importance"]) == ("2026-03-01T12:00:00Z", 0.9)
+        assert json.loads(said(result)) == encode.without_empty(structured(result))
+
+        result = await client.call_tool("timeline", {"limit": 1})
+        assert structured(result) == encode.timeline(memory.timeline(limit=1))
+        assert [each["id"] for each in structured(result)["entries"]] == [oncall]
+        following = await call(client, "timeline", cursor=structured(result)["next"])
+        assert [each["summary"] for each in following["entries"]] == ["Henrik is away"]
+
+        packed = await client.call_tool("context", {"query": "who takes the pager?", "repeat": True})
+        assert said(packed) == structured(packed)["text"]
+        assert "Mara takes the pager while Henrik is away" in said(packed)
+        expected = encode.context(memory.context("who takes the pager?"))
+        assert structured(packed) | {"receipt": None} == expected | {"receipt": None}
+
+        assert await call(client, "forget", ids=[leave]) == {"forgotten": [leave]}
+        assert [each["id"] for each in (await call(client, "timeline"))["entries"]] == [oncall]
+        assert leave not in said(await client.call_tool("search_memories", {"query": "who is on leave?"}))
+
+
+@asynchronous
+async def test_filters_and_times_are_passed_on(door: Server[Any], mode: str) -> None:
+    async with Client(door, mode=mode) as client:
+        ids = {
+            name: await remembered(client, f"The {name} fox jumps", namespace=name, kind=kind, tags=tags, session=name)
+            for name, kind, tags in (("red", "note", ["quick"]), ("brown", "fact", ["quick", "sly"]))
+        }
+        for arguments, expected in (
+            ({"namespaces": ["red"]}, ["red"]),
+            ({"namespaces": "red"}, ["red"]),
+            ({"kinds": ["fact", "note"]}, ["red", "brown"]),
+            ({"tags": ["quick", "sly"]}, ["brown"]),
+            ({"tags": []}, ["red", "brown"]),
+            ({"tags": None, "kinds": None}, ["red", "brown"]),
+        ):
+            wanted = {ids[each] for each in expected}
+            found = await call(client, "search_memories", query="fox", mode="keyword", **arguments)
+            assert {each["id"] for each in found["hits"]} == wanted, arguments
+            listed = await call(client, "timeline", **arguments)
+            assert {each["id"] for each in listed["entries"]} == wanted, arguments
+            packed = await call(client, "context", query="fox", repeat=True, min_score=0, **arguments)
+            assert {each["id"] for each in packed["quoted"]} == wanted, arguments
+        red, brown = ids.values()
+        listed = await call(client, "timeline", sessions=["brown"], start="yesterday", histogram="month")
+        assert [each["id"] for each in listed["entries"]] == [brown]
+        assert list(listed["histogram"].values()) == [1]
+        assert (await call(client, "timeline", end="yesterday"))["entries"] == []
+        around = await call(client, "timeline", around=red, span=1, oldest_first=True)
+        assert [(each["id"], each["anchor"]) for each in around["entries"]] == [(red, True), (brown, False)]
+        assert (await call(client, "search_memories", query="fox", as_of="2020-01-01"))["hits"] == []
+        assert (await call(client, "search_memories", query="fox", limit=1))["hits"][0]["id"] in ids.values()
+        assert (await call(client, "search_memories", query="umbrella", min_score=0.9))["hits"] == []
+        assert (await call(client, "context", query="fox", budget_tokens=0))["text"] == ""
+        (one,) = (await call(client, "get_memories", ids=red, neighbours=3, entities=True))["memories"]
+        assert (one["neighbours"], one["entities"]) == ([], [])
+
+
+@asynchronous
+async def test_what_says_nothing_is_left_out_of_the_text_only(door: Server[Any], mode: str) -> None:
+    async with Client(door, mode=mode) as client:
+        result = await client.call_tool("remember", {"text": "Tea at four"})
+        assert structured(result)["recalled"] == []
+        assert said(result) == f'{{"id":"{structured(result)["id"]}","duplicate":false}}'
+        result = await client.call_tool("timeline", {})
+        (entry,) = structured(result)["entries"]
+        assert entry["position"] is None
+        (short,) = json.loads(said(result))["entries"]
+        assert short == {name: value for name, value in entry.items() if value not in (None, [])}
+
+
+# ---------------------------------------------------------------- what goes wrong
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("remember", {}, "text: is missing"),
+    ("remember", {"text": None}, "text: is missing"),
+    ("remember", {"text": " \n"}, "text: is blank; give 1 to 1,000,000 characters"),
+    ("remember", {"text": 5}, "text: must be a text, not int"),
+    ("remember", {"text": "x" * 1_000_001}, "text: has 1,000,001 characters; at most 1,000,000 are allowed: split it"),
+    ("remember", {"text": "x\0y"}, "text: contains a NUL or a lone surrogate; only valid Unicode text is allowed"),
+    ("remember", {"text": "x", "tags": ["t", 1]}, "tags: must be a list of texts, not list"),
+    ("remember", {"text": "x", "tags": ["t"] * 101}, "tags: has 101 values; at most 100 are allowed"),
+    ("remember", {"text": "x", "importance": "high"}, "importance: is 'high'; a number from 0 to 1 is allowed"),
+    ("remember", {"text": "x", "happened": "purple"}, "happened: 'purple' is not a time; write it like 7d, "),
+    ("remember", {"text": "x", "happened": 7}, "happened: must be a text like 7d, yesterday or 2026-03-01, not int"),
+    ("remember", {"text": "x", "space": "other"}, "space: is unknown; allowed: text, summary, kind, namespace, source"),
+    ("search_memories", {}, "query: is missing"),
+    ("search_memories", {"query": ["x"]}, "query: must be a text, not list"),
+    ("search_memories", {"query": "x", "limit": 1_001}, "limit: is 1001; a whole number from 1 to 1,000 is allowed"),
+    ("search_memories", {"query": "x", "limit": "5"}, "limit: is '5'; a whole number from 1 to 1,000 is allowed"),
+    ("search_memories", {"query": "x", "mode": "fast"}, "mode: 'fast' is unknown; allowed: keyword, semantic, hybrid"),
+    ("search_memories", {"query": "x", "lens": "pink"}, "id: no lens 'pink'; "),
+    ("search_memories", {"query": "x", "spaces": ["other"]}, "spaces: is unknown; allowed: query, limit, mode, "),
+    ("search_memories", {"query": "x", "session": ""}, "session: is blank; give 1 to 200 characters"),
+    ("timeline", {"start": "2026-02-30"}, "start: '2026-02-30' is not a time; "),
+    ("timeline", {"start": "2026-03-02", "end": "2026-03-01"}, "end: must be after start"),
+    ("timeline", {"cursor": "next"}, "cursor: 'next' is not one; give the `next` of the page before"),
+    ("timeline", {"around": "nobody"}, "id: no memory 'nobody'; "),
+    ("timeline", {"histogram": "year"}, "histogram: 'year' is unknown; allowed: day, week, month"),
+    ("get_memories", {"ids": {"id": "x"}}, "ids: must be a list of texts, not dict"),
+    ("get_memories", {"ids": ["x"] * 10_001}, "ids: 10001 are too many; at most 10000 in one call"),
+    ("get_memories", {"ids": ["x"], "neighbours": 51}, "neighbours: is 51; a whole number from 0 to 50 is allowed"),
+    ("context", {"query": "x", "budget_tokens": -1}, "budget_tokens: is -1; a whole number from 0 to "),
+    ("context", {"query": "x", "repeat": "yes"}, "repeat: must be true or false, not str"),
+    ("forget", {"ids": ["nobody"]}, "id: no memory 'nobody'; "),
+    ("forget", {}, "ids: is missing"),
+]  # fmt: skip
+
+
+@asynchronous
+async def test_errors_are_the_engines_and_write_nothing(door: Server[Any], memory: nacre.Nacre, mode: str) -> None:
+    async with Client(door, mode=mode) as client:
+        for name, arguments, expected in REFUSED:
+            told = await refusal(client, name, **arguments)
+            assert told.startswith(expected), (name, arguments, told)
+    assert memory.facets().total == 0
+
+
+@asynchronous
+async def test_an_unknown_tool_is_an_error_of_the_protocol(places: Places, tmp_path: Path, mode: str) -> None:
+    async with Client(served(places, DEFAULT, tmp_path), mode=mode) as client:
+        for name in ("recall", "facts", ""):
+            with pytest.raises(MCPError, match=f"Unknown tool: {name}; there are remember, search_memories") as caught:
+                await client.call_tool(name, {})
+            assert caught.value.code == types.INVALID_PARAMS
+
+
+VALID: dict[str, dict[str, Any]] = {
+    "remember": {"text": "x"},
+    "search_memories": {"query": "x"},
+    "get_memories": {"ids": ["x"]},
+    "context": {"query": "x"},
+    "forget": {"ids": ["x"]},
+    "state_fact": {"subject": "x", "predicate": "is", "object": "y"},
+    "reinforce": {"ids": ["x"]},
+    "drop_facts": {"ids": ["x"]},
+    "related_entities": {"name": "x"},
+    "add_entity": {"name": "x"},
+    "mark": {"ids": ["x"], "outcome": "used"},
+    "save_lens": {"name": "x"},
+    "why": {"id": "x", "query": "x"},
+    "remember_many": {"memories": [{"text": "x"}]},
+    "update_memory": {"id": "x", "text": "y"},
+    "related": {"id": "x"},
+    "restore": {"ids": ["x"]},
+    "history": {"id": "x"},
+}
+ODD: list[Any] = [{}, [], [5], ["x"], ["x", "y"], {"x": {}}, 5, -1, 0.5, True, "", "x", "x\0y", None]
+
+
+@pytest.mark.parametrize("tool", ALL, ids=lambda tool: tool.name)
+@asynchronous
+async def test_whatever_a_model_puts_into_a_field_is_answered(places: Places, tmp_path: Path, tool: Tool) -> None:
+    """No field that a schema names is unknown, and no value ends in an exception that nobody thought of."""
+    strange = []
+    memory = places.memory("default")
+    ids = [memory.remember(text).id for text in ("Ada lives in London", "Bo lives in Rome")]
+    async with Client(served(places, [tool], tmp_path), mode="legacy") as client:
+        for field in cast("dict[str, Any]", tool.input.get("properties", {})):
+            for value in (*ODD, ids):
+                try:
+                    result = await client.call_tool(tool.name, {**VALID.get(tool.name, {}), field: value})
+                except MCPError as error:
+                    strange.append((field, value, str(error)))
+                    continue
+                if f"{field}: is unknown" in said(result) or "failed inside" in said(result):
+                    strange.append((field, value, said(result)))
+        assert (await refusal(client, tool.name, **VALID.get(tool.name, {}), bogus=1)).startswith(
+            ("bogus: is unknown; allowed: ", "fact.bogus: is unknown; allowed: ")
+        )
+    assert strange == []
+
+
+@asynchronous
+async def test_an_exception_that_nobody_thought_of_is_an_error_and_not_the_end(
+    places: Places, tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("by nothing")
+
+    async with Client(served(places, DEFAULT, tmp_path), mode=mode) as client:
+        with monkeypatch.context() as broken:
+            broken.setattr(nacre.Nacre, "timeline", fail)
+            told = await refusal(client, "timeline")
+        assert "ZeroDivisionError" in told
+        assert "by nothing" not in told  # it may quote what nobody is to see
+        assert await call(client, "timeline") == {"entries": [], "next": None}
+
+
+@asynchronous
+async def test_a_store_that_cannot_be_opened_is_a_clear_error(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "notes.db").write_text("This is no database, but a text that somebody wrote. " * 20)
+    places = places_on(tmp_path / "notes.db")
+    expected = "store: .*notes.db"
+    async with Client(served(places, DEFAULT, tmp_path), mode=mode) as client:
+        assert (await refusal(client, "timeline")).startswith("store: ")
+        with pytest.raises(MCPError, match=expected) as caught:
+            await client.read_resource("nacre://overview")
+        assert caught.value.code == types.INTERNAL_ERROR
+        with pytest.raises(MCPError, match=expected):
+            await client.get_prompt("recall", {"topic": "x"})
+
+
+# ---------------------------------------------------------------- the tools that are offered to who asks
+
+
+def test_groups_of_tools_are_chosen_by_name() -> None:
+    assert offered.chosen("") == DEFAULT
+    assert offered.chosen("why") == (*DEFAULT, *GROUPS["why"])
+    assert offered.chosen(" log , facts,") == (*DEFAULT, *GROUPS["facts"], *GROUPS["log"])
+    assert offered.chosen("all,why") == (*DEFAULT, *(tool for tools in GROUPS.values() for tool in tools))
+    assert len({each.name for each in ALL}) == len(ALL)
+    with pytest.raises(InvalidInput, match=r"^tools: 'fact' is unknown; allowed: facts, entities, log, .*, all$"):
+        offered.chosen("why,fact")
+
+
+@asynchronous
+async def test_facts(door: Server[Any], mode: str) -> None:
+    async with Client(door, mode=mode) as client:
+        (london,) = (
+            await call(client, "state_fact", subject="Ada", predicate="lives in", object="London", type="location")
+        )["facts"]
+        assert (london["subject"], london["predicate"], london["object"]) == ("Ada", "lives in", "London")
+        assert london["effective"] == london["confidence"]
+        source = await remembered(client, "Ada wrote that she moved")
+        (paris,) = (
+            await call(
+                client,
+                "state_fact",
+                subject="Ada",
+                predicate="lives in",
+                object="Paris",
+                type="location",
+                memory_id=source,
+                confidence=0.9,
+            )
+        )["facts"]
+        assert paris["memory_id"] == source
+        assert [each["object"] for each in (await call(client, "facts", subject="Ada"))["facts"]] == ["Paris"]
+        told = (await call(client, "facts", subject="Ada", history=True))["facts"]
+        assert {each["object"] for each in told} == {"London", "Paris"}
+        assert (await call(client, "facts", memory_id=source))["facts"][0]["id"] == paris["id"]
+
+        said_again = await call(client, "state_fact", subject="Ada", predicate="likes", object="tea")
+        twice = await call(client, "state_fact", subject="Ada", predicate="likes", object="tea")
+        assert twice["facts"][0]["memory_id"] == said_again["facts"][0]["memory_id"]
+
+        for confidence in (0.9, 0.3):
+            await call(
+                client, "state_fact", subject="Bo", predicate="port", object=f"{confidence}", confidence=confidence,
+                type="config",
+            )  # fmt: skip
+        found = await call(client, "conflicts")
+        assert [(each["subject"], len(each["facts"])) for each in found["conflicts"]] == [("Bo", 2)]
+        assert found["stale"] == []
+        assert await call(client, "reinforce", ids=[paris["id"]]) == {"reinforced": 1}
+        assert await call(client, "drop_facts", ids=[paris["id"]]) == {"dropped": [paris["id"]]}
+        assert [
+            each["object"] for each in (await call(client, "facts", subject="Ada", predicate="lives in"))["facts"]
+        ] == ["London"]
+
+
+@asynchronous
+async def test_entities(door: Server[Any], mode: str) -> None:
+    async with Client(door, mode=mode) as client:
+        tea = await remembered(client, "The countess takes her tea at four")
+        added = await call(client, "add_entity", name="Ada", kind="person", aliases=["countess"], memory_ids=[tea])
+        assert added["entity"] == {"name": "Ada", "space": "default", "type": "person", "aliases": ["countess"]}
+        assert (await call(client, "entities", names=["Countess"]))["entities"] == [added["entity"]]
+        await call(client, "state_fact", subject="Ada", predicate="knows", object="Babbage", relation=True)
+        (babbage,) = (await call(client, "related_entities", name="countess", depth=2))["entities"]
+        assert (babbage["name"], babbage["distance"]) == ("Babbage", 1)
+        assert babbage["path"][0]["predicate"] == "knows"
+        assert (await call(client, "search_memories", query="entity:ada tea"))["hits"][0]["id"] == tea
+
+
+@asynchronous
+async def test_the_recall_log(door: Server[Any], mode: str) -> None:
+    async with Client(door, mode=mode) as client:
+        tea = await remembered(client, "Tea is served at four")
+        await call(client, "search_memories", query="when is tea?")
+        (receipt,) = (await call(client, "recall_log", memory_id=tea))["receipts"]
+        assert (receipt["query"], receipt["session"]) == ("when is tea?", "this session")
+        assert receipt["deliveries"][0]["memory_id"] == tea
+        assert await call(client, "mark", ids=[tea], outcome="used", receipt=receipt["id"]) == {"marked": [tea]}
+        assert await call(client, "mark", ids=[tea], outcome="used") == {"marked": []}
+        (receipt,) = (await call(client, "recall_log", session="this session", limit=5))["receipts"]
+        assert receipt["deliveries"][0]["used"] is not None
+        assert (await call(client, "recall_log", session="another"))["receipts"] == []
+
+
+@asynchronous
+async def test_lenses(door: Server[Any], mode: str) -> None:
+    async with Client(door, mode=mode) as client:
+        await remembered(client, "Tea is served at four", namespace="house")
+        await remembered(client, "Tea ships from Assam", namespace="trade")
+        built_in = len((await call(client, "lenses"))["lenses"])
+        made = await call(client, "save_lens", name="house", where={"namespaces": ["house"]}, description="at home")
+        assert made["lens"]["where"]["namespaces"] == ["house"]
+        known = (await call(client, "lenses"))["lenses"]
+        assert len(known) == built_in + 1
+        assert known[-1] == made["lens"]
+        (hit,) = (await call(client, "search_memories", query="tea", lens="house"))["hits"]
+        assert hit["snippet"] == "Tea is served at four"
+
+
+@asynchronous
+async def test_why(door: Server[Any], mode: str) -> None:
+    async with Client(door, mode=mode) as client:
+        tea = await remembered(client, "Tea is served at four")
+        await remembered(client, "Coffee comes later")
+        found = await call(client, "why", id=tea, query="tea", mode="keyword")
+        assert (found["rank"], found["hit"]["id"], found["left_out"]["stage"]) == (1, tea, "found")
+        missed = await call(client, "why", id=tea, query="coffee", mode="keyword")
+        assert (missed["rank"], missed["hit"]) == (None, None)
+        assert missed["left_out"]["remedy"]
+
+
+@asynchronous
+async def test_more_of_memories(door: Server[Any], mode: str) -> None:
+    async with Client(door, mode=mode) as client:
+        answer = await call(
+            client,
+            "remember_many",
+            memories=[
+                {"text": "Tea is served at four", "tags": ["tea"]},
+                {"text": "Tea is served at four"},
+                {"text": "Coffee is served at ten", "session": "another", "facts": []},
+            ],
+        )
+        tea, again, coffee = answer["remembered"]
+        assert (tea["duplicate"], again) == (False, {**tea, "duplicate": True})
+        kept = (await call(client, "get_memories", ids=[tea["id"], coffee["id"]]))["memories"]
+        assert [each["session"] for each in kept] == ["this session", "another"]
+
+        changed = await call(client, "update_memory", id=tea["id"], text="Tea is served at five", tags=["tea", "late"])
+        assert (changed["memory"]["text"], changed["memory"]["tags"]) == ("Tea is served at five", ["tea", "late"])
+        found = await call(client, "history", id=tea["id"])
+        assert [each["action"] for each in found["events"]] == ["remembered", "updated"]
+        assert found["events"][1]["before"]["text"] == "Tea is served at four"
+
+        near = await call(client, "related", id=tea["id"], limit=3)
+        assert [each["id"] for each in near["hits"]] == [coffee["id"]]
+        assert (await call(client, "facets"))["total"] == 2
+        counted = await call(client, "facets", query="tea AND five")
+        assert (counted["total"], counted["tags"]) == (1, {"tea": 1, "late": 1})
+
+        await call(client, "forget", ids=tea["id"])
+        assert (await call(client, "facets"))["total"] == 1
+        assert await call(client, "restore", ids=[tea["id"]]) == {"restored": [tea["id"]]}
+        assert (await call(client, "facets"))["total"] == 2
+
+        told = await refusal(client, "remember_many", memories=[{"text": "new"}, {"text": ""}])
+        assert told == "text: is blank; give 1 to 1,000,000 characters (item 2 of the input)"
+        assert (await call(client, "facets"))["total"] == 2
+
+
+@asynchronous
+async def test_progress_is_reported_to_who_asked(door: Server[Any], mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "BATCH_EMBEDDED", 4)
+    told: list[tuple[float, float | None]] = []
+    others: list[object] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total))
+        assert message is None
+
+    async def overhear(message: object) -> None:
+        others.append(message)
+
+    async with Client(door, mode=mode, message_handler=overhear) as client:
+        texts = [{"text": f"number {each}"} for each in range(10)]
+        await client.call_tool("remember_many", {"memories": texts}, progress_callback=note)
+        assert told == [(4, 10), (8, 10), (10, 10)]
+        others.clear()
+        await client.call_tool("remember_many", {"memories": [{"text": f"more {each}"} for each in range(10)]})
+        assert (await call(client, "facets"))["total"] == 20
+        assert len(told) == 3
+        assert others == []
+
+
+# ---------------------------------------------------------------- how they are listed
+
+
+async def listed(tools: Any, path: Path, mode: str = "legacy") -> list[dict[str, Any]]:
+    places = places_on(path)
+    async with Client(served(places, tools, path.parent), mode=mode) as client:
+        found = (await client.list_tools()).tools
+    return [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in found]
+
+
+@asynchronous
+async def test_tools_are_listed_as_they_were(path: Path) -> None:
+    """Every model reads these words: they change on purpose or not at all."""
+    now = {"default": await listed(DEFAULT, path)}
+    now |= {name: await listed(tools, path) for name, tools in GROUPS.items()}
+    now |= {"knowledge-graph": await listed(offered.graph(), path)}
+    if os.environ.get(RENEW):
+        SNAPSHOT.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    before = json.loads(SNAPSHOT.read_text("utf-8"))
+    changed = [
+        f"{group}: {each['name']}"
+        for group in now.keys() | before.keys()
+        for each in (*now.get(group, ()), *before.get(group, ()))
+        if each not in now.get(group, ()) or each not in before.get(group, ())
+    ]
+    hint = f"if that is meant, run this test with {RENEW}=1 and commit {SNAPSHOT.name}"
+    assert changed == [], f"listed otherwise than in {SNAPSHOT.name}: {sorted(set(changed))}; {hint}"
+    assert now == before, f"the order of tools or groups has changed; {hint}"
+
+
+@asynchronous
+async def test_both_dialects_list_the_same(path: Path) -> None:
+    assert await listed(ALL, path, "auto") == await listed(ALL, path)
+
+
+@asynchronous
+async def test_the_usual_tools_are_few_words(path: Path) -> None:
+    text = json.dumps(await listed(DEFAULT, path), ensure_ascii=False, separators=(",", ":"))
+    assert len(text) / CHARS_A_TOKEN_OF_TOOLS < 1_500
+
+
+@asynchronous
+async def test_effects_are_told(door: Server[Any]) -> None:
+    """Clients ask a person before a tool that is not said to read only, and more urgently if it destroys."""
+    async with Client(door) as client:
+        hints = {each.name: each.annotations for each in (await client.list_tools()).tools}
+    reads = {name for name, hint in hints.items() if hint is not None and hint.read_only_hint}
+    destroys = {name for name, hint in hints.items() if hint is not None and hint.destructive_hint}
+    assert reads == {
+        "search_memories", "timeline", "get_memories", "context", "facts", "conflicts", "entities",
+        "related_entities", "recall_log", "lenses", "why", "related", "facets", "history",
+    }  # fmt: skip
+    assert destroys == {"forget", "drop_facts", "save_lens", "update_memory"}
+    assert all(hint is not None and hint.open_world_hint is False for hint in hints.values())
+
+
+@asynchronous
+async def test_ten_hits_are_few_words(path: Path, tmp_path: Path) -> None:
+    """The sample memories and questions of the demo, with the real model."""
+    places = places_on(path, embedder="minilm")
+    lines = SAMPLES.read_text("utf-8").splitlines()
+    places.memory("default").remember_many(decode.new_memory_line(line, at) for at, line in enumerate(lines, 1))
+    many = 0
+    async with Client(served(places, DEFAULT, tmp_path, None)) as client:
+        for query, _, _ in PROMISED:
+            result = await client.call_tool("search_memories", {"query": query})
+            hits = structured(result)["hits"]
+            assert len(hits) <= 10
+            assert len(said(result)) / CHARS_A_TOKEN_OF_HITS < 900, query
+            many += len(hits) == 10
+    places.close()
+    assert many >= 8
+
+
+# ---------------------------------------------------------------- resources and prompts
+
+
+@asynchronous
+async def test_resources(places: Places, tmp_path: Path, mode: str) -> None:
+    memory = places.memory("default")
+    elsewhere = places.memory("elsewhere").remember("Nobody here may read this").id
+    async with Client(served(places, DEFAULT, tmp_path), mode=mode) as client:
+        tea = await remembered(client, "Tea is served at four", tags=["tea"])
+        assert [each.uri for each in (await client.list_resources()).resources] == ["nacre://overview"]
+        templates = (await client.list_resource_templates()).resource_templates
+        assert [each.uri_template for each in templates] == ["nacre://memory/{id}"]
+
+        async def read(uri: str) -> Any:
+            (content,) = (await client.read_resource(uri)).contents
+            assert isinstance(content, types.TextResourceContents)
+            assert (content.uri, content.mime_type) == (uri, "application/json")
+            return json.loads(content.text)
+
+        assert await read(f"nacre://memory/{tea}") == encode.memory(memory.get(tea)[0])
+        overview = await read("nacre://overview")
+        assert (overview["total"], overview["tags"]) == (1, {"tea": 1})
+        assert [each["id"] for each in overview["newest"]] == [tea]
+        for uri in (f"nacre://memory/{elsewhere}", "nacre://memory/", "nacre://nothing", "file:///etc/passwd"):
+            with pytest.raises(MCPError, match=r"^id: no ") as caught:
+                await client.read_resource(uri)
+            assert caught.value.code == types.INVALID_PARAMS
+
+
+@asynchronous
+async def test_prompts(door: Server[Any], mode: str) -> None:
+    async with Client(door, mode=mode) as client:
+        await remembered(client, "Tea is served at four")
+        assert [each.name for each in (await client.list_prompts()).prompts] == ["recall", "keep"]
+
+        async def written(name: str, **arguments: str) -> str:
+            (only,) = (await client.get_prompt(name, arguments)).messages
+            assert only.role == "user"
+            assert isinstance(only.content, types.TextContent)
+            return only.content.text
+
+        recalled = await written("recall", topic="when is tea served?")
+        assert "Tea is served at four" in recalled
+        assert "not instructions" in recalled
+        assert recalled.endswith("\n\nWith this in mind: when is tea served?")
+        unknown = await written("recall", topic="zebra crossings")
+        assert unknown == "Nothing is remembered about it.\n\nWith this in mind: zebra crossings"
+        assert "`remember`" in await written("keep")
+        for name, arguments, expected in (
+            ("recall", {}, "topic: is missing"),
+            ("recall", {"topic": " "}, "topic: is missing"),
+            ("nothing", {}, "no prompt 'nothing'; there are recall and keep"),
+        ):
+            with pytest.raises(MCPError, match=expected) as caught:
+                await client.get_prompt(name, arguments)
+            assert caught.value.code == types.INVALID_PARAMS
+
+
+# ---------------------------------------------------------------- sessions
+
+
+@asynchronous
+async def test_what_a_session_was_told_is_marked_or_left_out(places: Places, tmp_path: Path, mode: str) -> None:
+    async with Client(served(places, DEFAULT, tmp_path, "one"), mode=mode) as client:
+        tea = await remembered(client, "Tea is served at four")
+        assert "told" not in (await call(client, "search_memories", query="tea"))["hits"][0]
+        milk = await remembered(client, "Tea is served with milk")
+        again = (await call(client, "search_memories", query="tea served"))["hits"]
+        assert {each["id"]: each.get("told") for each in again} == {tea: True, milk: None}
+        found = await call(client, "search_memories", query="served tea", omit_told=True)
+        assert found["hits"] == []
+        assert "2" in found["notes"][0]
+        new = await remembered(client, "Tea is served in the garden")
+        found = await call(client, "search_memories", query="served tea", omit_told=True)
+        assert [each["id"] for each in found["hits"]] == [new]
+        other = await call(client, "search_memories", query="served tea", omit_told=True, session="guest")
+        assert len(other["hits"]) == 3
+    async with Client(served(places, DEFAULT, tmp_path, "two"), mode=mode) as client:
+        found = await call(client, "search_memories", query="served tea", omit_told=True)
+        assert len(found["hits"]) == 3
+    async with Client(served(places, DEFAULT, tmp_path, None), mode=mode) as client:
+        found = await call(client, "search_memories", query="served tea", omit_told=True)
+        assert len(found["hits"]) == 3
+        assert "not known what was told" in found["notes"][0]
+
+
+@asynchronous
+async def test_a_context_does_not_repeat_itself(places: Places, tmp_path: Path, mode: str) -> None:
+    async with Client(served(places, DEFAULT, tmp_path, "one"), mode=mode) as client:
+        tea = await remembered(client, "Tea is served at four")
+        await call(client, "search_memories", query="when is tea served?")  # a snippet is not the whole
+        first = await call(client, "context", query="when is tea served?")
+        assert [each["id"] for each in first["quoted"]] == [tea]
+        second = await client.call_tool("context", {"query": "is tea served at four?"})
+        assert structured(second)["left_out"] == [{"id": tea, "why": "told"}]
+        assert "Tea is served" not in said(second)
+        milk = await remembered(client, "Tea is served with milk")
+        third = await call(client, "context", query="how is tea served?")
+        assert [each["id"] for each in third["quoted"]] == [milk]
+        whole = await call(client, "context", query="how is tea served?", repeat=True)
+        assert {each["id"] for each in whole["quoted"]} == {tea, milk}
+    async with Client(served(places, DEFAULT, tmp_path, "two"), mode=mode) as client:
+        fresh = await call(client, "context", query="how is tea served?")
+        assert {each["id"] for each in fresh["quoted"]} == {tea, milk}
+
+
+@asynchronous
+async def test_what_was_recalled_is_not_remembered_as_new(places: Places, tmp_path: Path, mode: str) -> None:
+    memory = places.memory("default")
+    tea = memory.remember("Tea is served at four in the garden").id
+    echo = "tea is served, at four, in the garden!"
+    async with Client(served(places, DEFAULT, tmp_path, "one"), mode=mode) as client:
+        await call(client, "search_memories", query="when is tea served?")
+        answer = await call(client, "remember", text=echo)
+        assert answer == {"id": tea, "duplicate": True, "recalled": [tea]}
+        assert memory.facets().total == 1
+        news = await remembered(client, "Tea is served at five in the garden")
+        assert news != tea
+    async with Client(served(places, DEFAULT, tmp_path, "two"), mode=mode) as client:
+        assert await remembered(client, echo) not in (tea, news)
+    assert memory.facets().total == 3
+
+
+@asynchronous
+async def test_many_calls_at_once_on_one_connection(door: Server[Any], memory: nacre.Nacre, mode: str) -> None:
+    async with Client(door, mode=mode) as client:
+
+        async def one(number: int) -> None:
+            mine = await remembered(client, f"guest{number} drinks tea")
+            found = await call(client, "search_memories", query=f"guest{number}", mode="keyword")
+            assert [each["id"] for each in found["hits"]] == [mine]
+
+        async with anyio.create_task_group() as all_of_them:
+            for number in range(40):
+                all_of_them.start_soon(one, number)
+    assert memory.facets().total == 40
+
+
+# ---------------------------------------------------------------- spaces
+
+
+def rooted(*folders_or_uris: Path | str) -> ListRootsFnT:
+    """A client that works in these folders."""
+
+    async def roots(context: object) -> types.ListRootsResult:  # noqa: ARG001
+        uris = [each.as_uri() if isinstance(each, Path) else each for each in folders_or_uris]
+        return types.ListRootsResult.model_validate({"roots": [{"uri": each} for each in uris]})
+
+    return roots
+
+
+def repository(folder: Path) -> Path:
+    (folder / ".git").mkdir(parents=True)
+    return folder
+
+
+def working_in(folder: Path, places: Places, mode: str, session: str = "one") -> Client:
+    """A client that names its project as its dialect can: by roots, or by starting the server there."""
+    if mode == "legacy":
+        return Client(served(places, ALL, folder.parent, session), mode=mode, list_roots_callback=rooted(folder))
+    return Client(served(places, ALL, folder, session), mode=mode)
+
+
+@asynchronous
+async def test_projects_do_not_see_each_other(places: Places, tmp_path: Path, mode: str) -> None:
+    """Not by search, not by id, not by a word in another word's stead."""
+    ours, theirs = repository(tmp_path / "our shop"), repository(tmp_path / "100% theirs")
+    async with working_in(theirs, places, mode) as client:
+        secret = await remembered(client, "Ada lives in London and hides the key under the xylophone", tags=["hush"])
+        await call(client, "search_memories", query="xylophone")
+        await call(client, "add_entity", name="Ada", aliases=["xylophonist"], memory_ids=[secret])
+        await call(client, "save_lens", name="xylophones", where={"tags_any": ["hush"]})
+        (kept,) = (await call(client, "get_memories", ids=[secret]))["memories"]
+        facts = [each["id"] for each in kept["facts"]]
+        assert facts
+        (receipt,) = (await call(client, "recall_log"))["receipts"]
+        assert kept["space"] == project_space.space_of(theirs)
+    space = kept["space"]
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("search_memories", {"query": "Ada hides the key"}),
+        ("search_memories", {"query": f'"Ada hides" OR space:"{space}"'}),
+        ("search_memories", {"query": f"space:{space} key"}),
+        ("search_memories", {"query": "xilophone"}),
+        ("search_memories", {"query": "entity:Ada key"}),
+        ("search_memories", {"query": "key", "session": "one"}),
+        ("context", {"query": "where does Ada hide the key?", "min_score": 0}),
+        ("context", {"query": f"space:{space} key", "min_score": 0}),
+        ("timeline", {}),
+        ("timeline", {"sessions": ["one"], "histogram": "day"}),
+        ("facts", {}),
+        ("facts", {"subject": "Ada"}),
+        ("conflicts", {}),
+        ("entities", {}),
+        ("entities", {"names": ["Ada"]}),
+        ("related_entities", {"name": "Ada"}),
+        ("recall_log", {}),
+        ("recall_log", {"session": "one"}),
+        ("recall_log", {"before": receipt["id"]}),
+        ("lenses", {}),
+        ("facets", {}),
+        ("facets", {"query": "key"}),
+        ("facets", {"query": f"space:{space} key"}),
+        ("remember_many", {"memories": [{"text": "put there", "space": space}]}),
+    ]
+    async with working_in(ours, places, mode) as client:
+        for name, arguments in calls:
+            heard = said(await client.call_tool(name, arguments)).lower()
+            for word in ("xylophon", "hush", secret, *facts, "london"):
+                assert word not in heard, (name, arguments, heard)
+        assert (await call(client, "facets"))["total"] == 0
+        overview = await client.read_resource("nacre://overview")
+        assert "hush" not in overview.model_dump_json()
+        with pytest.raises(MCPError, match=f"no memory '{secret}'"):
+            await client.read_resource(f"nacre://memory/{secret}")
+        recalled = await client.get_prompt("recall", {"topic": "where does Ada hide the key?"})
+        assert "xylophone" not in recalled.model_dump_json()
+        assert "no lens" in await refusal(client, "search_memories", query="key", lens="xylophones")
+    async with working_in(theirs, places, mode, "two") as client:
+        (found,) = (await call(client, "get_memories", ids=[secret]))["memories"]
+        assert [each["id"] for each in found.pop("facts")] == facts  # what was opened is believed a little more
+        assert found == {name: value for name, value in kept.items() if name != "facts"}
+
+
+BY_ID: list[tuple[str, dict[str, Any]]] = [
+    ("get_memories", {"ids": ["ID"]}),
+    ("forget", {"ids": ["ID"]}),
+    ("restore", {"ids": ["ID"]}),
+    ("timeline", {"around": "ID"}),
+    ("update_memory", {"id": "ID", "text": "overwritten"}),
+    ("history", {"id": "ID"}),
+    ("related", {"id": "ID"}),
+    ("why", {"id": "ID", "query": "key"}),
+    ("mark", {"ids": ["ID"], "outcome": "wrong"}),
+    ("recall_log", {"memory_id": "ID"}),
+    ("facts", {"memory_id": "ID"}),
+    ("state_fact", {"subject": "Ada", "predicate": "is", "object": "here", "memory_id": "ID"}),
+    ("add_entity", {"name": "Mine", "memory_ids": ["ID"]}),
+    ("reinforce", {"ids": ["ID"]}),
+    ("drop_facts", {"ids": ["ID"]}),
+]
+
+
+@asynchronous
+async def test_an_id_of_another_project_is_an_id_that_nobody_has(places: Places, tmp_path: Path, mode: str) -> None:
+    """Word for word, so that nobody can tell that it is there."""
+    memory = places.memory(project_space.space_of(tmp_path / "theirs"))
+    secret = memory.remember("Ada lives in London").id
+    (fact,) = memory.get(secret)[0].facts
+    memory.search("Ada")
+    before = memory.get(secret)[0], memory.history(secret), memory.receipts()
+    unknown = "0" * len(secret)
+    assert [name for name, _ in BY_ID if name not in {tool.name for tool in ALL}] == []
+    async with working_in(repository(tmp_path / "ours"), places, mode) as client:
+        told = []
+        for name, arguments in BY_ID:
+            for foreign in (secret, fact.id):
+                heard = [
+                    said(await client.call_tool(name, json.loads(json.dumps(arguments).replace("ID", each))))
+                    for each in (foreign, unknown)
+                ]
+                if heard[0].replace(foreign, "ID") != heard[1].replace(unknown, "ID"):
+                    told.append((name, "memory" if foreign == secret else "fact", *heard))
+        assert told == []
+    assert (memory.get(secret)[0], memory.history(secret), memory.receipts()) == before
+
+
+@asynchronous
+async def test_a_space_that_was_named_counts_more_than_roots(path: Path, tmp_path: Path, mode: str) -> None:
+    places = places_on(path, space="fixed")
+    for name in ("one", "two"):
+        async with working_in(repository(tmp_path / name), places, mode) as client:
+            await remembered(client, f"Said in {name}")
+            entries = (await call(client, "timeline"))["entries"]
+            assert {each["space"] for each in entries} == {"fixed"}
+    assert len(entries) == 2
+    places.close()
+
+
+async def space_told(client: Client) -> str:
+    """The space that a client writes to."""
+    written = await call(client, "remember", text=f"written at {anyio.current_time()}")
+    (found,) = (await call(client, "get_memories", ids=[written["id"]]))["memories"]
+    return str(found["space"])
+
+
+@asynchronous
+async def test_without_roots_the_servers_own_repository_counts(places: Places, tmp_path: Path, mode: str) -> None:
+    shop = repository(tmp_path / "shop")
+    (shop / "src").mkdir()
+    for folder, expected in (
+        (shop, project_space.space_of(shop)),
+        (shop / "src", project_space.space_of(shop)),
+        (tmp_path, "default"),
+        (tmp_path / "nowhere", "default"),
+    ):
+        for callback in (None, rooted(), rooted("file:///%00")):
+            made = served(places, DEFAULT, folder)
+            async with Client(made, mode=mode, list_roots_callback=callback) as client:
+                assert await space_told(client) == expected
+
+
+@asynchronous
+async def test_the_first_root_that_is_a_folder_counts(places: Places, tmp_path: Path) -> None:
+    one, two = repository(tmp_path / "my shop & co"), repository(tmp_path / "two")
+    for roots, expected in (
+        ((one, two), one),
+        ((two, one), two),
+        ((one / "src" / "deep", two), one),
+        (("file:///%00", two), two),
+        ((f"file://{tmp_path}/my shop & co/",), one),
+        ((f"file://localhost{two}",), two),
+    ):
+        made = served(places, DEFAULT, tmp_path)
+        async with Client(made, mode="legacy", list_roots_callback=rooted(*roots)) as client:
+            assert await space_told(client) == project_space.space_of(expected), roots
+
+
+@asynchronous
+async def test_a_client_that_changes_its_roots_moves(places: Places, tmp_path: Path) -> None:
+    one, two = repository(tmp_path / "one"), repository(tmp_path / "two")
+    here = [one]
+
+    async def roots(context: ClientRequestContext) -> types.ListRootsResult | types.ErrorData:
+        return await rooted(*here)(context)
+
+    async with Client(served(places, DEFAULT, tmp_path), mode="legacy", list_roots_callback=roots) as client:
+        first = await remembered(client, "Said in the first project")
+        here[:] = [two]
+        assert await space_told(client) == project_space.space_of(one)  # nobody said that it moved
+        with pytest.warns(MCPDeprecationWarning):
+            await client.send_roots_list_changed()
+        assert await space_told(client) == project_space.space_of(two)
+        assert (await call(client, "get_memories", ids=[first]))["missing"] == [first]
+
+
+@asynchronous
+async def test_a_client_that_does_not_say_its_roots_is_served_all_the_same(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = repository(tmp_path / "shop")
+    asked = []
+
+    async def fails(context: object) -> types.ErrorData:  # noqa: ARG001
+        asked.append("fails")
+        return types.ErrorData(code=types.INTERNAL_ERROR, message="no idea")
+
+    async def hangs(context: object) -> types.ErrorData:  # noqa: ARG001
+        asked.append("hangs")
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    monkeypatch.setattr(server_module, "ROOTS_WAIT_S", 0.05)
+    for callback in (fails, hangs):
+        made = served(places, DEFAULT, shop)
+        async with Client(made, mode="legacy", list_roots_callback=callback) as client:
+            with anyio.fail_after(ANSWER_SECONDS):
+                assert await space_told(client) == project_space.space_of(shop)
+            assert await space_told(client) == project_space.space_of(shop)
+    assert asked == ["fails", "hangs"]  # once each
+
+
+# ---------------------------------------------------------------- line by line
+
+
+class Line:
+    """The server's two ends of a pipe, with a client at the other that may say anything."""
+
+    def __init__(self) -> None:
+        self._to_server, self._requests = anyio.create_memory_object_stream[str](100)
+        self._answers, self._from_server = anyio.create_memory_object_stream[str](100)
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in self._requests:
+            yield line
+
+    async def write(self, text: str) -> None:
+        await self._answers.send(text)
+
+    async def flush(self) -> None:
+        pass
+
+    async def send(self, *lines: bytes) -> None:
+        for each in lines:
+            await self._to_server.send(each.decode("utf-8", "replace"))
+
+    async def receive(self) -> Any:
+        with anyio.fail_after(ANSWER_SECONDS):
+            return json.loads(await self._from_server.receive())
+
+    async def hang_up(self) -> None:
+        await self._to_server.aclose()
+
+    def close(self) -> None:
+        for each in (self._to_server, self._requests, self._answers, self._from_server):
+            each.close()
+
+
+@asynccontextmanager
+async def spoken_to(made: Server[Any]) -> AsyncIterator[Line]:
+    line = Line()
+    try:
+        async with (
+            stdio_server(cast("Any", line), cast("Any", line)) as (read, write),
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(made.run, read, write, made.create_initialization_options())
+            yield line
+            await line.hang_up()
+    finally:
+        line.close()
+
+
+async def sdk_answer(request: bytes, whole: bool) -> Any:
+    """What the SDK answers to a line; None if nothing."""
+    door = AgentsDoor(places_on(Path("never opened.db")), DEFAULT, Path.cwd(), "one")
+    async with spoken_to(server_module.server(door, whole=whole)) as line:
+        await line.send(request, message(id="then", method="ping"))
+        first = await line.receive()
+        if first.get("id") == "then":
+            return None
+        assert (await line.receive())["id"] == "then"
+        return first
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("version", VERSIONS)
+@asynchronous
+async def test_the_early_answer_is_the_sdks(version: str, whole: bool) -> None:
+    for number in (0, 1, -5, "", "one"):
+        for capabilities in ({}, {"roots": {"listChanged": True}}, {"sampling": {}, "experimental": {"x": {"y": 1}}}):
+            request = initialize(number, version, capabilities=capabilities)
+            early = early_answer(request, whole=whole)
+            assert early is not None, request
+            assert early == await sdk_answer(request, whole)
+
+
+@asynchronous
+async def test_all_versions_that_begin_with_a_handshake_are_answered_early() -> None:
+    assert VERSIONS == HANDSHAKE_PROTOCOL_VERSIONS
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex", "cursor", "vscode", "python"])
+def test_what_clients_send_is_answered_early(client: str) -> None:
+    assert early_answer(initialize(**FIRST_LINES[client]), whole=True) is not None
+
+
+FIRST_LINES: dict[str, dict[str, Any]] = {
+    "claude-code": {"number": 0, "version": "2025-11-25", "capabilities": {"roots": {}, "elicitation": {}}},
+    "codex": {"number": 0, "version": "2025-06-18", "capabilities": {"elicitation": {}}},
+    "cursor": {"number": 0, "version": "2025-06-18", "capabilities": {"roots": {"listChanged": False}}},
+    "vscode": {
+        "number": 1,
+        "version": "2025-06-18",
+        "capabilities": {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}},
+    },
+    "python": {"number": 1, "version": "2025-11-25"},
+}
+
+
+PLAIN = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
+LEFT = {
+    "nothing": b"",
+    "a blank line": b"\n",
+    "no JSON": b"initialize please\n",
+    "half of it": initialize()[:40],
+    "not UTF-8": initialize().replace(b"a test", b"\xff\xfe"),
+    "marked as UTF-8": b"\xef\xbb\xbf" + initialize(),
+    "in UTF-16": initialize().decode().encode("utf-16"),
+    "nested without end": b"[" * 100_000,
+    "nested inside": initialize(capabilities={}).replace(b"{}", b"[" * 100_000),
+    "a batch": b"[" + initialize()[:-1] + b"]\n",
+    "a number": b"5\n",
+    "another method": message(id=1, method="tools/list"),
+    "no method": message(id=1),
+    "no id": message(method="initialize", params={}),
+    "an id that is null": initialize(None),
+    "an id that is true": initialize(True),
+    "an id that is no whole number": initialize(1.5),
+    "an id that is a list": initialize([1]),
+    "a version to come": initialize(version="2026-07-28"),
+    "a version that never was": initialize(version="1.0"),
+    "a version that is a number": initialize(version=cast("str", 20250618)),
+    "no parameters": message(id=1, method="initialize"),
+    "no capabilities": json.dumps(PLAIN).encode(),
+    "capabilities that are none": initialize(capabilities=[]),
+    "roots that are a number": initialize(capabilities={"roots": 5}),
+    "a client without a name": initialize(clientInfo={"version": "1"}),
+    "a client whose title is a number": initialize(clientInfo={"name": "x", "version": "1", "title": 5}),
+    "another protocol": initialize().replace(b'"2.0"', b'"1.0"'),
+}
+
+
+@pytest.mark.parametrize("line", LEFT.values(), ids=LEFT)
+def test_odd_first_lines_are_left_to_the_sdk(line: bytes) -> None:
+    assert early_answer(line, whole=True) is None
+
+
+SMALL = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "x", *VERSIONS, "roots", "2.0"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["roots", "x", "name"]), inner),
+    max_leaves=4,
+)
+PARTS = ("jsonrpc", "id", "method", "protocolVersion", "capabilities", "clientInfo", "_meta", "title", "roots", "extra")
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.sampled_from(PARTS), SMALL, st.booleans())
+@example("_meta", 5, True)
+@example("_meta", {}, True)
+@example("extra", 5, True)
+@example("roots", {"listChanged": "yes"}, True)
+@example("title", 5, True)
+@example("title", None, True)
+def test_an_early_answer_is_never_other_than_the_sdks(part: str, value: Any, whole: bool) -> None:
+    """A request with one part exchanged: it is answered as the SDK does, or left to it."""
+    client = {"name": "a test", "version": "1"}
+    request: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
+    params: dict[str, Any] = {"protocolVersion": VERSIONS[-1], "capabilities": {}, "clientInfo": client}
+    inside = {"title": client, "roots": params["capabilities"]}.get(part, request if part in request else params)
+    inside[part] = value
+    line = json.dumps(request | {"params": params}).encode() + b"\n"
+    early = early_answer(line, whole=whole)
+    if early is not None:
+        assert early == anyio.run(sdk_answer, line, whole)
+
+
+@asynchronous
+async def test_roots_that_make_no_sense_are_no_roots(places: Places, tmp_path: Path) -> None:
+    """Clients name remote folders, too, and some answer with what the protocol does not know."""
+    for number, result in enumerate(
+        (
+            {"roots": [{"uri": "vscode-remote://ssh-remote+host/srv/shop"}]},
+            {"roots": [{"uri": "untitled:Untitled-1"}]},
+            {"roots": [{"name": "without an address"}]},
+            {"roots": [{"uri": "file://[::1/x"}]},
+            {"roots": None},
+            {},
+        )
+    ):
+        async with spoken_to(served(places, DEFAULT, tmp_path)) as line:
+            await line.send(initialize(capabilities={"roots": {}}), INITIALIZED)
+            assert (await line.receive())["id"] == "first"
+            await line.send(tool_call("note", "remember", text=f"A note, the {number}th"))
+            asked = await line.receive()
+            assert asked["method"] == "roots/list"
+            await line.send(message(id=asked["id"], result=result))
+            answer = await line.receive()
+            assert answer["id"] == "note"
+            assert answer["result"]["isError"] is False, (result, answer)
+    assert places.memory("default").facets().total == 6

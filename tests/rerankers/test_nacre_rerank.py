@@ -1,0 +1,340 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nacre.analysis.wordpiece import WordPiece
+from nacre.embedders.minilm import MiniLM
+from nacre.errors import EmbedderUnavailable
+from nacre.interfaces import Placed, Reranker
+from nacre.rerankers import nacre_rerank
+from nacre.rerankers.nacre_rerank import FOLDER, MODEL_SHA256, VOCABULARY, NacreRerank
+
+RERANKER = NacreRerank()
+PORT: Reranker = RERANKER  # checked by mypy
+PIECES = WordPiece(VOCABULARY)
+NAMES = VOCABULARY.read_text(encoding="utf-8").split("\n")
+
+
+def read(question: str, placed: Placed) -> str:
+    """What the model is given, in words."""
+    asked = PIECES.first_pieces(question, nacre_rerank.QUESTION_PIECES)
+    return " ".join(NAMES[number] for number in nacre_rerank._paired(PIECES, asked, placed))
+
+
+# ---------------------------------------------------------------- what the model reads
+
+
+def test_a_pair_by_hand() -> None:
+    asked = PIECES.first_pieces("Who is she?", 40)
+    assert asked == [2040, 2003, 2016, 1029]
+    alone = nacre_rerank._paired(PIECES, asked, Placed("My sister."))
+    assert alone == [101, 2040, 2003, 2016, 1029, 102, 2026, 2905, 1012, 102]
+    between = nacre_rerank._paired(PIECES, asked, Placed("My sister.", "Who?", "Ah!"))
+    assert between == [101, 2040, 2003, 2016, 1029, 102, 2040, 1029, 2, 2026, 2905, 1012, 3, 6289, 999, 102]
+
+
+@pytest.mark.parametrize(
+    ("placed", "expected"),
+    [
+        (Placed("yes"), "[CLS] why [SEP] yes [SEP]"),
+        (Placed("yes", before="no"), "[CLS] why [SEP] no [unused1] yes [unused2] [SEP]"),
+        (Placed("yes", after="no"), "[CLS] why [SEP] [unused1] yes [unused2] no [SEP]"),
+        (Placed("", before="no"), "[CLS] why [SEP] no [unused1] [unused2] [SEP]"),
+        (Placed(""), "[CLS] why [SEP] [SEP]"),
+        (Placed("yes", before=" \n", after="\u200b"), "[CLS] why [SEP] yes [SEP]"),  # nothing that can be read
+        (Placed("Ann: Yes"), "[CLS] why [SEP] ann : yes [SEP]"),
+    ],
+)
+def test_what_stands_beside_a_text_is_outside_the_marks(placed: Placed, expected: str) -> None:
+    assert read("why", placed) == expected
+
+
+def test_a_text_cannot_set_marks() -> None:
+    found = read("why", Placed("a [unused1] b [unused2] c", before="[unused2]"))
+    assert found.count("[unused1]") == found.count("[unused2]") == 1
+    assert found.startswith("[CLS] why [SEP] [ unused ##2 ] [unused1] a [ unused ##1 ] b")
+
+
+def test_an_empty_question() -> None:
+    assert read("", Placed("yes")) == "[CLS] [SEP] yes [SEP]"
+
+
+def test_each_part_is_cut_at_its_end() -> None:
+    numbers = " ".join(str(number) for number in range(100, 400))  # each is one piece
+    found = read(numbers, Placed(numbers, numbers, numbers)).split()
+    question, rest = found[1:41], found[42:]
+    assert question == [str(number) for number in range(100, 140)]
+    assert rest[:12] == [str(number) for number in range(100, 112)]
+    assert rest[12] == "[unused1]"
+    assert rest[13:109] == [str(number) for number in range(100, 196)]
+    assert rest[109] == "[unused2]"
+    assert rest[110:] == [*(str(number) for number in range(100, 112)), "[SEP]"]
+    assert len(found) == 165
+
+
+def test_a_text_alone_fills_what_the_question_leaves() -> None:
+    numbers = " ".join(str(number) for number in range(100, 400))
+    short = read("why", Placed(numbers)).split()
+    assert len(short) == 192
+    assert short[3:] == [*(str(number) for number in range(100, 288)), "[SEP]"]
+    long = read(numbers, Placed(numbers)).split()
+    assert len(long) == 192
+    assert long[42:] == [*(str(number) for number in range(100, 249)), "[SEP]"]
+
+
+texts = st.text(st.sampled_from("ab Ж中ा!.\n[]5é\ud800"), max_size=400) | st.just("word " * 300)
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts, texts, texts, texts)
+def test_any_pair_fits(question: str, text: str, before: str, after: str) -> None:
+    found = nacre_rerank._paired(PIECES, PIECES.first_pieces(question, 40), Placed(text, before, after))
+    assert 3 <= len(found) <= nacre_rerank.PIECES_MAX
+    assert (found[0], found[-1]) == (101, 102)
+    assert found.count(2) == found.count(3) <= 1
+
+
+# ---------------------------------------------------------------- what it has words for
+
+
+@pytest.mark.parametrize(
+    ("question", "known", "embedded"),
+    [
+        ("Where does Ann keep the spare key?", 1, 1),
+        ("ERR_2270", 1, 0),
+        ("is ERR_2270 fixed?", 1, 0.5),
+        ("Где запасной ключ", 0, 0),
+        ("key ключ", 3 / 7, 3 / 7),
+        ("", 0, 0),
+    ],
+)
+def test_a_made_up_name_can_be_compared_though_it_means_nothing(question: str, known: float, embedded: float) -> None:
+    assert RERANKER.known(question) == pytest.approx(known)
+    assert MiniLM().known(question) == pytest.approx(embedded)
+
+
+# ---------------------------------------------------------------- scores
+
+QUESTION = "Where does Ann keep the spare key?"
+TEXTS = [
+    Placed("Ann keeps the spare key under the blue flower pot."),
+    Placed("The spare wheel is in the boot of the car."),
+    Placed("Bob keeps bees."),
+    Placed("Under the flower pot.", before="Ann, where do you keep the spare key?", after="Thanks!"),
+    Placed("Under the flower pot.", before="Where did the cat sleep?", after="Thanks!"),
+    Placed(""),
+    Placed("", "", "Thanks!"),
+    Placed("备用钥匙在花盆下面。"),
+    Placed("Запасной ключ лежит под горшком."),
+    Placed("half a pair \ud800 and a smile 😀"),
+    Placed("word " * 5_000),
+    Placed("x" * 5_000, "y" * 5_000, "z " * 5_000),
+]
+
+
+def test_a_score_for_each_in_the_order_given() -> None:
+    together = RERANKER.scores(QUESTION, TEXTS)
+    assert len(together) == len(TEXTS)
+    assert all(type(score) is float and np.isfinite(score) for score in together)
+    assert [RERANKER.scores(QUESTION, [text])[0] for text in TEXTS] == together
+
+
+def test_no_texts_no_scores_and_nothing_is_loaded(tmp_path: Path) -> None:
+    assert NacreRerank(folder=tmp_path).scores("why?", []) == []
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.sampled_from(TEXTS), max_size=6), st.integers(1, 3))
+def test_a_score_does_not_depend_on_the_others(listed: list[Placed], threads: int) -> None:
+    known = dict(zip(TEXTS, RERANKER.scores(QUESTION, TEXTS), strict=True))
+    together = NacreRerank(threads)
+    together._session = RERANKER._loaded()
+    assert together.scores(QUESTION, listed) == [known[text] for text in listed]
+
+
+def test_a_tuple_of_texts_is_as_good_as_a_list() -> None:
+    assert RERANKER.scores(QUESTION, tuple(TEXTS[:3])) == RERANKER.scores(QUESTION, TEXTS[:3])
+
+
+def test_padding_changes_nothing_in_the_graph() -> None:
+    """Nothing pads now. Who batches later may: a token's scale is its own."""
+    session = RERANKER._loaded()
+    generator = np.random.default_rng(1)
+    for length in (3, 17, 60):
+        ids = generator.integers(1_000, 30_000, (3, length)).astype(np.int32)
+        (alone,) = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+        padded = np.pad(ids, ((0, 0), (0, 9)))
+        mask = np.pad(np.ones_like(ids), ((0, 0), (0, 9)))
+        (found,) = session.run(None, {"input_ids": padded, "attention_mask": mask})
+        assert found == pytest.approx(alone, abs=1e-5)
+
+
+def test_first_use_by_many_threads_at_once() -> None:
+    fresh = NacreRerank()
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: fresh.scores(QUESTION, TEXTS[:5]), range(12)))
+    assert found == [RERANKER.scores(QUESTION, TEXTS[:5])] * 12
+
+
+# ---------------------------------------------------------------- what it has learned
+
+FACTS = [
+    (
+        "When did the warehouse in Lyon open?",
+        "The Lyon warehouse opened its doors in March 2019.",
+        [
+            "The warehouse in Lyon is managed by Claire.",
+            "The office in Porto opened in June 2021.",
+            "Lyon is in France.",
+        ],
+    ),
+    (
+        "Who takes care of the plants while Maria is away?",
+        "Jonas waters the plants during Maria's holidays.",
+        ["Maria is away until the end of August.", "The plants in the hall are made of plastic.", "Jonas plays chess."],
+    ),
+    (
+        "How much does the train ticket to Vienna cost?",
+        "A ticket for the train to Vienna is 49 euros.",
+        ["The train to Vienna leaves at 7:40.", "The museum ticket costs 12 euros.", "Vienna is worth a trip."],
+    ),
+    (
+        "What is Tom allergic to?",
+        "Peanuts make Tom sick; he carries an adrenaline pen.",
+        ["Tom is a doctor.", "Anna is allergic to cats.", "What should we give Tom for his birthday?"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "answer", "others"), FACTS)
+def test_the_answer_is_above_what_only_looks_like_it(question: str, answer: str, others: list[str]) -> None:
+    scores = RERANKER.scores(question, [Placed(answer), *map(Placed, others)])
+    assert scores[0] == max(scores), scores
+
+
+@pytest.mark.parametrize(
+    ("question", "turn", "asked_before", "other_before"),
+    [
+        (
+            "Where does Ann keep the spare key?",
+            "Ann: Under the flower pot by the door.",
+            "Ben: Ann, where do you keep the spare key?",
+            "Ben: Ann, where does the cat sleep at night?",
+        ),
+        (
+            "When is Petra's birthday?",
+            "Sam: On the ninth of May.",
+            "Petra: Do you remember when my birthday is?",
+            "Petra: Do you remember when the shop opens again?",
+        ),
+        (
+            "What instrument does Dev play?",
+            "Dev: The cello, since I was six.",
+            "Rosa: Dev, which instrument do you play?",
+            "Rosa: Dev, what stood in that corner?",
+        ),
+    ],
+)
+def test_a_turn_is_understood_by_what_stands_before_it(
+    question: str, turn: str, asked_before: str, other_before: str
+) -> None:
+    asked, other = RERANKER.scores(question, [Placed(turn, asked_before), Placed(turn, other_before)])
+    assert asked > other
+
+
+def test_the_answer_is_marked_and_not_its_neighbour() -> None:
+    """Three turns hold the same words; the one that answers is between the marks in one of them only."""
+    turns = ["Lin: How was your week?", "Kai: I moved to Oslo on Monday.", "Lin: I saw a good film."]
+    placed = [
+        Placed(turns[0], after=turns[1]),
+        Placed(turns[1], before=turns[0], after=turns[2]),
+        Placed(turns[2], before=turns[1]),
+    ]
+    scores = RERANKER.scores("Where did Kai move to?", placed)
+    assert scores[1] == max(scores), scores
+
+
+# ---------------------------------------------------------------- the file
+
+
+def test_the_fingerprint_is_that_of_the_file() -> None:
+    content = (FOLDER / "model.onnx").read_bytes()
+    sha256 = hashlib.sha256(content).hexdigest()
+    card = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert sha256 == MODEL_SHA256
+    assert RERANKER.fingerprint == f"nacre-rerank-v1/192/{sha256[:12]}"
+    assert sha256 in card
+    assert f"{len(content):,}" in card
+    licence = hashlib.sha256((FOLDER / "LICENSE").read_bytes()).hexdigest()
+    assert licence in card
+
+
+def test_the_model_is_small() -> None:
+    assert (FOLDER / "model.onnx").stat().st_size <= 23_000_000
+
+
+def test_nothing_is_loaded_before_it_is_needed() -> None:
+    code = (
+        "import sys; from nacre.rerankers.nacre_rerank import NacreRerank; r = NacreRerank(); r.fingerprint; "
+        "r.scores('why?', []); r.known('why?'); sys.exit(bool({'numpy', 'onnxruntime'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_runtime_keeps_no_record_of_its_use(tmp_path: Path) -> None:
+    """ONNX Runtime's telemetry queues its reports in the user's cache folder; none may appear."""
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    environment |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "LOCALAPPDATA": str(tmp_path)}
+    code = (
+        "from nacre.rerankers.nacre_rerank import NacreRerank, Placed; "
+        "NacreRerank().scores('why?', [Placed('one'), Placed('two')])"
+    )
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_a_missing_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EmbedderUnavailable, match=r"model\.onnx is missing; reinstall it with .*pip install"):
+        NacreRerank(folder=tmp_path).scores("why?", TEXTS[:2])
+
+
+@pytest.mark.parametrize("content", [b"", b"version https://git-lfs.github.com/spec/v1", b"cut short"])
+def test_a_damaged_model_is_named_and_nothing_is_printed(
+    content: bytes, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    whole = (FOLDER / "model.onnx").read_bytes()
+    (tmp_path / "model.onnx").write_bytes(whole[: len(whole) // 2] if content == b"cut short" else content)
+    with pytest.raises(EmbedderUnavailable, match=r"model\.onnx is damaged .*; reinstall"):
+        NacreRerank(folder=tmp_path).scores("why?", TEXTS[:2])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_it_is_loaded_again_after_a_failure(tmp_path: Path) -> None:
+    reranker = NacreRerank(folder=tmp_path)
+    with pytest.raises(EmbedderUnavailable):
+        reranker.scores(QUESTION, TEXTS[:1])
+    shutil.copy(FOLDER / "model.onnx", tmp_path)
+    assert reranker.scores(QUESTION, TEXTS[:1]) == RERANKER.scores(QUESTION, TEXTS[:1])
+
+
+def test_a_missing_vocabulary_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nacre_rerank, "VOCABULARY", tmp_path / "vocab.txt")
+    with pytest.raises(EmbedderUnavailable, match=r"vocab\.txt cannot be read .*; reinstall"):
+        NacreRerank().scores("why?", TEXTS[:1])
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(EmbedderUnavailable, match="install them with `pip install numpy onnxruntime`"):
+        NacreRerank().scores("why?", TEXTS[:1])

@@ -1,0 +1,201 @@
+"""Readers and writers at once: a writer never blocks readers, and one search never waits for another.
+
+Nothing here is timed. Where a lock is not waited for at all (`busy_timeout_ms=0`), whoever meets one fails; and what
+would wait for something that never comes, never ends.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nacre
+from nacre.embedders.hashing import Hashing
+from nacre.engine import candidates
+from nacre.types.search import SearchResult
+
+TEXTS = [f"{animal} number {number} eats apples" for number in range(10) for animal in ("horse", "zebra", "llama")]
+UNCACHED = nacre.Limits(results_cached=0)
+ANSWER_SECONDS = 60  # how long something may take before a test gives up on it
+
+HOLDING = """
+import sys
+import apsw
+db = apsw.Connection(sys.argv[1])
+db.execute(f"BEGIN {sys.argv[2]}")
+db.execute("UPDATE memories SET text = 'seen by half'")
+print("held", flush=True)
+sys.stdin.readline()
+db.execute("ROLLBACK")
+"""
+WRITING = """
+import sys
+import nacre
+from nacre.embedders.hashing import Hashing
+with nacre.open(sys.argv[1], embedder=Hashing()) as memory:
+    for number in range(1_000_000):
+        memory.remember_many([f"turtle {number} part {part}" for part in range(3)])
+        print("written", flush=True)
+"""
+
+
+@contextmanager
+def process(code: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    started = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert started.stdout is not None
+        assert started.stdout.readline()  # it has come so far
+        yield started
+    finally:
+        started.kill()
+        started.communicate(timeout=ANSWER_SECONDS)
+
+
+@pytest.fixture
+def filled(path: Path) -> Path:
+    with nacre.open(path, embedder=Hashing()) as memory:
+        memory.remember_many(TEXTS)
+    return path
+
+
+def opened(path: Path, **options: Any) -> nacre.Nacre:
+    """A store that waits for no lock."""
+    return nacre.open(path, embedder=Hashing(), limits=UNCACHED, busy_timeout_ms=0, **options)
+
+
+READING: dict[str, Callable[[nacre.Nacre], object]] = {
+    "keyword": lambda memory: memory.search("zebra apples", mode="keyword"),
+    "semantic": lambda memory: memory.search("zebra apples", mode="semantic"),
+    "hybrid": lambda memory: memory.search("zebra apples"),
+    "with a filter": lambda memory: memory.search("zebra", where=nacre.Filter(kinds=["note"])),
+    "misspelled": lambda memory: memory.search("zebr aples"),
+    "context": lambda memory: memory.context("zebra", 200).text,
+    "facets": lambda memory: memory.facets("zebra"),
+    "timeline": lambda memory: memory.timeline(limit=5),
+    "facts": lambda memory: memory.facts(),
+}
+
+
+@pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE"])
+@pytest.mark.parametrize("log", [False, True])
+def test_a_write_that_is_held_open_elsewhere_blocks_no_reader(filled: Path, lock: str, log: bool) -> None:
+    with opened(filled, log=False) as memory:
+        before = {name: read(memory) for name, read in READING.items()}
+    with process(HOLDING, str(filled), lock), opened(filled, log=log) as memory:  # opening writes nothing, either
+        with pytest.raises(nacre.StoreBusy):
+            memory.remember("the lock is held indeed")
+        assert {name: read(memory) for name, read in READING.items()} == before
+
+
+def test_searches_beside_a_writer_see_whole_batches(filled: Path) -> None:
+    """And each of them at least what the one before it saw."""
+    with opened(filled, log=False) as memory, process(WRITING, str(filled)) as writer:
+        seen = [0]
+        for _ in range(15):
+            assert writer.stdout is not None
+            assert writer.stdout.readline()  # it goes on writing
+            found = memory.search("turtle", mode="keyword", limit=1_000)
+            assert len(found.hits) % 3 == 0
+            assert len(found.hits) >= seen[-1]
+            assert memory.facets("turtle").total % 3 == 0
+            assert len(memory.search("zebra apples").hits) == 10
+            seen.append(len(found.hits))
+        assert seen[-1] > seen[1]
+
+
+@pytest.mark.parametrize("step", ["signals", "get"])
+def test_what_a_search_has_found_is_shown_as_it_was(filled: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """What another process forgets or changes meanwhile is there as it was, and gone with the next search."""
+    with opened(filled, log=False) as memory, nacre.open(filled, embedder=Hashing()) as other:
+        before = memory.search("zebra apples")
+        first, second = (hit.id for hit in before.hits[:2])
+        real = getattr(memory._store, step)
+
+        def meanwhile(*arguments: Any) -> Any:
+            if other.get([first]):
+                other.forget([first])
+                other.update(second, text="nothing of the kind")
+            return real(*arguments)
+
+        monkeypatch.setattr(memory._store, step, meanwhile)
+        assert memory.search("zebra apples") == before
+        after = [hit.id for hit in memory.search("zebra apples").hits]
+        assert first not in after
+        assert second not in after[:2]
+
+
+# ---------------------------------------------------------------- threads
+
+STEPS = ("sequence", "lexical", "semantic", "frequencies", "relations", "beside", "signals", "get")
+
+
+@pytest.mark.parametrize("step", [*STEPS, "embed_query"])
+def test_a_search_does_not_wait_for_another(filled: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """One search stops in the middle, wherever that is, and another comes to its end meanwhile."""
+    reached, released = threading.Event(), threading.Event()
+    with opened(filled, log=False) as other:
+        expected, awaited = other.search("horse eats"), other.search("llama number")
+    with nacre.open(filled, embedder=Hashing()) as memory:
+        owner: Any = memory._embedder if step == "embed_query" else memory._store
+        real = getattr(owner, step)
+
+        def stopping(*arguments: Any, **options: Any) -> Any:
+            if not reached.is_set():  # the first to come here stays here
+                reached.set()
+                assert released.wait(ANSWER_SECONDS)
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(owner, step, stopping)
+        found: list[SearchResult] = []
+        first = threading.Thread(target=lambda: found.append(memory.search("llama number")))
+        first.start()
+        try:
+            assert reached.wait(ANSWER_SECONDS)
+            assert memory.search("horse eats") == expected
+            assert not found
+        finally:
+            released.set()
+            first.join(ANSWER_SECONDS)
+        assert found == [awaited]
+
+
+@pytest.mark.parametrize(("brief_s", "beside"), [(0.0, True), (60.0, False)])
+def test_channels_run_side_by_side_where_that_saves_time(
+    filled: Path, monkeypatch: pytest.MonkeyPatch, brief_s: float, beside: bool
+) -> None:
+    with opened(filled) as memory:
+        usual = memory.search("zebra apples")
+        threads: list[str] = []
+        real = memory._store.lexical
+
+        def noting(*arguments: Any) -> Any:
+            threads.append(threading.current_thread().name)
+            return real(*arguments)
+
+        monkeypatch.setattr(candidates, "BRIEF_S", brief_s)
+        monkeypatch.setattr(memory._store, "lexical", noting)
+        assert memory.search("zebra apples") == usual
+        assert [name != threading.current_thread().name for name in threads] == [beside]
+
+
+@pytest.mark.parametrize("brief_s", [0.0, 60.0])
+def test_a_channel_that_fails_fails_the_search(filled: Path, monkeypatch: pytest.MonkeyPatch, brief_s: float) -> None:
+    with opened(filled) as memory:
+        memory.search("zebra")
+        monkeypatch.setattr(candidates, "BRIEF_S", brief_s)
+
+        def failing(*_: Any) -> Any:
+            raise nacre.StoreError("store: it is gone")
+
+        monkeypatch.setattr(memory._store, "lexical", failing)
+        with pytest.raises(nacre.StoreError, match="it is gone"):
+            memory.search("zebra apples")

@@ -1,0 +1,1478 @@
+"""The SQLite store and the plain reference store give the same answers, whatever is done to them.
+
+A Hypothesis machine drives two engines with the same clock, ids and embedder through every verb and
+compares all they say. Alphabets are small on purpose: texts, tags and filters have to collide.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple, get_args
+
+import apsw
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from nacre.analysis import near_duplicates, tokenizer
+from nacre.embedders.hashing import Hashing
+from nacre.engine.engine import Nacre
+from nacre.errors import NacreError
+from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, Only, Phrase, Question, Term, Without
+from nacre.query.parser import parse
+from nacre.storage.reference import MemoryStore
+from nacre.storage.sqlite import SqliteStore
+from nacre.storage.sqlite import near_duplicates as sqlite_similar
+from nacre.storage.sqlite import store as sqlite_store
+from nacre.storage.sqlite.index import space_index as sqlite_index
+from nacre.types.facts import Fact, FactQuery, NewEntity, NewFact
+from nacre.types.memory import Json, JsonScalar, NewMemory
+from nacre.types.recall_log import Delivery, Receipt
+from nacre.types.recipe import Fusion, Recipe
+from nacre.types.search import Filter, Mode, SearchResult
+from nacre.types.stats import Stats
+
+# ---------------------------------------------------------------- small alphabets
+
+WORDS = (
+    "deploy", "Deploying", "deployed", "staging", "stages", "run", "running", "the", "did", "not", "NOT", "kubernetes",
+    "snake_case", "snakeCase", "main.py:42", "c++", "c", "C#", "gpt4", "ERR-404", "don't", "x@y.org",
+    "café", "cafe", "naïve", "STRASSE", "straße", "今天天气", "天气", "東京都", "京", "ไทย", "привет", "🙂", "…",
+)  # fmt: skip
+KINDS = ("note", "fact")
+NAMESPACES = ("general", "decisions")
+SPACES = ("default", "other", "ещё")
+SUMMARIES = ("a summary", "the deploy to staging", "今天天气, café", "snakeCase? snake_case! did run")
+TAGS = ("red", "Red", "two words", 'quo"te', "100%", "deploy", "snake_case")
+SOURCES = ("chat", "https://example.org/?a=1&b='2'", "docs/deploy/main.py", "docs/[x] staging.md")
+PATTERNS = ("docs/*", "*deploy*", "ch?t", "docs/[x]*", "?", "*", "docs/[xy] staging.md")
+SESSIONS = ("s1", "s2")
+KEYS = ("a", "b", 'quo"te', "back\\slash", "new\nline", "", "a.b", "$", "ключ")
+SCALARS: tuple[JsonScalar, ...] = (
+    True, False, None, 0, 1, 1.0, -0.0, 0.1, 1.5, 1e300, -1, 2**62, 2**53 + 1, float(2**53),
+    "", "1", "true", "null", "Ы\n",
+)  # fmt: skip
+ZONE = timezone(timedelta(hours=5, minutes=45))
+START = datetime(2024, 5, 1, 12, tzinfo=UTC)
+MOMENTS = tuple(START + timedelta(hours=hours, microseconds=hours % 2) for hours in (-10_000, -30, -29, -1, 0, 1, 30))
+
+# From which facts are read, and which say nearly the same.
+SAYINGS = (
+    "Alice lives in Berlin", "Alice lives in Paris.", "alice works at Acme", "Bob lives in Berlin and uses Vim",
+    "Acme is based in Paris", "port: 8080", "port: 9090", "I prefer tea", "Robert is married to Alice.",
+)  # fmt: skip
+REPEATED = (
+    "we met Bob on Monday in the old town", "We met Bob on Monday in the old town!", "did we meet Bob on Monday?",
+    "on Monday in the old town we met Bob", "hey we met Bob on Monday in old town", "we met Bob on Monday in new town",
+)  # fmt: skip
+PEOPLE = ("Alice", "alice", "Al", "Bob", "Robert", "Acme", "Berlin", "it")
+PREDICATES = ("lives in", "livesIn", "uses", "works_at", "port")
+OBJECTS = ("Berlin", "berlin", "Paris", "Acme", "Bob", "Al", "8080", "9090")
+
+texts = st.one_of(
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join),
+    st.sampled_from(WORDS),
+    st.sampled_from([*SAYINGS, *REPEATED]),
+    # Long enough for several passages.
+    st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS)).map(lambda two: f"{two[0]} first. " * 150 + two[1]),
+)
+scalars = st.sampled_from(SCALARS)
+values: st.SearchStrategy[Json] = st.one_of(scalars, st.sampled_from([["a", 1], {"b": None}, []]))
+metadata = st.dictionaries(st.sampled_from(KEYS), values, max_size=3)
+
+
+def some(options: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(st.sampled_from(options), max_size=2, unique=True).map(tuple)
+
+
+new_facts = st.builds(
+    NewFact,
+    subject=st.sampled_from(PEOPLE),
+    predicate=st.sampled_from(PREDICATES),
+    object=st.sampled_from(OBJECTS),
+    type=st.sampled_from(["kv", "location", "relationship", "preference", "state"]),
+    confidence=st.sampled_from([1.0, 1.0, 0.6, 1 / 3, 0.05, 0]),
+    decay_rate=st.sampled_from([None, None, 0, 0.5]),
+    valid_from=st.sampled_from([None, None, *MOMENTS[:4]]),
+    valid_to=st.sampled_from([None, None, None, *MOMENTS[3:]]),
+    quote=st.sampled_from([None, 'as it "says"']),
+    relation=st.booleans(),
+    single=st.sampled_from([None, None, True, False]),
+)
+new_entities = st.one_of(
+    st.sampled_from(PEOPLE),
+    st.builds(
+        NewEntity, name=st.sampled_from(PEOPLE), type=st.sampled_from([None, "person", "place"]), aliases=some(PEOPLE)
+    ),
+)
+
+
+@st.composite
+def new_memories(draw: st.DrawFn) -> NewMemory:
+    """Mostly plain, so that equal texts meet; every field is given now and then."""
+    session = draw(st.sampled_from([None, None, *SESSIONS]))
+    return NewMemory(
+        text=draw(texts),
+        space=draw(st.sampled_from([None, None, *SPACES])),
+        kind=draw(st.sampled_from(KINDS)),
+        namespace=draw(st.sampled_from(NAMESPACES)),
+        summary=draw(st.sampled_from([None, None, *SUMMARIES])),
+        tags=draw(some(TAGS)),
+        source=draw(st.sampled_from([None, *SOURCES])),
+        session=session,
+        position=None if session is None else draw(st.sampled_from([None, -1, 0, 1])),
+        metadata=draw(metadata),
+        importance=draw(st.sampled_from([0, 0.5, 1, 1 / 3])),
+        created=draw(st.sampled_from([None, None, *MOMENTS])),
+        happened=draw(st.sampled_from([None, None, *MOMENTS])),
+        facts=draw(st.one_of(st.just([]), st.lists(new_facts, max_size=3))),
+        entities=draw(st.one_of(st.just([]), st.lists(new_entities, max_size=2))),
+        extract=draw(st.sampled_from([None, True, False])),
+    )
+
+
+# Memories that say nearly the same, that supersede and that contradict each other.
+WELL_KNOWN = (
+    NewMemory(text=REPEATED[0], created=MOMENTS[0]),
+    NewMemory(text=REPEATED[1], created=MOMENTS[1]),
+    NewMemory(text=REPEATED[3], entities=[NewEntity(name="Robert", aliases=["Bob"])]),
+    NewMemory(text="Alice lives in Berlin", created=MOMENTS[0]),
+    NewMemory(text="Alice lives in Paris.", created=MOMENTS[2]),
+    NewMemory(
+        text="perhaps she moved",
+        created=MOMENTS[3],
+        facts=[
+            NewFact(subject="Alice", predicate="lives in", object="Bob", confidence=0.05, relation=True, single=True)
+        ],
+    ),
+    NewMemory(text="Al works at Acme", created=MOMENTS[1], happened=MOMENTS[0]),
+)
+
+changes = st.fixed_dictionaries(
+    {},
+    optional={
+        "text": texts,
+        "kind": st.sampled_from(KINDS),
+        "namespace": st.sampled_from(NAMESPACES),
+        "summary": st.sampled_from([None, "another summary", *SUMMARIES]),
+        "tags": some(TAGS),
+        "source": st.sampled_from([None, *SOURCES]),
+        "session": st.sampled_from([None, *SESSIONS]),
+        "position": st.sampled_from([None, 0, 7]),
+        "metadata": metadata,
+        "importance": st.sampled_from([0.25, 2]),  # the second one is refused
+        "happened": st.sampled_from([None, *MOMENTS]),
+    },
+)
+
+
+@st.composite
+def filters(draw: st.DrawFn) -> Filter:
+    """Each field is left out most of the time, else hardly anything would pass."""
+    chosen: dict[str, Any] = {}
+    fields: Mapping[str, st.SearchStrategy[Any]] = {
+        "spaces": st.lists(st.sampled_from([*SPACES, "nowhere"]), max_size=3),
+        "kinds": some((*KINDS, "unknown")),
+        "namespaces": some((*NAMESPACES, "unknown")),
+        "tags_any": some((*TAGS, "unknown")),
+        "tags_all": some((*TAGS, "unknown")),
+        "tags_none": some((*TAGS, "unknown")),
+        "sources": some((*SOURCES, *PATTERNS, "unknown")),
+        "sessions": some((*SESSIONS, "unknown")),
+        "has": some(("facts", "tags", "source", "session", "summary", "metadata")),
+        "created_from": st.sampled_from(MOMENTS),
+        "created_until": st.sampled_from(MOMENTS),
+        "metadata": st.dictionaries(st.sampled_from(KEYS), scalars, min_size=1, max_size=2),
+    }
+    for name in draw(st.lists(st.sampled_from(sorted(fields)), max_size=3, unique=True)):
+        chosen[name] = draw(fields[name])
+    return Filter(**chosen)
+
+
+MISSPELLED = ("deplyo", "stagnig", "runing", "kuberntees", "првиет", "tje")
+FIELDS = (
+    "tag:red", "tag:red,deploy", 'tag:"two words"', "tag:deploy", "ns:decisions", "namespace:general,decisions",
+    "kind:fact", "kind:note,fact", "entity:deploy", 'entity:"the deploy",天气', "entity:snake_case", "entity:京",
+    "entity:alice", "entity:Al,Acme", "-entity:bob",
+    "source:chat", "source:docs/*", "source:*deploy*", "source:ch?t", 'source:"docs/[x]*"', "session:s1,s2",
+    "has:tags", "has:summary,session", "has:facts", "has:metadata", "has:source",
+    "since:1d", "until:2024-05-01", "on:yesterday", "on:2024-04", "since:2023", "until:2024-05-01T17:45",
+    "space:other", "space:default,other", "space:ещё", "space:nowhere", "has:nothing", "since:whenever", "tag:,",
+)  # fmt: skip
+TIMES = ("yesterday", "in March 2023", "last month", "since 2023", "today")
+
+asked_words = st.sampled_from([*WORDS, *MISSPELLED, *PEOPLE, "lives", "Paris", "town", "unknown", "stage"])
+prefixes = st.sampled_from(["dep*", "s*", "sta*", "caf*", "天*", "京*", "g*"])
+phrases = st.lists(asked_words, min_size=1, max_size=2).map(lambda run: f'"{" ".join(run)}"')
+nears = st.builds(
+    lambda near, distance: f"NEAR({' '.join(near)}{distance})",
+    st.lists(st.one_of(asked_words, prefixes, phrases), min_size=1, max_size=3),
+    st.sampled_from(["", ", 0", ", 1", ", 2"]),
+)
+operands = st.one_of(asked_words, asked_words, prefixes, phrases, st.sampled_from(FIELDS), nears)
+queries = st.one_of(
+    st.lists(asked_words, max_size=4).map(" ".join),
+    st.lists(st.one_of(asked_words, st.sampled_from(TIMES)), max_size=6).map(" ".join),
+    st.lists(st.sampled_from(FIELDS), min_size=1, max_size=2).map(" ".join),
+    st.tuples(st.lists(asked_words, max_size=2).map(" ".join), st.sampled_from(FIELDS)).map(" ".join),
+    st.recursive(
+        st.one_of(operands, operands.map(lambda operand: f"-{operand}")),
+        lambda part: st.one_of(
+            st.tuples(part, st.sampled_from([" AND ", " OR ", " NOT ", " ", " AND NOT "]), part).map("".join),
+            part.map(lambda inner: f"({inner})"),
+        ),
+        max_leaves=4,
+    ),
+    st.text(alphabet='ab"()-* ORNT天\x00', max_size=8),
+)
+recipes = st.one_of(
+    st.just(Recipe()),
+    st.builds(
+        Recipe,
+        fusion=st.sampled_from(get_args(Fusion)),
+        k=st.sampled_from([0, 5, 60]),
+        alpha=st.sampled_from([0, 0.3, 0.5, 1]),
+        pool=st.sampled_from([1, 2, 100]),
+        crowd=st.sampled_from([1, 2, 20]),
+        echo_next=st.sampled_from([0, 0.5, 1]),
+        echo_far=st.sampled_from([0, 0.2]),
+        echo_back=st.sampled_from([0, 0.2]),
+        semantic_floor=st.sampled_from([-1, 0, 0.3, 0.9]),
+        recency_weight=st.sampled_from([0, 0.1, 1]),
+        temporal_weight=st.sampled_from([0, 0.2, 1]),
+        session_weight=st.sampled_from([0, 0.1, 1]),
+        bm25_k1=st.sampled_from([0, 1.2, 3]),
+        bm25_b=st.sampled_from([0, 0.4, 1]),
+        summary_weight=st.sampled_from([0, 1, 2.5]),
+        tags_weight=st.sampled_from([0, 0.001, 1]),
+        source_weight=st.sampled_from([0, 0.5, 100]),
+        confidence_weight=st.sampled_from([0, 0.2, 1]),
+        min_confidence=st.sampled_from([0, 0.1, 0.5, 1]),
+        entity_weight=st.sampled_from([0, 0.2, 1]),
+        intent_weight=st.sampled_from([0, 1]),
+        usage_weight=st.sampled_from([0, 0.1, 0.9]),
+        relation_weight=st.sampled_from([0.1, 0.8, 2]),
+    ),
+)
+wishes = st.fixed_dictionaries(
+    {},
+    optional={
+        "as_of": st.sampled_from(MOMENTS),
+        "boost_entities": some((*PEOPLE, "nobody")),
+        "merge_relations": st.just(True),
+        "min_score": st.sampled_from([0.1, 0.4, 0.9]),
+        "collapse": st.just(False),
+        "token_budget": st.sampled_from([1, 20, 200]),
+    },
+)
+views = st.fixed_dictionaries(
+    {},
+    optional={
+        "start": st.sampled_from(MOMENTS),
+        "end": st.sampled_from(MOMENTS),
+        "span": st.integers(0, 3),
+        "oldest_first": st.booleans(),
+        "forgotten": st.booleans(),
+        "histogram": st.sampled_from(["day", "week", "month"]),
+    },
+)
+fact_queries = st.builds(
+    FactQuery,
+    spaces=some((*SPACES, "nowhere")),
+    subject=st.sampled_from([None, None, "ALICE", *PEOPLE]),
+    predicate=st.sampled_from([None, None, "LIVES-IN", *PREDICATES]),
+    object=st.sampled_from([None, None, *OBJECTS]),
+    type=st.sampled_from([None, None, "kv", "location"]),
+    memory_id=st.sampled_from([None, None, "id-0000", "id-0001"]),
+    relations=st.booleans(),
+    as_of=st.sampled_from([None, *MOMENTS]),
+    history=st.booleans(),
+    limit=st.sampled_from([1, 2, 100]),
+)
+
+
+# ---------------------------------------------------------------- the pair of engines
+
+
+class Outcome(NamedTuple):
+    """What a call gave: an answer, or the class of the error it raised."""
+
+    answer: Any
+    error: type[NacreError] | None
+
+
+def attempt(call: Callable[[Nacre], Any], engine: Nacre) -> Outcome:
+    try:
+        return Outcome(call(engine), None)
+    except NacreError as error:
+        return Outcome(None, type(error))
+
+
+@dataclass
+class Clock:
+    now: datetime = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+class Numbering:
+    """Ids in the order they are asked for; their own for each store, but the same."""
+
+    def __init__(self) -> None:
+        self._given = 0
+
+    def __call__(self, _now: datetime, count: int) -> list[str]:
+        first = self._given
+        self._given += count
+        return [f"id-{number:04}" for number in range(first, self._given)]
+
+
+class Pair:
+    """One store of each sort, each with an engine that embeds and one that does not."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = Clock()
+        self.path = folder / "memories.db"
+        self._numbering = Numbering()
+        self._reference_store = MemoryStore()
+        self.reference = self._engines(self._reference_store, Numbering())
+        self._open()
+
+    def reopen(self) -> None:
+        self.close()
+        self._open()
+
+    def close(self) -> None:
+        self._sqlite_store.close()
+
+    def same(self, call: Callable[[Nacre], Any], embedding: bool = True) -> Outcome:
+        """Make a call on both stores; what came of it must be the same, and what is refused changes nothing.
+
+        The reference always looks anew, so that what the other found a moment ago must still be right.
+        """
+        self.reference[embedding]._searching._recent.clear()
+        before = self.sequences()
+        real, expected = attempt(call, self.sqlite[embedding]), attempt(call, self.reference[embedding])
+        assert self._without_path(real) == expected
+        if real.error is not None:
+            assert self.sequences() == before
+        return real
+
+    def sequences(self) -> list[tuple[int, int]]:
+        """By which each store tells that an answer may have changed."""
+        return [self._sqlite_store.sequence(), self._reference_store.sequence()]
+
+    def look_anew(self) -> None:
+        """A search that delivers a memory may move it a little, but does not end what was found a moment ago."""
+        for engine in self.sqlite.values():
+            engine._searching._recent.clear()
+
+    def _without_path(self, outcome: Outcome) -> Outcome:
+        """Only a store in a file can name it in a note."""
+
+        def plain(answer: Any) -> Any:
+            if isinstance(answer, SearchResult):
+                return replace(answer, notes=tuple(note.replace(f" of {self.path}", "") for note in answer.notes))
+            return [plain(each) for each in answer] if type(answer) is list else answer
+
+        return Outcome(plain(outcome.answer), outcome.error)
+
+    def _open(self) -> None:
+        self._sqlite_store = SqliteStore(self.path)
+        self.sqlite = self._engines(self._sqlite_store, self._numbering)
+
+    def _engines(self, store: SqliteStore | MemoryStore, numbering: Numbering) -> dict[bool, Nacre]:
+        return {
+            embedding: Nacre(
+                store, Hashing(64) if embedding else None, clock=self.clock, make_ids=numbering, zone=ZONE, log=False
+            )
+            for embedding in (False, True)
+        }
+
+
+def comparable(stats: Stats) -> Stats:
+    return replace(stats, schema_version=0, size_bytes=0)
+
+
+def happened(engine: Nacre, memory_id: str) -> list[tuple[str, Any]]:
+    """The history without times and numbers: those are the store's own."""
+    return [(event.action, to_plain(event.before)) for event in engine.history(memory_id)]
+
+
+def to_plain(value: object) -> str:
+    """JSON text tells true from 1 and 1 from 1.0, which Python's == does not."""
+    return json.dumps(value, sort_keys=True)
+
+
+def everything(engine: Nacre, ids: list[str]) -> tuple[Any, ...]:
+    """All that can be read without asking a question."""
+    found = {each: attempt(lambda nacre, wanted=each: nacre.get(wanted)[0], engine) for each in ids}  # type: ignore[misc]
+    kept = {each: outcome.answer for each, outcome in found.items()}
+    types = {each: to_plain(memory.metadata) for each, memory in kept.items() if memory is not None}
+    return found, types, comparable(engine.stats()), {each: happened(engine, each) for each in ids}
+
+
+ASKED = parse("alice lives in Berlin, works at acme and uses vim", START, ZONE).terms
+
+
+def knowledge(engine: Nacre, ids: list[str]) -> tuple[Any, ...]:
+    """All that the store knows of what memories say, of who they are about, and of which say the same."""
+    store = engine._store
+    facts = store.facts_of([*ids, "never"])
+    named = [each.id for several in facts.values() for each in several]
+    listed = [store.facts(FactQuery(spaces=SPACES, as_of=moment)) for moment in MOMENTS]
+    listed += [
+        store.facts(replace(query, spaces=SPACES, as_of=START))
+        for query in (
+            FactQuery(history=True, limit=1_000),
+            FactQuery(subject="al"),
+            FactQuery(object="BERLIN", relations=True),
+            FactQuery(predicate="lives_in", history=True, limit=2),
+        )
+    ]
+    rivals = [sorted(store.rivals(SPACES, moment), key=lambda group: group[0].id) for moment in MOMENTS[::2]]
+    entities = [store.entities(SPACES, None, 100), store.entities(SPACES[:2], ["ALICE", "bob", "nobody"], 100)]
+    found = [store.relations(ASKED, spaces, START, limit) for spaces in (SPACES, SPACES[:1]) for limit in (2, 100)]
+    touching = [
+        store.touching(["Alice", "paris"], SPACES, moment, limit) for moment, limit in ((START, 100), (START, 1))
+    ]
+    about = {name: store.meeting([*ids, "never"], Linked(name)) for name in ("alice", "al", "bob", "acme", "berlin")}
+    alike = store.similar([*ids, "never"])
+    entities_of = store.entities_of([*ids, "never"])
+    by_id = sorted(store.facts_by_id([*named, "never"]), key=lambda fact: fact.id)
+    return facts, by_id, listed, rivals, entities, found, touching, about, alike, entities_of
+
+
+def side_by_side(engine: Nacre, ids: Sequence[str]) -> list[Any]:
+    """Who stands next to whom in a session, by different widths."""
+    return [
+        engine._store.beside([*ids, "never"], before, after) for before, after in ((1, 1), (0, 2), (3, 0), (50, 50))
+    ]
+
+
+def delivered_to_sessions(engine: Nacre) -> list[Any]:
+    """What each session was told, in order; of all at once, and of the latest few."""
+    asked = [*((space, session) for space in SPACES[:2] for session in SESSIONS), ("nowhere", "never")]
+    found = [engine._store.delivered(asked, limit) for limit in (2, 1_000)]
+    return [{each: list(told.items()) for each, told in told_to.items()} for told_to in found]
+
+
+def pages(engine: Nacre, **options: Any) -> list[Any]:
+    """Every page of a timeline, following the cursors."""
+    listed = [engine.timeline(**options)]
+    while (cursor := listed[-1].next) is not None:
+        listed.append(engine.timeline(**{**options, "cursor": cursor}))
+    return listed
+
+
+# ---------------------------------------------------------------- every way of asking
+
+MODES: tuple[Mode, ...] = ("keyword", "semantic", "hybrid")
+
+
+def found_in_each_mode(engine: Nacre, query: str, where: Filter, recipe: Recipe, limit: int) -> list[SearchResult]:
+    return [engine.search(query, mode=mode, where=where, recipe=recipe, limit=limit) for mode in MODES]
+
+
+def read_by_condition(engine: Nacre, question: Question, where: Filter) -> tuple[Any, ...]:
+    """What the store itself says of a question: counts, and the memories that meet its conditions, by time."""
+    store = engine._store
+    tally = store.tally(question, where)
+    counted = [dict(each) for each in (tally.kinds, tally.namespaces, tally.tags, tally.sources, tally.created)]
+    listed = [
+        store.by_time(where, 2, must=question.must),
+        store.by_time(where, 100, must=question.must, oldest_first=True),
+        store.by_time(where, 100, must=question.must, after=(START, "id-0003")),
+    ]
+    return tally.total, counted, listed
+
+
+def known_words(engine: Nacre, asked: Sequence[str], spaces: Sequence[str]) -> tuple[Any, ...]:
+    """Numbers of memories by token, and the spellings that each word may be meant for."""
+    tokens = [token for word in asked for token in (word.lower(), *tokenizer.asked(word))]
+    frequencies = engine._store.frequencies(tokens, spaces)
+    spelled = {word: sorted(engine._store.spellings(word, spaces)) for word in tokens if word.isalpha()}
+    return frequencies.memories, dict(frequencies.having), spelled
+
+
+def vectors(engine: Nacre, ids: Sequence[str]) -> dict[str, Any]:
+    found = {each: engine._store.vectors(each) for each in ids}
+    return {each: None if matrix is None else matrix.tolist() for each, matrix in found.items()}
+
+
+# ---------------------------------------------------------------- what must be true of the file
+
+
+def check_derived_tables(path: Path) -> None:
+    """FTS, tags, sketches, vocabulary and corpus are what a recount of the rows gives: nothing missing, no ghosts."""
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        listed = "SELECT row, space, text, tags, deleted_us, summary, source FROM memories"
+        rows: list[tuple[Any, ...]] = db.execute(listed).fetchall()
+        live = [
+            (row, space, tokenizer.tokenise(text, summary or "", json.loads(tags), source or ""))
+            for row, space, text, tags, deleted, summary, source in rows
+            if deleted is None
+        ]
+        db.execute("CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, fts, instance)")
+        postings = Counter(db.execute("SELECT doc, term, col FROM temp.postings").fetchall())
+        expected = Counter[Any]()
+        for row, space, tokens in live:
+            expected.update([(row, "|" + space.encode().hex(), "space")])
+            for column in ("words", "forms", "summary", "tags", "source"):
+                expected.update((row, token, column) for token in getattr(tokens, column))
+        assert postings == expected
+        assert sorted(db.execute("SELECT rowid FROM fts").fetchall()) == sorted((row,) for row, _, _ in live)
+
+        frequencies = Counter((space, term) for _, space, tokens in live for term in tokenizer.vocabulary(tokens))
+        stored: list[tuple[Any, ...]] = db.execute("SELECT space, term, memories FROM vocabulary").fetchall()
+        assert {(space, term): memories for space, term, memories in stored} == frequencies
+        counted = Counter(space for _, space, _ in live)
+        lengths = Counter[str]()
+        for _, space, tokens in live:
+            lengths[space] += tokens.length
+        assert sorted(db.execute("SELECT space, memories, length FROM corpus").fetchall()) == sorted(
+            (space, memories, lengths[space]) for space, memories in counted.items()
+        )
+        hashes = {
+            (key ^ sqlite_similar._salt(space), row)
+            for row, space, text, *_ in rows
+            for key in near_duplicates.sketch(tokenizer.tokenise(text))
+        }
+        assert set(db.execute("SELECT hash, row FROM sketches").fetchall()) == hashes
+        tagged = {(tag, row) for row, _, _, tags, *_ in rows for tag in json.loads(tags)}
+        assert set(db.execute("SELECT tag, row FROM tags").fetchall()) == tagged
+    finally:
+        db.close()
+
+
+def check_words_of_relations(path: Path) -> None:
+    """Live relations are found by their words, and nothing else is."""
+    db = apsw.Connection(str(path))
+    try:
+        live = (
+            "SELECT f.fact FROM facts AS f JOIN memories AS m USING (row) WHERE m.deleted_us IS NULL AND f.relation = 1"
+        )
+        assert set(db.execute("SELECT DISTINCT fact FROM relation_words").fetchall()) == set(
+            db.execute(live).fetchall()
+        )
+    finally:
+        db.close()
+
+
+def check_integrity(path: Path) -> None:
+    db = apsw.Connection(str(path))
+    try:
+        assert db.execute("PRAGMA integrity_check").get == "ok"
+        assert db.execute("PRAGMA foreign_key_check").fetchall() == []
+        db.execute("INSERT INTO fts (fts) VALUES ('integrity-check')")
+    finally:
+        db.close()
+
+
+# ---------------------------------------------------------------- the machine
+
+
+class Machine(RuleBasedStateMachine):
+    pair: Pair
+
+    @initialize(items=st.lists(new_memories(), max_size=10), knowing=st.booleans())
+    def begin(self, items: list[NewMemory], knowing: bool) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self._compared = sqlite_similar._COMPARED_MAX, sqlite_similar._SHARING
+        sqlite_similar._COMPARED_MAX = 1_000  # the reference compares with all
+        sqlite_similar._SHARING = self._compared[1].replace(f"LIMIT {sqlite_similar._SHARING_MAX}", "LIMIT 1000")
+        self.pair = Pair(Path(self._folder.name))
+        self.ids: list[str] = []
+        self.facts: list[Fact] = []
+        self.searches = 0
+        self.last_read: tuple[Any, list[tuple[int, int]]] | None = None
+        self.cursors: list[str] = []
+        self.remember_many([*items, *(WELL_KNOWN if knowing else ())], embedding=True, bad=False)
+
+    def teardown(self) -> None:
+        if hasattr(self, "pair"):
+            sqlite_similar._COMPARED_MAX, sqlite_similar._SHARING = self._compared
+            self.pair.close()
+            check_integrity(self.pair.path)
+            self._folder.cleanup()
+
+    def chosen(self, numbers: list[int]) -> list[str]:
+        """Ids by number, counted round. Some are purged by now, and one never was."""
+        every = [*self.ids, "never"]
+        return [every[number % len(every)] for number in numbers]
+
+    numbers = st.lists(st.integers(0, 100), min_size=1, max_size=3)
+
+    # ---- writing
+
+    @rule(item=st.one_of(texts, new_memories()), embedding=st.booleans())
+    def remember(self, item: str | NewMemory, embedding: bool) -> None:
+        outcome = self.pair.same(lambda nacre: nacre.remember(item), embedding)
+        self._note_ids([outcome.answer] if outcome.answer else [])
+
+    @rule(items=st.lists(new_memories(), max_size=6), embedding=st.booleans(), bad=st.booleans())
+    def remember_many(self, items: list[NewMemory], embedding: bool, bad: bool) -> None:
+        batch = [*items, NewMemory(text="  ")] if bad else items
+        outcome = self.pair.same(lambda nacre: nacre.remember_many(batch), embedding)
+        assert outcome.error is not None or not bad
+        self._note_ids(outcome.answer or [])
+
+    def _note_ids(self, receipts: list[Any]) -> None:
+        self.ids += [receipt.id for receipt in receipts if not receipt.duplicate]
+
+    @rule(number=st.integers(0, 100), change=changes, embedding=st.booleans())
+    def update(self, number: int, change: dict[str, Any], embedding: bool) -> None:
+        (memory_id,) = self.chosen([number])
+        self.pair.same(lambda nacre: nacre.update(memory_id, **change), embedding)
+
+    @rule(numbers=numbers)
+    def forget(self, numbers: list[int]) -> None:
+        self.pair.same(lambda nacre: nacre.forget(self.chosen(numbers)))
+
+    @rule(numbers=numbers)
+    def restore(self, numbers: list[int]) -> None:
+        self.pair.same(lambda nacre: nacre.restore(self.chosen(numbers)))
+
+    @rule(numbers=numbers)
+    def purge(self, numbers: list[int]) -> None:
+        self.pair.same(lambda nacre: nacre.purge(self.chosen(numbers)))
+
+    # ---- writing what memories say
+
+    @rule(number=st.integers(0, 100), facts=st.lists(new_facts, max_size=3))
+    def add_facts(self, number: int, facts: list[NewFact]) -> None:
+        (memory_id,) = self.chosen([number])
+        self.pair.same(lambda nacre: nacre.add_facts(memory_id, facts))
+
+    @rule(numbers=numbers)
+    def drop_facts(self, numbers: list[int]) -> None:
+        every = [*(fact.id for fact in self.facts), "never"]
+        self.pair.same(lambda nacre: nacre.drop_facts([every[number % len(every)] for number in numbers]))
+
+    @precondition(lambda self: self.facts)
+    @rule(numbers=numbers, confidence=st.sampled_from([0.0, 0.3, 2 / 3, 1.0]), moment=st.sampled_from(MOMENTS))
+    def believe(self, numbers: list[int], confidence: float, moment: datetime) -> None:
+        chosen = [self.facts[number % len(self.facts)] for number in numbers]
+        changed = [replace(fact, confidence=confidence, reinforced=moment, touched=START) for fact in chosen]
+        self.pair.same(lambda nacre: nacre._store.believe([*changed, replace(changed[0], id="never")]))
+
+    @rule(numbers=numbers, how=st.sampled_from(["explicit", "import", "reference", "recall", "never"]))
+    def reinforce(self, numbers: list[int], how: Any) -> None:
+        every = [*(fact.id for fact in self.facts), *self.ids]
+        named = [every[number % len(every)] for number in numbers if every]
+        self.pair.same(lambda nacre: nacre.reinforce(named, how))
+
+    @rule(
+        name=st.sampled_from(PEOPLE),
+        kind=st.sampled_from([None, "person"]),
+        aliases=some(PEOPLE),
+        numbers=st.one_of(st.just([]), numbers),
+        space=st.sampled_from([None, None, *SPACES]),
+    )
+    def add_entity(
+        self, name: str, kind: str | None, aliases: tuple[str, ...], numbers: list[int], space: str | None
+    ) -> None:
+        linked = self.chosen(numbers)
+        self.pair.same(lambda nacre: nacre.add_entity(name, kind=kind, aliases=aliases, memory_ids=linked, space=space))
+
+    @rule(name=st.sampled_from([*PEOPLE, "nobody"]), space=st.sampled_from([None, None, *SPACES]))
+    def drop_entity(self, name: str, space: str | None) -> None:
+        self.pair.same(lambda nacre: nacre.drop_entity(name, space))
+
+    @rule(number=st.integers(0, 100))
+    def separate(self, number: int) -> None:
+        (memory_id,) = self.chosen([number])
+        self.pair.same(lambda nacre: nacre.separate(memory_id))
+
+    @rule(
+        numbers=numbers,
+        space=st.sampled_from(SPACES[:2]),
+        session=st.sampled_from([None, *SESSIONS]),
+        whole=st.booleans(),
+    )
+    def deliver(self, numbers: list[int], space: str, session: str | None, whole: bool) -> None:
+        """Which memories a search delivered is written without haste, and changes no sequence."""
+        self.searches += 1
+        now = self.pair.clock.now
+        opened = now if whole else None
+        delivered = tuple(Delivery(each, rank, 0.01, opened) for rank, each in enumerate(self.chosen(numbers), 1))
+        log = Receipt(f"r{self.searches}", now, space, session, "asked", "hybrid", None, delivered)
+        self.pair.same(lambda nacre: nacre._store.record([log], START - timedelta(days=1_000)))
+        self.pair.look_anew()
+
+    @precondition(lambda self: self.searches)
+    @rule(numbers=numbers, outcome=st.sampled_from(["opened", "used", "wrong"]))
+    def mark(self, numbers: list[int], outcome: Any) -> None:
+        self.pair.same(lambda nacre: nacre.mark(self.chosen(numbers), outcome))
+
+    @precondition(lambda self: self.searches)
+    @rule(number=st.integers(0, 100), outcome=st.sampled_from(["opened", "used"]), session=st.sampled_from(SESSIONS))
+    def mark_for_a_session(self, number: int, outcome: Any, session: str) -> None:
+        at = self.pair.clock.now
+        self.pair.same(lambda nacre: nacre._store.mark(None, self.chosen([number]), outcome, at, session))
+
+    @rule()
+    def reembed(self) -> None:
+        self.pair.same(lambda nacre: list(nacre.reembed()))
+
+    @rule(dimensions=st.sampled_from([32, 64]))
+    def switch_model(self, dimensions: int) -> None:
+        """Interrupted before the first vector: everything is pending, and writes with the old model are refused."""
+        model = Hashing(dimensions).fingerprint
+        self.pair.same(lambda nacre: nacre._store.switch_model(model))
+
+    @rule()
+    def rebuild(self) -> None:
+        self.pair.same(lambda nacre: nacre.rebuild())
+
+    @rule()
+    def reopen(self) -> None:
+        self.pair.reopen()
+
+    @rule(hours=st.sampled_from([1, 23, 24, 1000]))
+    def wait(self, hours: int) -> None:
+        self.pair.clock.now += timedelta(hours=hours)
+
+    # ---- reading
+
+    @precondition(lambda self: self.ids)
+    @rule(query=queries, where=filters(), recipe=recipes, limit=st.sampled_from([1, 2, 20]), embedding=st.booleans())
+    def search(self, query: str, where: Filter, recipe: Recipe, limit: int, embedding: bool) -> None:
+        self.pair.same(lambda nacre: found_in_each_mode(nacre, query, where, recipe, limit), embedding)
+
+    @precondition(lambda self: self.ids)
+    @rule(query=queries)
+    def search_plainly(self, query: str) -> None:
+        self.pair.same(lambda nacre: found_in_each_mode(nacre, query, Filter(), Recipe(), 20))
+
+    @precondition(lambda self: self.ids)
+    @rule(query=queries, wish=wishes, recipe=recipes, limit=st.sampled_from([1, 3, 20]), embedding=st.booleans())
+    def search_with_wishes(self, query: str, wish: dict[str, Any], recipe: Recipe, limit: int, embedding: bool) -> None:
+        self.pair.same(lambda nacre: nacre.search(query, recipe=recipe, limit=limit, **wish), embedding)
+
+    @rule(query=queries, number=st.integers(0, 100), wish=wishes)
+    def why(self, query: str, number: int, wish: dict[str, Any]) -> None:
+        (memory_id,) = self.chosen([number])
+        self.pair.same(lambda nacre: nacre.why(query, memory_id, limit=2, **wish))
+
+    @rule(query=fact_queries)
+    def look_facts_up(self, query: FactQuery) -> None:
+        self.pair.same(lambda nacre: nacre.facts(query))
+
+    @rule(name=st.sampled_from(PEOPLE), depth=st.integers(1, 3), moment=st.sampled_from([None, *MOMENTS]))
+    def look_around(self, name: str, depth: int, moment: datetime | None) -> None:
+        self.pair.same(lambda nacre: nacre.related_entities(name, depth, spaces=SPACES, as_of=moment))
+        self.pair.same(lambda nacre: nacre.stale(SPACES))
+        self.pair.same(lambda nacre: sorted(nacre.conflicts(SPACES), key=lambda each: each.beliefs[0].fact.id))
+
+    @rule(query=queries, where=filters())
+    def facets(self, query: str, where: Filter) -> None:
+        self.pair.same(lambda nacre: nacre.facets(query, where))
+        question = parse(query, self.pair.clock.now, ZONE)
+        filled = where if where.spaces else replace(where, spaces=SPACES)
+        self.pair.same(lambda nacre: read_by_condition(nacre, question, filled))
+
+    @rule(number=st.integers(0, 100), where=filters(), recipe=recipes, limit=st.sampled_from([1, 3, 20]))
+    def related(self, number: int, where: Filter, recipe: Recipe, limit: int) -> None:
+        (memory_id,) = self.chosen([number])
+        self.pair.same(lambda nacre: nacre.related(memory_id, where=where, recipe=recipe, limit=limit))
+
+    @rule(asked=st.lists(asked_words, max_size=5), spaces=some((*SPACES, "nowhere")))
+    def look_words_up(self, asked: list[str], spaces: tuple[str, ...]) -> None:
+        self.pair.same(lambda nacre: known_words(nacre, asked, spaces))
+
+    @rule(where=filters(), limit=st.sampled_from([1, 2, 50]), oldest_first=st.booleans(), forgotten=st.booleans())
+    def timeline(self, where: Filter, limit: int, oldest_first: bool, forgotten: bool) -> None:
+        listed = self.pair.same(
+            lambda nacre: pages(nacre, where=where, limit=limit, oldest_first=oldest_first, forgotten=forgotten)
+        ).answer
+        self.cursors += [page.next for page in listed[:2] if page.next is not None]
+
+    @rule(number=st.integers(0, 100), oldest_first=st.booleans())
+    def timeline_after_a_while(self, number: int, oldest_first: bool) -> None:
+        """A cursor is used later: the memory it points at may be changed, forgotten or purged by now."""
+        every = [*self.cursors, "never"]
+        cursor = every[number % len(every)]
+        self.pair.same(lambda nacre: nacre.timeline(cursor=cursor, oldest_first=oldest_first))
+
+    @rule(number=st.integers(0, 100), where=filters(), wish=views)
+    def timeline_around(self, number: int, where: Filter, wish: dict[str, Any]) -> None:
+        (memory_id,) = self.chosen([number])
+        self.pair.same(lambda nacre: nacre.timeline(around=memory_id, where=where, **wish))
+        self.pair.same(lambda nacre: nacre.timeline(where=where, **wish))
+
+    @rule(numbers=numbers, entities=st.booleans(), neighbours=st.integers(0, 3), missing_ok=st.booleans())
+    def get(self, numbers: list[int], entities: bool, neighbours: int, missing_ok: bool) -> None:
+        ids = self.chosen(numbers)
+        self.pair.same(lambda nacre: nacre.get(ids, entities=entities, neighbours=neighbours, missing_ok=missing_ok))
+
+    @rule(where=filters())
+    def pending(self, where: Filter) -> None:
+        filled = where if where.spaces else replace(where, spaces=SPACES)
+        self.pair.same(lambda nacre: (nacre._store.pending(filled, 3), nacre._store.pending_count(filled)))
+
+    # ---- always
+
+    @invariant()
+    def same_memories(self) -> None:
+        if hasattr(self, "pair"):
+            read = self.pair.same(
+                lambda nacre: (
+                    knowledge(nacre, self.ids),
+                    everything(nacre, self.ids),
+                    vectors(nacre, [*self.ids, "never"]),
+                )
+            ).answer
+            self.pair.same(lambda nacre: nacre._store.signals([*self.ids, "never"]))
+            self.pair.same(lambda nacre: side_by_side(nacre, self.ids))
+            self.pair.same(delivered_to_sessions)
+            self.facts = [fact for several in read[0][0].values() for fact in several]
+            self._every_change_is_noticed(read)
+
+    def _every_change_is_noticed(self, read: Any) -> None:
+        """Whoever keeps an answer sees by the sequence that it may be another by now."""
+        sequences = self.pair.sequences()
+        if self.last_read is not None and read != self.last_read[0]:
+            for before, after in zip(self.last_read[1], sequences, strict=True):
+                assert before != after
+        self.last_read = read, sequences
+
+    @invariant()
+    def derived_tables_in_step(self) -> None:
+        if hasattr(self, "pair"):
+            check_derived_tables(self.pair.path)
+            check_words_of_relations(self.pair.path)
+
+
+class MachineWithSnapshots(Machine):
+    """The same with thresholds so low that searches meet files, merged segments and fresh ones in turn."""
+
+    LOW: Mapping[str, int] = {"SAVED_MEMORIES_MIN": 2, "BITE_EVENTS": 3, "SPACES_CACHED_MAX": 2}
+
+    @initialize(items=st.lists(new_memories(), max_size=10), knowing=st.booleans())
+    def begin(self, items: list[NewMemory], knowing: bool) -> None:
+        self._usual = {name: getattr(sqlite_index, name) for name in self.LOW}
+        self._usually_indexed = sqlite_store.INDEXED_MEMORIES_MIN
+        sqlite_store.INDEXED_MEMORIES_MIN = 0
+        for name, value in self.LOW.items():
+            setattr(sqlite_index, name, value)
+        super().begin(items, knowing)
+
+    def teardown(self) -> None:
+        try:
+            super().teardown()
+        finally:
+            for name, value in self._usual.items():
+                setattr(sqlite_index, name, value)
+            sqlite_store.INDEXED_MEMORIES_MIN = self._usually_indexed
+
+
+_BOUNDED = settings(
+    max_examples=40,
+    stateful_step_count=40,
+    deadline=None,
+    report_multiple_bugs=False,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+Machine.TestCase.settings = _BOUNDED
+MachineWithSnapshots.TestCase.settings = _BOUNDED
+TestStoresAgree = Machine.TestCase
+TestStoresAgreeWithSnapshots = MachineWithSnapshots.TestCase
+
+
+# ---------------------------------------------------------------- any question, any condition
+
+questions = st.tuples(queries, st.one_of(st.just(Filter()), filters()), recipes, st.sampled_from([1, 20]))
+
+
+@given(st.lists(new_memories(), max_size=8), st.lists(questions, min_size=5, max_size=10), st.booleans())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_any_question_has_the_same_answers(
+    items: list[NewMemory], asked: list[tuple[str, Filter, Recipe, int]], embedding: bool
+) -> None:
+    """The same calls as in the machine, on a store that was filled at once: failures become small here."""
+    with tempfile.TemporaryDirectory() as folder:
+        pair = Pair(Path(folder))
+        pair.same(lambda nacre: nacre.remember_many(items), embedding)
+        for call in (call for each in asked for call in calls(*each)):
+            pair.same(call, embedding)
+        pair.close()
+
+
+def calls(query: str, where: Filter, recipe: Recipe, limit: int) -> list[Callable[[Nacre], Any]]:
+    filled = where if where.spaces else replace(where, spaces=SPACES)
+    question = parse(query, START, ZONE)
+    return [
+        lambda nacre: found_in_each_mode(nacre, query, where, recipe, limit),
+        lambda nacre: nacre.facets(query, where),
+        lambda nacre: nacre.related("id-0000", where=where, recipe=recipe, limit=limit),
+        lambda nacre: read_by_condition(nacre, question, filled),
+        lambda nacre: known_words(nacre, query.split(), filled.spaces),
+    ]
+
+
+TOKENS = sorted({token for word in WORDS for token in tokenizer.vocabulary(tokenizer.tokenise(word))})
+runs = st.builds(Phrase, st.lists(st.sampled_from(TOKENS), min_size=1, max_size=3).map(tuple), st.booleans())
+small_filters = st.sampled_from(
+    [
+        Filter(tags_any=("red", "deploy")),
+        Filter(tags_none=("red",)),
+        Filter(kinds=("fact",)),
+        Filter(sources=("docs/*", "chat")),
+        Filter(sessions=("s1",)),
+        Filter(has=("source", "tags")),
+        Filter(created_from=START),
+    ]
+)
+conditions: st.SearchStrategy[Condition] = st.recursive(
+    st.one_of(
+        st.builds(Term, st.sampled_from(TOKENS), st.booleans()),
+        runs,
+        st.builds(Near, st.lists(runs, min_size=2, max_size=3).map(tuple), st.integers(0, 3)),
+        st.builds(Only, small_filters),
+        st.builds(Linked, st.sampled_from(["alice", "al", "bob", "acme", "it"])),
+    ),
+    lambda part: st.one_of(
+        st.builds(AnyOf, st.lists(part, min_size=1, max_size=3).map(tuple)),
+        st.builds(AllOf, st.lists(part, min_size=1, max_size=3).map(tuple)),
+        st.builds(Without, st.one_of(st.none(), part), part),
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.lists(new_memories(), min_size=1, max_size=8), st.lists(conditions, min_size=10, max_size=20))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_any_condition_holds_for_the_same_memories(items: list[NewMemory], demanded: list[Condition]) -> None:
+    """Also those that no query is read as, such as a condition inside an exclusion inside a condition."""
+    with tempfile.TemporaryDirectory() as folder:
+        pair = Pair(Path(folder))
+        pair.same(lambda nacre: nacre.remember_many(items), embedding=False)
+        for must in demanded:
+            question = Question((), must, "")
+            pair.same(lambda nacre, question=question: read_by_condition(nacre, question, Filter(spaces=SPACES)))  # type: ignore[misc]
+        pair.close()
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> NewMemory:
+    """Of few sessions, with places and times that collide; the text alone is unique."""
+    session = draw(st.sampled_from([None, "s1", "s1", "s2"]))
+    return NewMemory(
+        text=f"turn {draw(st.uuids())}",
+        space=draw(st.sampled_from(["default", "default", "other"])),
+        session=session,
+        position=None if session is None else draw(st.sampled_from([None, -(2**63), -1, 0, 1, 1, 2, 2**63 - 1])),
+        created=draw(st.sampled_from(MOMENTS[:3])),
+        entities=draw(some(PEOPLE)),
+        facts=[
+            NewFact(subject=subject, predicate="knows", object=known, relation=relation)
+            for subject, known, relation in draw(
+                st.lists(st.tuples(st.sampled_from(PEOPLE), st.sampled_from(OBJECTS), st.booleans()), max_size=2)
+            )
+        ],
+    )
+
+
+@given(st.lists(turns(), min_size=1, max_size=25), st.lists(st.integers(0, 24), max_size=8))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_any_session_has_the_same_order(items: list[NewMemory], forgotten: list[int]) -> None:
+    """Long sessions, which the machine seldom makes."""
+    with tempfile.TemporaryDirectory() as folder:
+        pair = Pair(Path(folder))
+        ids = [each.id for each in pair.same(lambda nacre: nacre.remember_many(items), embedding=False).answer]
+        pair.same(lambda nacre: nacre.forget([ids[number % len(ids)] for number in forgotten]))
+        pair.same(lambda nacre: side_by_side(nacre, ids))
+        pair.same(lambda nacre: nacre._store.entities_of([*ids, "never"]))
+        pair.same(lambda nacre: nacre.get(ids, entities=True, neighbours=2))
+        pair.close()
+
+
+told_memories = st.lists(
+    st.builds(
+        Delivery,
+        st.sampled_from([f"id-{number:04}" for number in range(8)]),
+        st.integers(1, 4),
+        st.just(0.01),
+        st.sampled_from([None, None, START]),
+    ),
+    max_size=5,
+).map(tuple)
+told_receipts = st.lists(
+    st.builds(
+        lambda hours, space, session, told: (START + timedelta(hours=hours), space, session, told),
+        st.integers(-3, 3),
+        st.sampled_from(SPACES[:2]),
+        st.sampled_from([None, *SESSIONS]),
+        told_memories,
+    ),
+    max_size=12,
+)
+
+
+@given(told_receipts, st.lists(st.integers(0, 7), max_size=3), st.lists(st.integers(0, 7), max_size=2), st.booleans())
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_any_session_was_told_the_same(
+    receipts: list[tuple[datetime, str, str | None, tuple[Delivery, ...]]],
+    forgotten: list[int],
+    purged: list[int],
+    restored: bool,
+) -> None:
+    """Many receipts of few sessions, several at one moment, before and after some memories are gone."""
+    with tempfile.TemporaryDirectory() as folder:
+        pair = Pair(Path(folder))
+        items = [NewMemory(text=f"text {number}", space=SPACES[number % 2]) for number in range(8)]
+        ids = [each.id for each in pair.same(lambda nacre: nacre.remember_many(items), embedding=False).answer]
+        log = [
+            Receipt(f"r{number}", at, space, session, "asked", "hybrid", None, told)
+            for number, (at, space, session, told) in enumerate(receipts)
+        ]
+        pair.same(lambda nacre: nacre._store.record(log, START - timedelta(days=9)))
+        pair.same(delivered_to_sessions)
+        pair.same(lambda nacre: nacre.forget([ids[number] for number in forgotten]))
+        told = pair.same(delivered_to_sessions).answer[-1]
+        hidden = {ids[number] for number in forgotten}
+        assert hidden.isdisjoint(memory_id for several in told.values() for memory_id, _ in several)
+        if restored:
+            pair.same(lambda nacre: nacre.restore([ids[number] for number in forgotten]))
+        pair.same(lambda nacre: nacre.purge([ids[number] for number in purged]))
+        pair.same(delivered_to_sessions)
+        pair.close()
+
+
+# ---------------------------------------------------------------- single cases that a machine rarely meets
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Any:
+    opened = Pair(tmp_path)
+    yield opened
+    opened.close()
+
+
+def test_of_equal_texts_in_one_batch_the_first_is_kept(pair: Pair) -> None:
+    """As if they had been remembered one by one."""
+    first, second = NewMemory(text="tea", tags=["first"]), NewMemory(text="tea", tags=["second"])
+    receipts = pair.same(lambda nacre: nacre.remember_many([first, second])).answer
+    assert [receipt.duplicate for receipt in receipts] == [False, True]
+    assert pair.same(lambda nacre: nacre.get(receipts[0].id)[0].tags).answer == ("first",)
+
+
+def test_what_a_session_was_told_by_hand(pair: Pair) -> None:
+    """The latest first; equal times by id; opened once is opened; of the latest few, the latest."""
+    pair.same(lambda nacre: nacre.remember_many(["one", "two", "three", NewMemory(text="four", space="other")]))
+    one, two, three, four = (f"id-{number:04}" for number in range(4))
+
+    def receipt(name: str, hours: int, space: str, session: str | None, *told: Delivery) -> Receipt:
+        return Receipt(name, START + timedelta(hours=hours), space, session, "asked", "hybrid", None, told)
+
+    log = [
+        receipt("r1", 0, "default", "s1", Delivery(one, 1, 0.5, opened=START), Delivery(two, 2, 0.4)),
+        receipt("r2", 1, "default", "s1", Delivery(three, 1, 0.5), Delivery(four, 2, 0.5), Delivery("never", 3, 0.1)),
+        receipt("r3", 1, "default", "s1", Delivery(two, 1, 0.5)),
+        receipt("r4", 2, "default", "s2", Delivery(one, 1, 0.5)),
+        receipt("r5", 3, "other", "s1", Delivery(four, 1, 0.5)),
+        receipt("r6", 4, "default", None, Delivery(two, 1, 0.5, opened=START)),
+    ]
+    pair.same(lambda nacre: nacre._store.record(log, START - timedelta(days=1)))
+
+    def told(*asked: tuple[str, str], limit: int = 9) -> Any:
+        found = pair.same(lambda nacre: nacre._store.delivered(asked, limit)).answer
+        return {each: list(several.items()) for each, several in found.items()}
+
+    first = ("default", "s1")
+    assert told(first) == {first: [(two, False), (three, False), (four, False), (one, True)]}
+    assert told(first, limit=2) == {first: [(two, False), (three, False)]}
+    everyone = (("other", "s1"), ("default", "s2"), ("default", "never"), ("default", "s2"))
+    assert told(*everyone) == {("other", "s1"): [(four, False)], ("default", "s2"): [(one, False)]}
+    assert told() == {}
+    pair.same(lambda nacre: nacre._store.mark(None, [three], "opened", START + timedelta(hours=5), "s1"))
+    pair.same(lambda nacre: nacre._store.mark(None, [three], "used", START + timedelta(hours=5), "s2"))
+    pair.same(lambda nacre: nacre.forget([two]))
+    assert told(first) == {first: [(three, True), (four, False), (one, True)]}
+    pair.same(lambda nacre: nacre.purge([one]))  # and with it what was told beside it
+    assert told(first, ("default", "s2")) == {first: [(three, True), (four, False)]}
+
+
+LIVES_IN = NewFact(subject="Alice", predicate="lives in", object="Berlin")
+
+
+def who_is_about(engine: Nacre) -> tuple[Any, ...]:
+    names = ("alice", "al", "berlin", "bob")
+    return engine.entities(), [engine._store.meeting(["id-0000", "id-0001", "id-0002"], Linked(name)) for name in names]
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["together", "one by one"])
+@pytest.mark.parametrize(
+    ("items", "names"),
+    [
+        ([NewMemory(text="x", entities=["alice"]), NewMemory(text="Alice lives in Berlin")], ["Berlin", "alice"]),
+        (
+            [
+                NewMemory(text="x", entities=["Al"]),
+                NewMemory(text="y", entities=["Bob"]),
+                NewMemory(text="z", entities=[NewEntity(name="Alice", aliases=["Al", "Bob"]), "Bob"]),
+            ],
+            ["Alice"],
+        ),
+        (
+            [
+                NewMemory(text="x", facts=[LIVES_IN]),
+                NewMemory(text="y", entities=[NewEntity(name="Al", aliases=["Alice"])]),
+            ],
+            ["Al"],
+        ),
+    ],
+    ids=["spelled twice", "merged", "renamed"],
+)
+def test_entities_of_several_memories(pair: Pair, items: list[NewMemory], names: list[str], together: bool) -> None:
+    """It makes no difference whether memories come in one batch."""
+    for batch in [items] if together else [[item] for item in items]:
+        pair.same(lambda nacre, batch=batch: nacre.remember_many(batch))  # type: ignore[misc]
+    assert [entity.name for entity in pair.same(lambda nacre: nacre.entities()).answer] == names
+    pair.same(who_is_about)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda nacre: nacre.update("id-0000", text="another text"),
+        lambda nacre: nacre.drop_facts("id-0001"),
+        lambda nacre: nacre.add_facts("id-0000", [replace(LIVES_IN, object="Paris")]),
+        lambda nacre: nacre.add_entity("Alice"),
+        lambda nacre: nacre.add_entity("Al", aliases=["ALICE"]),
+        lambda nacre: (nacre.forget("id-0000"), nacre.restore("id-0000")),
+        lambda nacre: nacre.remember("a new one", facts=[LIVES_IN]),
+    ],
+    ids=["update", "drop a fact", "add a fact", "add it", "add an alias", "forget and restore", "remember"],
+)
+def test_an_entity_that_was_dropped(pair: Pair, call: Callable[[Nacre], Any]) -> None:
+    """Whether it comes back, and who is about it then, though facts still name it."""
+    pair.same(lambda nacre: nacre.remember("x", facts=[LIVES_IN, replace(LIVES_IN, predicate="works in")]))
+    pair.same(lambda nacre: nacre.drop_entity("Alice"))
+    pair.same(who_is_about)
+    pair.same(call)
+    pair.same(who_is_about)
+
+
+def test_aliases_that_come_later_settle_what_was_said(pair: Pair) -> None:
+    """Two people turn out to be one, and then not: only one of them can live somewhere."""
+    old = NewMemory(text="x", created=MOMENTS[0], facts=[LIVES_IN])
+    new = NewMemory(text="y", created=MOMENTS[1], facts=[replace(LIVES_IN, subject="Al", object="Paris")])
+    pair.same(lambda nacre: nacre.remember_many([old, new]))
+
+    def superseded(nacre: Nacre) -> list[bool]:
+        return [fact.superseded_by is not None for fact in nacre._store.facts_by_id(["id-0002", "id-0003"])]
+
+    assert pair.same(superseded).answer == [False, False]
+    one = NewEntity(name="Alice", aliases=["Al"])
+    pair.same(lambda nacre: nacre.remember("z", entities=[one]))
+    assert pair.same(superseded).answer == [True, False]
+    doubt = [replace(fact, confidence=0.01) for fact in pair.same(lambda n: n._store.facts_by_id(["id-0003"])).answer]
+    pair.same(lambda nacre: nacre._store.believe(doubt))
+    assert pair.same(superseded).answer == [False, False]
+    assert len(pair.same(lambda nacre: nacre.conflicts()).answer[0].beliefs) == 2
+    pair.same(lambda nacre: nacre.drop_entity("Al"))
+    assert pair.same(lambda nacre: nacre.conflicts()).answer == []
+
+
+def test_filters_as_large_as_allowed(pair: Pair) -> None:
+    many = [f"name {number}" for number in range(1000)]
+    pair.same(lambda nacre: nacre.remember("tea", tags=many[:100], kind=many[3], source=many[4], session=many[5]))
+    wide = Filter(
+        spaces=["default", *many[1:]],
+        kinds=many,
+        namespaces=["general", *many[1:]],
+        tags_any=many,
+        sources=many,
+        sessions=many,
+    )
+    for mode in ("keyword", "semantic", "hybrid"):
+        found = pair.same(lambda nacre, mode=mode: nacre.search("tea", mode=mode, where=wide))  # type: ignore[misc]
+        assert len(found.answer.hits) == 1
+    assert len(pair.same(lambda nacre: nacre.timeline(where=wide)).answer.entries) == 1
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        Filter(tags_all=[f"tag {number}" for number in range(1000)]),
+        Filter(metadata={f"key {number}": number for number in range(1000)}),
+    ],
+    ids=["tags_all", "metadata"],
+)
+def test_many_values_that_must_all_hold(pair: Pair, where: Filter) -> None:
+    tags = [f"tag {number}" for number in range(100)]
+    pair.same(lambda nacre: nacre.remember("tea", tags=tags, metadata=dict(where.metadata)))
+    outcome = pair.same(lambda nacre: nacre.search("tea", where=where))
+    assert outcome.error is None
+    assert len(outcome.answer.hits) == bool(where.metadata)
+    assert pair.same(lambda nacre: nacre.timeline(where=where)).error is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "tea " + "-x " * 1500,
+        "tea" + " NOT x" * 1500,
+        " AND ".join(["tea"] * 1500),
+        " OR ".join(["tea", *(f"w{number}" for number in range(1000))]),
+        " AND ".join(["(tea -x)"] * 800),
+        " OR ".join(["(tea -x)"] * 800),
+        "tea" + " AND tea NOT x" * 600,
+        "tea" + " AND tea OR tea NOT x" * 400,
+        '"' + "tea " * 2000 + '"',
+        "_".join(["tea"] * 2000),
+        "(" * 3000 + "tea AND x" + ")" * 3000,
+        "tea " * 2000,
+        "tea" + " -tag:x" * 1200,
+        "tea OR " + " OR ".join(f"tag:t{number}" for number in range(1000)),
+        "tag:x" + " AND tag:y" * 900,
+        "tea -tag:" + ",".join(f"t{number}" for number in range(2000)),
+        "tea OR source:" + ",".join(["t*?*"] * 2000),
+        "tea " + "NEAR(tea x) " * 800,
+        "NEAR(" + "tea x " * 1600 + ", 9)",
+        "entity:" + ",".join(f'"tea t{number}"' for number in range(800)),
+    ],
+    ids=[
+        "minus",
+        "not",
+        "and",
+        "or",
+        "and-groups",
+        "or-groups",
+        "and-not",
+        "and-or-not",
+        "phrase",
+        "identifier",
+        "parentheses",
+        "words",
+        "without-tags",
+        "or-tags",
+        "and-tags",
+        "values",
+        "patterns",
+        "nears",
+        "near",
+        "entities",
+    ],
+)
+@pytest.mark.parametrize("mode", ["keyword", "semantic"])
+def test_questions_as_long_as_allowed(pair: Pair, query: str, mode: Any) -> None:
+    """However long and nested, a question is answered: a person or agent may paste anything."""
+    pair.same(lambda nacre: nacre.remember_many(["tea", "tea x", "coffee"]))
+    assert pair.same(lambda nacre: nacre.search(query, mode=mode)).error is None
+
+
+@pytest.mark.parametrize("memory_id", ["\ud800", "\x00", "", "'", '"', "nö"])
+def test_ids_that_no_memory_can_have(pair: Pair, memory_id: str) -> None:
+    pair.same(lambda nacre: nacre.remember("tea"))
+    for call in (
+        lambda nacre: nacre.get(memory_id),
+        lambda nacre: nacre.history(memory_id),
+        lambda nacre: nacre.forget(memory_id),
+        lambda nacre: nacre.purge([memory_id]),
+        lambda nacre: nacre.update(memory_id, text="x"),
+        lambda nacre: nacre.timeline(cursor=memory_id),
+    ):
+        pair.same(call)
+
+
+def test_numbers_in_metadata_are_found_to_the_last_digit(pair: Pair) -> None:
+    """SQLite reads decimal numbers by itself; it must read every double as Python does."""
+    numbers: list[float] = [0.1 + 0.2, 1 / 3, 1e22, 1e23, 5e-324, 1.7976931348623157e308, 2.2250738585072014e-308]
+    numbers += [float.fromhex(f"0x1.{(number * 0x9E3779B97F4A7) % 2**52:013x}p{number - 150}") for number in range(300)]
+    pair.same(lambda nacre: nacre.remember_many(NewMemory(text=f"{x!r}", metadata={"x": x}) for x in numbers))
+    for number in numbers:
+        found = pair.same(
+            lambda nacre, number=number: nacre.timeline(where=Filter(metadata={"x": number})).entries  # type: ignore[misc]
+        )
+        assert len(found.answer) == 1, number
+
+
+def test_what_an_update_replaced_tells_true_from_one(pair: Pair) -> None:
+    """JSON's true, 1 and 1.0 are three values, so changing one to another is a change."""
+    receipt = pair.same(lambda nacre: nacre.remember("tea", metadata={"n": 1})).answer
+    pair.same(lambda nacre: nacre.update(receipt.id, metadata={"n": True}))
+    for engine in (pair.sqlite[True], pair.reference[True]):
+        assert to_plain(engine.get(receipt.id)[0].metadata) == '{"n": true}'
+        assert happened(engine, receipt.id)[-1] == ("updated", '{"metadata": {"n": 1}}')
+
+
+def test_equal_scores_are_cut_by_id_at_every_limit(pair: Pair) -> None:
+    """Forty memories with the same words and vectors: whichever channel and limit, the first ids win."""
+    spaces = [NewMemory(text="green tea", space=f"space {number}") for number in range(40)]
+    pair.same(lambda nacre: nacre.remember_many(spaces))
+    where = Filter(spaces=[each.space or "" for each in spaces])
+    for limit in (1, 7, 40):
+        for mode in ("keyword", "semantic", "hybrid"):
+            found = pair.same(
+                lambda nacre, mode=mode, limit=limit: nacre.search(  # type: ignore[misc]
+                    "green tea", mode=mode, where=where, limit=limit, recipe=Recipe(pool=1)
+                )
+            )
+            assert [hit.id for hit in found.answer.hits] == [f"id-{number:04}" for number in range(limit)]
+
+
+def test_prefix_frequency_counts_words_and_forms(pair: Pair) -> None:
+    """A prefix weighs as much on both stores although one counts by range in its vocabulary."""
+    pair.same(lambda nacre: nacre.remember_many(["deploy", "deploying now", "deployed deployment", "天気 天", "de"]))
+    for query in ("dep*", "deploy*", "天*", "d* now"):
+        pair.same(lambda nacre, query=query: nacre.search(query, mode="keyword"))  # type: ignore[misc]
+
+
+def test_terms_are_quoted_for_fts(pair: Pair) -> None:
+    """Whatever FTS5 takes for syntax is only a token here."""
+    assert Term('"') != Term("'")
+    strange = [
+        'c++ "NEAR" {words} : x',
+        "a^b + c*",
+        "NEAR(a b)",
+        "words: tea",
+        "forms:tea",
+        "x' OR '1'='1",
+        "a\\b ~c &d #e",
+    ]
+    pair.same(lambda nacre: nacre.remember_many(strange))
+    for query in [*strange, *(word for text in strange for word in text.split())]:
+        for mode in ("keyword", "hybrid"):
+            pair.same(lambda nacre, query=query, mode=mode: nacre.search(query, mode=mode))  # type: ignore[misc]
+
+
+def test_words_that_match_more_than_is_scored(pair: Pair) -> None:
+    """Only so many candidates of FTS5 are scored by our own formula; the best must be among them."""
+    random = Random(3)
+    common_to_rare = [f"word{number}" for number in range(300)]
+    odds = [1 / (number + 1) for number in range(300)]
+
+    def some_words(*lengths: int) -> str:
+        return " ".join(random.choices(common_to_rare, odds, k=random.choice(lengths)))
+
+    several = [
+        NewMemory(text=f"{some_words(3, 8, 20, 60)} number{number}", space=random.choice(SPACES[:2]))
+        for number in range(1_500)
+    ]
+    for engine in (pair.sqlite[False], pair.reference[False]):
+        engine.remember_many(several)
+    shared = []
+    for _ in range(30):
+        query = some_words(1, 2, 4, 8)
+        real, right = (
+            {hit.id: hit.bm25 for hit in engine.search(query, mode="keyword").hits}
+            for engine in (pair.sqlite[False], pair.reference[False])
+        )
+        assert len(real) == len(right)
+        both = real.keys() & right.keys()
+        assert [real[each] for each in both] == [right[each] for each in both]
+        shared.append(len(both) / max(1, len(right)))
+    assert sum(shared) / len(shared) >= 0.98
+
+
+def test_a_thousand_spaces_at_once(pair: Pair) -> None:
+    """FTS5 is asked for each of them, in a search and for every spelling; one more space must not be seen."""
+    several = [NewMemory(text="green teapot", space=f"space {number}") for number in range(1_000)]
+    pair.same(lambda nacre: nacre.remember_many([*several, NewMemory(text="green teapto", space="hidden")]))
+    where = Filter(spaces=[each.space or "" for each in several])
+    found = pair.same(lambda nacre: nacre.search("teapto", where=where, mode="keyword", limit=3)).answer
+    assert [hit.memory.space for hit in found.hits] == ["space 0", "space 1", "space 2"]
+    assert found.did_you_mean.words == {"teapto": ("teapot",)}
+    assert pair.same(lambda nacre: nacre.facets("teapot", where)).answer.total == 1_000
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("NEAR(alpha beta, 0)", ["alpha beta", "beta alpha"]),
+        ("NEAR(alpha beta, 1)", ["alpha beta", "alpha one beta", "beta alpha"]),
+        ("NEAR(alpha beta)", ["alpha beta", "alpha one beta", "alpha one two beta", "beta alpha"]),
+        ('NEAR("alpha one" beta, 0)', ["alpha one beta"]),
+        ("NEAR(al* be*, 1)", ["alpha beta", "alpha one beta", "beta alpha"]),
+        ("NEAR(alpha beta, 1) -one", ["alpha beta", "beta alpha"]),
+        ("NEAR(label words, 0)", ["labelled"]),  # in the summary
+        ("NEAR(words first, 9)", []),  # not from the summary into a tag
+        ('"first tag"', ["labelled"]),
+        ('"tag second"', []),  # one tag ends, another begins
+        ('"label words"', ["labelled"]),
+        ('"docs guide"', ["labelled"]),  # in the source
+        ("entity:words,two", ["alpha one two beta", "labelled"]),
+    ],
+)
+def test_words_side_by_side_in_texts_and_labels(pair: Pair, query: str, found: list[str]) -> None:
+    labelled = NewMemory(text="labelled", summary="label words", tags=["first tag", "second tag"], source="docs/guide")
+    texts = ["alpha beta", "beta alpha", "alpha one beta", "alpha one two beta"]
+    pair.same(lambda nacre: nacre.remember_many([*texts, labelled]))
+    question = parse(query, START, ZONE)
+    listed = pair.same(lambda nacre: nacre._store.by_time(Filter(spaces=["default"]), 10, must=question.must)).answer
+    assert sorted(memory.text for memory in listed) == found
+    assert pair.same(lambda nacre: nacre.facets(query)).answer.total == len(found)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_counts_are_of_the_spaces_asked_for(pair: Pair, alone: bool) -> None:
+    """The index takes another path when there are other spaces, with the same numbers."""
+    pair.same(lambda nacre: nacre.remember_many(["green tea", "black tea"]))
+    if not alone:
+        pair.same(lambda nacre: nacre.remember_many(NewMemory(text=f"tea {n}", space="other") for n in range(50)))
+    (first, second) = pair.same(lambda nacre: nacre.search("green tea", mode="keyword")).answer.hits
+    assert (first.text, second.text) == ("green tea", "black tea")
+    # idf(green) = ln(1 + 1.5 / 1.5) = ln 2, idf(tea) = ln(1 + .5 / 2.5) = ln 1.2; both texts have the mean length.
+    assert [round(hit.bm25, 6) for hit in (first, second)] == [0.875469, 0.182322]
+    frequencies = pair.same(lambda nacre: nacre._store.frequencies(["tea", "green", "milk"], ["default"])).answer
+    assert (frequencies.memories, dict(frequencies.having)) == (2, {"tea": 2, "green": 1})
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("tea -source:chat", ["tea", "tea from docs"]),
+        ("tea NOT source:ch*", ["tea", "tea from docs"]),
+        ("-session:s1", ["tea", "tea from docs"]),
+        ("-source:docs/*,chat", ["tea"]),
+        ("-(source:chat)", ["tea", "tea from docs"]),
+        ("tea AND NOT (source:chat OR session:s2)", ["tea", "tea from docs"]),
+        ("(tea -source:chat) OR session:s1", ["tea", "tea from chat", "tea from docs"]),
+        ("-has:source", ["tea"]),
+        ("source:chat", ["tea from chat"]),
+    ],
+)
+def test_excluding_a_source_leaves_memories_without_one(pair: Pair, query: str, found: list[str]) -> None:
+    """In SQL a missing value is neither like nor unlike another; here it is unlike."""
+    chat = NewMemory(text="tea from chat", source="chat", session="s1")
+    docs = NewMemory(text="tea from docs", source="docs/tea.md")
+    pair.same(lambda nacre: nacre.remember_many(["tea", chat, docs]))
+    result = pair.same(lambda nacre: nacre.search(query, mode="keyword")).answer
+    assert sorted(hit.text for hit in result.hits) == found
+    assert pair.same(lambda nacre: nacre.facets(query)).answer.total == len(found)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("docs/[x]*", ["docs/[x] a"]),  # a bracket is only a bracket
+        ("docs/?x*", ["docs/[x] a", "docs/^x"]),
+        ("docs/*x*", ["docs/[x] a", "docs/^x", "docs/x"]),
+        ("docs/[^x]", []),
+        ("*", ["docs/[x] a", "docs/^x", "docs/x", "two\nlines"]),
+        ("two?lines", ["two\nlines"]),
+        ("DOCS/x", []),
+        ("docs/", []),
+        ("docs/x", ["docs/x"]),
+    ],
+)
+def test_patterns_of_sources(pair: Pair, pattern: str, found: list[str]) -> None:
+    sources = ["docs/[x] a", "docs/^x", "docs/x", "two\nlines", None]
+    pair.same(lambda nacre: nacre.remember_many(NewMemory(text=f"tea {source}", source=source) for source in sources))
+    listed = pair.same(lambda nacre: nacre._store.by_time(Filter(spaces=["default"], sources=[pattern]), 10)).answer
+    assert sorted(memory.source for memory in listed) == found
+    result = pair.same(lambda nacre: nacre.search(f'source:"{pattern}"', mode="keyword")).answer
+    assert sorted(hit.memory.source for hit in result.hits) == found
