@@ -85,7 +85,7 @@ class Prepared:
     def text(self, at: int) -> str:
         return self._texts[at]
 
-    def known(self, text: str) -> float:
+    def vocabulary_coverage(self, text: str) -> float:
         return 1.0 if text else 0.0
 
     def weigh(self, text: str) -> list[tuple[Span, int]]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import nacre
 from benchmarks import report
-from benchmarks.engines.engine import Question
+from benchmarks.engines.engine import ParsedQuery
 from benchmarks.engines.nacre import UNCACHED, Known
 from benchmarks.population import QUESTIONS, population
 from nacre.engine import candidates
@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/train"))
     arguments = parser.parse_args()
     people = population(arguments.data, QUESTIONS)
-    asked = [Question(*each) for each in zip(people.questions, people.question_vectors, strict=True)]
+    asked = [ParsedQuery(*each) for each in zip(people.questions, people.question_vectors, strict=True)]
     candidates.BRIEF_S = math.inf
     shares: dict[str, dict[str, object]] = {step: {"step": step} for step in STEPS}
     for path in arguments.stores:

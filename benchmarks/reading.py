@@ -20,7 +20,7 @@ import nacre
 from benchmarks import judging, report
 from benchmarks.filling import Filled, Way, embedder_for, filled, queries_of
 from benchmarks.labelled import DATA, load
-from nacre.interfaces import Placed
+from nacre.interfaces import RerankText
 from nacre.rerankers.nacre_rerank import NacreRerank
 from nacre.storage.sqlite import SqliteStore
 
@@ -51,7 +51,7 @@ def alone() -> dict[str, object]:
     question = "where is the blue key of the old shed ?"  # each word is a piece
     taken = []
     for number in range(ROUNDS):
-        texts = [Placed(" ".join(["key"] * (TEXT_PIECES - 2) + [str(number), str(each)])) for each in range(TEXTS)]
+        texts = [RerankText(" ".join(["key"] * (TEXT_PIECES - 2) + [str(number), str(each)])) for each in range(TEXTS)]
         start = time.perf_counter()
         model.scores(question, texts)
         taken.append(1000 * (time.perf_counter() - start))

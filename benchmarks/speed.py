@@ -41,7 +41,7 @@ from typing import Any, TypeAlias
 from benchmarks import plots, report, speed_tables, truth
 from benchmarks.engines import ENGINES, asked
 from benchmarks.engines.asked import Asked
-from benchmarks.engines.engine import KINDS, Question
+from benchmarks.engines.engine import KINDS, ParsedQuery
 from benchmarks.population import QUESTIONS, REAL_MAX, Population, population
 
 SIZES = "1000,10000,100000,1000000"
@@ -103,7 +103,7 @@ def main() -> None:
                 written(options.name, figures)
     if "nacre" in {engine.name for engine in engines} and not options.no_imports:
         say("nacre: embedding and imports")
-        taken = told([sys.executable, "-m", "benchmarks.engines.ours", "--import", str(run.data)])
+        taken = delivered([sys.executable, "-m", "benchmarks.engines.ours", "--import", str(run.data)])
         figures["importing"] = {**about, **taken}
         written(options.name, figures)
     print(speed_tables.page(figures))
@@ -114,7 +114,7 @@ def installed(names: list[str]) -> list[Installed]:
     for name in names:
         if name not in ENGINES:
             sys.exit(f"--engines: {name!r} is unknown; allowed: {', '.join(ENGINES)}")
-        about = told([sys.executable, "-m", "benchmarks.engines", name])
+        about = delivered([sys.executable, "-m", "benchmarks.engines", name])
         if "missing" in about:
             say(f"{name} is left out: {about['missing']}; --help says how to install it")
         else:
@@ -135,7 +135,7 @@ def measured(run: Run, engine: Installed, size: int, given: Path) -> Row:
             if "ended" in row["built"]:
                 return row
             say(f"{engine.name}, {size:,}: searching")
-            row |= told([sys.executable, "-m", "benchmarks.engines.ask", engine.name, str(store), str(given)])
+            row |= delivered([sys.executable, "-m", "benchmarks.engines.ask", engine.name, str(store), str(given)])
             if engine.name == "nacre":
                 say(f"{engine.name}, {size:,}: beside writes and in threads")
                 row["ours"] = ours(store, given)
@@ -166,7 +166,7 @@ def filled(run: Run, engine: Installed, size: int, place: Path) -> Row:
         if known["version"] == engine.version:
             if run.reindex:
                 say(f"{engine.name}, {size:,}: building its indexes anew")
-                known |= {**told([*command, "--index-only"]), **size_of(store)}
+                known |= {**delivered([*command, "--index-only"]), **size_of(store)}
                 marker.write_text(json.dumps(known), "utf-8")
             return known
     shutil.rmtree(store, ignore_errors=True)
@@ -211,10 +211,10 @@ def ours(store: Path, given: Path) -> Row:
     with tempfile.TemporaryDirectory(dir=store.parent, ignore_cleanup_errors=True) as place:
         copy = Path(place) / "copy"
         shutil.copytree(store, copy)
-        return told([sys.executable, "-m", "benchmarks.engines.ours", str(copy), str(given)])
+        return delivered([sys.executable, "-m", "benchmarks.engines.ours", str(copy), str(given)])
 
 
-def told(command: list[str]) -> Row:
+def delivered(command: list[str]) -> Row:
     """The last line of what a process says."""
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=ASKING_S_MAX)
     found: Row = json.loads(done.stdout.splitlines()[-1])
@@ -248,7 +248,7 @@ def size_of(folder: Path) -> dict[str, int]:
 def asked_at(run: Run, people: Population, size: int) -> Iterator[Path]:
     """The questions and what exact search finds for them, as files."""
     say(f"{size:,}: exact search")
-    every = [Question(text, vector) for text, vector in zip(people.questions, people.question_vectors, strict=True)]
+    every = [ParsedQuery(text, vector) for text, vector in zip(people.questions, people.question_vectors, strict=True)]
     with tempfile.TemporaryDirectory() as folder:
         questions, others = every[: run.questions], every[run.questions :]
         asked.write(Path(folder), Asked(questions, others, truth.nearest(people, size)))

@@ -82,8 +82,8 @@ def median_steps(arguments: Sequence[str], folder: Path) -> dict[str, float]:
         command = [sys.executable, str(COLD), str(started), str(result), *arguments]
         subprocess.run(command, check=True, capture_output=True)
         ended = time.monotonic()
-        told = json.loads(result.read_text("utf-8"))
-        found.append({**told["steps"], "end the process": ended - told["ended"]})
+        delivered = json.loads(result.read_text("utf-8"))
+        found.append({**delivered["steps"], "end the process": ended - delivered["ended"]})
     return {step: 1000 * statistics.median(each.get(step, 0.0) for each in found[1:]) for step in STEPS}
 
 

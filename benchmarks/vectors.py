@@ -61,8 +61,8 @@ class Cached:
     def weigh(self, text: str) -> Sequence[tuple[Span, int]]:
         return self._embedder.weigh(text)
 
-    def known(self, text: str) -> float:
-        return self._embedder.known(text)
+    def vocabulary_coverage(self, text: str) -> float:
+        return self._embedder.vocabulary_coverage(text)
 
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
         found = self._found("passages", texts)

@@ -60,7 +60,7 @@ class Prescribed:
     def weigh(self, text: str) -> Sequence[tuple[Span, int]]:
         return Hashing().weigh(text)
 
-    def known(self, text: str) -> float:
+    def vocabulary_coverage(self, text: str) -> float:
         return 1.0 if text else 0.0
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:

@@ -363,10 +363,10 @@ SEARCHES = (
         "search --brief carrots --in-space home --in-space work", CONFINED),
     story("search, told before, and left out when told",
           TOLD, TOLD,
-          (lambda m: tell(m, omit_told=True), f"{TELLING} --omit-told",
-           ("search_memories", {**TELLING_MCP, "omit_told": True})),
-          (lambda m: tell(m, "another", omit_told=True), f"{TELLING} --omit-told --asked-in another",
-           ("search_memories", {**TELLING_MCP, "omit_told": True, "session": "another"}))),
+          (lambda m: tell(m, omit_delivered=True), f"{TELLING} --omit-delivered",
+           ("search_memories", {**TELLING_MCP, "omit_delivered": True})),
+          (lambda m: tell(m, "another", omit_delivered=True), f"{TELLING} --omit-delivered --asked-in another",
+           ("search_memories", {**TELLING_MCP, "omit_delivered": True, "session": "another"}))),
 )
 
 WALL: dict[str, Any] = {

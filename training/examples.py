@@ -69,7 +69,7 @@ class Unit:
 
 
 @dataclass
-class Question:
+class ParsedQuery:
     text: str
     pieces: list[int]
     article: int
@@ -82,7 +82,7 @@ class Question:
 class Corpus:
     sentences: list[Unit]
     paragraphs: list[Unit]
-    questions: list[Question]
+    questions: list[ParsedQuery]
     meetings: list[tuple[list[int], list[list[int]], list[list[int]], str]]  # question, relevant, others, split
 
 
@@ -109,7 +109,7 @@ def load(squad: Path, qmsum: Path, pieces: BertWordPieceTokenizer) -> Corpus:
                 place = one["answers"][0]["answer_start"]
                 at = max(index for index, start in enumerate(starts) if start <= place)
                 answers = tuple({answer["text"].casefold() for answer in one["answers"]})
-                asked.append(Question(one["question"].strip(), [], article, number, first + at, answers))
+                asked.append(ParsedQuery(one["question"].strip(), [], article, number, first + at, answers))
     for units in (sentences, paragraphs, asked):
         texts = [unit.text for unit in units]  # type: ignore[attr-defined]
         for unit, encoded in zip(units, pieces.encode_batch(texts, add_special_tokens=False), strict=True):
@@ -259,7 +259,7 @@ class Lists:
             "meeting": self._meeting,
         }[made](number)
 
-    def _question(self, asked: Question) -> list[int]:
+    def _question(self, asked: ParsedQuery) -> list[int]:
         """As asked, or as people type: without the words that say nothing."""
         if self.chance.random() < 0.15:
             return [piece for piece in asked.pieces if piece not in self._mined["common"]] or asked.pieces

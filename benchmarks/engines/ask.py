@@ -19,7 +19,7 @@ from typing import TypeAlias
 from benchmarks.engines import asked as files
 from benchmarks.engines import loaded
 from benchmarks.engines.asked import Asked
-from benchmarks.engines.engine import TAGS, Engine, Found, Opened, Question
+from benchmarks.engines.engine import TAGS, Engine, Found, Opened, ParsedQuery
 from benchmarks.timing import PASSES, spread, timed
 
 OPENS = 5
@@ -27,7 +27,7 @@ SECONDS_MAX = 12.0  # of asking one kind of question in one way
 SLOW_S = 0.1  # a search that takes longer is measured in one pass
 ASKED_MIN = 5
 
-Ask: TypeAlias = Callable[[Question], Sequence[Found]]
+Ask: TypeAlias = Callable[[ParsedQuery], Sequence[Found]]
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def measured(engine: Engine, folder: Path, asked: Asked) -> dict[str, object]:
     return figures
 
 
-def opening(engine: Engine, folder: Path, questions: Sequence[Question]) -> dict[str, object]:
+def opening(engine: Engine, folder: Path, questions: Sequence[ParsedQuery]) -> dict[str, object]:
     """The time until the store is open, and that of the first search then; the very first warms files and imports."""
     opens, firsts = [], []
     kind = engine.kinds[-1]
@@ -79,7 +79,7 @@ def latencies(ask: Ask, asked: Asked) -> dict[str, float | int | None]:
     return spread(min((each for each in found if len(each) == len(found[0])), key=statistics.median))
 
 
-def _pass(ask: Ask, questions: Sequence[Question], deadline: float) -> list[float]:
+def _pass(ask: Ask, questions: Sequence[ParsedQuery], deadline: float) -> list[float]:
     taken: list[float] = []
     for question in questions:
         if len(taken) >= ASKED_MIN and time.perf_counter() > deadline:

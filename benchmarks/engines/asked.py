@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from benchmarks.engines.engine import Question
+from benchmarks.engines.engine import ParsedQuery
 
 Truth: TypeAlias = Mapping[str, Sequence[Sequence[str]]]  # by tag ("" for all): texts of the nearest, by question
 
@@ -19,8 +19,8 @@ Truth: TypeAlias = Mapping[str, Sequence[Sequence[str]]]  # by tag ("" for all):
 class Asked:
     """Questions that are measured, others to warm up with, and what exact search finds for the first of them."""
 
-    questions: Sequence[Question]
-    others: Sequence[Question]
+    questions: Sequence[ParsedQuery]
+    others: Sequence[ParsedQuery]
     truth: Truth
 
 
@@ -34,6 +34,6 @@ def write(folder: Path, asked: Asked) -> None:
 def read(folder: Path) -> Asked:
     given = json.loads((folder / "asked.json").read_text("utf-8"))
     every = [
-        Question(text, vector) for text, vector in zip(given["texts"], np.load(folder / "vectors.npy"), strict=True)
+        ParsedQuery(text, vector) for text, vector in zip(given["texts"], np.load(folder / "vectors.npy"), strict=True)
     ]
     return Asked(every[: given["questions"]], every[given["questions"] :], given["truth"])

@@ -12,7 +12,7 @@ from typing import Any
 import chromadb
 from chromadb.config import Settings
 
-from benchmarks.engines.engine import LIMIT, TAGS, Engine, Filling, Found, Kind, Opened, Question, Rows
+from benchmarks.engines.engine import LIMIT, TAGS, Engine, Filling, Found, Kind, Opened, ParsedQuery, Rows
 
 COLLECTION = "memories"
 
@@ -47,7 +47,7 @@ class ChromaOpened(Opened):
         self._client = _client(folder)
         self._collection = self._client.get_collection(COLLECTION, embedding_function=None)
 
-    def search(self, kind: Kind, question: Question, tag: str | None) -> list[Found]:
+    def search(self, kind: Kind, question: ParsedQuery, tag: str | None) -> list[Found]:
         assert kind == "semantic"
         found = self._collection.query(
             query_embeddings=[question.vector],

@@ -32,7 +32,7 @@ class Rows(NamedTuple):
     vectors: FloatMatrix
 
 
-class Question(NamedTuple):
+class ParsedQuery(NamedTuple):
     text: str
     vector: FloatVector
 
@@ -62,10 +62,10 @@ class Opened(ABC):
     """A store that is searched."""
 
     @abstractmethod
-    def search(self, kind: Kind, question: Question, tag: str | None) -> Sequence[Found]:
+    def search(self, kind: Kind, question: ParsedQuery, tag: str | None) -> Sequence[Found]:
         """The best LIMIT, best first; of those that have the tag, if there is one."""
 
-    def nearest(self, question: Question, tag: str | None) -> Sequence[Found]:
+    def nearest(self, question: ParsedQuery, tag: str | None) -> Sequence[Found]:
         """By nothing but their vectors."""
         return self.search("semantic", question, tag)
 

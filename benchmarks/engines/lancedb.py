@@ -19,7 +19,18 @@ from lancedb.index import FTS, HnswSq, LabelList
 from lancedb.query import MatchQuery
 from lancedb.rerankers import RRFReranker
 
-from benchmarks.engines.engine import DIMENSIONS, LIMIT, Engine, Filling, Found, Kind, Opened, Question, Rows, tags_of
+from benchmarks.engines.engine import (
+    DIMENSIONS,
+    LIMIT,
+    Engine,
+    Filling,
+    Found,
+    Kind,
+    Opened,
+    ParsedQuery,
+    Rows,
+    tags_of,
+)
 
 TABLE = "memories"
 INDEXED_MIN = 50_000
@@ -56,13 +67,13 @@ class LanceOpened(Opened):
         self._table = lancedb.connect(str(folder)).open_table(TABLE)
         self._reranker = RRFReranker()
 
-    def search(self, kind: Kind, question: Question, tag: str | None) -> list[Found]:
+    def search(self, kind: Kind, question: ParsedQuery, tag: str | None) -> list[Found]:
         query = self._query(kind, question)
         if tag is not None:
             query = query.where(f"array_has_any(tags, ['{tag}'])")
         return [Found(str(row["id"]), row["text"]) for row in query.limit(LIMIT).select(["id", "text"]).to_list()]
 
-    def _query(self, kind: Kind, question: Question) -> Any:
+    def _query(self, kind: Kind, question: ParsedQuery) -> Any:
         words = MatchQuery(question.text, "text")
         if kind == "keyword":
             return self._table.search(words, query_type="fts")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nacre
-from benchmarks.engines.engine import LIMIT, Engine, Filling, Found, Kind, Opened, Question, Rows, tags_of
+from benchmarks.engines.engine import LIMIT, Engine, Filling, Found, Kind, Opened, ParsedQuery, Rows, tags_of
 from nacre.embedders.minilm import MiniLM
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import DEFAULT_SPACE, Span
@@ -42,10 +42,10 @@ class Known:
     def expect(self, texts: Sequence[str], vectors: FloatMatrix) -> None:
         self._passages = dict(zip(texts, vectors, strict=True))
 
-    def meet(self, question: Question) -> None:
+    def meet(self, question: ParsedQuery) -> None:
         self._questions[question.text] = self._last = question.vector
 
-    def known(self, text: str) -> float:
+    def vocabulary_coverage(self, text: str) -> float:
         return 1.0 if text else 0.0
 
     def weigh(self, text: str) -> list[tuple[Span, int]]:
@@ -93,16 +93,16 @@ class NacreOpened(Opened):
         self.embedder = Known()
         self.memory = nacre.open(folder / FILE, embedder=self.embedder, limits=UNCACHED)
 
-    def search(self, kind: Kind, question: Question, tag: str | None) -> list[Found]:
+    def search(self, kind: Kind, question: ParsedQuery, tag: str | None) -> list[Found]:
         return self._found(question, tag, nacre.SearchRequest(query=question.text, mode=kind, limit=LIMIT))
 
-    def nearest(self, question: Question, tag: str | None) -> list[Found]:
+    def nearest(self, question: ParsedQuery, tag: str | None) -> list[Found]:
         request = nacre.SearchRequest(
             query=question.text, mode="semantic", limit=LIMIT, recipe=BY_VECTOR, collapse=False
         )
         return self._found(question, tag, request)
 
-    def _found(self, question: Question, tag: str | None, request: nacre.SearchRequest) -> list[Found]:
+    def _found(self, question: ParsedQuery, tag: str | None, request: nacre.SearchRequest) -> list[Found]:
         self.embedder.meet(question)
         where = nacre.Filter() if tag is None else nacre.Filter(tags_any=(tag,))
         return [Found(hit.id, hit.text) for hit in self.memory.search(request, where=where).hits]

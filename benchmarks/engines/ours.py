@@ -22,7 +22,7 @@ import numpy as np
 import nacre
 from benchmarks.engines import asked as files
 from benchmarks.engines.asked import Asked
-from benchmarks.engines.engine import Question
+from benchmarks.engines.engine import ParsedQuery
 from benchmarks.engines.nacre import ENGINE, FILE, Known, NacreOpened
 from benchmarks.population import QUESTIONS, population
 from benchmarks.timing import PASSES, spread, timed
@@ -66,13 +66,13 @@ def searching(folder: Path, given: Path) -> dict[str, object]:
     return figures
 
 
-def embedding_a_question(questions: Sequence[Question]) -> dict[str, float | int | None]:
+def embedding_a_question(questions: Sequence[ParsedQuery]) -> dict[str, float | int | None]:
     model = MiniLM()
     model.embed_query("warm up")
     return spread([timed(model.embed_query, question.text) for question in questions])
 
 
-def threaded(opened: NacreOpened, questions: Sequence[Question], threads: int) -> float:
+def threaded(opened: NacreOpened, questions: Sequence[ParsedQuery], threads: int) -> float:
     """Hybrid searches a second, by so many threads together."""
     answered = [0] * threads
     end = time.perf_counter() + THREADED_S
@@ -93,7 +93,7 @@ def threaded(opened: NacreOpened, questions: Sequence[Question], threads: int) -
     return round(sum(answered) / (time.perf_counter() - start), 1)
 
 
-def after_a_write(opened: NacreOpened, questions: Sequence[Question]) -> dict[str, float]:
+def after_a_write(opened: NacreOpened, questions: Sequence[ParsedQuery]) -> dict[str, float]:
     """The first hybrid search after one new memory, and the same search again, in turns."""
     first, again = [], []
     for number, question in enumerate(questions[:ALTERNATIONS]):
@@ -108,7 +108,7 @@ def after_a_write(opened: NacreOpened, questions: Sequence[Question]) -> dict[st
 
 
 def beside_a_writer(
-    opened: NacreOpened, folder: Path, given: Path, questions: Sequence[Question]
+    opened: NacreOpened, folder: Path, given: Path, questions: Sequence[ParsedQuery]
 ) -> dict[str, float | int | None]:
     """Hybrid searches while another process remembers a few memories again and again."""
     with tempfile.TemporaryDirectory() as place:

@@ -23,7 +23,7 @@ from benchmarks.engines.engine import (
     Found,
     Kind,
     Opened,
-    Question,
+    ParsedQuery,
     Rows,
     tags_of,
 )
@@ -66,11 +66,11 @@ class QdrantOpened(Opened):
         self._shard = qdrant.EdgeShard.load(str(folder))
         self._bm25 = _bm25()
 
-    def search(self, kind: Kind, question: Question, tag: str | None) -> list[Found]:
+    def search(self, kind: Kind, question: ParsedQuery, tag: str | None) -> list[Found]:
         found = self._shard.query(self._request(kind, question, _having(tag)))
         return [Found(str(point.id), point.payload["text"]) for point in found]
 
-    def _request(self, kind: Kind, question: Question, having: Any) -> Any:
+    def _request(self, kind: Kind, question: ParsedQuery, having: Any) -> Any:
         shown = {"limit": LIMIT, "with_payload": ["text"]}
         if kind == "semantic":
             return qdrant.QueryRequest(query=self._dense(question), filter=having, **shown)
@@ -82,10 +82,10 @@ class QdrantOpened(Opened):
         ]
         return qdrant.QueryRequest(prefetches=prefetches, query=qdrant.Fusion.Rrf(k=RRF_K), **shown)
 
-    def _dense(self, question: Question) -> Any:
+    def _dense(self, question: ParsedQuery) -> Any:
         return qdrant.Query.Nearest(question.vector, using="dense")
 
-    def _sparse(self, question: Question) -> Any:
+    def _sparse(self, question: ParsedQuery) -> Any:
         return qdrant.Query.Nearest(self._bm25.embed_query(question.text), using="bm25")
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from benchmarks.engines.engine import (
     Found,
     Kind,
     Opened,
-    Question,
+    ParsedQuery,
     Rows,
 )
 
@@ -99,7 +99,7 @@ class SqliteVecOpened(Opened):
     def __init__(self, folder: Path) -> None:
         self._db = _connected(folder)
 
-    def search(self, kind: Kind, question: Question, tag: str | None) -> list[Found]:
+    def search(self, kind: Kind, question: ParsedQuery, tag: str | None) -> list[Found]:
         words = " OR ".join(f'"{word}"' for word in _WORD.findall(question.text))
         given = {"words": words, "vector": question.vector.tobytes()}
         return [Found(str(key), text) for key, text in self._db.execute(_sql(kind, tag), given)]

@@ -28,7 +28,7 @@ from benchmarks.engines.engine import (
     Found,
     Kind,
     Opened,
-    Question,
+    ParsedQuery,
     Rows,
     fused,
     tags_of,
@@ -91,7 +91,7 @@ class TantivyUsearchOpened(Opened):
         self._graph.view(str(folder / "vectors.usearch"))
         self._tags = dict(zip(TAGS, np.load(folder / "tags.npy"), strict=True))
 
-    def search(self, kind: Kind, question: Question, tag: str | None) -> list[Found]:
+    def search(self, kind: Kind, question: ParsedQuery, tag: str | None) -> list[Found]:
         match kind:
             case "keyword":
                 return [self._shown(address) for address in self._by_words(question.text, tag, LIMIT)]

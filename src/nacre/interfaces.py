@@ -11,14 +11,14 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from nacre.query.ast import Condition, Question, Term
+from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.memory import Entry, Event, Memory, Passages, Remembered, Span
 from nacre.types.recall_log import Outcome, Receipt, ReceiptFilter
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals
-from nacre.types.stats import Frequencies, Stats, Tally
-from nacre.types.views import Beside
+from nacre.types.stats import FacetCounts, Frequencies, Stats
+from nacre.types.views import Neighbours
 
 if TYPE_CHECKING:
     from nacre.types.memory import FloatMatrix, FloatVector
@@ -38,7 +38,7 @@ class Embedder(Protocol):
     def weigh(self, text: str) -> Sequence[tuple[Span, int]]:
         """The text's indivisible units in order, each with its number of word pieces."""
 
-    def known(self, text: str) -> float:
+    def vocabulary_coverage(self, text: str) -> float:
         """How much of a text the model has words for, from 0 to 1. Known without loading the model."""
 
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
@@ -47,7 +47,7 @@ class Embedder(Protocol):
     def embed_query(self, text: str) -> FloatVector: ...
 
 
-class Placed(NamedTuple):
+class RerankText(NamedTuple):
     """A text with what stands next to it in its session; both are empty where nothing does."""
 
     text: str
@@ -62,10 +62,10 @@ class Reranker(Protocol):
     def fingerprint(self) -> str:
         """Names the model and everything that changes its scores. Known without loading the model."""
 
-    def known(self, question: str) -> float:
+    def vocabulary_coverage(self, question: str) -> float:
         """How much of a question the model has words for, from 0 to 1. Known without loading the model."""
 
-    def scores(self, question: str, texts: Sequence[Placed]) -> list[float]:
+    def scores(self, question: str, texts: Sequence[RerankText]) -> list[float]:
         """How well each text answers, in order: the higher, the better. On a scale of the model's own."""
 
 
@@ -206,13 +206,13 @@ class Store(KnowledgeStore, LogStore, Protocol):
     def signals(self, ids: Sequence[str]) -> dict[str, Signals]:
         """What may move the rank of these; memories that are not live are missing from the answer."""
 
-    def beside(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Beside]:
+    def neighbours(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Neighbours]:
         """By memory, live or forgotten, the live ones next to it in its session and space, the nearest so many.
 
         A session is ordered by (position, created, id), missing positions last. A memory without any is missing.
         """
 
-    def meeting(self, ids: Sequence[str], condition: Condition) -> set[str]:
+    def matching(self, ids: Sequence[str], condition: Condition) -> set[str]:
         """Those of these live memories that meet a condition."""
 
     def view(self) -> AbstractContextManager[None]:
@@ -225,14 +225,16 @@ class Store(KnowledgeStore, LogStore, Protocol):
         """Ids of live memories by (space, content hash)."""
 
     def lexical(
-        self, question: Question, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
+        self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
     ) -> list[Match]:
         """The best live memories by BM25 over the question's terms, best first, ties by id.
 
         `frequencies` are those of the terms, as counted a moment ago in these spaces; prefixes are not counted there.
         """
 
-    def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
+    def semantic(
+        self, vector: FloatVector, model: str, question: ParsedQuery, where: Filter, limit: int
+    ) -> list[Match]:
         """The live memories with the best passages by cosine, best first, ties by id.
 
         `model` is the fingerprint of the vector; a store with another model's raises EmbedderMismatch.
@@ -253,7 +255,7 @@ class Store(KnowledgeStore, LogStore, Protocol):
         `must` is for live memories: what forgotten ones say is not indexed.
         """
 
-    def tally(self, question: Question, where: Filter) -> Tally:
+    def facet_counts(self, question: ParsedQuery, where: Filter) -> FacetCounts:
         """Counts of all live memories that meet the question's conditions, and have one of its telling terms
         unless it is a listing."""
 

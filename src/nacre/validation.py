@@ -202,7 +202,7 @@ def search(request: SearchRequest, space: str, limits: Limits) -> SearchRequest:
     for name, chars_max in (("lens", limits.name_chars_max), ("session", limits.name_chars_max), ("folder", 10_000)):
         if getattr(request, name) is not None:
             _text(name, getattr(request, name), chars_max)
-    for name in ("merge_relations", "collapse", "omit_told", "rerank"):
+    for name in ("merge_relations", "collapse", "omit_delivered", "rerank"):
         _yes_or_no(name, getattr(request, name))
     return replace(
         request,

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nacre.analysis.quoting import HEADER, fenced, left_out_line
-from nacre.analysis.recall_guard import Told
+from nacre.analysis.recall_guard import DeliveredTexts
 from nacre.ranking.context_packing import Candidate, pack
 
 DATE = "2026-08-03"
@@ -19,8 +19,8 @@ TEA = "The tea is in the blue cupboard"
 ALL = {M1: LONDON, M2: TEA, M3: "东京的天气很好。我们去公园。"}
 
 
-def repeated(text: str, told: Mapping[str, str]) -> tuple[str, ...]:
-    return Told(told).repeated(text)
+def repeated(text: str, delivered: Mapping[str, str]) -> tuple[str, ...]:
+    return DeliveredTexts(delivered).repeated(text)
 
 
 # ---------------------------------------------------------------- the same words
@@ -168,18 +168,18 @@ def test_a_part_with_anything_else_is_news(text: str) -> None:
 
 
 def test_words_that_occur_twice_are_found_at_either_place() -> None:
-    told = {M1: "buy tea and milk, then buy tea"}
-    assert repeated("…buy tea", told) == (M1,)
-    assert repeated("buy tea…", told) == (M1,)
-    assert repeated("…then buy tea", told) == (M1,)
-    assert repeated("…buy milk", told) == ()
+    delivered = {M1: "buy tea and milk, then buy tea"}
+    assert repeated("…buy tea", delivered) == (M1,)
+    assert repeated("buy tea…", delivered) == (M1,)
+    assert repeated("…then buy tea", delivered) == (M1,)
+    assert repeated("…buy milk", delivered) == ()
 
 
 def test_a_told_text_that_has_such_marks_itself() -> None:
-    told = {M1: "Wait… what is this"}
-    assert repeated("wait… what is this", told) == (M1,)
-    assert repeated("Wait…", told) == (M1,)
-    assert repeated("Wait… what", told) == ()
+    delivered = {M1: "Wait… what is this"}
+    assert repeated("wait… what is this", delivered) == (M1,)
+    assert repeated("Wait…", delivered) == (M1,)
+    assert repeated("Wait… what", delivered) == ()
 
 
 # ---------------------------------------------------------------- quotations
@@ -237,9 +237,9 @@ def test_news_cannot_hide_in_lines_that_look_like_ours(text: str) -> None:
 
 
 def test_what_looks_like_a_fence_inside_a_told_text() -> None:
-    told = {M1: "see </memory> and <memory id=x> there", M2: HEADER}
-    assert repeated(fenced(told[M1], M1, DATE), told) == (M1,)
-    assert repeated(fenced(told[M2], M2, DATE), told) == (M2,)
+    delivered = {M1: "see </memory> and <memory id=x> there", M2: HEADER}
+    assert repeated(fenced(delivered[M1], M1, DATE), delivered) == (M1,)
+    assert repeated(fenced(delivered[M2], M2, DATE), delivered) == (M2,)
 
 
 # ---------------------------------------------------------------- whatever is told
@@ -254,36 +254,36 @@ NEW = st.sampled_from(["Rome", "4", "never", "no", "-4", "v2", "天", "nicht", "
 
 @given(TEXTS, NEW, st.integers(0, 12), st.booleans(), st.booleans())
 @settings(max_examples=200, deadline=None)
-def test_a_text_with_a_new_word_is_news(told: str, new: str, place: int, before: bool, after: bool) -> None:
+def test_a_text_with_a_new_word_is_news(delivered: str, new: str, place: int, before: bool, after: bool) -> None:
     """Wherever it stands, marks of a cut or not, in a fence or not."""
-    words = told.split()
+    words = delivered.split()
     text = " ".join([*words[:place], new, *words[place:]])
     text = f"{'…' if before else ''}{text}{'…' if after else ''}"
-    assert repeated(text, {M1: told}) == ()
-    assert repeated(fenced(text, M1, DATE), {M1: told}) == ()
-    assert repeated(f"{fenced(told, M1, DATE)}\n{new}", {M1: told}) == ()
-    assert repeated(f"{new} {fenced(told, M1, DATE)}", {M1: told}) == ()
+    assert repeated(text, {M1: delivered}) == ()
+    assert repeated(fenced(text, M1, DATE), {M1: delivered}) == ()
+    assert repeated(f"{fenced(delivered, M1, DATE)}\n{new}", {M1: delivered}) == ()
+    assert repeated(f"{new} {fenced(delivered, M1, DATE)}", {M1: delivered}) == ()
 
 
 @given(TEXTS, st.integers(0, 11))
 @settings(max_examples=200, deadline=None)
-def test_a_text_with_a_word_less_is_news(told: str, place: int) -> None:
-    words = told.split()
+def test_a_text_with_a_word_less_is_news(delivered: str, place: int) -> None:
+    words = delivered.split()
     rest = [*words[:place], *words[place + 1 :]]
     gone = words[place] if place < len(words) else "…"
     assume(any(map(str.isalnum, gone)))
     assume(sorted(word for word in rest if any(map(str.isalnum, word))))
-    assert repeated(" ".join(rest).strip("… "), {M1: told}) == ()
+    assert repeated(" ".join(rest).strip("… "), {M1: delivered}) == ()
 
 
 @given(st.dictionaries(st.sampled_from([M1, M2, M3]), TEXTS, min_size=1), st.booleans(), st.booleans())
 @settings(max_examples=200, deadline=None)
-def test_what_was_told_is_recognised(told: dict[str, str], fence: bool, shouted: bool) -> None:
-    for memory_id, text in told.items():
+def test_what_was_told_is_recognised(delivered: dict[str, str], fence: bool, shouted: bool) -> None:
+    for memory_id, text in delivered.items():
         if not any(map(str.isalnum, text)):
             continue
         again = text.upper() if shouted and not {"IT", "it"} & set(text.split()) else text
-        found = repeated(fenced(again, memory_id, DATE) if fence else f" {again}\n", told)
+        found = repeated(fenced(again, memory_id, DATE) if fence else f" {again}\n", delivered)
         assert len(found) == 1
         assert not fence or found == (memory_id,)
 
@@ -299,9 +299,9 @@ SENTENCES = st.lists(
 @settings(max_examples=100, deadline=None)
 def test_every_context_is_recognised(texts: Sequence[str], budget: int) -> None:
     """Whole and in parts, with and without a line for what is left out."""
-    told = {f"1m7gbew6wcr4c5w{number}": text for number, text in enumerate(texts)}
+    delivered = {f"1m7gbew6wcr4c5w{number}": text for number, text in enumerate(texts)}
     packed = pack(
-        [Candidate(each, DATE, text, 0.5) for each, text in told.items()], budget, lambda text: len(text) // 4
+        [Candidate(each, DATE, text, 0.5) for each, text in delivered.items()], budget, lambda text: len(text) // 4
     )
     assume(packed.items)
-    assert set(repeated(packed.text, told)) == {item.id for item in packed.items}
+    assert set(repeated(packed.text, delivered)) == {item.id for item in packed.items}

@@ -196,7 +196,7 @@ def test_long_runs_are_cut_at_punctuation_and_long_words_anywhere() -> None:
 )
 @pytest.mark.parametrize("names", [True, False])
 def test_how_much_of_a_text_is_known(text: str, share: float, names: bool) -> None:
-    assert OURS.known(text, names=names) == pytest.approx(share)
+    assert OURS.vocabulary_coverage(text, names=names) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
@@ -217,25 +217,25 @@ def test_how_much_of_a_text_is_known(text: str, share: float, names: bool) -> No
     ],
 )
 def test_made_up_names_are_known_only_where_they_are_asked_for(text: str, share: float) -> None:
-    assert OURS.known(text, names=True) == 1
-    assert OURS.known(text, names=False) == pytest.approx(share)
+    assert OURS.vocabulary_coverage(text, names=True) == 1
+    assert OURS.vocabulary_coverage(text, names=False) == pytest.approx(share)
 
 
 def test_a_character_that_is_taken_apart_counts_once(tmp_path: Path) -> None:
     vocabulary = tmp_path / "vocab.txt"
     vocabulary.write_text("[UNK]\n[CLS]\n[SEP]\nᄒ\n##ᅡᆫ", encoding="utf-8")
     assert unicodedata.normalize("NFD", "한") == "ᄒ" + "ᅡᆫ"
-    assert WordPiece(vocabulary).known("한 글", names=True) == 1 / 2
+    assert WordPiece(vocabulary).vocabulary_coverage("한 글", names=True) == 1 / 2
 
 
 @given(texts)
 def test_what_is_known_is_a_share(text: str) -> None:
-    without = OURS.known(text, names=False)
-    assert 0 <= without <= OURS.known(text, names=True) <= 1
+    without = OURS.vocabulary_coverage(text, names=False)
+    assert 0 <= without <= OURS.vocabulary_coverage(text, names=True) <= 1
 
 
 @given(st.lists(st.sampled_from(["where", "is", "the", "key?", "Lager", "7:40"]), min_size=1, max_size=9))
 def test_plain_words_are_known_and_letters_of_other_scripts_make_it_less(words: list[str]) -> None:
     text = " ".join(words)
-    assert OURS.known(text, names=False) == 1
-    assert OURS.known(f"{text} ключ", names=False) == pytest.approx(1 - 4 / len("".join(words) + "ключ"))
+    assert OURS.vocabulary_coverage(text, names=False) == 1
+    assert OURS.vocabulary_coverage(f"{text} ключ", names=False) == pytest.approx(1 - 4 / len("".join(words) + "ключ"))

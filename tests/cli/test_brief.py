@@ -73,9 +73,9 @@ def test_a_hit_by_hand() -> None:
 
 def test_only_what_there_is_to_say_is_said() -> None:
     assert encode.brief(SearchResult(())) == {"hits": []}
-    told = brief_hit(a_hit("tea", told=True))
-    assert told["told"] is True
-    assert "told" not in brief_hit(a_hit("tea"))
+    delivered = brief_hit(a_hit("tea", delivered=True))
+    assert delivered["delivered"] is True
+    assert "delivered" not in brief_hit(a_hit("tea"))
     said = SearchResult((), notes=("a note",), did_you_mean=DidYouMean("tea pot", {"pto": ("pot",)}), receipt="r1")
     assert encode.brief(said) == {"hits": [], "notes": ["a note"], "did_you_mean": "tea pot"}
 
@@ -305,14 +305,14 @@ def test_a_brief_search_says_what_may_be_meant(cli: Cli, filled: list[str]) -> N
 def test_what_was_told_is_left_out_on_request(cli: Cli, filled: list[str]) -> None:
     def found(*more: str) -> list[tuple[str, bool]]:
         hits = json.loads(cli("search", "kettle", "--json", "--asked-in", "s", "--mode", "keyword", *more).out)["hits"]
-        return [(hit["id"], hit["told"]) for hit in hits]
+        return [(hit["id"], hit["delivered"]) for hit in hits]
 
     assert found() == [(filled[2], False)]
     assert found() == [(filled[2], True)]
-    answer = cli("search", "kettle", "--json", "--asked-in", "s", "--mode", "keyword", "--omit-told")
+    answer = cli("search", "kettle", "--json", "--asked-in", "s", "--mode", "keyword", "--omit-delivered")
     assert json.loads(answer.out)["hits"] == []
     assert "1 that this session was told before are left out" in json.loads(answer.out)["notes"]
-    unknown = cli("search", "kettle", "--omit-told")
+    unknown = cli("search", "kettle", "--omit-delivered")
     assert unknown.code == 0
     assert "note: nothing is left out: without a session" in unknown.out
 
@@ -344,7 +344,7 @@ def test_a_session_is_given_nothing_twice(cli: Cli, filled: list[str]) -> None:
     first = given("--asked-in", "s")
     assert filled[1] in [each["id"] for each in first["quoted"]]
     again = given("--asked-in", "s")
-    assert {"id": filled[1], "why": "told"} in again["left_out"]
+    assert {"id": filled[1], "why": "delivered"} in again["left_out"]
     assert filled[1] not in [each["id"] for each in again["quoted"]]
     assert given("--asked-in", "s", "--repeat")["text"] == first["text"]
     assert given("--asked-in", "t")["text"] == first["text"]

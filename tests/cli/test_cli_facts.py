@@ -901,9 +901,9 @@ def test_why_and_why_not_read_the_query_as_search_does(cli: Cli) -> None:
         (["--as-of", "2020-01-01"], "filter"),
         (["--lens", "decisions"], "filter"),
     ):
-        told = cli("why-not", staging, "deploy Friday", *options)
-        assert told.out.startswith(f"{stage}: "), options
-        assert "to bring it in: " in told.out
+        delivered = cli("why-not", staging, "deploy Friday", *options)
+        assert delivered.out.startswith(f"{stage}: "), options
+        assert "to bring it in: " in delivered.out
     cli("forget", staging)
     assert cli("why-not", staging, "deploy", "--json").json["stage"] == "deleted"
 

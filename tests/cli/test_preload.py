@@ -13,7 +13,7 @@ from nacre.cli import preload
 from nacre.embedders.hashing import Hashing
 from nacre.embedders.minilm import MiniLM
 from nacre.errors import EmbedderUnavailable
-from nacre.interfaces import Placed
+from nacre.interfaces import RerankText
 from nacre.rerankers.nacre_rerank import NacreRerank
 from nacre.runtime import native_packages, onnx_models
 
@@ -124,7 +124,7 @@ def test_without_onnxruntime_nothing_is_begun(monkeypatch: pytest.MonkeyPatch) -
 
 def test_models_loaded_ahead_answer_as_those_loaded_when_needed() -> None:
     """To the last bit."""
-    text, read = "why is the sea salty?", Placed("Rivers carry salt into the sea.", "", "")
+    text, read = "why is the sea salty?", RerankText("Rivers carry salt into the sea.", "", "")
     expected = MiniLM().embed_query(text).tobytes(), NacreRerank().scores(text, [read])
     onnx_models.load_ahead([EMBEDDER, RERANKER])
     assert (MiniLM().embed_query(text).tobytes(), NacreRerank().scores(text, [read])) == expected

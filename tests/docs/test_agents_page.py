@@ -404,10 +404,10 @@ def ask(stage: Stage, prompt: str, session: str = SESSION) -> str:
 
 def test_a_prompt_brings_what_is_known_of_it_and_nothing_twice(stage: Stage) -> None:
     stage.know(*KNOWN)
-    told = ask(stage, "Why did we choose Postgres and not MySQL?")
-    assert KNOWN[0] in told
-    assert KNOWN[1] not in told
-    assert not told.startswith(("{", "["))  # plain text, which no client takes for JSON
+    delivered = ask(stage, "Why did we choose Postgres and not MySQL?")
+    assert KNOWN[0] in delivered
+    assert KNOWN[1] not in delivered
+    assert not delivered.startswith(("{", "["))  # plain text, which no client takes for JSON
     assert ask(stage, "Postgres or MySQL, which did we choose?") == ""
     assert KNOWN[0] in ask(stage, "Postgres or MySQL, which did we choose?", "another session")
 
@@ -417,9 +417,9 @@ def test_a_prompt_brings_what_is_known_of_it_and_nothing_twice(stage: Stage) -> 
 )
 def test_any_prompt_will_do(stage: Stage, prompt: str) -> None:
     stage.know(*KNOWN)
-    told = ask(stage, prompt)
-    assert "Usage" not in told
-    assert (KNOWN[1] in told) == ("gateway" in prompt)
+    delivered = ask(stage, prompt)
+    assert "Usage" not in delivered
+    assert (KNOWN[1] in delivered) == ("gateway" in prompt)
 
 
 def test_a_session_begins_with_what_is_new(stage: Stage) -> None:
@@ -465,8 +465,8 @@ def test_projects_are_told_nothing_of_each_other(stage: Stage) -> None:
 
 def test_what_a_session_was_told_is_not_remembered_as_new(stage: Stage) -> None:
     stage.know(*KNOWN)
-    told = ask(stage, "Why did we choose Postgres and not MySQL?").strip()
-    transcript(stage, [("user", "What do you know?"), ("assistant", told), ("assistant", KNOWN[0])])
+    delivered = ask(stage, "Why did we choose Postgres and not MySQL?").strip()
+    transcript(stage, [("user", "What do you know?"), ("assistant", delivered), ("assistant", KNOWN[0])])
     stage.run("nacre_remember.py", claude_event(stage, "SessionEnd", reason="other"))
     stage.wait(2)
     assert [each.text for each in stage.remembered(SESSION)] == ["What do you know?"]

@@ -53,7 +53,7 @@ from nacre.types.intents import NAMESPACE_WEIGHTS
 from nacre.types.memory import NewMemory, Tokens
 from nacre.types.recipe import CLASSIC, Fusion, Recipe
 from nacre.types.search import Match, Ranked, Reason, SearchRequest, SearchResult
-from nacre.types.views import Beside
+from nacre.types.views import Neighbours
 from nacre.validation import LIMITS
 from nacre.validation import recipe as checked_recipe
 
@@ -205,10 +205,10 @@ def test_every_field_of_a_request_has_its_default() -> None:
 
 
 def test_defaults_in_the_prose_are_those_of_the_recipe() -> None:
-    told = dict(re.findall(r"`(\w+)` \((-?[\d.]+)\)", RULES.prose))
-    assert told.keys() == {each.name for each in fields(Recipe)} - {"intents", "fusion"}
+    delivered = dict(re.findall(r"`(\w+)` \((-?[\d.]+)\)", RULES.prose))
+    assert delivered.keys() == {each.name for each in fields(Recipe)} - {"intents", "fusion"}
     assert f"`fusion` (`{RECIPE.fusion}`)" in RULES.prose
-    assert {name: repr(getattr(RECIPE, name)) for name in told} == told
+    assert {name: repr(getattr(RECIPE, name)) for name in delivered} == delivered
 
 
 def test_the_first_of_a_channel_is_worth_this() -> None:
@@ -246,7 +246,7 @@ def test_few_words_are_trusted_by_the_share_of_the_ideal() -> None:
 
 def test_the_measured_table_says_what_is_said_of_it() -> None:
     rows = RULES.table("nDCG@10", "better channel", "rank fusion", "without reading", "default")
-    (told,) = re.findall(
+    (delivered,) = re.findall(
         r"On (\d+) labelled sets .+? loses up to ([\d.]+) points .+? the default, .+?, loses ([\d.]+) at the most,"
         r" and ([\d.]+) without reading",
         RULES.prose,
@@ -255,7 +255,7 @@ def test_the_measured_table_says_what_is_said_of_it() -> None:
         round(max(100 * (float(row["better channel"]) - float(row[head])) for row in rows), 1)
         for head in ("rank fusion", "default", "without reading")
     ]
-    assert [len(rows), *lost] == [float(number) for number in told]
+    assert [len(rows), *lost] == [float(number) for number in delivered]
 
 
 def test_neighbours_hear_so_much() -> None:
@@ -264,7 +264,7 @@ def test_neighbours_hear_so_much() -> None:
     for row in rows:
         assert row["default"] == repr(getattr(RECIPE, _code(row["share"])))
     before, behind = Ranked("before", 0.8, (), None, None), Ranked("behind", 0.3, (), None, None)
-    beside = {"before": Beside((), ("here", "behind")), "behind": Beside(("here",), ())}
+    beside = {"before": Neighbours((), ("here", "behind")), "behind": Neighbours(("here",), ())}
     heard = echoed([before, behind], beside, {"here"}, RECIPE)
     ((sum_, total),) = SUM.findall(RULES.prose)
     (here,) = (each for each in heard if each.id == "here")
@@ -369,22 +369,24 @@ def test_reinforcements_take_back_so_much() -> None:
 
 def test_intents_prefer_these_namespaces() -> None:
     rows = RULES.table("intent", "namespaces")
-    told = {
+    delivered = {
         row["intent"]: {name: float(weight) for name, weight in re.findall(r"`(\w+)` ([\d.]+)", row["namespaces"])}
         for row in rows
     }
-    assert told == NAMESPACE_WEIGHTS == RECIPE.intents
-    assert [row["namespaces"] for row in rows if not told[row["intent"]]] == ["none"]
+    assert delivered == NAMESPACE_WEIGHTS == RECIPE.intents
+    assert [row["namespaces"] for row in rows if not delivered[row["intent"]]] == ["none"]
 
 
 def test_intent_decides_between_equals() -> None:
-    (told,) = re.findall(r"a factor of at most ([\d.]+) makes up for a score that is ([\d.]+) % lower", RULES.prose)
-    most, lower = map(float, told)
-    assert shows(told[1], 100 * (1 - 1 / most))
+    (delivered,) = re.findall(
+        r"a factor of at most ([\d.]+) makes up for a score that is ([\d.]+) % lower", RULES.prose
+    )
+    most, lower = map(float, delivered)
+    assert shows(delivered[1], 100 * (1 - 1 / most))
     ((second, first),) = [map(float, each) for each in re.findall(r"(\d+)/(\d+) of the share", RULES.prose)]
     assert (second, first) == (RECIPE.k + 1, RECIPE.k + 2)
     (row,) = (row for row in RULES.table("factor", "least", "most", "switched off by") if row["factor"] == "intent")
-    assert told[0] == row["most"]
+    assert delivered[0] == row["most"]
     assert most * second / first < 1
     assert lower < 100 * (1 - second / first)
 
@@ -635,8 +637,8 @@ def test_relevance_is_so(ran: Ran) -> None:
         }
         for head, value in expected.items():
             assert shows(row[head], value), (row["memory"], head, value)
-    (told,) = re.findall(r"\*(\w+)\*, which is collapsed, and \*(\w+)\*, which is doubted", WORKED.prose)
-    assert {ran.ids[name] for name in told} == ran.hidden == {*ran.trail.collapsed, *ran.trail.ranking.doubted}
+    (delivered,) = re.findall(r"\*(\w+)\*, which is collapsed, and \*(\w+)\*, which is doubted", WORKED.prose)
+    assert {ran.ids[name] for name in delivered} == ran.hidden == {*ran.trail.collapsed, *ran.trail.ranking.doubted}
     (rivals,) = re.findall(r"of \*picked\* is \*(\w+)\* by words and \*(\w+)\* by meaning", WORKED.prose)
     assert [[ran.name(match.id) for match in found[:2]] for found in ran.standing] == [
         ["picked", each] for each in rivals
@@ -693,9 +695,9 @@ def test_it_ends_in_this_order(ran: Ran) -> None:
 
 
 def test_why_says_so(ran: Ran) -> None:
-    (told,) = WORKED.code["text"]
+    (delivered,) = WORKED.code["text"]
     said = ["".join(text for text, _ in line) for line in why_lines(ran.why["picked"])]
-    assert told == "\n".join(said).replace(ran.ids["picked"], "picked")
+    assert delivered == "\n".join(said).replace(ran.ids["picked"], "picked")
 
 
 # ---------------------------------------------------------------- the sums in its prose

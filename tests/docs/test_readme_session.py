@@ -22,7 +22,7 @@ README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 
 
 def test_an_agent_is_told_what_the_page_shows(path: Path) -> None:
-    asked, told = re.search(r"```json\n(.+?)\n```\n\n```\n(Recalled.+?)\n```", README, re.DOTALL).groups()  # type: ignore[union-attr]
+    asked, delivered = re.search(r"```json\n(.+?)\n```\n\n```\n(Recalled.+?)\n```", README, re.DOTALL).groups()  # type: ignore[union-attr]
     lines = SAMPLES.read_text("utf-8").splitlines()
     with nacre.open(path) as memory:
         memory.remember_many(map(decode.new_memory_line, lines, range(1, len(lines) + 1)))
@@ -40,5 +40,5 @@ def test_an_agent_is_told_what_the_page_shows(path: Path) -> None:
 
     first, again = anyio.run(session)
     without_ids = re.compile(r'id="\w+"')
-    assert without_ids.sub("", first) == without_ids.sub("", told)
+    assert without_ids.sub("", first) == without_ids.sub("", delivered)
     assert not set(re.findall(r'id="(\w+)"', again)) & set(re.findall(r'id="(\w+)"', first))

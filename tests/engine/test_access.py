@@ -145,7 +145,7 @@ CALLS: dict[str, list[Call]] = {
         lambda m, _, x: m.search(f"entity:{x.entity}"),
         lambda m, _, x: m.search("tea", boost_entities=[x.entity]),
         lambda m, _, x: m.search("tea", lens=x.lens),
-        lambda m, _, x: m.search("tea", session=x.session, omit_told=True),
+        lambda m, _, x: m.search("tea", session=x.session, omit_delivered=True),
         lambda m, _, __: m.search("tea kettle lives", merge_relations=True, collapse=False),
         lambda m, _, x: m.search(f"tag:{x.word}"),
     ],
@@ -397,6 +397,6 @@ def test_what_another_space_told_may_be_remembered(path_of_two: Path) -> None:
 def test_the_log_shows_no_memory_of_another_space(path_of_two: Path) -> None:
     with nacre.open(path_of_two, space="mine", confined=True, embedder="none") as memory:
         own = memory.search("tea", session="s").hits
-        assert [(hit.text, hit.told) for hit in own] == [("my green tea", True)]
+        assert [(hit.text, hit.delivered) for hit in own] == [("my green tea", True)]
         delivered = {each.memory_id for receipt in memory.receipts() for each in receipt.deliveries}
         assert delivered == {own[0].id}

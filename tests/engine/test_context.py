@@ -458,12 +458,12 @@ def test_without_room_for_anything_all_is_left_out(words: Nacre) -> None:
 
 def test_each_reason_by_hand(words: Nacre) -> None:
     london, paris = moves(words, "London", "Paris")
-    told = words.remember("Ada drinks tea", created=MARCH).id
-    assert quoted(asked(words, "drinks", session="s")) == [told]
+    delivered = words.remember("Ada drinks tea", created=MARCH).id
+    assert quoted(asked(words, "drinks", session="s")) == [delivered]
     long = words.remember("Ada " + "bergamot " * 300, created=MARCH).id
     context = asked(words, "Ada", 60, session="s")
     assert quoted(context) == [paris]
-    assert set(context.left_out) == {(london, "superseded"), (told, "told"), (long, "budget")}
+    assert set(context.left_out) == {(london, "superseded"), (delivered, "delivered"), (long, "budget")}
 
 
 def test_nothing_found_says_so(words: Nacre) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import nacre
 from nacre import Filter, InvalidInput, Lens, Limits, Nacre, NewMemory, Recipe, Remembered, SearchResult
 from nacre.analysis.quoting import HEADER
-from nacre.analysis.recall_guard import Told
+from nacre.analysis.recall_guard import DeliveredTexts
 from nacre.embedders.hashing import Hashing
 from nacre.engine import engine, recall_log
 from nacre.serialization import decode, encode
@@ -37,8 +37,8 @@ def words(path: Path) -> Iterator[Nacre]:
         yield opened
 
 
-def told(result: SearchResult) -> dict[str, bool]:
-    return {hit.text: hit.told for hit in result.hits}
+def delivered(result: SearchResult) -> dict[str, bool]:
+    return {hit.text: hit.delivered for hit in result.hits}
 
 
 def found(result: SearchResult) -> list[str]:
@@ -55,52 +55,55 @@ def said(result: SearchResult) -> list[str]:
 
 def test_what_a_session_was_told_is_marked(words: Nacre) -> None:
     words.remember("green tea")
-    assert told(words.search("tea", session="s")) == {"green tea": False}
-    assert told(words.search("tea", session="s")) == {"green tea": True}
+    assert delivered(words.search("tea", session="s")) == {"green tea": False}
+    assert delivered(words.search("tea", session="s")) == {"green tea": True}
     words.remember("black tea")
-    assert told(words.search("tea", session="s")) == {"green tea": True, "black tea": False}
-    assert told(words.search("tea", session="s")) == {"green tea": True, "black tea": True}
+    assert delivered(words.search("tea", session="s")) == {"green tea": True, "black tea": False}
+    assert delivered(words.search("tea", session="s")) == {"green tea": True, "black tea": True}
 
 
 def test_no_other_session_was_told(words: Nacre) -> None:
     words.remember("green tea")
     words.search("tea", session="s")
-    assert told(words.search("tea", session="t")) == {"green tea": False}
-    assert told(words.search("tea")) == {"green tea": False}
-    assert told(words.search("tea")) == {"green tea": False}
+    assert delivered(words.search("tea", session="t")) == {"green tea": False}
+    assert delivered(words.search("tea")) == {"green tea": False}
+    assert delivered(words.search("tea")) == {"green tea": False}
 
 
 def test_a_session_of_another_space_is_another(words: Nacre) -> None:
     words.remember_many([NewMemory(text="green tea"), NewMemory(text="green tea", space="other")])
     other = Filter(spaces=["other"])
     words.search("tea", session="s")
-    assert told(words.search("tea", session="s", where=other)) == {"green tea": False}
-    assert told(words.search("tea", session="s", where=other)) == {"green tea": True}
+    assert delivered(words.search("tea", session="s", where=other)) == {"green tea": False}
+    assert delivered(words.search("tea", session="s", where=other)) == {"green tea": True}
 
 
 def test_what_a_search_of_two_spaces_told(words: Nacre) -> None:
     words.remember_many([NewMemory(text="green tea"), NewMemory(text="black tea", space="other")])
     both = Filter(spaces=["default", "other"])
     words.search("tea", session="s", where=both)
-    assert told(words.search("tea", session="s", where=both)) == {"green tea": True, "black tea": True}
+    assert delivered(words.search("tea", session="s", where=both)) == {"green tea": True, "black tea": True}
 
 
 def test_what_a_search_of_a_space_that_its_query_names_told(words: Nacre) -> None:
     words.remember("black tea", space="other")
     words.search("tea space:other", session="s")
-    assert told(words.search("tea space:other", session="s")) == {"black tea": True}
+    assert delivered(words.search("tea space:other", session="s")) == {"black tea": True}
 
 
 def test_only_what_was_delivered_counts(words: Nacre) -> None:
     words.remember_many(["green tea", "tea tea"])
     first = words.search("tea", session="s", limit=1).hits[0].text
-    assert told(words.search("tea", session="s")) == {"green tea": first == "green tea", "tea tea": first == "tea tea"}
+    assert delivered(words.search("tea", session="s")) == {
+        "green tea": first == "green tea",
+        "tea tea": first == "tea tea",
+    }
 
 
 def test_a_context_tells_too(words: Nacre) -> None:
     words.remember("green tea")
     words.context("tea", min_score=0.0, session="s")
-    assert told(words.search("tea", session="s")) == {"green tea": True}
+    assert delivered(words.search("tea", session="s")) == {"green tea": True}
 
 
 def test_what_another_engine_told(path: Path) -> None:
@@ -108,26 +111,26 @@ def test_what_another_engine_told(path: Path) -> None:
         one.remember("green tea")
         one.search("tea", session="s")
         one.receipts()  # by now it is written
-        assert told(other.search("tea", session="s")) == {"green tea": True}
+        assert delivered(other.search("tea", session="s")) == {"green tea": True}
     with nacre.open(path, embedder="none") as later:
-        assert told(later.search("tea", session="s")) == {"green tea": True}
-        assert told(later.search("tea", session="t")) == {"green tea": False}
+        assert delivered(later.search("tea", session="s")) == {"green tea": True}
+        assert delivered(later.search("tea", session="t")) == {"green tea": False}
 
 
 def test_what_another_process_told(path: Path, words: Nacre) -> None:
     words.remember("green tea")
     command = [sys.executable, "-m", "nacre", "search", "tea", "--asked-in", "s", "--embedder", "none", "--json"]
     done = subprocess.run([*command, "--store", str(path)], capture_output=True, text=True, check=True)
-    assert [hit["told"] for hit in json.loads(done.stdout)["hits"]] == [False]
-    assert told(words.search("tea", session="s")) == {"green tea": True}
+    assert [hit["delivered"] for hit in json.loads(done.stdout)["hits"]] == [False]
+    assert delivered(words.search("tea", session="s")) == {"green tea": True}
 
 
 def test_a_memory_that_changed_was_not_told(words: Nacre) -> None:
     one = words.remember("green tea is in the cupboard").id
     words.context("tea", min_score=0.0, session="s")
     words.update(one, text="green tea is in the cellar")
-    assert told(words.search("tea", session="s", limit=5)) == {"green tea is in the cellar": False}
-    assert found(words.search("tea", session="t", omit_told=True)) == [one]
+    assert delivered(words.search("tea", session="s", limit=5)) == {"green tea is in the cellar": False}
+    assert found(words.search("tea", session="t", omit_delivered=True)) == [one]
 
 
 def test_the_new_text_of_a_memory_is_given(words: Nacre) -> None:
@@ -143,8 +146,8 @@ def test_a_memory_that_was_restored_is_told_again(words: Nacre) -> None:
     words.search("tea", session="s")
     words.forget(one)
     words.restore(one)
-    assert told(words.search("tea", session="s")) == {"green tea": False}
-    assert told(words.search("tea", session="s")) == {"green tea": True}
+    assert delivered(words.search("tea", session="s")) == {"green tea": False}
+    assert delivered(words.search("tea", session="s")) == {"green tea": True}
 
 
 # ---------------------------------------------------------------- left out
@@ -154,12 +157,12 @@ def test_one_after_another_until_all_were_told(words: Nacre) -> None:
     ids = [words.remember(f"tea {name}").id for name in ("green", "black", "white")]
     given = []
     for number in range(3):
-        result = words.search("tea", session="s", limit=1, omit_told=True)
+        result = words.search("tea", session="s", limit=1, omit_delivered=True)
         given += found(result)
         passed = [f"{number} that this session was told before are left out"] if number else []
         assert said(result) == passed[: len(said(result))]
     assert sorted(given) == sorted(ids)
-    nothing = words.search("tea", session="s", limit=1, omit_told=True)
+    nothing = words.search("tea", session="s", limit=1, omit_delivered=True)
     assert nothing.hits == ()
     assert said(nothing) == ["3 that this session was told before are left out"]
 
@@ -167,8 +170,8 @@ def test_one_after_another_until_all_were_told(words: Nacre) -> None:
 def test_what_is_left_out_is_not_marked_but_gone(words: Nacre) -> None:
     words.remember_many(["green tea", "black tea"])
     words.search("green", session="s")
-    result = words.search("tea", session="s", omit_told=True)
-    assert told(result) == {"black tea": False}
+    result = words.search("tea", session="s", omit_delivered=True)
+    assert delivered(result) == {"black tea": False}
     assert [each.memory_id for each in words.receipts(session="s")[0].deliveries] == found(result)
 
 
@@ -201,7 +204,7 @@ def test_what_is_left_out_makes_room_for_others(
         if budget is not None:
             costs = [sum(12 + -(-len(hit.snippet.text) // 4) for hit in others[: at + 1]) for at in range(len(others))]
             fits = others[: max(1, sum(cost <= budget for cost in costs))]
-        result = memory.search(query, limit=limit, session="s", omit_told=True, recipe=STEADY, token_budget=budget)
+        result = memory.search(query, limit=limit, session="s", omit_delivered=True, recipe=STEADY, token_budget=budget)
         assert list(result.hits) == fits
         if others == [] and every:
             assert said(result) == [f"{len(every)} that this session was told before are left out"]
@@ -212,17 +215,17 @@ def test_a_token_budget_is_spent_on_what_is_new(words: Nacre) -> None:
     words.remember_many([f"tea number {number} of eight" for number in range(8)])
     seen: list[str] = []
     for _ in range(4):
-        result = words.search("tea", session="s", omit_told=True, token_budget=40)
+        result = words.search("tea", session="s", omit_delivered=True, token_budget=40)
         assert len(result.hits) == 2
         seen += found(result)
     assert len(set(seen)) == 8
-    assert words.search("tea", session="s", omit_told=True, token_budget=40).hits == ()
+    assert words.search("tea", session="s", omit_delivered=True, token_budget=40).hits == ()
 
 
 def test_what_does_not_fit_is_noted_as_in_any_search(words: Nacre) -> None:
     words.remember_many([f"tea number {number} of eight" for number in range(8)])
     words.search("tea", session="s", limit=2)
-    result = words.search("tea", session="s", omit_told=True, token_budget=40, limit=5)
+    result = words.search("tea", session="s", omit_delivered=True, token_budget=40, limit=5)
     assert len(result.hits) == 2
     assert "3 more do not fit into 40 tokens" in result.notes
 
@@ -234,7 +237,7 @@ def test_what_a_lens_wishes_holds_for_what_is_new(words: Nacre, wish: dict[str, 
     words.save_lens(Lens(name="short", **wish))
     seen: list[str] = []
     for _ in range(3):
-        result = words.search("tea", session="s", omit_told=True, lens="short")
+        result = words.search("tea", session="s", omit_delivered=True, lens="short")
         assert len(result.hits) == 3
         seen += found(result)
     assert len(set(seen)) == 9
@@ -245,7 +248,7 @@ def test_more_may_have_been_told_than_a_search_may_give(path: Path) -> None:
         memory.remember_many([f"tea {number}" for number in range(12)])
         given: list[str] = []
         for _ in range(3):
-            result = memory.search("tea", session="s", limit=4, omit_told=True)
+            result = memory.search("tea", session="s", limit=4, omit_delivered=True)
             assert len(result.hits) == 4
             given += found(result)
         assert len(set(given)) == 12
@@ -255,31 +258,31 @@ def test_without_a_session_or_a_log_nobody_knows(path: Path, words: Nacre) -> No
     words.remember("green tea")
     unknown = ["nothing is left out: without a session and a recall log it is not known what was told before"]
     for _ in range(2):
-        result = words.search("tea", omit_told=True)
-        assert (told(result), said(result)) == ({"green tea": False}, unknown)
+        result = words.search("tea", omit_delivered=True)
+        assert (delivered(result), said(result)) == ({"green tea": False}, unknown)
         assert said(words.search("tea")) == []
     with nacre.open(path, embedder="none", log=False) as silent:
         for _ in range(2):
-            result = silent.search("tea", session="s", omit_told=True)
-            assert (told(result), said(result)) == ({"green tea": False}, unknown)
+            result = silent.search("tea", session="s", omit_delivered=True)
+            assert (delivered(result), said(result)) == ({"green tea": False}, unknown)
             assert said(silent.search("tea", session="s")) == []
 
 
 def test_why_not_knows_what_was_left_out_for_it(words: Nacre) -> None:
     one = words.remember("green tea").id
     words.search("tea", session="s")
-    assert words.search("tea", session="s", omit_told=True).hits == ()
-    left_out = words.why_not("tea", one, session="s", omit_told=True)
-    assert left_out.stage == "told"
-    assert "omit_told" in left_out.remedy
+    assert words.search("tea", session="s", omit_delivered=True).hits == ()
+    left_out = words.why_not("tea", one, session="s", omit_delivered=True)
+    assert left_out.stage == "delivered"
+    assert "omit_delivered" in left_out.remedy
     assert words.why_not("tea", one, session="s").stage == "found"
-    assert words.why_not("tea", one, session="t", omit_told=True).stage == "found"
+    assert words.why_not("tea", one, session="t", omit_delivered=True).stage == "found"
 
 
 @pytest.mark.parametrize("value", [1, "yes", None])
 def test_leaving_out_is_yes_or_no(words: Nacre, value: Any) -> None:
-    with pytest.raises(InvalidInput, match="omit_told: must be true or false"):
-        words.search("tea", omit_told=value)
+    with pytest.raises(InvalidInput, match="omit_delivered: must be true or false"):
+        words.search("tea", omit_delivered=value)
 
 
 # ---------------------------------------------------------------- in a context
@@ -290,7 +293,7 @@ def test_what_was_given_in_full_is_not_given_again(words: Nacre) -> None:
     first = words.context("tea", min_score=0.0, session="s")
     again = words.context("tea", min_score=0.0, session="s")
     assert [each.id for each in first.quoted] == [one]
-    assert (again.text, again.quoted, again.left_out) == ("", (), (LeftOut(one, "told"),))
+    assert (again.text, again.quoted, again.left_out) == ("", (), (LeftOut(one, "delivered"),))
     for other in ({"session": "t"}, {}, {"session": "s", "repeat": True}):
         assert words.context("tea", min_score=0.0, **other).text == first.text
 
@@ -309,7 +312,7 @@ def test_a_part_is_not_all_of_it(words: Nacre) -> None:
         assert [(each.id, each.excerpt) for each in context.quoted] == [(one, True)]
     whole = words.context("tea", 5_000, min_score=0.0, session="s")
     assert [(each.id, each.excerpt) for each in whole.quoted] == [(one, False)]
-    assert words.context("tea", 5_000, min_score=0.0, session="s").left_out == ((one, "told"),)
+    assert words.context("tea", 5_000, min_score=0.0, session="s").left_out == ((one, "delivered"),)
 
 
 def test_what_was_looked_at_after_a_search_was_given_in_full(words: Nacre) -> None:
@@ -318,7 +321,7 @@ def test_what_was_looked_at_after_a_search_was_given_in_full(words: Nacre) -> No
     words.search("tea", session="s")
     words.get(one)
     context = words.context("tea", min_score=0.0, session="s")
-    assert ([each.id for each in context.quoted], context.left_out) == ([two], ((one, "told"),))
+    assert ([each.id for each in context.quoted], context.left_out) == ([two], ((one, "delivered"),))
 
 
 def test_a_successor_that_was_given_is_told_as_well(words: Nacre) -> None:
@@ -327,7 +330,7 @@ def test_a_successor_that_was_given_is_told_as_well(words: Nacre) -> None:
     assert [each.id for each in words.context("Ada", min_score=0.0, session="s").quoted] == [paris]
     again = words.context("Ada", min_score=0.0, session="s")
     assert again.text == ""
-    assert set(again.left_out) == {(paris, "told"), (london, "superseded")}
+    assert set(again.left_out) == {(paris, "delivered"), (london, "superseded")}
 
 
 ASKED = st.tuples(
@@ -357,7 +360,7 @@ def test_no_memory_is_given_whole_twice_unless_it_changed(
             context = memory.context(query, budget, session=session, min_score=0.0)
             whole = {(session, each.id) for each in context.quoted if not each.excerpt}
             assert not whole & given
-            told_before = {(session, each.id) for each in context.left_out if each.why == "told"}
+            told_before = {(session, each.id) for each in context.left_out if each.why == "delivered"}
             assert told_before <= given
             given |= whole
 
@@ -554,7 +557,7 @@ def test_what_one_session_looked_at_is_still_given_to_another(words: Nacre) -> N
     words.search("Ada", session="t")
     words.get(one, session="s")
     assert (marks(words, "s", "opened"), marks(words, "t", "opened")) == ([True], [False])
-    assert words.context("Ada", min_score=0.0, session="s").left_out == ((one, "told"),)
+    assert words.context("Ada", min_score=0.0, session="s").left_out == ((one, "delivered"),)
     assert LONDON in words.context("Ada", min_score=0.0, session="t").text
 
 
@@ -625,12 +628,12 @@ def test_told_texts_are_read_once_a_batch(words: Nacre, monkeypatch: pytest.Monk
     """A session may have been told a thousand memories, and an import may have thousands of texts."""
     built: list[int] = []
 
-    class Counted(Told):
+    class Counted(DeliveredTexts):
         def __init__(self, texts: Mapping[str, str]) -> None:
             built.append(len(texts))
             super().__init__(texts)
 
-    monkeypatch.setattr(engine, "Told", Counted)
+    monkeypatch.setattr(engine, "DeliveredTexts", Counted)
     words.remember_many([f"told text number {number} of many" for number in range(30)])
     words.search("told text", session="s", limit=30)
     words.remember_many(NewMemory(text=f"new text {number} to keep", session="s") for number in range(500))
@@ -638,11 +641,15 @@ def test_told_texts_are_read_once_a_batch(words: Nacre, monkeypatch: pytest.Monk
 
 
 def test_what_was_told_long_ago_is_not_looked_back_at(words: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recall_log, "TOLD_MAX", 2)
+    monkeypatch.setattr(recall_log, "DELIVERED_MAX", 2)
     words.remember_many(["green", "black", "white"])
     for colour in ("green", "black", "white"):
         words.search(colour, session="s")
-    assert told(words.search("green OR black OR white", session="s")) == {"green": False, "black": True, "white": True}
+    assert delivered(words.search("green OR black OR white", session="s")) == {
+        "green": False,
+        "black": True,
+        "white": True,
+    }
 
 
 def test_one_by_one_without_a_session_the_log_is_not_asked(words: Nacre) -> None:

@@ -19,7 +19,7 @@ from nacre.storage.sqlite import SqliteStore
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 STAGES = {
-    "found", "deleted", "space", "filter", "condition", "confidence", "duplicate", "told", "irrelevant", "limit",
+    "found", "deleted", "space", "filter", "condition", "confidence", "duplicate", "delivered", "irrelevant", "limit",
     "budget", "pool", "floor", "no match",
 }  # fmt: skip
 
@@ -138,10 +138,10 @@ def test_told_before(memory: Nacre) -> None:
     known = memory.remember("alpha").id
     memory.search("alpha", session="s")
     for _ in range(2):  # asking why tells nothing
-        found = memory.why_not("alpha", known, session="s", omit_told=True)
-        assert (found.stage, found.remedy) == ("told", "search without omit_told")
+        found = memory.why_not("alpha", known, session="s", omit_delivered=True)
+        assert (found.stage, found.remedy) == ("delivered", "search without omit_delivered")
     assert lost(memory, "alpha", known, session="s").stage == "found"
-    assert memory.why_not("alpha", known, session="other", omit_told=True).stage == "found"
+    assert memory.why_not("alpha", known, session="other", omit_delivered=True).stage == "found"
 
 
 def test_forgotten(memory: Nacre) -> None:

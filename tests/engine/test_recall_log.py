@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import nacre
-from nacre.engine.log_writer import Journal
+from nacre.engine.log_writer import LogWriter
 from nacre.errors import InvalidInput, NacreError, NotFound, StoreBusy, StoreUnavailable
 from nacre.ranking import usage
 from nacre.storage.reference import MemoryStore
@@ -431,7 +431,7 @@ class Sink:
         return [each for batch in self.batches for each in batch]
 
 
-def hold(sink: Sink, journal: Journal[Receipt]) -> None:
+def hold(sink: Sink, journal: LogWriter[Receipt]) -> None:
     """The writer is busy with the receipt named `first`."""
     sink.free.clear()
     journal.note(receipt("first"))
@@ -444,7 +444,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def test_a_note_never_waits_and_pending_ones_are_written_together() -> None:
     sink = Sink()
-    journal = Journal(sink)
+    journal = LogWriter(sink)
     hold(sink, journal)
     began = time.monotonic()
     for each in "abcde":
@@ -465,7 +465,7 @@ def test_notes_that_keep_coming_are_written_a_few_times_a_second() -> None:
         if len(moments) < 4:
             journal.note(receipt("the next search"))
 
-    journal = Journal(write, delay_s=delay_s)
+    journal = LogWriter(write, delay_s=delay_s)
     journal.note(receipt("the first search"))
     while len(moments) < 4:
         time.sleep(0.01)
@@ -475,7 +475,7 @@ def test_notes_that_keep_coming_are_written_a_few_times_a_second() -> None:
 
 def test_a_flush_does_not_wait_for_the_next_time() -> None:
     sink = Sink()
-    journal = Journal(sink, delay_s=3_600)
+    journal = LogWriter(sink, delay_s=3_600)
     hold_until = threading.Thread(target=journal.flush)
     sink.free.clear()
     journal.note(receipt("first"))
@@ -490,7 +490,7 @@ def test_a_flush_does_not_wait_for_the_next_time() -> None:
 
 def test_flush_waits_for_everything_noted_before() -> None:
     sink = Sink()
-    journal = Journal(sink)
+    journal = LogWriter(sink)
     journal.flush()
     for number in range(200):
         journal.note(receipt(str(number)))
@@ -510,7 +510,7 @@ def test_flush_waits_for_a_write_under_way_and_not_for_later_notes() -> None:
         entered.append(receipts[0].id)
         assert gates[len(entered) - 1].wait(30)
 
-    journal = Journal(write)
+    journal = LogWriter(write)
     journal.note(receipt("first"))
     flushing = threading.Thread(target=journal.flush)
     flushing.start()
@@ -527,7 +527,7 @@ def test_flush_waits_for_a_write_under_way_and_not_for_later_notes() -> None:
 
 def test_notes_of_many_threads_all_arrive() -> None:
     sink = Sink(failures=2)
-    journal = Journal(sink)
+    journal = LogWriter(sink)
 
     def search(name: str) -> None:
         for number in range(100):
@@ -546,7 +546,7 @@ def test_notes_of_many_threads_all_arrive() -> None:
 
 def test_a_failed_write_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     sink = Sink(failures=2)
-    journal = Journal(sink)
+    journal = LogWriter(sink)
     for each in "abc":
         journal.note(receipt(each))
     journal.flush()
@@ -557,7 +557,7 @@ def test_a_failed_write_is_tried_again(caplog: pytest.LogCaptureFixture) -> None
 @pytest.mark.parametrize("error", [StoreBusy("locked"), StoreUnavailable("read-only"), RuntimeError("a bug")])
 def test_a_store_that_cannot_be_written_costs_one_warning(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     sink = Sink(failures=10_000, error=error)
-    journal = Journal(sink)
+    journal = LogWriter(sink)
     for number in range(20):
         journal.note(receipt(str(number)))
         journal.flush()
@@ -569,7 +569,7 @@ def test_a_store_that_cannot_be_written_costs_one_warning(error: Exception, capl
 
 def test_it_goes_on_after_a_store_was_away() -> None:
     sink = Sink(failures=3)
-    journal = Journal(sink)
+    journal = LogWriter(sink)
     journal.note(receipt("lost"))
     journal.flush()
     journal.note(receipt("kept"))
@@ -579,7 +579,7 @@ def test_it_goes_on_after_a_store_was_away() -> None:
 
 def test_a_full_journal_drops_the_oldest(caplog: pytest.LogCaptureFixture) -> None:
     sink = Sink()
-    journal = Journal(sink, pending_max=3)
+    journal = LogWriter(sink, pending_max=3)
     hold(sink, journal)
     for each in "abcdef":
         journal.note(receipt(each))
@@ -591,7 +591,7 @@ def test_a_full_journal_drops_the_oldest(caplog: pytest.LogCaptureFixture) -> No
 
 def test_after_close_notes_are_ignored() -> None:
     sink = Sink()
-    journal = Journal(sink)
+    journal = LogWriter(sink)
     journal.close()
     journal.note(receipt("late"))
     journal.flush()
@@ -602,7 +602,7 @@ SCRIPT = """
 import sys, threading, time
 from datetime import UTC, datetime
 from nacre.errors import StoreBusy
-from nacre.engine.log_writer import Journal
+from nacre.engine.log_writer import LogWriter
 from nacre.types.recall_log import Receipt
 
 failures = int(sys.argv[2])
@@ -616,7 +616,7 @@ def write(receipts):
     with open(sys.argv[1], "a") as sink:
         sink.writelines(receipt.id + "\\n" for receipt in receipts)
 
-journal = Journal(write)
+journal = LogWriter(write)
 for number in range(5):
     journal.note(Receipt(str(number), datetime.now(UTC), "a", None, "q", "hybrid", None, ()))
     if number == 0:

@@ -25,7 +25,7 @@ from nacre.cli.group import nacre as command
 from nacre.embedders.hashing import Hashing
 from nacre.engine import rerank_stage
 from nacre.engine.engine import Nacre
-from nacre.interfaces import Placed, Reranker
+from nacre.interfaces import Reranker, RerankText
 from nacre.query.ast import Condition
 from nacre.ranking import rerank, scoring
 from nacre.ranking.scoring import best_first
@@ -34,7 +34,7 @@ from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import NewMemory
 from nacre.types.search import Found, Hit, Mode, Ranked, Reason, SearchResult
-from nacre.types.views import Beside
+from nacre.types.views import Neighbours
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -50,25 +50,25 @@ class Counted:
     def __init__(self, known: float = 1.0, liking: Callable[[str], float] | None = None) -> None:
         self.share_known = known
         self.liking = liking or (lambda text: float(len(text)))
-        self.read: list[tuple[str, Placed]] = []
+        self.read: list[tuple[str, RerankText]] = []
         self.fails: Exception | None = None
 
     @property
     def fingerprint(self) -> str:
         return "counted"
 
-    def known(self, question: str) -> float:
+    def vocabulary_coverage(self, question: str) -> float:
         assert question.strip()
         return self.share_known
 
-    def scores(self, question: str, texts: Sequence[Placed]) -> list[float]:
+    def scores(self, question: str, texts: Sequence[RerankText]) -> list[float]:
         if self.fails is not None:
             raise self.fails
         self.read += [(question, text) for text in texts]
         return [self.liking(text.text) for text in texts]
 
     @property
-    def texts(self) -> dict[str, Placed]:
+    def texts(self) -> dict[str, RerankText]:
         return {placed.text: placed for _, placed in self.read}
 
 
@@ -157,7 +157,7 @@ def test_the_share_by_hand() -> None:
         "rerank",
         "add",
         found[2].reasons[-1].value,
-        {"rank": 1, "read": 3, "weight": 0.2, "known": 0.8, "spread": 0.5, "above": 7.5},
+        {"rank": 1, "reranked": 3, "weight": 0.2, "coverage": 0.8, "spread": 0.5, "above": 7.5},
     )
     assert all(each.score == scoring.score(each.reasons) for each in found)
 
@@ -204,7 +204,7 @@ def test_a_search_by_hand(make: Make) -> None:
     assert scores(result) == pytest.approx({each: before[each] + 0.15 * spread * longer[each] for each in before})
     assert [hit.id for hit in result.hits] == ["m0", "m2", "m1"]
     assert shares(result.hits)["m1"] == 0
-    assert reranker.read == [("apricots", Placed(each)) for each in (FRUIT[1], FRUIT[2], FRUIT[0])]  # best first
+    assert reranker.read == [("apricots", RerankText(each)) for each in (FRUIT[1], FRUIT[2], FRUIT[0])]  # best first
     assert result.notes == ()
 
 
@@ -370,9 +370,9 @@ def test_a_text_is_read_with_what_stands_next_to_it(make: Make) -> None:
     memory = make(*turns, *said("dried apricots", session="t"), "apricots or none", reranker=reranker)
     memory.search("apricots", recipe=PLAIN)
     assert reranker.texts == {
-        "apricots": Placed("apricots", before="what fruit did you buy?", after="how much were they?"),
-        "dried apricots": Placed("dried apricots"),
-        "apricots or none": Placed("apricots or none"),
+        "apricots": RerankText("apricots", before="what fruit did you buy?", after="how much were they?"),
+        "dried apricots": RerankText("dried apricots"),
+        "apricots or none": RerankText("apricots or none"),
     }
 
 
@@ -380,8 +380,8 @@ def test_neighbours_that_match_themselves_are_read_beside_each_other(make: Make)
     reranker = Counted()
     make(*said("ripe apricots", "dried apricots"), reranker=reranker).search('"apricots"', recipe=PLAIN)
     assert reranker.texts == {
-        "ripe apricots": Placed("ripe apricots", after="dried apricots"),
-        "dried apricots": Placed("dried apricots", before="ripe apricots"),
+        "ripe apricots": RerankText("ripe apricots", after="dried apricots"),
+        "dried apricots": RerankText("dried apricots", before="ripe apricots"),
     }
 
 
@@ -413,8 +413,8 @@ def test_nothing_is_read_that_the_search_may_not_see(
     )
     memory.search(query, recipe=PLAIN, **options)
     assert reranker.texts == {
-        "apricots": Placed("apricots", before, after),
-        "dried apricots": Placed("dried apricots"),
+        "apricots": RerankText("apricots", before, after),
+        "dried apricots": RerankText("dried apricots"),
     }
 
 
@@ -427,7 +427,7 @@ def test_what_a_lens_keeps_away_is_not_read(make: Make) -> None:
         reranker=reranker,
     )
     memory.search("apricots", recipe=PLAIN, lens="decisions")
-    assert reranker.texts["apricots"] == Placed("apricots", before="what fruit?")
+    assert reranker.texts["apricots"] == RerankText("apricots", before="what fruit?")
 
 
 def test_what_is_forgotten_or_of_another_space_is_not_read(make: Make) -> None:
@@ -442,11 +442,11 @@ def test_what_is_forgotten_or_of_another_space_is_not_read(make: Make) -> None:
     memory.forget(["m0", "m2"])
     memory.search("apricots", recipe=PLAIN)
     assert reranker.texts == {
-        "apricots": Placed("apricots", after="a kilo"),  # now the next
-        "dried apricots": Placed("dried apricots"),
+        "apricots": RerankText("apricots", after="a kilo"),  # now the next
+        "dried apricots": RerankText("dried apricots"),
     }
     memory.search("apricots", recipe=PLAIN, where=Filter(spaces=["default", "work"]))
-    assert reranker.texts["apricots of work"] == Placed("apricots of work", after="work goes on")
+    assert reranker.texts["apricots of work"] == RerankText("apricots of work", after="work goes on")
 
 
 def test_of_a_long_text_the_window_with_the_words_is_read(make: Make) -> None:
@@ -516,9 +516,9 @@ def test_texts_are_read_best_first_until_the_characters_are_spent(
     result = make(*FRUIT, reranker=reranker).search("apricots", recipe=PLAIN)
     assert [text.text for _, text in reranker.read] == [FRUIT[1], FRUIT[2], FRUIT[0]][:read]
     assert len(result.hits) == 3
-    assert {reason.numbers["read"] for hit in result.hits for reason in hit.reasons if reason.signal == "rerank"} == {
-        read
-    }
+    assert {
+        reason.numbers["reranked"] for hit in result.hits for reason in hit.reasons if reason.signal == "rerank"
+    } == {read}
 
 
 @pytest.mark.parametrize(
@@ -540,7 +540,7 @@ def test_the_less_words_were_read_the_less_it_counts(make: Make) -> None:
     """Of the two texts all and a third are words, by their characters: two thirds on average."""
     memory = make("apricots ripe", "apricots = get(12,34)()", reranker=Counted(liking=len))
     (known,) = {
-        reason.numbers["known"]
+        reason.numbers["coverage"]
         for hit in memory.search("apricots", recipe=PLAIN).hits
         for reason in hit.reasons
         if reason.signal == "rerank"
@@ -636,16 +636,16 @@ class Watched(MemoryStore):
         self.asked: list[str] = []
         self.busy = False
 
-    def beside(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Beside]:
+    def neighbours(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Neighbours]:
         self.asked.append("beside")
         if self.busy:
             raise StoreBusy("store: another process is writing")
-        return super().beside(memory_ids, before, after)
+        return super().neighbours(memory_ids, before, after)
 
-    def meeting(self, ids: Sequence[str], condition: Condition) -> set[str]:
+    def matching(self, ids: Sequence[str], condition: Condition) -> set[str]:
         self.asked.append("meeting")
         assert ids
-        return super().meeting(ids, condition)
+        return super().matching(ids, condition)
 
 
 @pytest.mark.parametrize(("rereads", "asked"), [(True, ["beside"]), (False, [])])
@@ -677,7 +677,7 @@ def test_what_was_read_is_not_read_again(make: Make) -> None:
     assert len(reranker.read) == 6
     memory.update("m1", text="apricots in syrup")
     changed = memory.search("apricots", recipe=PLAIN)
-    assert reranker.read[6:] == [("apricots", Placed("apricots in syrup"))]
+    assert reranker.read[6:] == [("apricots", RerankText("apricots in syrup"))]
     assert changed.hits != first.hits
 
 
@@ -687,7 +687,7 @@ def test_another_neighbour_is_another_text(make: Make) -> None:
     memory.search("apricots", recipe=PLAIN)
     memory.remember("two euros", session="s", position=2)
     memory.search("apricots", recipe=PLAIN)
-    assert reranker.read[2:] == [("apricots", Placed("apricots", "what fruit?", "two euros"))]
+    assert reranker.read[2:] == [("apricots", RerankText("apricots", "what fruit?", "two euros"))]
 
 
 def test_equal_texts_are_read_once(make: Make) -> None:
@@ -769,7 +769,7 @@ REASON = Reason(
     "rerank",
     "add",
     0.072,
-    {"rank": 2, "read": 20, "weight": 0.2, "known": 0.6, "spread": 0.5, "above": 2.0},
+    {"rank": 2, "reranked": 20, "weight": 0.2, "coverage": 0.6, "spread": 0.5, "above": 2.0},
 )
 
 
@@ -777,7 +777,7 @@ def test_a_reading_as_a_person_reads_it() -> None:
     assert scoring.describe(REASON) == (
         "rerank: read together with the question, rank 2 of 20 → 0.2 × 0.60² × 0.5000 × 2.00 = 0.07200"
     )
-    known = REASON._replace(value=0.2, numbers={**REASON.numbers, "known": 1.0})
+    known = REASON._replace(value=0.2, numbers={**REASON.numbers, "coverage": 1.0})
     assert scoring.describe(known).endswith("→ 0.2 × 0.5000 × 2.00 = 0.20000")
     assert scoring.briefly([REASON]) == "rerank 2"
 
@@ -969,4 +969,4 @@ def test_the_command_line(notes: Path, tmp_path: Path) -> None:
     assert "rerank" not in run("why", first, ASKED, "--no-rerank")
     reasons = [hit["reasons"] for hit in json.loads(run("search", ASKED, "--json"))["hits"] if hit["id"] == first]
     (found,) = [reason for reason in reasons[0] if reason["signal"] == "rerank"]
-    assert (found["effect"], found["numbers"]["rank"], found["numbers"]["read"]) == ("add", 1, 4)
+    assert (found["effect"], found["numbers"]["rank"], found["numbers"]["reranked"]) == ("add", 1, 4)

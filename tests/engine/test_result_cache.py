@@ -12,7 +12,7 @@ import pytest
 from nacre import Filter, Lens, Limits, NewFact, Recipe
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
-from nacre.query.ast import Question
+from nacre.query.ast import ParsedQuery
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.search import Match
 from nacre.types.stats import Frequencies
@@ -42,7 +42,7 @@ class CountingStore(SqliteStore):
         self.meanwhile: Callable[[], object] | None = None
 
     def lexical(
-        self, question: Question, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
+        self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
     ) -> list[Match]:
         self.lexical_asked += 1
         found = super().lexical(question, frequencies, where, recipe, limit)
@@ -50,7 +50,9 @@ class CountingStore(SqliteStore):
             self.meanwhile()
         return found
 
-    def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
+    def semantic(
+        self, vector: FloatVector, model: str, question: ParsedQuery, where: Filter, limit: int
+    ) -> list[Match]:
         self.semantic_asked += 1
         return super().semantic(vector, model, question, where, limit)
 

@@ -74,10 +74,10 @@ def test_a_cursor_goes_on_between_the_same_times(memory: Nacre, hours: list[str]
 def test_an_entry_tells_when_it_happened_if_that_was_given(memory: Nacre) -> None:
     memory.remember("told later", created=NOON, happened=NOON - 30 * HOUR)
     memory.remember("told at once", created=NOON - HOUR)
-    told, at_once = memory.timeline().entries
-    assert (told.happened, told.created, told.anchor) == (NOON - 30 * HOUR, NOON, False)
+    delivered, at_once = memory.timeline().entries
+    assert (delivered.happened, delivered.created, delivered.anchor) == (NOON - 30 * HOUR, NOON, False)
     assert at_once.happened is None
-    assert encode.timeline_entry(told)["happened"] == "2026-11-14T06:00:00Z"
+    assert encode.timeline_entry(delivered)["happened"] == "2026-11-14T06:00:00Z"
 
 
 # ---------------------------------------------------------------- around a memory

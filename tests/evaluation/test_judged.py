@@ -174,7 +174,7 @@ def shortfalls(asked: Sequence[Asked], way: Way) -> list[str]:
     ]
 
 
-def told(measured: Mapping[str, Sequence[Asked]], name: str) -> str:
+def delivered(measured: Mapping[str, Sequence[Asked]], name: str) -> str:
     """What was measured as a table, and which questions this way loses."""
     table = {way: recalls(asked) for way, asked in measured.items()}
     rows = [f"{row:14}" + "".join(f"{table[way][row]:>10.3f}" for way in table) for row in (*CATEGORIES, ALL)]
@@ -193,12 +193,12 @@ def told(measured: Mapping[str, Sequence[Asked]], name: str) -> str:
 @pytest.mark.parametrize("name", WAYS)
 def test_what_was_found_is_still_found(measured: dict[str, list[Asked]], name: str) -> None:
     short = shortfalls(measured[name], WAYS[name])
-    assert not short, "\n".join([*short, told(measured, name)])
+    assert not short, "\n".join([*short, delivered(measured, name)])
 
 
 def test_both_channels_find_what_either_finds(measured: dict[str, list[Asked]]) -> None:
     hybrid, *single = (recalls(measured[name])[ALL] for name in ("hybrid", "keyword", "semantic"))
-    assert hybrid >= max(single) - 0.01, told(measured, "hybrid")
+    assert hybrid >= max(single) - 0.01, delivered(measured, "hybrid")
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -209,13 +209,13 @@ def test_the_floors_notice_a_broken_ranking(
     recipe, suffers = BROKEN[name]
     asked = ask(store, questions, {"recipe": recipe, "rerank": False})
     short = [each.partition(":")[0] for each in shortfalls(asked, WAYS["fused"])]
-    assert suffers in short, told({**measured, "broken": asked}, "broken")
+    assert suffers in short, delivered({**measured, "broken": asked}, "broken")
 
 
 def test_what_words_answer_in_another_script_stands_first(questions: dict[str, Questions], store: nacre.Nacre) -> None:
     """The model has letters of Russian and Arabic, and hardly a word: what it takes for near must not come before."""
     model = MiniLM()
-    judged = tuple(each for each in questions["languages"].judged if model.known(each.query) < 0.5)
+    judged = tuple(each for each in questions["languages"].judged if model.vocabulary_coverage(each.query) < 0.5)
     foreign = {"languages": replace(questions["languages"], judged=judged)}
     by_words, hybrid = (ask(store, foreign, {"mode": mode}) for mode in ("keyword", "hybrid"))
     first = [each.query for each in by_words if each.places == (1,)]

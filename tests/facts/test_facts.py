@@ -257,17 +257,17 @@ def test_the_order_of_writing_does_not_matter(memory: Nacre, order: Sequence[tup
     assert ends == {"Paris": (ago(20), now["Rome"].id), "Rome": (ago(10), now["Oslo"].id), "Oslo": (None, None)}
 
 
-def told(where: str, days: int, sure: float, lasted: int | None, single: bool) -> Fact:
+def delivered(where: str, days: int, sure: float, lasted: int | None, single: bool) -> Fact:
     ends = None if lasted is None else ago(days - lasted)
-    told = fact(object=where, valid_from=ago(days), reinforced=ago(days), confidence=sure, decay_rate=0.05)
-    return replace(told, valid_to=ends, ends=ends, single=single)
+    delivered = fact(object=where, valid_from=ago(days), reinforced=ago(days), confidence=sure, decay_rate=0.05)
+    return replace(delivered, valid_to=ends, ends=ends, single=single)
 
 
 TOWNS, SURE = st.sampled_from(["Paris", "Rome", "Oslo"]), st.sampled_from([0.1, 0.4, 1.0])
 LASTED = st.none() | st.integers(1, 30)
-FACTS = st.lists(st.builds(told, TOWNS, st.integers(0, 40), SURE, LASTED, st.integers(0, 3).map(bool)), max_size=7).map(
-    lambda facts: [replace(each, id=f"f{at}") for at, each in enumerate(facts)]
-)
+FACTS = st.lists(
+    st.builds(delivered, TOWNS, st.integers(0, 40), SURE, LASTED, st.integers(0, 3).map(bool)), max_size=7
+).map(lambda facts: [replace(each, id=f"f{at}") for at, each in enumerate(facts)])
 
 
 @given(FACTS, st.randoms(use_true_random=False))
@@ -367,8 +367,8 @@ def test_a_given_end_stays(memory: Nacre) -> None:
 
 
 def test_a_fact_begins_when_its_memory_happened(memory: Nacre) -> None:
-    told = memory.remember("Ada lives in Paris.", happened=ago(50), facts=[_home("Rome")], created=ago(1)).id
-    assert {(each.valid_from, each.reinforced) for each in memory.get(told)[0].facts} == {(ago(50), ago(50))}
+    delivered = memory.remember("Ada lives in Paris.", happened=ago(50), facts=[_home("Rome")], created=ago(1)).id
+    assert {(each.valid_from, each.reinforced) for each in memory.get(delivered)[0].facts} == {(ago(50), ago(50))}
     own = memory.remember("a letter", facts=[replace(_home("Oslo"), valid_from=ago(70))]).id
     assert [(each.valid_from, each.reinforced) for each in memory.get(own)[0].facts] == [(ago(70), NOW)]
 

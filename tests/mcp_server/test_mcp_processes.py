@@ -438,18 +438,18 @@ def complaint(path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         assert run(["mcp", *arguments]) == 2
-        told = capsys.readouterr()
-        assert told.out == ""
-        return told.err
+        delivered = capsys.readouterr()
+        assert delivered.out == ""
+        return delivered.err
 
     return started
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
 def test_nobody_else_is_listened_to_without_a_token(complaint: Callable[..., str], host: str) -> None:
-    told = complaint("--http", "--host", host)
-    assert "host: " in told
-    assert "give a token" in told
+    delivered = complaint("--http", "--host", host)
+    assert "host: " in delivered
+    assert "give a token" in delivered
 
 
 def test_tokens_that_are_easily_guessed_are_refused(complaint: Callable[..., str], path: Path) -> None:
@@ -589,9 +589,9 @@ async def test_each_client_over_http_has_a_session_of_its_own(http: HttpProcess)
             if len(counted) == 4:
                 ready.set()
             await ready.wait()  # until all are connected
-            found = await call(client, "search_memories", query="visitor parks in the yard", omit_told=True)
+            found = await call(client, "search_memories", query="visitor parks in the yard", omit_delivered=True)
             assert len(found["hits"]) == 4, found
-            again = await call(client, "search_memories", query="visitor parks in the yard", omit_told=True)
+            again = await call(client, "search_memories", query="visitor parks in the yard", omit_delivered=True)
             assert again["hits"] == []
             (full,) = (await call(client, "get_memories", ids=[mine["id"]]))["memories"]
             sessions.append(full["session"])
@@ -611,12 +611,12 @@ async def test_without_sessions_in_the_protocol_nothing_is_told_before(http: Htt
         (full,) = (await call(client, "get_memories", ids=[written["id"]]))["memories"]
         assert full["session"] is None
         for _ in range(2):
-            found = await call(client, "search_memories", query="moths in the attic", omit_told=True)
+            found = await call(client, "search_memories", query="moths in the attic", omit_delivered=True)
             assert found["hits"][0]["id"] == written["id"]
         named = await call(client, "search_memories", query="moths in the attic", session="mine")
-        assert "told" not in named["hits"][0]
+        assert "delivered" not in named["hits"][0]
         named = await call(client, "search_memories", query="moths in the attic", session="mine")
-        assert named["hits"][0]["told"] is True
+        assert named["hits"][0]["delivered"] is True
 
 
 @asynchronous

@@ -267,8 +267,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 async def test_errors_are_the_engines_and_write_nothing(door: Server[Any], memory: nacre.Nacre, mode: str) -> None:
     async with Client(door, mode=mode) as client:
         for name, arguments, expected in REFUSED:
-            told = await refusal(client, name, **arguments)
-            assert told.startswith(expected), (name, arguments, told)
+            delivered = await refusal(client, name, **arguments)
+            assert delivered.startswith(expected), (name, arguments, delivered)
     assert memory.facets().total == 0
 
 
@@ -337,9 +337,9 @@ async def test_an_exception_that_nobody_thought_of_is_an_error_and_not_the_end(
     async with Client(served(places, DEFAULT, tmp_path), mode=mode) as client:
         with monkeypatch.context() as broken:
             broken.setattr(nacre.Nacre, "timeline", fail)
-            told = await refusal(client, "timeline")
-        assert "ZeroDivisionError" in told
-        assert "by nothing" not in told  # it may quote what nobody is to see
+            delivered = await refusal(client, "timeline")
+        assert "ZeroDivisionError" in delivered
+        assert "by nothing" not in delivered  # it may quote what nobody is to see
         assert await call(client, "timeline") == {"entries": [], "next": None}
 
 
@@ -393,8 +393,8 @@ async def test_facts(door: Server[Any], mode: str) -> None:
         )["facts"]
         assert paris["memory_id"] == source
         assert [each["object"] for each in (await call(client, "facts", subject="Ada"))["facts"]] == ["Paris"]
-        told = (await call(client, "facts", subject="Ada", history=True))["facts"]
-        assert {each["object"] for each in told} == {"London", "Paris"}
+        delivered = (await call(client, "facts", subject="Ada", history=True))["facts"]
+        assert {each["object"] for each in delivered} == {"London", "Paris"}
         assert (await call(client, "facts", memory_id=source))["facts"][0]["id"] == paris["id"]
 
         said_again = await call(client, "state_fact", subject="Ada", predicate="likes", object="tea")
@@ -506,19 +506,19 @@ async def test_more_of_memories(door: Server[Any], mode: str) -> None:
         assert await call(client, "restore", ids=[tea["id"]]) == {"restored": [tea["id"]]}
         assert (await call(client, "facets"))["total"] == 2
 
-        told = await refusal(client, "remember_many", memories=[{"text": "new"}, {"text": ""}])
-        assert told == "text: is blank; give 1 to 1,000,000 characters (item 2 of the input)"
+        delivered = await refusal(client, "remember_many", memories=[{"text": "new"}, {"text": ""}])
+        assert delivered == "text: is blank; give 1 to 1,000,000 characters (item 2 of the input)"
         assert (await call(client, "facets"))["total"] == 2
 
 
 @asynchronous
 async def test_progress_is_reported_to_who_asked(door: Server[Any], mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "BATCH_EMBEDDED", 4)
-    told: list[tuple[float, float | None]] = []
+    delivered: list[tuple[float, float | None]] = []
     others: list[object] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
-        told.append((progress, total))
+        delivered.append((progress, total))
         assert message is None
 
     async def overhear(message: object) -> None:
@@ -527,11 +527,11 @@ async def test_progress_is_reported_to_who_asked(door: Server[Any], mode: str, m
     async with Client(door, mode=mode, message_handler=overhear) as client:
         texts = [{"text": f"number {each}"} for each in range(10)]
         await client.call_tool("remember_many", {"memories": texts}, progress_callback=note)
-        assert told == [(4, 10), (8, 10), (10, 10)]
+        assert delivered == [(4, 10), (8, 10), (10, 10)]
         others.clear()
         await client.call_tool("remember_many", {"memories": [{"text": f"more {each}"} for each in range(10)]})
         assert (await call(client, "facets"))["total"] == 20
-        assert len(told) == 3
+        assert len(delivered) == 3
         assert others == []
 
 
@@ -674,23 +674,23 @@ async def test_prompts(door: Server[Any], mode: str) -> None:
 async def test_what_a_session_was_told_is_marked_or_left_out(places: Places, tmp_path: Path, mode: str) -> None:
     async with Client(served(places, DEFAULT, tmp_path, "one"), mode=mode) as client:
         tea = await remembered(client, "Tea is served at four")
-        assert "told" not in (await call(client, "search_memories", query="tea"))["hits"][0]
+        assert "delivered" not in (await call(client, "search_memories", query="tea"))["hits"][0]
         milk = await remembered(client, "Tea is served with milk")
         again = (await call(client, "search_memories", query="tea served"))["hits"]
-        assert {each["id"]: each.get("told") for each in again} == {tea: True, milk: None}
-        found = await call(client, "search_memories", query="served tea", omit_told=True)
+        assert {each["id"]: each.get("delivered") for each in again} == {tea: True, milk: None}
+        found = await call(client, "search_memories", query="served tea", omit_delivered=True)
         assert found["hits"] == []
         assert "2" in found["notes"][0]
         new = await remembered(client, "Tea is served in the garden")
-        found = await call(client, "search_memories", query="served tea", omit_told=True)
+        found = await call(client, "search_memories", query="served tea", omit_delivered=True)
         assert [each["id"] for each in found["hits"]] == [new]
-        other = await call(client, "search_memories", query="served tea", omit_told=True, session="guest")
+        other = await call(client, "search_memories", query="served tea", omit_delivered=True, session="guest")
         assert len(other["hits"]) == 3
     async with Client(served(places, DEFAULT, tmp_path, "two"), mode=mode) as client:
-        found = await call(client, "search_memories", query="served tea", omit_told=True)
+        found = await call(client, "search_memories", query="served tea", omit_delivered=True)
         assert len(found["hits"]) == 3
     async with Client(served(places, DEFAULT, tmp_path, None), mode=mode) as client:
-        found = await call(client, "search_memories", query="served tea", omit_told=True)
+        found = await call(client, "search_memories", query="served tea", omit_delivered=True)
         assert len(found["hits"]) == 3
         assert "not known what was told" in found["notes"][0]
 
@@ -703,7 +703,7 @@ async def test_a_context_does_not_repeat_itself(places: Places, tmp_path: Path, 
         first = await call(client, "context", query="when is tea served?")
         assert [each["id"] for each in first["quoted"]] == [tea]
         second = await client.call_tool("context", {"query": "is tea served at four?"})
-        assert structured(second)["left_out"] == [{"id": tea, "why": "told"}]
+        assert structured(second)["left_out"] == [{"id": tea, "why": "delivered"}]
         assert "Tea is served" not in said(second)
         milk = await remembered(client, "Tea is served with milk")
         third = await call(client, "context", query="how is tea served?")
@@ -862,7 +862,7 @@ async def test_an_id_of_another_project_is_an_id_that_nobody_has(places: Places,
     unknown = "0" * len(secret)
     assert [name for name, _ in BY_ID if name not in {tool.name for tool in ALL}] == []
     async with working_in(repository(tmp_path / "ours"), places, mode) as client:
-        told = []
+        delivered = []
         for name, arguments in BY_ID:
             for foreign in (secret, fact.id):
                 heard = [
@@ -870,8 +870,8 @@ async def test_an_id_of_another_project_is_an_id_that_nobody_has(places: Places,
                     for each in (foreign, unknown)
                 ]
                 if heard[0].replace(foreign, "ID") != heard[1].replace(unknown, "ID"):
-                    told.append((name, "memory" if foreign == secret else "fact", *heard))
-        assert told == []
+                    delivered.append((name, "memory" if foreign == secret else "fact", *heard))
+        assert delivered == []
     assert (memory.get(secret)[0], memory.history(secret), memory.receipts()) == before
 
 

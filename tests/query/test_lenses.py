@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from nacre.errors import InvalidInput
 from nacre.query import lenses
-from nacre.query.ast import allows
+from nacre.query.ast import filter_matches
 from nacre.query.lenses import BUILT_IN, Lens
 from nacre.types.memory import Memory
 from nacre.types.recipe import Recipe
@@ -395,8 +395,8 @@ def test_both_filters_hold_and_nothing_else(
     own, further = (Filter(**{name: getattr(each, name) for name in names}) for each in (own, further))
     where, also, possible = joined(own, further)
     for memory in memories:
-        expected = allows(own, memory) and allows(further, memory)
-        assert (allows(where, memory) and allows(also, memory)) == expected
+        expected = filter_matches(own, memory) and filter_matches(further, memory)
+        assert (filter_matches(where, memory) and filter_matches(also, memory)) == expected
         assert possible or not expected
 
 

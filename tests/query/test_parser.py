@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 
 from nacre.analysis import tokenizer
 from nacre.query import parser as parsing
-from nacre.query.ast import AllOf, AnyOf, Condition, Near, Phrase, Question, Term, Without, holds, term_counts
+from nacre.query.ast import (
+    AllOf,
+    AnyOf,
+    Condition,
+    Near,
+    ParsedQuery,
+    Phrase,
+    Term,
+    Without,
+    condition_matches,
+    term_counts,
+)
 from nacre.query.filters import KEYS
 from nacre.query.parser import TERMS_MAX
 from nacre.types.memory import Memory, Tokens
@@ -26,7 +37,7 @@ MEMORY = Memory(
 )  # fmt: skip
 
 
-def parse(query: str) -> Question:
+def parse(query: str) -> ParsedQuery:
     return parsing.parse(query, NOW, UTC)
 
 
@@ -256,7 +267,7 @@ def test_a_query_asks_this(
 def test_a_query_holds_for_a_text(query: str, text: str, found: bool) -> None:
     must = parse(query).must
     assert must is not None
-    assert holds(must, tokenizer.tokenise(text), MEMORY) == found
+    assert condition_matches(must, tokenizer.tokenise(text), MEMORY) == found
 
 
 # ---------------------------------------------------------------- size
@@ -272,9 +283,9 @@ def test_parentheses_nested_within_reason_are_honoured() -> None:
     question = parse("(a AND (b OR " * 4 + "c" + "))" * 4)
     assert question.notes == ()
     assert question.must is not None
-    assert holds(question.must, tokenizer.tokenise("a b"), MEMORY)
-    assert holds(question.must, tokenizer.tokenise("a c"), MEMORY)
-    assert not holds(question.must, tokenizer.tokenise("b c"), MEMORY)
+    assert condition_matches(question.must, tokenizer.tokenise("a b"), MEMORY)
+    assert condition_matches(question.must, tokenizer.tokenise("a c"), MEMORY)
+    assert not condition_matches(question.must, tokenizer.tokenise("b c"), MEMORY)
 
 
 @pytest.mark.parametrize(
@@ -312,7 +323,7 @@ def test_what_is_left_out_of_a_long_query_is_told(operator: str) -> None:
 def test_a_long_chain_of_conditions_can_be_evaluated(query: str) -> None:
     must = parse(query).must
     assert must is not None
-    holds(must, tokenizer.tokenise("a"), MEMORY)
+    condition_matches(must, tokenizer.tokenise("a"), MEMORY)
 
 
 # ---------------------------------------------------------------- any text
@@ -350,7 +361,7 @@ def test_any_text_can_be_read(query: str) -> None:
     assert len(set(question.terms)) == len(question.terms)
     assert parse(query) == question
     if question.must is not None:
-        holds(question.must, tokenizer.tokenise("a b"), MEMORY)
+        condition_matches(question.must, tokenizer.tokenise("a b"), MEMORY)
 
 
 @given(st.lists(st.sampled_from(["deploy", "staging", "is", "what", "C++", "猫", "a.b"]), min_size=1, max_size=8))
@@ -413,7 +424,7 @@ def _naively(condition: Condition, tokens: Tokens) -> bool:
 @given(CONDITIONS, TOKENS)
 @settings(max_examples=300)
 def test_a_condition_holds_where_the_plainest_evaluator_says(condition: Condition, tokens: Tokens) -> None:
-    assert holds(condition, tokens, MEMORY) == _naively(condition, tokens)
+    assert condition_matches(condition, tokens, MEMORY) == _naively(condition, tokens)
 
 
 @pytest.mark.parametrize(

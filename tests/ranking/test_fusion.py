@@ -175,9 +175,9 @@ def test_two_short_lists_by_hand() -> None:
         assert expected < each.score < expected + LEAST_APART
     first, second = ranked[0].reasons
     assert (first.signal, second.signal) == ("lexical", "semantic")
-    assert first.numbers == {"bm25": 2.0, "rank": 2, "weight": 0.25, "known": 1.0, "gap": 1.0, "height": 0.5}
+    assert first.numbers == {"bm25": 2.0, "rank": 2, "weight": 0.25, "coverage": 1.0, "gap": 1.0, "height": 0.5}
     assert second.numbers == pytest.approx(
-        {"cosine": 0.5, "rank": 1, "weight": 0.75, "known": 1.0, "gap": 0.8, "height": 1.0}
+        {"cosine": 0.5, "rank": 1, "weight": 0.75, "coverage": 1.0, "gap": 0.8, "height": 1.0}
     )
     assert ranked[0].lexical == Found(2.0, 2)
 
@@ -187,7 +187,7 @@ def test_a_few_that_have_little_of_the_question_count_less() -> None:
     (few,) = fusion.fuse([Match("a", 2.0)], [], Recipe(alpha=0.75), ideal=10.0)
     assert 0.04 < few.score < 0.04 + LEAST_APART
     assert few.reasons[0].numbers == pytest.approx(
-        {"bm25": 2.0, "rank": 1, "weight": 0.25, "known": 1.0, "gap": 0.4, "height": 1.0}
+        {"bm25": 2.0, "rank": 1, "weight": 0.25, "coverage": 1.0, "gap": 0.4, "height": 1.0}
     )
 
 
@@ -222,7 +222,7 @@ def test_what_the_embedder_does_not_understand_counts_less() -> None:
     found = [Match("a", 0.5)]
     (half,) = fusion.fuse([], found, Recipe(alpha=0.75), known=0.5)
     assert 0.06 < half.score < 0.06 + LEAST_APART
-    assert half.reasons[0].numbers["known"] == 0.5
+    assert half.reasons[0].numbers["coverage"] == 0.5
     (none,) = fusion.fuse([], found, Recipe(alpha=0.75), known=0.0)
     assert 0 < none.score < LEAST_APART
     (ranked, _) = fusion.fuse([Match("b", 9.0)], found, Recipe(alpha=0.75), known=0.5)
@@ -489,8 +489,8 @@ def test_the_lens_classic_is_the_recipe() -> None:
 class Deaf(Hashing):
     """Understands a tenth of every question."""
 
-    def known(self, text: str) -> float:
-        return 0.1 * super().known(text)
+    def vocabulary_coverage(self, text: str) -> float:
+        return 0.1 * super().vocabulary_coverage(text)
 
 
 def test_a_question_that_the_embedder_does_not_understand_is_answered_by_words() -> None:
@@ -502,8 +502,8 @@ def test_a_question_that_the_embedder_does_not_understand_is_answered_by_words()
         for text in texts:
             memory.remember(text)
         hits = memory.search(query).hits
-        known = {reason.numbers["known"] for hit in hits for reason in hit.reasons if reason.signal == "semantic"}
-        assert known == {embedder.known(query)}
+        known = {reason.numbers["coverage"] for hit in hits for reason in hit.reasons if reason.signal == "semantic"}
+        assert known == {embedder.vocabulary_coverage(query)}
         alone = memory.search(query, mode="semantic").hits
-        assert {hit.reasons[0].numbers["known"] for hit in alone} == {1.0}  # there is nothing else to trust
+        assert {hit.reasons[0].numbers["coverage"] for hit in alone} == {1.0}  # there is nothing else to trust
     assert hits[0].text == texts[0]

@@ -21,7 +21,7 @@ from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import NewMemory
 from nacre.types.search import Mode, Ranked, Reason, SearchResult
-from nacre.types.views import Beside
+from nacre.types.views import Neighbours
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -125,7 +125,7 @@ def test_shares_of_several_neighbours_add_up_and_are_heard_once() -> None:
     """
     own = {"a": 1.0, "c": 0.4}
     ranked = [Ranked(each, score, (Reason("lexical", "add", score, {}),), None, None) for each, score in own.items()]
-    beside = {"a": Beside((), ("b", "c")), "c": Beside(("b",), ("d", "e"))}
+    beside = {"a": Neighbours((), ("b", "c")), "c": Neighbours(("b",), ("d", "e"))}
     assert neighbours.hearing(beside) == {"b", "c", "d", "e"}
     found = {each.id: each for each in neighbours.echoed(ranked, beside, {"b", "d", "e"}, Recipe())}
     assert {each: found[each].score for each in found} == pytest.approx(
@@ -246,9 +246,9 @@ class Counting(MemoryStore):
         super().__init__()
         self.asked: list[Sequence[str]] = []
 
-    def beside(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Beside]:
+    def neighbours(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Neighbours]:
         self.asked.append(memory_ids)
-        return super().beside(memory_ids, before, after)
+        return super().neighbours(memory_ids, before, after)
 
 
 @pytest.mark.parametrize(

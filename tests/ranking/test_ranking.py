@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import nacre
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
-from nacre.query.ast import Question, Term, occurs, term_counts
+from nacre.query.ast import ParsedQuery, Term, occurs, term_counts
 from nacre.ranking import boosts, fusion, scoring
 from nacre.ranking.bm25 import bm25, idf
 from nacre.ranking.scoring import best_first
@@ -538,12 +538,14 @@ class RecordingStore(MemoryStore):
         self.asked: dict[str, int] = {}
 
     def lexical(
-        self, question: Question, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
+        self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
     ) -> list[Match]:
         self.asked["lexical"] = limit
         return super().lexical(question, frequencies, where, recipe, limit)
 
-    def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
+    def semantic(
+        self, vector: FloatVector, model: str, question: ParsedQuery, where: Filter, limit: int
+    ) -> list[Match]:
         self.asked["semantic"] = limit
         return super().semantic(vector, model, question, where, limit)
 
@@ -570,7 +572,7 @@ def test_only_the_channels_that_count_are_asked(mode: Mode, channels: set[str]) 
 def test_a_memory_forgotten_while_it_was_looked_for_is_not_shown() -> None:
     class ForgetfulStore(MemoryStore):
         def lexical(
-            self, question: Question, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
+            self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
         ) -> list[Match]:
             found = super().lexical(question, frequencies, where, recipe, limit)
             self.forget([found[0].id], NOW)

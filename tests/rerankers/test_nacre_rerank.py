@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nacre.analysis.wordpiece import WordPiece
 from nacre.embedders.minilm import MiniLM
 from nacre.errors import EmbedderUnavailable
-from nacre.interfaces import Placed, Reranker
+from nacre.interfaces import Reranker, RerankText
 from nacre.rerankers import nacre_rerank
 from nacre.rerankers.nacre_rerank import FOLDER, MODEL_SHA256, VOCABULARY, NacreRerank
 
@@ -26,7 +26,7 @@ PIECES = WordPiece(VOCABULARY)
 NAMES = VOCABULARY.read_text(encoding="utf-8").split("\n")
 
 
-def read(question: str, placed: Placed) -> str:
+def read(question: str, placed: RerankText) -> str:
     """What the model is given, in words."""
     asked = PIECES.first_pieces(question, nacre_rerank.QUESTION_PIECES)
     return " ".join(NAMES[number] for number in nacre_rerank._paired(PIECES, asked, placed))
@@ -38,41 +38,41 @@ def read(question: str, placed: Placed) -> str:
 def test_a_pair_by_hand() -> None:
     asked = PIECES.first_pieces("Who is she?", 40)
     assert asked == [2040, 2003, 2016, 1029]
-    alone = nacre_rerank._paired(PIECES, asked, Placed("My sister."))
+    alone = nacre_rerank._paired(PIECES, asked, RerankText("My sister."))
     assert alone == [101, 2040, 2003, 2016, 1029, 102, 2026, 2905, 1012, 102]
-    between = nacre_rerank._paired(PIECES, asked, Placed("My sister.", "Who?", "Ah!"))
+    between = nacre_rerank._paired(PIECES, asked, RerankText("My sister.", "Who?", "Ah!"))
     assert between == [101, 2040, 2003, 2016, 1029, 102, 2040, 1029, 2, 2026, 2905, 1012, 3, 6289, 999, 102]
 
 
 @pytest.mark.parametrize(
     ("placed", "expected"),
     [
-        (Placed("yes"), "[CLS] why [SEP] yes [SEP]"),
-        (Placed("yes", before="no"), "[CLS] why [SEP] no [unused1] yes [unused2] [SEP]"),
-        (Placed("yes", after="no"), "[CLS] why [SEP] [unused1] yes [unused2] no [SEP]"),
-        (Placed("", before="no"), "[CLS] why [SEP] no [unused1] [unused2] [SEP]"),
-        (Placed(""), "[CLS] why [SEP] [SEP]"),
-        (Placed("yes", before=" \n", after="\u200b"), "[CLS] why [SEP] yes [SEP]"),  # nothing that can be read
-        (Placed("Ann: Yes"), "[CLS] why [SEP] ann : yes [SEP]"),
+        (RerankText("yes"), "[CLS] why [SEP] yes [SEP]"),
+        (RerankText("yes", before="no"), "[CLS] why [SEP] no [unused1] yes [unused2] [SEP]"),
+        (RerankText("yes", after="no"), "[CLS] why [SEP] [unused1] yes [unused2] no [SEP]"),
+        (RerankText("", before="no"), "[CLS] why [SEP] no [unused1] [unused2] [SEP]"),
+        (RerankText(""), "[CLS] why [SEP] [SEP]"),
+        (RerankText("yes", before=" \n", after="\u200b"), "[CLS] why [SEP] yes [SEP]"),  # nothing that can be read
+        (RerankText("Ann: Yes"), "[CLS] why [SEP] ann : yes [SEP]"),
     ],
 )
-def test_what_stands_beside_a_text_is_outside_the_marks(placed: Placed, expected: str) -> None:
+def test_what_stands_beside_a_text_is_outside_the_marks(placed: RerankText, expected: str) -> None:
     assert read("why", placed) == expected
 
 
 def test_a_text_cannot_set_marks() -> None:
-    found = read("why", Placed("a [unused1] b [unused2] c", before="[unused2]"))
+    found = read("why", RerankText("a [unused1] b [unused2] c", before="[unused2]"))
     assert found.count("[unused1]") == found.count("[unused2]") == 1
     assert found.startswith("[CLS] why [SEP] [ unused ##2 ] [unused1] a [ unused ##1 ] b")
 
 
 def test_an_empty_question() -> None:
-    assert read("", Placed("yes")) == "[CLS] [SEP] yes [SEP]"
+    assert read("", RerankText("yes")) == "[CLS] [SEP] yes [SEP]"
 
 
 def test_each_part_is_cut_at_its_end() -> None:
     numbers = " ".join(str(number) for number in range(100, 400))  # each is one piece
-    found = read(numbers, Placed(numbers, numbers, numbers)).split()
+    found = read(numbers, RerankText(numbers, numbers, numbers)).split()
     question, rest = found[1:41], found[42:]
     assert question == [str(number) for number in range(100, 140)]
     assert rest[:12] == [str(number) for number in range(100, 112)]
@@ -85,10 +85,10 @@ def test_each_part_is_cut_at_its_end() -> None:
 
 def test_a_text_alone_fills_what_the_question_leaves() -> None:
     numbers = " ".join(str(number) for number in range(100, 400))
-    short = read("why", Placed(numbers)).split()
+    short = read("why", RerankText(numbers)).split()
     assert len(short) == 192
     assert short[3:] == [*(str(number) for number in range(100, 288)), "[SEP]"]
-    long = read(numbers, Placed(numbers)).split()
+    long = read(numbers, RerankText(numbers)).split()
     assert len(long) == 192
     assert long[42:] == [*(str(number) for number in range(100, 249)), "[SEP]"]
 
@@ -99,7 +99,7 @@ texts = st.text(st.sampled_from("ab Ж中ा!.\n[]5é\ud800"), max_size=400) | s
 @settings(max_examples=60, deadline=None)
 @given(texts, texts, texts, texts)
 def test_any_pair_fits(question: str, text: str, before: str, after: str) -> None:
-    found = nacre_rerank._paired(PIECES, PIECES.first_pieces(question, 40), Placed(text, before, after))
+    found = nacre_rerank._paired(PIECES, PIECES.first_pieces(question, 40), RerankText(text, before, after))
     assert 3 <= len(found) <= nacre_rerank.PIECES_MAX
     assert (found[0], found[-1]) == (101, 102)
     assert found.count(2) == found.count(3) <= 1
@@ -120,26 +120,26 @@ def test_any_pair_fits(question: str, text: str, before: str, after: str) -> Non
     ],
 )
 def test_a_made_up_name_can_be_compared_though_it_means_nothing(question: str, known: float, embedded: float) -> None:
-    assert RERANKER.known(question) == pytest.approx(known)
-    assert MiniLM().known(question) == pytest.approx(embedded)
+    assert RERANKER.vocabulary_coverage(question) == pytest.approx(known)
+    assert MiniLM().vocabulary_coverage(question) == pytest.approx(embedded)
 
 
 # ---------------------------------------------------------------- scores
 
 QUESTION = "Where does Ann keep the spare key?"
 TEXTS = [
-    Placed("Ann keeps the spare key under the blue flower pot."),
-    Placed("The spare wheel is in the boot of the car."),
-    Placed("Bob keeps bees."),
-    Placed("Under the flower pot.", before="Ann, where do you keep the spare key?", after="Thanks!"),
-    Placed("Under the flower pot.", before="Where did the cat sleep?", after="Thanks!"),
-    Placed(""),
-    Placed("", "", "Thanks!"),
-    Placed("备用钥匙在花盆下面。"),
-    Placed("Запасной ключ лежит под горшком."),
-    Placed("half a pair \ud800 and a smile 😀"),
-    Placed("word " * 5_000),
-    Placed("x" * 5_000, "y" * 5_000, "z " * 5_000),
+    RerankText("Ann keeps the spare key under the blue flower pot."),
+    RerankText("The spare wheel is in the boot of the car."),
+    RerankText("Bob keeps bees."),
+    RerankText("Under the flower pot.", before="Ann, where do you keep the spare key?", after="Thanks!"),
+    RerankText("Under the flower pot.", before="Where did the cat sleep?", after="Thanks!"),
+    RerankText(""),
+    RerankText("", "", "Thanks!"),
+    RerankText("备用钥匙在花盆下面。"),
+    RerankText("Запасной ключ лежит под горшком."),
+    RerankText("half a pair \ud800 and a smile 😀"),
+    RerankText("word " * 5_000),
+    RerankText("x" * 5_000, "y" * 5_000, "z " * 5_000),
 ]
 
 
@@ -156,7 +156,7 @@ def test_no_texts_no_scores_and_nothing_is_loaded(tmp_path: Path) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.sampled_from(TEXTS), max_size=6), st.integers(1, 3))
-def test_a_score_does_not_depend_on_the_others(listed: list[Placed], threads: int) -> None:
+def test_a_score_does_not_depend_on_the_others(listed: list[RerankText], threads: int) -> None:
     known = dict(zip(TEXTS, RERANKER.scores(QUESTION, TEXTS), strict=True))
     together = NacreRerank(threads)
     together._session = RERANKER._loaded()
@@ -219,7 +219,7 @@ FACTS = [
 
 @pytest.mark.parametrize(("question", "answer", "others"), FACTS)
 def test_the_answer_is_above_what_only_looks_like_it(question: str, answer: str, others: list[str]) -> None:
-    scores = RERANKER.scores(question, [Placed(answer), *map(Placed, others)])
+    scores = RERANKER.scores(question, [RerankText(answer), *map(RerankText, others)])
     assert scores[0] == max(scores), scores
 
 
@@ -249,7 +249,7 @@ def test_the_answer_is_above_what_only_looks_like_it(question: str, answer: str,
 def test_a_turn_is_understood_by_what_stands_before_it(
     question: str, turn: str, asked_before: str, other_before: str
 ) -> None:
-    asked, other = RERANKER.scores(question, [Placed(turn, asked_before), Placed(turn, other_before)])
+    asked, other = RERANKER.scores(question, [RerankText(turn, asked_before), RerankText(turn, other_before)])
     assert asked > other
 
 
@@ -257,9 +257,9 @@ def test_the_answer_is_marked_and_not_its_neighbour() -> None:
     """Three turns hold the same words; the one that answers is between the marks in one of them only."""
     turns = ["Lin: How was your week?", "Kai: I moved to Oslo on Monday.", "Lin: I saw a good film."]
     placed = [
-        Placed(turns[0], after=turns[1]),
-        Placed(turns[1], before=turns[0], after=turns[2]),
-        Placed(turns[2], before=turns[1]),
+        RerankText(turns[0], after=turns[1]),
+        RerankText(turns[1], before=turns[0], after=turns[2]),
+        RerankText(turns[2], before=turns[1]),
     ]
     scores = RERANKER.scores("Where did Kai move to?", placed)
     assert scores[1] == max(scores), scores
@@ -287,7 +287,8 @@ def test_the_model_is_small() -> None:
 def test_nothing_is_loaded_before_it_is_needed() -> None:
     code = (
         "import sys; from nacre.rerankers.nacre_rerank import NacreRerank; r = NacreRerank(); r.fingerprint; "
-        "r.scores('why?', []); r.known('why?'); sys.exit(bool({'numpy', 'onnxruntime'} & set(sys.modules)))"
+        "r.scores('why?', []); r.vocabulary_coverage('why?'); "
+        "sys.exit(bool({'numpy', 'onnxruntime'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -297,8 +298,8 @@ def test_the_runtime_keeps_no_record_of_its_use(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
     environment |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "LOCALAPPDATA": str(tmp_path)}
     code = (
-        "from nacre.rerankers.nacre_rerank import NacreRerank, Placed; "
-        "NacreRerank().scores('why?', [Placed('one'), Placed('two')])"
+        "from nacre.rerankers.nacre_rerank import NacreRerank, RerankText; "
+        "NacreRerank().scores('why?', [RerankText('one'), RerankText('two')])"
     )
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
     assert list(tmp_path.rglob("*")) == []

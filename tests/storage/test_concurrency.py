@@ -135,7 +135,7 @@ def test_what_a_search_has_found_is_shown_as_it_was(filled: Path, monkeypatch: p
 
 # ---------------------------------------------------------------- threads
 
-STEPS = ("sequence", "lexical", "semantic", "frequencies", "relations", "beside", "signals", "get")
+STEPS = ("sequence", "lexical", "semantic", "frequencies", "relations", "neighbours", "signals", "get")
 
 
 @pytest.mark.parametrize("step", [*STEPS, "embed_query"])

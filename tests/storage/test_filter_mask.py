@@ -34,8 +34,8 @@ from nacre.embedders.hashing import Hashing
 from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, Only, Phrase, Term, Without
 from nacre.query.parser import parse
 from nacre.storage.sqlite import SqliteStore
-from nacre.storage.sqlite.filters import LIVE, Clause, meeting
-from nacre.storage.sqlite.index.filter_mask import Meeting
+from nacre.storage.sqlite.filters import LIVE, Clause, matching
+from nacre.storage.sqlite.index.filter_mask import FilterMask
 from nacre.storage.sqlite.index.segment import Hashes, Segment, hashed
 from nacre.storage.sqlite.index.segment_builder import of_rows
 from nacre.storage.sqlite.rows import WORD_COLUMNS, tokens
@@ -86,9 +86,9 @@ class Filled:
         """How many pass: as many, and the same ones, by segments and by SQL."""
         passing = 0
         with self.store._connections.reading() as db:
-            met = Meeting(db, must, where)
+            met = FilterMask(db, must, where)
             for space, segment in self.segments.items():
-                clause = LIVE & Clause("m.space = ?", (space,)) & meeting(must, where)
+                clause = LIVE & Clause("m.space = ?", (space,)) & matching(must, where)
                 sql = f"SELECT m.row FROM memories AS m WHERE {clause.sql} ORDER BY m.row"
                 right = [row for (row,) in db.execute(sql, clause.parameters)]
                 assert segment.rows[met.flags(segment, space)].tolist() == right, (space, must, where)

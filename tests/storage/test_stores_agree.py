@@ -26,7 +26,7 @@ from nacre.analysis import near_duplicates, tokenizer
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError
-from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, Only, Phrase, Question, Term, Without
+from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, Only, ParsedQuery, Phrase, Term, Without
 from nacre.query.parser import parse
 from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
@@ -445,7 +445,7 @@ def knowledge(engine: Nacre, ids: list[str]) -> tuple[Any, ...]:
     touching = [
         store.touching(["Alice", "paris"], SPACES, moment, limit) for moment, limit in ((START, 100), (START, 1))
     ]
-    about = {name: store.meeting([*ids, "never"], Linked(name)) for name in ("alice", "al", "bob", "acme", "berlin")}
+    about = {name: store.matching([*ids, "never"], Linked(name)) for name in ("alice", "al", "bob", "acme", "berlin")}
     alike = store.similar([*ids, "never"])
     entities_of = store.entities_of([*ids, "never"])
     by_id = sorted(store.facts_by_id([*named, "never"]), key=lambda fact: fact.id)
@@ -455,7 +455,7 @@ def knowledge(engine: Nacre, ids: list[str]) -> tuple[Any, ...]:
 def side_by_side(engine: Nacre, ids: Sequence[str]) -> list[Any]:
     """Who stands next to whom in a session, by different widths."""
     return [
-        engine._store.beside([*ids, "never"], before, after) for before, after in ((1, 1), (0, 2), (3, 0), (50, 50))
+        engine._store.neighbours([*ids, "never"], before, after) for before, after in ((1, 1), (0, 2), (3, 0), (50, 50))
     ]
 
 
@@ -463,7 +463,7 @@ def delivered_to_sessions(engine: Nacre) -> list[Any]:
     """What each session was told, in order; of all at once, and of the latest few."""
     asked = [*((space, session) for space in SPACES[:2] for session in SESSIONS), ("nowhere", "never")]
     found = [engine._store.delivered(asked, limit) for limit in (2, 1_000)]
-    return [{each: list(told.items()) for each, told in told_to.items()} for told_to in found]
+    return [{each: list(delivered.items()) for each, delivered in told_to.items()} for told_to in found]
 
 
 def pages(engine: Nacre, **options: Any) -> list[Any]:
@@ -483,10 +483,10 @@ def found_in_each_mode(engine: Nacre, query: str, where: Filter, recipe: Recipe,
     return [engine.search(query, mode=mode, where=where, recipe=recipe, limit=limit) for mode in MODES]
 
 
-def read_by_condition(engine: Nacre, question: Question, where: Filter) -> tuple[Any, ...]:
+def read_by_condition(engine: Nacre, question: ParsedQuery, where: Filter) -> tuple[Any, ...]:
     """What the store itself says of a question: counts, and the memories that meet its conditions, by time."""
     store = engine._store
-    tally = store.tally(question, where)
+    tally = store.facet_counts(question, where)
     counted = [dict(each) for each in (tally.kinds, tally.namespaces, tally.tags, tally.sources, tally.created)]
     listed = [
         store.by_time(where, 2, must=question.must),
@@ -959,7 +959,7 @@ def test_any_condition_holds_for_the_same_memories(items: list[NewMemory], deman
         pair = Pair(Path(folder))
         pair.same(lambda nacre: nacre.remember_many(items), embedding=False)
         for must in demanded:
-            question = Question((), must, "")
+            question = ParsedQuery((), must, "")
             pair.same(lambda nacre, question=question: read_by_condition(nacre, question, Filter(spaces=SPACES)))  # type: ignore[misc]
         pair.close()
 
@@ -1010,7 +1010,7 @@ told_memories = st.lists(
 ).map(tuple)
 told_receipts = st.lists(
     st.builds(
-        lambda hours, space, session, told: (START + timedelta(hours=hours), space, session, told),
+        lambda hours, space, session, delivered: (START + timedelta(hours=hours), space, session, delivered),
         st.integers(-3, 3),
         st.sampled_from(SPACES[:2]),
         st.sampled_from([None, *SESSIONS]),
@@ -1034,15 +1034,15 @@ def test_any_session_was_told_the_same(
         items = [NewMemory(text=f"text {number}", space=SPACES[number % 2]) for number in range(8)]
         ids = [each.id for each in pair.same(lambda nacre: nacre.remember_many(items), embedding=False).answer]
         log = [
-            Receipt(f"r{number}", at, space, session, "asked", "hybrid", None, told)
-            for number, (at, space, session, told) in enumerate(receipts)
+            Receipt(f"r{number}", at, space, session, "asked", "hybrid", None, delivered)
+            for number, (at, space, session, delivered) in enumerate(receipts)
         ]
         pair.same(lambda nacre: nacre._store.record(log, START - timedelta(days=9)))
         pair.same(delivered_to_sessions)
         pair.same(lambda nacre: nacre.forget([ids[number] for number in forgotten]))
-        told = pair.same(delivered_to_sessions).answer[-1]
+        delivered = pair.same(delivered_to_sessions).answer[-1]
         hidden = {ids[number] for number in forgotten}
-        assert hidden.isdisjoint(memory_id for several in told.values() for memory_id, _ in several)
+        assert hidden.isdisjoint(memory_id for several in delivered.values() for memory_id, _ in several)
         if restored:
             pair.same(lambda nacre: nacre.restore([ids[number] for number in forgotten]))
         pair.same(lambda nacre: nacre.purge([ids[number] for number in purged]))
@@ -1073,8 +1073,8 @@ def test_what_a_session_was_told_by_hand(pair: Pair) -> None:
     pair.same(lambda nacre: nacre.remember_many(["one", "two", "three", NewMemory(text="four", space="other")]))
     one, two, three, four = (f"id-{number:04}" for number in range(4))
 
-    def receipt(name: str, hours: int, space: str, session: str | None, *told: Delivery) -> Receipt:
-        return Receipt(name, START + timedelta(hours=hours), space, session, "asked", "hybrid", None, told)
+    def receipt(name: str, hours: int, space: str, session: str | None, *delivered: Delivery) -> Receipt:
+        return Receipt(name, START + timedelta(hours=hours), space, session, "asked", "hybrid", None, delivered)
 
     log = [
         receipt("r1", 0, "default", "s1", Delivery(one, 1, 0.5, opened=START), Delivery(two, 2, 0.4)),
@@ -1086,22 +1086,22 @@ def test_what_a_session_was_told_by_hand(pair: Pair) -> None:
     ]
     pair.same(lambda nacre: nacre._store.record(log, START - timedelta(days=1)))
 
-    def told(*asked: tuple[str, str], limit: int = 9) -> Any:
+    def delivered(*asked: tuple[str, str], limit: int = 9) -> Any:
         found = pair.same(lambda nacre: nacre._store.delivered(asked, limit)).answer
         return {each: list(several.items()) for each, several in found.items()}
 
     first = ("default", "s1")
-    assert told(first) == {first: [(two, False), (three, False), (four, False), (one, True)]}
-    assert told(first, limit=2) == {first: [(two, False), (three, False)]}
+    assert delivered(first) == {first: [(two, False), (three, False), (four, False), (one, True)]}
+    assert delivered(first, limit=2) == {first: [(two, False), (three, False)]}
     everyone = (("other", "s1"), ("default", "s2"), ("default", "never"), ("default", "s2"))
-    assert told(*everyone) == {("other", "s1"): [(four, False)], ("default", "s2"): [(one, False)]}
-    assert told() == {}
+    assert delivered(*everyone) == {("other", "s1"): [(four, False)], ("default", "s2"): [(one, False)]}
+    assert delivered() == {}
     pair.same(lambda nacre: nacre._store.mark(None, [three], "opened", START + timedelta(hours=5), "s1"))
     pair.same(lambda nacre: nacre._store.mark(None, [three], "used", START + timedelta(hours=5), "s2"))
     pair.same(lambda nacre: nacre.forget([two]))
-    assert told(first) == {first: [(three, True), (four, False), (one, True)]}
+    assert delivered(first) == {first: [(three, True), (four, False), (one, True)]}
     pair.same(lambda nacre: nacre.purge([one]))  # and with it what was told beside it
-    assert told(first, ("default", "s2")) == {first: [(three, True), (four, False)]}
+    assert delivered(first, ("default", "s2")) == {first: [(three, True), (four, False)]}
 
 
 LIVES_IN = NewFact(subject="Alice", predicate="lives in", object="Berlin")
@@ -1109,7 +1109,9 @@ LIVES_IN = NewFact(subject="Alice", predicate="lives in", object="Berlin")
 
 def who_is_about(engine: Nacre) -> tuple[Any, ...]:
     names = ("alice", "al", "berlin", "bob")
-    return engine.entities(), [engine._store.meeting(["id-0000", "id-0001", "id-0002"], Linked(name)) for name in names]
+    return engine.entities(), [
+        engine._store.matching(["id-0000", "id-0001", "id-0002"], Linked(name)) for name in names
+    ]
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["together", "one by one"])

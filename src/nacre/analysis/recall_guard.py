@@ -19,7 +19,7 @@ _CLOSING = "\"'“”«»)]}.,;:!?…。，、；：！？؟،"
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "ʼ": "'"})
 
 
-class Told:
+class DeliveredTexts:
     """The texts that a session was told, ready to be recognised."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:

@@ -141,7 +141,7 @@ class WordPiece:
                 break
         return ids[:pieces_max]
 
-    def known(self, text: str, *, names: bool) -> float:
+    def vocabulary_coverage(self, text: str, *, names: bool) -> float:
         """How much of a text is made of words that the vocabulary has, whole or in parts; 0 where there is nothing.
 
         Of many scripts it has single letters only: what is spelled by them was never learned. `names`: whether those

@@ -210,7 +210,7 @@ def search_options(command: F) -> F:
         "--merge-relations", is_flag=True, help="Let relations that match raise their memories among the hits."
     )(command)
     command = click.option(
-        "--omit-told", is_flag=True, help="Leave out what searches of the same session gave already."
+        "--omit-delivered", is_flag=True, help="Leave out what searches of the same session gave already."
     )(command)
     command = click.option("--no-rerank", is_flag=True, help="Do not read the best again together with the question.")(
         command
@@ -236,7 +236,7 @@ def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
         boost_entities=given.pop("boost_entity"),
         merge_relations=given.pop("merge_relations") or None,
         collapse=False if given.pop("no_collapse") else None,
-        omit_told=given.pop("omit_told") or None,
+        omit_delivered=given.pop("omit_delivered") or None,
         rerank=False if given.pop("no_rerank") else None,
     )
     return SearchRequest(query=query, where=to_filter(given), folder=folder(), **options)

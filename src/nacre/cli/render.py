@@ -99,8 +99,8 @@ def brief_lines(result: SearchResult) -> Iterator[Line]:
     brief = encode.brief(result)
     hits: Any = brief["hits"]
     for hit in hits:
-        told = "told before  " if hit.get("told") else ""
-        yield [(hit["id"], _ID), (f"  {hit['date']}  {hit['relevance']:.2f}  {told}", _DIM), (hit["snippet"], "")]
+        delivered = "delivered before  " if hit.get("delivered") else ""
+        yield [(hit["id"], _ID), (f"  {hit['date']}  {hit['relevance']:.2f}  {delivered}", _DIM), (hit["snippet"], "")]
     if not hits:
         yield [("nothing found", _DIM)]
     yield from _beside_lines(result)

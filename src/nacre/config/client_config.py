@@ -229,8 +229,8 @@ def _edited(text: str, plan: Plan, expected: dict[str, Any], entry: Entry | None
 
 def _canonical(document: dict[str, Any], plan: Plan) -> str:
     """The same for equal documents. That no servers are left may be said by an empty table, or by none."""
-    told = {name: each for name, each in document.items() if name != plan.servers or each}
-    return json.dumps(told, sort_keys=True, default=repr)
+    delivered = {name: each for name, each in document.items() if name != plan.servers or each}
+    return json.dumps(delivered, sort_keys=True, default=repr)
 
 
 def _by_hand(plan: Plan, problem: str) -> NoReturn:

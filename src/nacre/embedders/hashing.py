@@ -36,7 +36,7 @@ class Hashing:
     def weigh(self, text: str) -> list[tuple[Span, int]]:
         return [(Span(*unit.span()), 1) for unit in UNIT.finditer(text)]
 
-    def known(self, text: str) -> float:
+    def vocabulary_coverage(self, text: str) -> float:
         return 1.0 if text.strip() else 0.0
 
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:

@@ -58,8 +58,8 @@ class MiniLM:
     def weigh(self, text: str) -> list[tuple[Span, int]]:
         return self._word_pieces().weigh(text)
 
-    def known(self, text: str) -> float:
-        return self._word_pieces().known(text, names=False)
+    def vocabulary_coverage(self, text: str) -> float:
+        return self._word_pieces().vocabulary_coverage(text, names=False)
 
     def embed_query(self, text: str) -> FloatVector:
         vector: FloatVector = self._run([self._word_pieces().encode(text, PIECES_MAX)])[0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from nacre.errors import EmbedderMismatch
 from nacre.interfaces import Embedder, Store
-from nacre.query.ast import Question
+from nacre.query.ast import ParsedQuery
 from nacre.runtime.threads import Threads
 from nacre.types.memory import Memory
 from nacre.types.recipe import Recipe
@@ -30,7 +30,7 @@ BRIEF_S = 0.002
 _log = logging.getLogger("nacre")
 
 
-class Channels:
+class CandidateFinder:
     """Finds candidates. Holds nothing but a cache of query vectors, and how long the last search took."""
 
     def __init__(self, store: Store, embedder: Embedder | None, threads: Threads) -> None:
@@ -42,7 +42,7 @@ class Channels:
         self._lock = threading.Lock()
 
     def candidates(
-        self, request: SearchRequest, question: Question, frequencies: Frequencies, notes: list[str]
+        self, request: SearchRequest, question: ParsedQuery, frequencies: Frequencies, notes: list[str]
     ) -> tuple[list[Match] | None, list[Match] | None]:
         """Both channels side by side, words in a thread and meaning in this one, unless that saves nothing. None: not
         asked, by a weight of 0, or for want of a vector."""
@@ -67,19 +67,21 @@ class Channels:
         self._shorter_s = min(words_s, meaning_s)
         return lexical, semantic
 
-    def known(self, request: SearchRequest, question: Question) -> float:
+    def vocabulary_coverage(self, request: SearchRequest, question: ParsedQuery) -> float:
         """How much of a question the embedder understands."""
         if self._embedder is None or request.recipe.alpha in (0, 1) or not question.meaning.strip():
             return 1.0
-        return self._embedder.known(question.meaning)
+        return self._embedder.vocabulary_coverage(question.meaning)
 
-    def listed(self, request: SearchRequest, question: Question) -> list[str]:
+    def listed(self, request: SearchRequest, question: ParsedQuery) -> list[str]:
         """Where conditions alone are enough: what meets them, the newest first."""
         if not question.listing:
             return []
         return [memory.id for memory in self._store.by_time(request.where, pool(request), must=question.must)]
 
-    def by_meaning(self, request: SearchRequest, question: Question, many: int, notes: list[str]) -> list[Match] | None:
+    def by_meaning(
+        self, request: SearchRequest, question: ParsedQuery, many: int, notes: list[str]
+    ) -> list[Match] | None:
         """The nearest above the floor. None: the question has no vector to compare."""
         instead = "no results by meaning" if request.recipe.alpha == 1 else "keyword results only"
         if not question.meaning.strip():
@@ -111,7 +113,7 @@ class Channels:
             return []
         middle = vectors.mean(axis=0)
         try:
-            matches = self._store.semantic(middle, model, Question((), None, ""), where, many)
+            matches = self._store.semantic(middle, model, ParsedQuery((), None, ""), where, many)
         except EmbedderMismatch as error:  # another process has changed the model just now
             notes.append(str(error))
             return []

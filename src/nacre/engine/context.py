@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Unpack
 
 from nacre import validation
-from nacre.engine.searcher import Searching
+from nacre.engine.searcher import Searcher
 from nacre.engine.timeline import Layers
-from nacre.facts.confidence import holds
+from nacre.facts.confidence import is_current
 from nacre.interfaces import Embedder
 from nacre.ranking import token_budget
 from nacre.types.facts import Fact
@@ -48,7 +48,7 @@ class _Sorted:
 class Contexts(Layers):
     """The verb that packs memories into a budget."""
 
-    _searching: Searching
+    _searching: Searcher
     _embedder: Embedder | None
 
     def context(
@@ -67,12 +67,12 @@ class Contexts(Layers):
             min_score=request.min_score,
             as_of=request.as_of,
         )
-        told = None if request.repeat else self._told(search)
+        delivered = None if request.repeat else self._delivered_before(search)
         done, result = self._searching.search(search)
         found = self._newest(result.hits, search)
-        for memory_id in [each for each in found.known if (told or {}).get(each)]:
+        for memory_id in [each for each in found.known if (delivered or {}).get(each)]:
             del found.known[memory_id]
-            found.left_out.append(LeftOut(memory_id, "told"))
+            found.left_out.append(LeftOut(memory_id, "delivered"))
         from nacre.ranking.context_packing import pack
 
         packed = pack(
@@ -145,7 +145,7 @@ class Contexts(Layers):
         return {
             each: fact
             for each, fact in latest.items()
-            if fact.id != each and (holds(fact, now) or (fact.superseded_by or fact.id) not in followed)
+            if fact.id != each and (is_current(fact, now) or (fact.superseded_by or fact.id) not in followed)
         }
 
     def _known_then(self, ids: Sequence[str], now: datetime) -> dict[str, Fact]:

@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING, Self, Unpack
 from nacre import validation
 from nacre.analysis import chunking
 from nacre.analysis.fact_extraction import extract as extracted
-from nacre.analysis.recall_guard import Told
+from nacre.analysis.recall_guard import DeliveredTexts
 from nacre.engine import drafts
-from nacre.engine.candidates import Channels
+from nacre.engine.candidates import CandidateFinder
 from nacre.engine.context import Contexts
 from nacre.engine.drafts import Draft, Key
-from nacre.engine.explain import Explaining, Why, WhyNot
-from nacre.engine.log_writer import Journal
+from nacre.engine.explain import Explainer, Why, WhyNot
+from nacre.engine.log_writer import LogWriter
 from nacre.engine.pipeline import Recall
-from nacre.engine.query_resolver import Asking
+from nacre.engine.query_resolver import QueryResolver
 from nacre.engine.recall_log import LOG_DAYS
-from nacre.engine.rerank_stage import Reranking
-from nacre.engine.searcher import Searching
+from nacre.engine.rerank_stage import RerankStage
+from nacre.engine.searcher import Searcher
 from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
 from nacre.facts import statements
 from nacre.ids import new_ids
@@ -119,15 +119,15 @@ class Nacre(Contexts):
         self._deferring = defer_embeddings
         self._decay_rates = validation.decay_rates(decay_rates or {})
         self._log_days = log_days
-        self._journal = Journal(self._write_notes) if log else None
-        channels = Channels(store, embedder, self._threads)
-        asking = Asking(store, limits, zone)
-        reranking = Reranking(store, reranker, self._threads)
+        self._journal = LogWriter(self._write_notes) if log else None
+        channels = CandidateFinder(store, embedder, self._threads)
+        asking = QueryResolver(store, limits, zone)
+        reranking = RerankStage(store, reranker, self._threads)
         self._recall = Recall(
             store, channels, asking, reranking, space=self._space, limits=limits, clock=clock, zone=zone
         )
-        self._searching = Searching(store, self._recall, space=self._space, limits=limits, clock=clock)
-        self._explaining = Explaining(store, channels, self._recall, limits)
+        self._searching = Searcher(store, self._recall, space=self._space, limits=limits, clock=clock)
+        self._explaining = Explainer(store, channels, self._recall, limits)
 
     def __enter__(self) -> Self:
         return self
@@ -271,21 +271,21 @@ class Nacre(Contexts):
     def search(self, query: str | SearchRequest, **options: Unpack[SearchOptions]) -> SearchResult:
         """The memories that answer a question, best first, with reasons."""
         asked = _request(query, options)
-        told = self._told(asked)
+        delivered = self._delivered_before(asked)
         with _uncollected():
-            request, result = self._searching.search(asked, (told or {}).keys())
-        if told is None and request.omit_told:
+            request, result = self._searching.search(asked, (delivered or {}).keys())
+        if delivered is None and request.omit_delivered:
             result = replace(result, notes=(*result.notes, _UNKNOWN))
-        elif told:
-            result = replace(result, hits=tuple(replace(hit, told=hit.id in told) for hit in result.hits))
+        elif delivered:
+            result = replace(result, hits=tuple(replace(hit, delivered=hit.id in delivered) for hit in result.hits))
         return self._logged(request, result)
 
     def why(self, query: str | SearchRequest, memory_id: str, **options: Unpack[SearchOptions]) -> Why:
         """A memory's place in a search, with every reason, or where it was lost."""
         (checked,) = self._ids(memory_id)
         asked = _request(query, options)
-        told = self._told(asked) or {}
-        return self._explaining.why(self._searching.trail(asked, told.keys()), checked)
+        delivered = self._delivered_before(asked) or {}
+        return self._explaining.why(self._searching.trail(asked, delivered.keys()), checked)
 
     def why_not(self, query: str | SearchRequest, memory_id: str, **options: Unpack[SearchOptions]) -> WhyNot:
         """The stage at which a search left a memory out, and what would bring it in."""
@@ -341,8 +341,8 @@ class Nacre(Contexts):
 
     def _given_back(self, checked: Sequence[Draft]) -> dict[int, tuple[str, ...]]:
         """By place, of texts that only repeat what their own session was told: which memories told it."""
-        told = self._texts_told([(each.memory.space, each.memory.session) for each in checked])
-        known = {session: Told(texts) for session, texts in told.items()}
+        delivered = self._texts_delivered([(each.memory.space, each.memory.session) for each in checked])
+        known = {session: DeliveredTexts(texts) for session, texts in delivered.items()}
         found = {}
         for place, draft in enumerate(checked if known else ()):
             heard = known.get((draft.memory.space, draft.memory.session or ""))

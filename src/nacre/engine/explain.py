@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 
-from nacre.engine.candidates import Channels, pool
+from nacre.engine.candidates import CandidateFinder, pool
 from nacre.engine.pipeline import Recall, Trail
 from nacre.errors import NotFound
 from nacre.interfaces import Store
-from nacre.query.ast import allows
+from nacre.query.ast import filter_matches
 from nacre.types.memory import Memory
 from nacre.types.search import Filter, Hit, Match
 from nacre.validation import Limits
 
 Stage: TypeAlias = Literal[
-    "found", "deleted", "space", "filter", "condition", "confidence", "duplicate", "told", "irrelevant", "limit",
+    "found", "deleted", "space", "filter", "condition", "confidence", "duplicate", "delivered", "irrelevant", "limit",
     "budget", "pool", "floor", "no match",
 ]  # fmt: skip
 
@@ -40,10 +40,10 @@ class Why:
     left_out: WhyNot
 
 
-class Explaining:
+class Explainer:
     """Follows one memory through a search."""
 
-    def __init__(self, store: Store, channels: Channels, recall: Recall, limits: Limits) -> None:
+    def __init__(self, store: Store, channels: CandidateFinder, recall: Recall, limits: Limits) -> None:
         self._store = store
         self._channels = channels
         self._recall = recall
@@ -90,8 +90,8 @@ class Explaining:
                 f"it says nearly the same as {better}, which is shown in its place",
                 "search with collapse off, or separate the two",
             )
-        if memory_id in trail.told and any(each.id == memory_id for each in trail.ranking.ranked):
-            return WhyNot("told", "the session that asks was told it before", "search without omit_told")
+        if memory_id in trail.delivered and any(each.id == memory_id for each in trail.ranking.ranked):
+            return WhyNot("delivered", "the session that asks was told it before", "search without omit_delivered")
         if memory_id in trail.relevance:
             return WhyNot(
                 "irrelevant",
@@ -117,12 +117,12 @@ class Explaining:
             seen = ", ".join(request.where.spaces) or "none"
             return WhyNot("space", f"it is in space {memory.space}; the search sees {seen}", "name its space")
         full = replace(memory, facts=self._store.facts_of([memory.id]).get(memory.id, ()))
-        unmet = [name for name, each in _parts(request.where) if not allows(each, full)]
+        unmet = [name for name, each in _parts(request.where) if not filter_matches(each, full)]
         if unmet:
             as_of = request.as_of is not None and unmet == ["created_until"] and memory.created > request.as_of
             said = "it was created after the time the search is as of" if as_of else f"the filter {unmet[0]} refuses it"
             return WhyNot("filter", said, f"search without {'as_of' if as_of else ', '.join(unmet)}")
-        if question.must is not None and not self._store.meeting([memory.id], question.must):
+        if question.must is not None and not self._store.matching([memory.id], question.must):
             return WhyNot(
                 "condition",
                 "it does not meet a condition of the query or the lens (a phrase, AND, NOT or a filter such as tag:)",

@@ -20,7 +20,7 @@ DELAY_S = 0.25  # until notes are written: those that come meanwhile are written
 _log = logging.getLogger("nacre")
 
 
-class Journal(Generic[T]):
+class LogWriter(Generic[T]):
     """Safe to use from several threads. `write` gets all receipts that are pending, in order, in one call.
 
     The writer is a plain thread that ends when nothing is pending. Python waits for such a thread before it
@@ -166,7 +166,7 @@ class Journal(Generic[T]):
             atexit.register(self._at_exit)
 
 
-def _flush(journal: weakref.ref[Journal[Any]]) -> None:
+def _flush(journal: weakref.ref[LogWriter[Any]]) -> None:
     alive = journal()
     if alive is not None:
         alive.flush()

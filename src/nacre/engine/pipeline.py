@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from nacre import validation
 from nacre.analysis import highlight
-from nacre.engine.candidates import Channels, pool
-from nacre.engine.query_resolver import Asking, aimed, not_allowed
-from nacre.engine.rerank_stage import Reranking
+from nacre.engine.candidates import CandidateFinder, pool
+from nacre.engine.query_resolver import QueryResolver, aimed, not_allowed
+from nacre.engine.rerank_stage import RerankStage
 from nacre.errors import NotFound
 from nacre.facts import confidence
 from nacre.interfaces import Store
 from nacre.query import entities, intent
-from nacre.query.ast import Condition, Question, either, restricted, sees_all
+from nacre.query.ast import Condition, ParsedQuery, either, matches_everything, scope_condition
 from nacre.query.lexer import shown
 from nacre.ranking import boosts, fusion, neighbours, rerank, token_budget
 from nacre.ranking.bm25 import weights
@@ -40,8 +40,8 @@ from nacre.types.search import (
     SearchResult,
     Signals,
 )
-from nacre.types.stats import Facets, Frequencies, Tally
-from nacre.types.views import Beside
+from nacre.types.stats import FacetCounts, Facets, Frequencies
+from nacre.types.views import Neighbours
 from nacre.validation import Limits
 
 _UNKNOWN = Frequencies(0, {})
@@ -54,14 +54,14 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 class Ranking:
     """A question's candidates in order, and what was left out of them on the way."""
 
-    question: Question
+    question: ParsedQuery
     lexical: Sequence[Match] | None = None  # None: that channel was not asked
     semantic: Sequence[Match] | None = None
     ranked: Sequence[Ranked] = ()
     signals: Mapping[str, Signals] = field(default_factory=dict)
     doubted: Mapping[str, float] = field(default_factory=dict)  # left out: believed too little
     relations: tuple[RelationHit, ...] = ()
-    beside: Mapping[str, Beside] = field(default_factory=dict)  # what hears the best of them
+    beside: Mapping[str, Neighbours] = field(default_factory=dict)  # what hears the best of them
     frequencies: Frequencies = _UNKNOWN  # of the question's words
     read: Mapping[str, float] = field(default_factory=dict)  # together with the question: how far above the least
 
@@ -75,7 +75,7 @@ class Trail:
     notes: Sequence[str]
     intent: Intent | None = None
     meant: DidYouMean | None = None
-    told: frozenset[str] = frozenset()  # left out: the session that asks knows it
+    delivered: frozenset[str] = frozenset()  # left out: the session that asks knows it
     collapsed: Mapping[str, str] = field(default_factory=dict)  # near-duplicates, and what they are shown under
     relevance: Mapping[str, float] = field(default_factory=dict)
     kept: Sequence[Ranked] = ()  # of the ranking, what is neither collapsed nor irrelevant
@@ -88,9 +88,9 @@ class Recall:
     def __init__(
         self,
         store: Store,
-        channels: Channels,
-        asking: Asking,
-        reranking: Reranking,
+        channels: CandidateFinder,
+        asking: QueryResolver,
+        reranking: RerankStage,
         *,
         space: str,
         limits: Limits,
@@ -113,7 +113,7 @@ class Recall:
         request: SearchRequest,
         named: Sequence[str],
         also: Condition | None = None,
-        told: frozenset[str] = frozenset(),
+        delivered: frozenset[str] = frozenset(),
     ) -> Trail:
         """Carry out a checked request. `named` are the spaces its caller named; `also` must hold besides; what was
         `told` is left out."""
@@ -131,9 +131,9 @@ class Recall:
             ranking = self._otherwise(request, ranking, after, meant, also, notes)
         # A time in the question passes, and an embedder that failed may work again: both are said in notes or periods.
         repeatable = not question.periods and notes == list(question.notes)
-        return self._sifted(Trail(request, ranking, notes, after, meant, told, repeatable=repeatable))
+        return self._sifted(Trail(request, ranking, notes, after, meant, delivered, repeatable=repeatable))
 
-    def _aimed(self, request: SearchRequest, named: Sequence[str]) -> tuple[Question, Filter]:
+    def _aimed(self, request: SearchRequest, named: Sequence[str]) -> tuple[ParsedQuery, Filter]:
         """What is asked, and of which memories."""
         question = self._asking.understand(request.query, request.as_of or self._clock())
         where = aimed(question, named, request.where)
@@ -150,7 +150,7 @@ class Recall:
         if not where.spaces:
             return set()
         must = self._asking.in_store(question, where, also).must
-        return self._store.meeting(memory_ids, restricted(where, must))
+        return self._store.matching(memory_ids, scope_condition(where, must))
 
     def result(self, trail: Trail) -> SearchResult:
         """What is shown of a search."""
@@ -198,12 +198,12 @@ class Recall:
         question = self._asking.understand(request.query, self._clock())
         within = aimed(question, validation.named_spaces(where, self._limits), request.where)
         notes = question.notes if within.spaces else (*question.notes, not_allowed(question))
-        tally = Tally(total=0, kinds={}, namespaces={}, tags={}, sources={}, created={})
+        tally = FacetCounts(total=0, kinds={}, namespaces={}, tags={}, sources={}, created={})
         everything = not request.query.strip()
         notes = () if everything else notes
         if within.spaces and (question.terms or question.listing or everything):
             counted = replace(question, listing=question.listing or everything)
-            tally = self._store.tally(self._asking.in_store(counted, within, None), within)
+            tally = self._store.facet_counts(self._asking.in_store(counted, within, None), within)
         months: dict[str, int] = {}
         for moment, memories in sorted(tally.created.items()):
             month = _month(moment, self._zone)
@@ -220,20 +220,22 @@ class Recall:
 
     # ---- ranking
 
-    def _ranking(self, request: SearchRequest, question: Question, after: Intent | None, notes: list[str]) -> Ranking:
+    def _ranking(
+        self, request: SearchRequest, question: ParsedQuery, after: Intent | None, notes: list[str]
+    ) -> Ranking:
         recipe = request.recipe
         now = request.as_of or self._clock()
         self._reranking.expect(request)
         frequencies = self._asking.frequencies(question, request.where)
         lexical, semantic = self._channels.candidates(request, question, frequencies, notes)
-        known = self._channels.known(request, question) if semantic else 1.0
+        known = self._channels.vocabulary_coverage(request, question) if semantic else 1.0
         most = ideal(question.terms, frequencies.memories, frequencies.having, recipe)
         listed = self._channels.listed(request, question)
         ranked = fusion.fuse(lexical or (), semantic or (), recipe, listed, known, most)
         relations = self._relations(request, question, now)
         if request.merge_relations:
             ranked = fusion.merged(ranked, [(each.fact.memory_id, each.score) for each in relations], recipe, most)
-        ranked, beside = self._echoed(request, question, ranked)
+        ranked, near = self._echoed(request, question, ranked)
         signals = self._store.signals([each.id for each in ranked])
         if len(signals) < len(ranked):  # forgotten since the channels looked
             ranked = [each for each in ranked if each.id in signals]
@@ -257,25 +259,25 @@ class Recall:
             used = {each: known.usage for each, known in signals.items() if known.usage is not None}
             ranked = boosts.usage(ranked, used, now, recipe.usage_weight)
         return Ranking(
-            question, lexical, semantic, best_first(ranked), signals, doubted, relations, beside, frequencies, read
+            question, lexical, semantic, best_first(ranked), signals, doubted, relations, near, frequencies, read
         )
 
     def _echoed(
-        self, request: SearchRequest, question: Question, ranked: list[Ranked]
-    ) -> tuple[list[Ranked], Mapping[str, Beside]]:
+        self, request: SearchRequest, question: ParsedQuery, ranked: list[Ranked]
+    ) -> tuple[list[Ranked], Mapping[str, Neighbours]]:
         """In order, with what the neighbours of the best hear of them, where both words and meaning were asked for."""
         recipe = request.recipe
         if recipe.alpha in (0, 1) or not (recipe.echo_next or recipe.echo_far or recipe.echo_back):
             return ranked, {}
         best = [each.id for each in ranked[: neighbours.ECHOING] if each.lexical or each.semantic]
-        beside = self._store.beside(best, neighbours.REACH_BACK, neighbours.REACH) if best else {}
+        beside = self._store.neighbours(best, neighbours.REACH_BACK, neighbours.REACH) if best else {}
         if not beside:
             return ranked, {}
         new = neighbours.hearing(beside) - {each.id for each in ranked}
         allowed = self._allowed(new, request.where, question)
         return best_first(neighbours.echoed(ranked, beside, allowed, recipe)), beside
 
-    def _relations(self, request: SearchRequest, question: Question, now: datetime) -> tuple[RelationHit, ...]:
+    def _relations(self, request: SearchRequest, question: ParsedQuery, now: datetime) -> tuple[RelationHit, ...]:
         """Relations that match, of memories that the search may see."""
         where = request.where
         found = self._store.relations(question.terms, where.spaces, now, pool(request)) if question.terms else []
@@ -283,11 +285,11 @@ class Recall:
         found = [each for each in found if each[0].memory_id in allowed]
         return tuple(RelationHit(fact, score, rank) for rank, (fact, score) in enumerate(found, 1))
 
-    def _allowed(self, memory_ids: Set[str], where: Filter, question: Question) -> Set[str]:
+    def _allowed(self, memory_ids: Set[str], where: Filter, question: ParsedQuery) -> Set[str]:
         """Those of these live memories of its spaces that a search may see."""
-        if not memory_ids or sees_all(where, question.must):
+        if not memory_ids or matches_everything(where, question.must):
             return memory_ids
-        return self._store.meeting(list(memory_ids), restricted(where, question.must))
+        return self._store.matching(list(memory_ids), scope_condition(where, question.must))
 
     def _asked_for(self, request: SearchRequest, ranked: Sequence[Ranked], notes: list[str]) -> set[str]:
         """Those that are about the entities to be boosted."""
@@ -296,7 +298,7 @@ class Recall:
         if unknown:
             notes.append(f"no entity is called {', '.join(map(shown, unknown))}; see `nacre entity list`")
         conditions = tuple(entities.about(name, names) for name, names in known.items() if names)
-        return self._store.meeting([each.id for each in ranked], either(conditions)) if conditions else set()
+        return self._store.matching([each.id for each in ranked], either(conditions)) if conditions else set()
 
     def _otherwise(
         self,
@@ -332,8 +334,8 @@ class Recall:
         if request.collapse:
             similar = {each: known.similar for each, known in ranking.signals.items() if known.similar}
             kept, collapsed = collapse(kept, similar)
-        if trail.told:
-            kept, notes = _untold(kept, trail)
+        if trail.delivered:
+            kept, notes = _not_delivered(kept, trail)
         asked = kept if request.min_score else kept[: request.limit]
         relevance = self.relevance(replace(trail, collapsed=collapsed), asked)
         if request.min_score:
@@ -372,7 +374,7 @@ class Recall:
     # ---- answers
 
     def _hits(
-        self, ranked: Sequence[Ranked], question: Question, frequencies: Frequencies, trail: Trail | None = None
+        self, ranked: Sequence[Ranked], question: ParsedQuery, frequencies: Frequencies, trail: Trail | None = None
     ) -> list[Hit]:
         """With what a search knows of them besides their ranks, where there was one."""
         memories = self._store.get([each.id for each in ranked])
@@ -380,7 +382,7 @@ class Recall:
         return [_hit(each, memories[each.id], wanted, trail) for each in ranked if each.id in memories]
 
 
-def _heard(relevance: Mapping[str, float], beside: Mapping[str, Beside], recipe: Recipe) -> dict[str, float]:
+def _heard(relevance: Mapping[str, float], beside: Mapping[str, Neighbours], recipe: Recipe) -> dict[str, float]:
     """What stands next to a likely answer is a likely answer, by its share of the echo."""
     heard: dict[str, float] = {}
     for each, near in beside.items():
@@ -389,12 +391,12 @@ def _heard(relevance: Mapping[str, float], beside: Mapping[str, Beside], recipe:
     return heard
 
 
-def _untold(kept: Sequence[Ranked], trail: Trail) -> tuple[list[Ranked], list[str]]:
+def _not_delivered(kept: Sequence[Ranked], trail: Trail) -> tuple[list[Ranked], list[str]]:
     """Without what was told before, and a note if that would have been shown."""
-    new = [each for each in kept if each.id not in trail.told]
+    new = [each for each in kept if each.id not in trail.delivered]
     shown = new[: trail.request.limit]
     before = kept[: kept.index(shown[-1])] if shown else kept
-    repeated = sum(each.id in trail.told for each in before)
+    repeated = sum(each.id in trail.delivered for each in before)
     said = [f"{repeated} that this session was told before are left out"] if repeated else []
     return new, [*trail.notes, *said]
 

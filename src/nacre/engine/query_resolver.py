@@ -11,7 +11,7 @@ from functools import lru_cache
 from nacre.analysis import tokenizer
 from nacre.interfaces import Store
 from nacre.query import entities, spelling
-from nacre.query.ast import AllOf, Condition, Question, Term
+from nacre.query.ast import AllOf, Condition, ParsedQuery, Term
 from nacre.query.lexer import shown
 from nacre.query.parser import parse
 from nacre.types.memory import Memory
@@ -23,7 +23,7 @@ _CORRECTED_WORDS_MAX = 5  # unknown words of one query that suggestions are look
 _RELATED_TERMS_MAX = 24  # most telling words of a memory that its relatives are looked for with
 
 
-class Asking:
+class QueryResolver:
     """Reads questions with what a store knows."""
 
     def __init__(self, store: Store, limits: Limits, zone: tzinfo | None) -> None:
@@ -31,7 +31,7 @@ class Asking:
         self._limits = limits
         self._zone = zone
 
-    def understand(self, query: str, now: datetime, *, relaxed: bool = False) -> Question:
+    def understand(self, query: str, now: datetime, *, relaxed: bool = False) -> ParsedQuery:
         """What is asked, with times such as "yesterday" seen from `now`."""
         text = query.encode("utf-8", "replace").decode()  # lone surrogates cannot be stored, so never match
         most = self._limits.query_chars_max
@@ -45,7 +45,7 @@ class Asking:
             notes.append("the query asks for nothing: give some words")
         return replace(question, notes=(*question.notes, *notes)) if notes else question
 
-    def in_store(self, question: Question, where: Filter, also: Condition | None) -> Question:
+    def in_store(self, question: ParsedQuery, where: Filter, also: Condition | None) -> ParsedQuery:
         """The question with the aliases of the entities it asks for, and with what must hold besides."""
         must = question.must
         asked = list(dict.fromkeys(entities.names(must)))
@@ -61,14 +61,14 @@ class Asking:
         found = self._store.entities(spaces, [name], self._limits.entities_max)
         return list(dict.fromkeys(each for entity in found for each in (entity.name, *entity.aliases)))
 
-    def frequencies(self, question: Question, where: Filter) -> Frequencies:
+    def frequencies(self, question: ParsedQuery, where: Filter) -> Frequencies:
         """Of all words that are asked for, and of those that may be misspelled."""
         spelled = (token for word, _ in question.spelled for token in _known_as(word))
         return self._store.frequencies(
             list(dict.fromkeys([*(term.text for term in question.terms), *spelled])), where.spaces
         )
 
-    def did_you_mean(self, question: Question, where: Filter, known: Frequencies) -> DidYouMean | None:
+    def did_you_mean(self, question: ParsedQuery, where: Filter, known: Frequencies) -> DidYouMean | None:
         """Known words in place of those that no memory has."""
         if not known.memories:
             return None
@@ -86,22 +86,22 @@ class Asking:
             text = text[: place.start] + instead + text[place.end :]
         return DidYouMean(text, meant)
 
-    def telling(self, known: Memory, where: Filter) -> Question:
+    def telling(self, known: Memory, where: Filter) -> ParsedQuery:
         """A question made of the words that tell a memory from others."""
         tokens = [token for token in tokenizer.asked(known.text) if not tokenizer.is_common(token)]
         having = self._store.frequencies(tokens, where.spaces).having
         rare = sorted(tokens, key=lambda token: (having.get(token, 0), token))
-        return Question(tuple(Term(token) for token in rare[:_RELATED_TERMS_MAX]), None, "")
+        return ParsedQuery(tuple(Term(token) for token in rare[:_RELATED_TERMS_MAX]), None, "")
 
 
-def aimed(question: Question, named: Sequence[str], where: Filter) -> Filter:
+def aimed(question: ParsedQuery, named: Sequence[str], where: Filter) -> Filter:
     """The filter with the spaces the query names, but none beyond those the caller named."""
     if not question.spaces:
         return where
     return replace(where, spaces=tuple(space for space in question.spaces if not named or space in named))
 
 
-def not_allowed(question: Question) -> str:
+def not_allowed(question: ParsedQuery) -> str:
     return f"space:{shown(','.join(question.spaces))} is not among the spaces this search may see"
 
 

@@ -10,7 +10,7 @@ from typing import get_args
 
 from nacre import validation
 from nacre.engine.facts import Knowing
-from nacre.engine.log_writer import Journal
+from nacre.engine.log_writer import LogWriter
 from nacre.errors import InvalidInput, NotFound
 from nacre.query import lenses
 from nacre.query.lenses import Lens
@@ -18,7 +18,7 @@ from nacre.types.recall_log import Delivery, Outcome, Receipt, ReceiptFilter
 from nacre.types.search import SearchRequest, SearchResult
 
 LOG_DAYS = 90
-TOLD_MAX = 1_000  # memories of a session that are looked back at, the latest first
+DELIVERED_MAX = 1_000  # memories of a session that are looked back at, the latest first
 OPENED_MAX = 100  # memories in one call: who fetches more has not looked at each
 WRONG_LEAVES = 0.5  # of the confidence in the facts of a memory that was wrong
 
@@ -35,7 +35,7 @@ class Opened:
 class Learning(Knowing):
     """The verbs for the recall log and for lenses. What the log teaches is about facts, too."""
 
-    _journal: Journal[Receipt | Opened] | None  # None: nothing is logged
+    _journal: LogWriter[Receipt | Opened] | None  # None: nothing is logged
     _log_days: int
 
     # ---- the log
@@ -135,31 +135,31 @@ class Learning(Knowing):
 
     # ---- what a session was told
 
-    def _told(self, asked: SearchRequest) -> dict[str, bool] | None:
+    def _delivered_before(self, asked: SearchRequest) -> dict[str, bool] | None:
         """What searches of the session that asks gave already, and whether it was opened. None: nobody knows."""
         if asked.session is None or self._journal is None:
             return None
         spaces = validation.search(asked, self._space, self._limits).where.spaces
         self._flush()
-        found = self._store.delivered([(space, asked.session) for space in spaces], TOLD_MAX)
-        told: dict[str, bool] = {}
+        found = self._store.delivered([(space, asked.session) for space in spaces], DELIVERED_MAX)
+        delivered: dict[str, bool] = {}
         for each in found.values():
-            told |= {memory_id: opened or told.get(memory_id, False) for memory_id, opened in each.items()}
-        return told
+            delivered |= {memory_id: opened or delivered.get(memory_id, False) for memory_id, opened in each.items()}
+        return delivered
 
-    def _texts_told(self, sessions: Sequence[tuple[str, str | None]]) -> dict[tuple[str, str], dict[str, str]]:
+    def _texts_delivered(self, sessions: Sequence[tuple[str, str | None]]) -> dict[tuple[str, str], dict[str, str]]:
         """By space and session, the texts that its searches gave, by id."""
         named = list(dict.fromkeys((space, session) for space, session in sessions if session is not None))
         if not named or self._journal is None:
             return {}
         self._flush()
-        told = self._store.delivered(named, TOLD_MAX)
-        memories = self._store.get([each for ids in told.values() for each in ids])
+        delivered = self._store.delivered(named, DELIVERED_MAX)
+        memories = self._store.get([each for ids in delivered.values() for each in ids])
         return {
             (space, session): {
                 each: memories[each].text for each in ids if each in memories and memories[each].space == space
             }
-            for (space, session), ids in told.items()
+            for (space, session), ids in delivered.items()
         }
 
     def _flush(self) -> None:

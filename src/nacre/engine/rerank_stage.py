@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from nacre.analysis import highlight
-from nacre.interfaces import Placed, Reranker, Store
-from nacre.query.ast import Question, restricted, sees_all
+from nacre.interfaces import Reranker, RerankText, Store
+from nacre.query.ast import ParsedQuery, matches_everything, scope_condition
 from nacre.ranking import bm25, neighbours, rerank
 from nacre.runtime.threads import Threads
 from nacre.types.memory import Span
 from nacre.types.search import Ranked, SearchRequest
 from nacre.types.stats import Frequencies
-from nacre.types.views import Beside
+from nacre.types.views import Neighbours
 
 WHOLE_CHARS = 600  # of a text that is read as it is
 WINDOW_CHARS = 400  # of a longer one
@@ -28,7 +28,7 @@ _log = logging.getLogger("nacre")
 T = TypeVar("T")
 
 
-class Reranking:
+class RerankStage:
     """Reads again. Holds nothing but a cache of scores."""
 
     def __init__(self, store: Store, reranker: Reranker | None, threads: Threads) -> None:
@@ -36,7 +36,7 @@ class Reranking:
         self._reranker = reranker
         self._threads = threads
         self._expected = False
-        self._scores: OrderedDict[tuple[str, Placed], float] = OrderedDict()
+        self._scores: OrderedDict[tuple[str, RerankText], float] = OrderedDict()
         self._lock = threading.Lock()
 
     def expect(self, request: SearchRequest) -> None:
@@ -50,7 +50,7 @@ class Reranking:
     def reranked(
         self,
         request: SearchRequest,
-        question: Question,
+        question: ParsedQuery,
         ranked: list[Ranked],
         frequencies: Frequencies,
         notes: list[str],
@@ -60,7 +60,7 @@ class Reranking:
         recipe, reranker = request.recipe, self._reranker
         if reranker is None or not _wanted(request) or not question.meaning.strip() or rerank.clear(ranked):
             return ranked
-        known = _tried(lambda: reranker.known(question.meaning), notes)
+        known = _tried(lambda: reranker.vocabulary_coverage(question.meaning), notes)
         if known is None or not rerank.readable(known):
             return ranked
         words = highlight.Wanted(bm25.weights(question.terms, frequencies))
@@ -72,35 +72,35 @@ class Reranking:
         return rerank.reranked(ranked, scores, recipe.rerank_weight, known * sum(plain) / max(len(plain), 1))
 
     def _texts(
-        self, request: SearchRequest, question: Question, best: Sequence[Ranked], words: highlight.Wanted
-    ) -> dict[str, Placed]:
+        self, request: SearchRequest, question: ParsedQuery, best: Sequence[Ranked], words: highlight.Wanted
+    ) -> dict[str, RerankText]:
         """What is read of each, with what stands next to it as far as the search may see that. Long texts cost more
         time, so fewer of them are read."""
         ids = [each.id for each in best]
-        beside = self._store.beside(ids, 1, 1)
+        beside = self._store.neighbours(ids, 1, 1)
         new = seen = neighbours.hearing(beside).difference(ids)
-        if new and not sees_all(request.where, question.must):
-            seen = self._store.meeting(list(new), restricted(request.where, question.must))
+        if new and not matches_everything(request.where, question.must):
+            seen = self._store.matching(list(new), scope_condition(request.where, question.must))
         memories = self._store.get([*ids, *seen])
 
         def beginning(neighbours: Sequence[str]) -> str:
             return "".join(memories[each].text[:WHOLE_CHARS] for each in neighbours if each in memories)
 
-        texts: dict[str, Placed] = {}
+        texts: dict[str, RerankText] = {}
         chars = 0
         for each in best:
             if each.id not in memories:  # purged since the channels looked
                 continue
-            near = beside.get(each.id, Beside((), ()))
+            near = beside.get(each.id, Neighbours((), ()))
             span = each.semantic.span if each.semantic else None
             window = _window(memories[each.id].text, words, span)
             chars += len(window)
             if chars > READ_CHARS:
                 break
-            texts[each.id] = Placed(window, beginning(near.before), beginning(near.after))
+            texts[each.id] = RerankText(window, beginning(near.before), beginning(near.after))
         return texts
 
-    def _read(self, reranker: Reranker, question: str, texts: Mapping[str, Placed]) -> dict[str, float]:
+    def _read(self, reranker: Reranker, question: str, texts: Mapping[str, RerankText]) -> dict[str, float]:
         """The scores of these. What was read before is not read again."""
         with self._lock:
             known = {text: self._scores[question, text] for text in texts.values() if (question, text) in self._scores}

@@ -35,10 +35,10 @@ class _Seen:
     also: Condition | None
     lens: str | None
     possible: bool
-    told: frozenset[str] = frozenset()  # what is left out because the session that asks knows it
+    delivered: frozenset[str] = frozenset()  # what is left out because the session that asks knows it
 
 
-class Searching:
+class Searcher:
     """Holds recent results: by request, as long as nothing was written."""
 
     def __init__(
@@ -53,14 +53,14 @@ class Searching:
         self._lenses: tuple[tuple[int, int] | None, dict[str, Lens]] = (None, {})
         self._lock = threading.Lock()
 
-    def search(self, asked: SearchRequest, told: Set[str] = frozenset()) -> tuple[SearchRequest, SearchResult]:
+    def search(self, asked: SearchRequest, delivered: Set[str] = frozenset()) -> tuple[SearchRequest, SearchResult]:
         """The request as it was carried out, and what it found. `told` is what the session that asks knows."""
         with self._store.view():
-            return self._searched(asked, told)
+            return self._searched(asked, delivered)
 
-    def _searched(self, asked: SearchRequest, told: Set[str]) -> tuple[SearchRequest, SearchResult]:
+    def _searched(self, asked: SearchRequest, delivered: Set[str]) -> tuple[SearchRequest, SearchResult]:
         written = self._store.sequence()
-        seen = self._without(self._through_lens(asked, written), told)
+        seen = self._without(self._through_lens(asked, written), delivered)
         if not self._limits.results_cached:
             return seen.request, self._result(self._carried_out(seen), seen)
         key = (_key(seen), written)
@@ -84,26 +84,26 @@ class Searching:
         result = self._recall.result(trail)
         return result if seen.lens is None else replace(result, lens=seen.lens)
 
-    def trail(self, asked: SearchRequest, told: Set[str] = frozenset()) -> Trail:
+    def trail(self, asked: SearchRequest, delivered: Set[str] = frozenset()) -> Trail:
         """How a search comes to its result."""
         with self._store.view():
-            return self._carried_out(self._without(self._through_lens(asked, self._store.sequence()), told))
+            return self._carried_out(self._without(self._through_lens(asked, self._store.sequence()), delivered))
 
     def admitted(self, asked: SearchRequest, memory_ids: Sequence[str]) -> set[str]:
         """Those of these memories that the filters and conditions of a search let through."""
         seen = self._through_lens(asked, self._store.sequence())
         return self._recall.admitted(seen.request, seen.named, seen.also, memory_ids) if memory_ids else set()
 
-    def _without(self, seen: _Seen, told: Set[str]) -> _Seen:
+    def _without(self, seen: _Seen, delivered: Set[str]) -> _Seen:
         """With room for others in place of what is left out: nothing may be left out after the cut."""
-        if not (seen.request.omit_told and told):
+        if not (seen.request.omit_delivered and delivered):
             return seen
         recipe = seen.request.recipe
-        wide = replace(recipe, pool=min(recipe.pool + len(told), self._limits.pool_max))
-        return replace(seen, request=replace(seen.request, recipe=wide), told=frozenset(told))
+        wide = replace(recipe, pool=min(recipe.pool + len(delivered), self._limits.pool_max))
+        return replace(seen, request=replace(seen.request, recipe=wide), delivered=frozenset(delivered))
 
     def _carried_out(self, seen: _Seen) -> Trail:
-        trail = self._recall.trail(seen.request, seen.named, seen.also, seen.told)
+        trail = self._recall.trail(seen.request, seen.named, seen.also, seen.delivered)
         if seen.possible:
             return trail
         said = f"the filters exclude those of the lens {seen.lens}: nothing can match"
@@ -149,4 +149,13 @@ def _key(seen: _Seen) -> Hashable:
     request = seen.request
     recipe = "" if request.recipe == USUAL_RECIPE else repr(request.recipe)
     asked = tuple(getattr(request, name) for name in _KEYS)
-    return asked, repr(request.where), recipe, tuple(seen.named), repr(seen.also), seen.lens, seen.possible, seen.told
+    return (
+        asked,
+        repr(request.where),
+        recipe,
+        tuple(seen.named),
+        repr(seen.also),
+        seen.lens,
+        seen.possible,
+        seen.delivered,
+    )

@@ -12,14 +12,14 @@ from nacre import validation
 from nacre.analysis import highlight
 from nacre.engine.recall_log import Learning
 from nacre.errors import InvalidInput, NotFound
-from nacre.query.ast import Question
+from nacre.query.ast import ParsedQuery
 from nacre.types.facts import Entity
 from nacre.types.memory import Memory
 from nacre.types.search import Filter
 from nacre.types.views import Bucket, Fetched, Timeline, TimelineEntry, TimelineOptions, TimelineRequest
 
 _PAGE = 1_000
-_ALL = Question((), None, "", listing=True)
+_ALL = ParsedQuery((), None, "", listing=True)
 
 
 class Layers(Learning):
@@ -90,7 +90,7 @@ class Layers(Learning):
 
     def _histogram(self, where: Filter, bucket: Bucket) -> dict[str, int]:
         counted = Counter[str]()
-        for moment, memories in self._store.tally(_ALL, where).created.items():
+        for moment, memories in self._store.facet_counts(_ALL, where).created.items():
             counted[_bucket(moment, self._zone, bucket)] += memories
         return dict(sorted(counted.items()))
 
@@ -138,7 +138,7 @@ class Layers(Learning):
         return {each: known.get(each, ()) for each in ids}
 
     def _neighbours(self, ids: Sequence[str], many: int) -> dict[str, tuple[TimelineEntry, ...]]:
-        beside = {each: (*near.before, *near.after) for each, near in self._store.beside(ids, many, many).items()}
+        beside = {each: (*near.before, *near.after) for each, near in self._store.neighbours(ids, many, many).items()}
         known = self._store.get(list(dict.fromkeys(other for near in beside.values() for other in near)))
         return {each: tuple(_entry(known[other]) for other in beside.get(each, ()) if other in known) for each in ids}
 

@@ -28,13 +28,13 @@ def effective(fact: Fact, now: datetime) -> float:
     more than the floor stays where it is.
     """
     least = min(fact.confidence, FLOOR)
-    if not holds(fact, now):
+    if not is_current(fact, now):
         return least
     days = max(0, (now - fact.reinforced) // _DAY)
     return max(least, fact.confidence * math.exp(-fact.decay_rate * days))
 
 
-def holds(fact: Fact, now: datetime) -> bool:
+def is_current(fact: Fact, now: datetime) -> bool:
     return fact.valid_from <= now and (fact.valid_to is None or now < fact.valid_to)
 
 
@@ -51,7 +51,7 @@ def of_memory(facts: Sequence[Fact], now: datetime) -> float:
 
 
 def _in_ranking(fact: Fact, now: datetime) -> float:
-    if fact.origin == "extracted" and holds(fact, now) and fact.confidence >= STALE_BELOW:
+    if fact.origin == "extracted" and is_current(fact, now) and fact.confidence >= STALE_BELOW:
         return 1.0
     return effective(fact, now)
 
@@ -84,4 +84,4 @@ def stale_since(fact: Fact) -> datetime | None:
 def is_stale(fact: Fact, now: datetime) -> bool:
     """Below a half for thirty days, though it still holds."""
     since = stale_since(fact)
-    return holds(fact, now) and since is not None and now - since >= STALE_AFTER
+    return is_current(fact, now) and since is not None and now - since >= STALE_AFTER

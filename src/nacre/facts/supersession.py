@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from nacre.analysis.names import fold, predicate_words
-from nacre.facts.confidence import effective, holds
+from nacre.facts.confidence import effective, is_current
 from nacre.types.facts import Fact, FactType
 
 # A newer fact that is believed less than this share of the older one does not replace it: that is a conflict.
@@ -68,5 +68,5 @@ def _replaces(newer: Fact, older: Fact) -> bool:
 
 def disagreeing(facts: Sequence[Fact], now: datetime) -> list[Fact]:
     """Of the facts of one subject and predicate, those that hold now though only one can."""
-    holding = [fact for fact in facts if fact.single and holds(fact, now)]
+    holding = [fact for fact in facts if fact.single and is_current(fact, now)]
     return holding if len({fold(fact.object) for fact in holding}) > 1 else []

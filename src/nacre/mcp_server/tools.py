@@ -107,7 +107,7 @@ DEFAULT: tuple[Tool, ...] = (
                 "limit": whole(),
                 "mode": one_of("hybrid", "keyword", "semantic"),
                 "min_score": number("least relevance, 0-1"),
-                "omit_told": switch("only what this session was not told yet"),
+                "omit_delivered": switch("only what this session was not told yet"),
                 "as_of": text("answer as of then"),
                 "lens": text(),
                 "session": _SESSION,

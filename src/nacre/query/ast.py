@@ -83,18 +83,18 @@ def either(conditions: tuple[Condition, ...]) -> Condition:
     return conditions[0] if len(conditions) == 1 else AnyOf(conditions)
 
 
-def sees_all(where: Filter, must: Condition | None) -> bool:
+def matches_everything(where: Filter, must: Condition | None) -> bool:
     """Whether a search may see every live memory of its spaces."""
     return must is None and where == Filter(spaces=where.spaces)
 
 
-def restricted(where: Filter, must: Condition | None) -> Condition:
+def scope_condition(where: Filter, must: Condition | None) -> Condition:
     """What a search may see of memories that no channel found: its filter, and what its question demands."""
     return Only(where) if must is None else AllOf((Only(where), must))
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ParsedQuery:
     """A parsed query.
 
     `terms` score by BM25, any of them is enough. `must` restricts every channel; it is None for
@@ -142,7 +142,7 @@ def _begun(term: Term, tokens: Sequence[str]) -> Iterator[bool]:
     return (token.startswith(term.text) for token in tokens)
 
 
-def telling(terms: Sequence[Term]) -> list[Term]:
+def significant_terms(terms: Sequence[Term]) -> list[Term]:
     """The terms of which a memory must have one to match: those that are not common, if there are any."""
     return [term for term in terms if not term.common] or list(terms)
 
@@ -155,7 +155,7 @@ def occurs(term: Term, tokens: Tokens) -> bool:
     return any(term.text in each for each in (tokens.words, tokens.forms, *labels))
 
 
-def holds(condition: Condition, tokens: Tokens, memory: Memory, linked: Set[str] = frozenset()) -> bool:
+def condition_matches(condition: Condition, tokens: Tokens, memory: Memory, linked: Set[str] = frozenset()) -> bool:
     """Whether a memory with these tokens, linked with entities of these names, meets the condition."""
     match condition:
         case Term():
@@ -165,16 +165,16 @@ def holds(condition: Condition, tokens: Tokens, memory: Memory, linked: Set[str]
         case Near(phrases, distance):
             return any(_close(phrases, distance, row) for row in _rows(tokens))
         case Only(where):
-            return allows(where, memory)
+            return filter_matches(where, memory)
         case AnyOf(parts):
-            return any(holds(part, tokens, memory, linked) for part in parts)
+            return any(condition_matches(part, tokens, memory, linked) for part in parts)
         case AllOf(parts):
-            return all(holds(part, tokens, memory, linked) for part in parts)
+            return all(condition_matches(part, tokens, memory, linked) for part in parts)
         case Linked(name):
             return name in linked
         case Without(wanted, unwanted):
-            meets = wanted is None or holds(wanted, tokens, memory, linked)
-            return meets and not holds(unwanted, tokens, memory, linked)
+            meets = wanted is None or condition_matches(wanted, tokens, memory, linked)
+            return meets and not condition_matches(unwanted, tokens, memory, linked)
 
 
 def _rows(tokens: Tokens) -> tuple[tuple[str, ...], ...]:
@@ -204,7 +204,7 @@ def _close(phrases: Sequence[Phrase], distance: int, row: Sequence[str]) -> bool
 # ---------------------------------------------------------------- filters
 
 
-def allows(where: Filter, memory: Memory) -> bool:
+def filter_matches(where: Filter, memory: Memory) -> bool:
     """The plain meaning of a filter."""
     tags = set(memory.tags)
     return (

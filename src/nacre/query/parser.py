@@ -27,7 +27,7 @@ from functools import lru_cache
 from nacre.analysis import tokenizer
 from nacre.analysis.names import fold
 from nacre.query import dates, filters, lexer, spelling
-from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, Phrase, Question, Term, Without, either
+from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, ParsedQuery, Phrase, Term, Without, either
 from nacre.query.entities import in_a_row
 from nacre.query.lexer import Lexeme
 from nacre.types.memory import Span
@@ -43,7 +43,7 @@ _LETTERS = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w)")
 _QUESTION_MARKS = ("?", "？", "؟", "\u037e")
 
 
-def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool = False) -> Question:
+def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool = False) -> ParsedQuery:
     """The question a text asks. `relaxed`: phrases are words that rank, not conditions."""
     text = lexer.cleaned(text)
     found, notes = lexer.read(text, filters.KEYS)
@@ -59,7 +59,7 @@ def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool
     if len(terms) > TERMS_MAX:
         notes.append(f"only the first {TERMS_MAX} of {len(terms)} words were looked up")
     asked = {each.at for each in found} if plain else {at for at, _ in group.meaning}
-    return Question(
+    return ParsedQuery(
         terms=tuple(terms[:TERMS_MAX]),
         must=group.must,
         meaning=text.strip() if plain else " ".join(text for _, text in sorted(group.meaning)),

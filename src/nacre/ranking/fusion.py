@@ -52,7 +52,7 @@ class Channel:
             score, rank, _ = found
             above = score - floor
             height = float(score >= best) if most <= 0 else 0.0 if above <= 0 else min(1.0, above / most)
-            numbers = {raw: score, "rank": rank, "weight": weight, "known": known, "gap": gap, "height": height}
+            numbers = {raw: score, "rank": rank, "weight": weight, "coverage": known, "gap": gap, "height": height}
             return Reason(signal, "add", trust * height + tail / (flat + rank), numbers)
 
         return share

@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from nacre.ranking import scoring
 from nacre.types.recipe import Recipe
 from nacre.types.search import Ranked, Reason
-from nacre.types.views import Beside
+from nacre.types.views import Neighbours
 
 ECHOING = 20  # memories, the best, whose scores are heard by their neighbours
 REACH = 2  # memories after one that hear it
 REACH_BACK = 1
 
 
-def hearing(beside: Mapping[str, Beside]) -> set[str]:
+def hearing(beside: Mapping[str, Neighbours]) -> set[str]:
     """All that stand beside one of these, and may hear it."""
     return {each for near in beside.values() for each in (*near.before, *near.after)}
 
 
-def shares(near: Beside, recipe: Recipe) -> Iterator[tuple[str, float]]:
+def shares(near: Neighbours, recipe: Recipe) -> Iterator[tuple[str, float]]:
     """Who hears a memory, of those that stand beside it, and how much."""
     for neighbours, share in (
         (near.after[:1], recipe.echo_next),
@@ -30,7 +30,9 @@ def shares(near: Beside, recipe: Recipe) -> Iterator[tuple[str, float]]:
             yield from ((each, share) for each in neighbours)
 
 
-def echoed(ranked: Sequence[Ranked], beside: Mapping[str, Beside], allowed: Set[str], recipe: Recipe) -> list[Ranked]:
+def echoed(
+    ranked: Sequence[Ranked], beside: Mapping[str, Neighbours], allowed: Set[str], recipe: Recipe
+) -> list[Ranked]:
     """Each neighbour of a good match gets a share of its score; those that matched nothing themselves come in by it.
 
     `beside` tells what stands before and after the best, nearest in the middle; `allowed` which of those may come in.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import NamedTuple
 
-from nacre.query.ast import Term, telling
+from nacre.query.ast import Term, significant_terms
 from nacre.ranking.bm25 import idf
 from nacre.types.recipe import Recipe
 from nacre.types.search import Found, Match
@@ -179,8 +179,8 @@ def ideal(terms: Sequence[Term], memories: int, having: Mapping[str, int], recip
 
     A word that no memory has counts as the rarest there is: what is asked with such words is hardly answered here.
     """
-    told = (idf(memories, having.get(term.text, 0), common=term.common) for term in telling(terms))
-    return (recipe.bm25_k1 + 1) * sum(told)
+    delivered = (idf(memories, having.get(term.text, 0), common=term.common) for term in significant_terms(terms))
+    return (recipe.bm25_k1 + 1) * sum(delivered)
 
 
 def evidence(lexical: Found | None, semantic: Found | None, among: Others) -> Evidence:

@@ -59,9 +59,9 @@ def reranked(ranked: Sequence[Ranked], scores: Mapping[str, float], weight: floa
         above = scores[memory_id] - least
         numbers = {
             "rank": place[memory_id],
-            "read": len(scores),
+            "reranked": len(scores),
             "weight": weight,
-            "known": known,
+            "coverage": known,
             "spread": spread,
             "above": above,
         }

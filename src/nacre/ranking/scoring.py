@@ -64,7 +64,7 @@ def describe(reason: Reason) -> str:
         case "echo":
             return f"echo: next to {_times(numbers['neighbours'])} in the session → {reason.value:.5f}"
         case "rerank":
-            place = f"rank {numbers['rank']:.0f} of {numbers['read']:.0f}"
+            place = f"rank {numbers['rank']:.0f} of {numbers['reranked']:.0f}"
             return f"rerank: read together with the question, {place} {_reading(reason)}"
         case "recency":
             days = f"{numbers['days']:.0f} day{'' if numbers['days'] == 1 else 's'}"
@@ -98,7 +98,7 @@ def _times(number: float) -> str:
 def _reading(reason: Reason) -> str:
     """The share that a reranker's score gives, worked out."""
     numbers = reason.numbers
-    known = f" × {numbers['known']:.2f}²" if numbers["known"] < 1 else ""
+    known = f" × {numbers['coverage']:.2f}²" if numbers["coverage"] < 1 else ""
     apart = f"{numbers['weight']:g}{known} × {numbers['spread']:.4f}"
     return f"→ {apart} × {numbers['above']:.2f} = {reason.value:.5f}"
 
@@ -107,6 +107,6 @@ def _share(reason: Reason) -> str:
     """The share that a rank or a height gives, worked out."""
     numbers = reason.numbers
     if "gap" in numbers:
-        known = f" × {numbers['known']:.2f}³" if numbers["known"] < 1 else ""
+        known = f" × {numbers['coverage']:.2f}³" if numbers["coverage"] < 1 else ""
         return f"→ {numbers['weight']:g}{known} × {numbers['gap']:.2f}² × {numbers['height']:.2f} = {reason.value:.5f}"
     return f"→ {numbers['weight']:g} / ({numbers['k']:g} + {numbers['rank']:.0f}) = {reason.value:.5f}"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nacre.interfaces import Placed
+from nacre.interfaces import RerankText
 from nacre.runtime import onnx_models
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ class NacreRerank:
         """Load the model beside other work, before it is needed."""
         self._loaded()
 
-    def known(self, question: str) -> float:
+    def vocabulary_coverage(self, question: str) -> float:
         # Names that someone made up are compared letter by letter, which needs no learning.
-        return self._word_pieces().known(question, names=True)
+        return self._word_pieces().vocabulary_coverage(question, names=True)
 
-    def scores(self, question: str, texts: Sequence[Placed]) -> list[float]:
+    def scores(self, question: str, texts: Sequence[RerankText]) -> list[float]:
         if not texts:
             return []
         pieces = self._word_pieces()
@@ -100,7 +100,7 @@ class NacreRerank:
         return self._session
 
 
-def _paired(pieces: WordPiece, asked: Sequence[int], placed: Placed) -> list[int]:
+def _paired(pieces: WordPiece, asked: Sequence[int], placed: RerankText) -> list[int]:
     """Question and text as the model reads them. What is too long is cut at its end."""
     before = pieces.first_pieces(placed.before, NEIGHBOUR_PIECES)
     after = pieces.first_pieces(placed.after, NEIGHBOUR_PIECES)

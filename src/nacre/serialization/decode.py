@@ -84,7 +84,7 @@ def search(data: Mapping[str, Any]) -> SearchRequest:
         "min_score": as_given,
         "lens": text,
         "as_of": moment,
-        "omit_told": as_given,
+        "omit_delivered": as_given,
         "session": text,
     }
     return SearchRequest(**_filtered(data, readers, ("namespaces", "kinds", "tags"), ("query",)))

@@ -218,7 +218,7 @@ def hit(value: Hit) -> dict[str, Json]:
         "reasons": [reason(each) for each in value.reasons],
         "facts": [fact(each) for each in value.facts],
         "similar": list(value.similar),
-        "told": value.told,
+        "delivered": value.delivered,
     }
 
 
@@ -249,7 +249,7 @@ def _brief_hit(value: Hit) -> dict[str, Json]:
         "snippet": f"{'…' if before else ''}{' '.join(short.text.split())}{'…' if after else ''}",
         "why": briefly(value.reasons),
     }
-    return hit | {"told": True} if value.told else hit
+    return hit | {"delivered": True} if value.delivered else hit
 
 
 def without_empty(value: Json) -> Json:

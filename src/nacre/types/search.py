@@ -73,7 +73,7 @@ class SearchOptions(TypedDict, total=False):
     min_score: float
     collapse: bool
     token_budget: int | None
-    omit_told: bool
+    omit_delivered: bool
     rerank: bool
 
 
@@ -83,7 +83,7 @@ class SearchRequest:
 
     `lens=None` lets a lens select itself by the question or the folder; "none" keeps all away. `session` and
     `folder` say who asks and where. `as_of` answers as of then. `min_score` is the least relevance of a hit.
-    `collapse` shows near-duplicates once. `token_budget` bounds what the hits cost a context window. `omit_told`
+    `collapse` shows near-duplicates once. `token_budget` bounds what the hits cost a context window. `omit_delivered`
     leaves out what searches of this session gave already; otherwise it is marked. `rerank` reads the best again
     together with the question, where words and meaning count.
     """
@@ -102,7 +102,7 @@ class SearchRequest:
     min_score: float = 0.0
     collapse: bool = True
     token_budget: int | None = None
-    omit_told: bool = False
+    omit_delivered: bool = False
     rerank: bool = True
 
 
@@ -198,7 +198,7 @@ class Hit:
     relevance: float | None = None  # how likely it answers the question, 0..1, comparable between queries
     facts: tuple[Fact, ...] = ()
     similar: tuple[str, ...] = ()  # near-duplicates that are not shown on their own
-    told: bool = False  # a search of the same session gave it before
+    delivered: bool = False  # a search of the same session gave it before
 
     @property
     def id(self) -> str:

@@ -16,7 +16,7 @@ class Frequencies(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class FacetCounts:
     """What a store counts of a query's matches. `created` counts by quarters of an hour, in UTC."""
 
     total: int

@@ -80,7 +80,7 @@ class Timeline:
 # ---------------------------------------------------------------- in full
 
 
-class Beside(NamedTuple):
+class Neighbours(NamedTuple):
     """The ids of memories that stand next to one in its session, both in the session's order."""
 
     before: tuple[str, ...]
@@ -161,7 +161,7 @@ class LeftOut(NamedTuple):
     """A memory that answers the question and is not in the context. `told`: the session was given it before."""
 
     id: str
-    why: Literal["budget", "told", "superseded"]
+    why: Literal["budget", "delivered", "superseded"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from nacre.analysis import near_duplicates
 from nacre.analysis.names import fold, predicate_words, relation_words
 from nacre.errors import NotFound
 from nacre.facts import supersession
-from nacre.facts.confidence import holds
+from nacre.facts.confidence import is_current
 from nacre.facts.statements import entities_named
-from nacre.query.ast import Term, telling
+from nacre.query.ast import Term, significant_terms
 from nacre.ranking.bm25 import idf
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.memory import Entry, Json, Memory, Tokens
@@ -101,7 +101,7 @@ class MemoryKnowledge(ABC):
         return (
             self._is_live(fact.memory_id)
             and fact.space in query.spaces
-            and (query.history or query.as_of is None or holds(fact, query.as_of))
+            and (query.history or query.as_of is None or is_current(fact, query.as_of))
             and (query.subject is None or fold(fact.subject) in self._names(fact.space, query.subject))
             and (query.object is None or fold(fact.object) in self._names(fact.space, query.object))
             and (query.predicate is None or predicate_words(fact.predicate) == predicate_words(query.predicate))
@@ -159,13 +159,13 @@ class MemoryKnowledge(ABC):
             live = [each for each in every if self._is_live(each.memory_id)]
         known = {each.id: relation_words(each.subject, each.predicate, each.object) for each in live}
         having = Counter(word for each in known.values() for word in each)
-        wanted = {term.text: term for term in telling(terms) if not term.prefix and term.text in having}
+        wanted = {term.text: term for term in significant_terms(terms) if not term.prefix and term.text in having}
         weights = {word: idf(len(every), having[word], common=term.common) for word, term in wanted.items()}
         rarest = sorted(weights, key=lambda word: (having[word], word))
         found = [
             (each, sum(weights[word] for word in rarest if word in known[each.id]))
             for each in reversed(live)
-            if holds(each, at) and not known[each.id].isdisjoint(weights)
+            if is_current(each, at) and not known[each.id].isdisjoint(weights)
         ]
         return sorted(found, key=lambda each: -each[1])[:limit]
 
@@ -176,7 +176,9 @@ class MemoryKnowledge(ABC):
         found = [
             each
             for each in live
-            if each.space in spaces and holds(each, at) and not keys.isdisjoint((fold(each.subject), fold(each.object)))
+            if each.space in spaces
+            and is_current(each, at)
+            and not keys.isdisjoint((fold(each.subject), fold(each.object)))
         ]
         return sorted(found, key=lambda each: (each.valid_from, each.id), reverse=True)[:limit]
 

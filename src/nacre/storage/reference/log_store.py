@@ -54,7 +54,7 @@ class MemoryLog(ABC):
     def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], dict[str, bool]]:
         with self._lock:
             found = {each: list(self._receipts.delivered(*each, self._as_now).items()) for each in sessions}
-            return {each: dict(told[:limit]) for each, told in found.items() if told}
+            return {each: dict(delivered[:limit]) for each, delivered in found.items() if delivered}
 
     def _as_now(self, memory_id: str, at: datetime) -> bool:
         """Whether a memory is live, and then was what it is now."""

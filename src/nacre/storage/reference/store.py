@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING
 from nacre.analysis import tokenizer
 from nacre.errors import Conflict, EmbedderMismatch, NotFound
 from nacre.query import spelling
-from nacre.query.ast import Condition, Question, Term, allows, holds, occurs, telling, term_counts
+from nacre.query.ast import (
+    Condition,
+    ParsedQuery,
+    Term,
+    condition_matches,
+    filter_matches,
+    occurs,
+    significant_terms,
+    term_counts,
+)
 from nacre.ranking.bm25 import bm25, idf
 from nacre.ranking.scoring import best_first
 from nacre.storage.changes import replaced
@@ -25,8 +34,8 @@ from nacre.storage.reference.log_store import MemoryLog
 from nacre.types.memory import Entry, Event, Json, Memory, Passages, Remembered, Span, Tokens
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals
-from nacre.types.stats import Frequencies, Stats, Tally
-from nacre.types.views import Beside
+from nacre.types.stats import FacetCounts, Frequencies, Stats
+from nacre.types.views import Neighbours
 
 if TYPE_CHECKING:
     from nacre.types.memory import FloatMatrix, FloatVector
@@ -168,7 +177,7 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
             for memory in live
         }
 
-    def beside(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Beside]:
+    def neighbours(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Neighbours]:
         with self._lock:
             every = [kept.memory for kept in self._kept.values()]
         found = {}
@@ -180,10 +189,10 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
             session.sort(key=_place)
             earlier = [each.id for each in session if _place(each) < _place(memory)]
             later = [each.id for each in session if _place(each) > _place(memory)]
-            found[memory.id] = Beside(tuple(earlier[max(0, len(earlier) - before) :]), tuple(later[:after]))
+            found[memory.id] = Neighbours(tuple(earlier[max(0, len(earlier) - before) :]), tuple(later[:after]))
         return {memory_id: near for memory_id, near in found.items() if near.before or near.after}
 
-    def meeting(self, ids: Sequence[str], condition: Condition) -> set[str]:
+    def matching(self, ids: Sequence[str], condition: Condition) -> set[str]:
         with self._lock:
             live = [self._kept[each] for each in ids if each in self._kept and self._kept[each].memory.deleted is None]
             return {kept.memory.id for kept in live if self._meets(kept, condition)}
@@ -200,7 +209,7 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
         return {key: memory_id for key, memory_id in found.items() if memory_id is not None}
 
     def lexical(
-        self, question: Question, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
+        self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
     ) -> list[Match]:
         corpus = self._corpus(where.spaces)
         if not corpus:
@@ -213,7 +222,7 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
         )
         known = [(term, min(n, len(corpus))) for term, n in counted if n]
         idfs = [idf(len(corpus), n, common=term.common) for term, n in known]
-        enough = telling(question.terms)
+        enough = significant_terms(question.terms)
         mean_length = sum(tokens.length for tokens in corpus) / len(corpus)
         matches = []
         for kept in live:
@@ -223,7 +232,9 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
                 matches.append(Match(kept.memory.id, score))
         return best_first(matches)[:limit]
 
-    def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
+    def semantic(
+        self, vector: FloatVector, model: str, question: ParsedQuery, where: Filter, limit: int
+    ) -> list[Match]:
         from nacre.storage.vectors import cosines, unpack
 
         if self._model not in (None, model):
@@ -261,17 +272,17 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
             ]
         return listed[:limit]
 
-    def tally(self, question: Question, where: Filter) -> Tally:
+    def facet_counts(self, question: ParsedQuery, where: Filter) -> FacetCounts:
         with self._lock:
             live = [kept for kept in self._kept.values() if kept.memory.deleted is None]
-        wanted = () if question.listing else telling(question.terms)
+        wanted = () if question.listing else significant_terms(question.terms)
         matched = [
             kept.memory
             for kept in live
             if self._passes(kept, question.must, where)
             and (not wanted or any(occurs(term, kept.tokens) for term in wanted))
         ]
-        return Tally(
+        return FacetCounts(
             total=len(matched),
             kinds=Counter(memory.kind for memory in matched),
             namespaces=Counter(memory.namespace for memory in matched),
@@ -349,11 +360,13 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
         return [kept.tokens for kept in every if kept.memory.deleted is None and kept.memory.space in spaces]
 
     def _passes(self, kept: _Kept, must: Condition | None, where: Filter) -> bool:
-        allowed = kept.memory.space in where.spaces and allows(where, self._with_facts(kept.memory))
+        allowed = kept.memory.space in where.spaces and filter_matches(where, self._with_facts(kept.memory))
         return allowed and (must is None or self._meets(kept, must))
 
     def _meets(self, kept: _Kept, condition: Condition) -> bool:
-        return holds(condition, kept.tokens, self._with_facts(kept.memory), self._linked_names(kept.memory.id))
+        return condition_matches(
+            condition, kept.tokens, self._with_facts(kept.memory), self._linked_names(kept.memory.id)
+        )
 
     def _with_facts(self, memory: Memory) -> Memory:
         return replace(memory, facts=self.facts_of([memory.id]).get(memory.id, ()))

@@ -7,21 +7,21 @@ from datetime import datetime, timedelta
 
 import apsw
 
-from nacre.query.ast import AnyOf, Question, telling
+from nacre.query.ast import AnyOf, ParsedQuery, significant_terms
 from nacre.storage.sqlite import rows
-from nacre.storage.sqlite.filters import LIVE, condition_clause, meeting
+from nacre.storage.sqlite.filters import LIVE, condition_clause, matching
 from nacre.types.search import Filter
-from nacre.types.stats import Tally
+from nacre.types.stats import FacetCounts
 
 _QUARTER_US = timedelta(minutes=15) // timedelta(microseconds=1)
 # SQLite divides towards zero; without the second remainder, times before 1970 would fall into the quarter after.
 _QUARTER = f"m.created_us - (m.created_us % {_QUARTER_US} + {_QUARTER_US}) % {_QUARTER_US}"
 
 
-def tally(db: apsw.Connection, question: Question, where: Filter) -> Tally:
-    clause = meeting(question.must, where) & LIVE
+def facet_counts(db: apsw.Connection, question: ParsedQuery, where: Filter) -> FacetCounts:
+    clause = matching(question.must, where) & LIVE
     if question.terms and not question.listing:
-        clause &= condition_clause(AnyOf(tuple(telling(question.terms))))
+        clause &= condition_clause(AnyOf(tuple(significant_terms(question.terms))))
     kinds, namespaces, sources = Counter[str](), Counter[str](), Counter[str]()
     created = Counter[datetime]()
     counted = (
@@ -35,7 +35,7 @@ def tally(db: apsw.Connection, question: Question, where: Filter) -> Tally:
         if source is not None:
             sources[source] += memories
     tagged = f"SELECT t.tag, count(*) FROM memories AS m JOIN tags AS t USING (row) WHERE {clause.sql} GROUP BY 1"
-    return Tally(
+    return FacetCounts(
         total=sum(kinds.values()),
         kinds=kinds,
         namespaces=namespaces,

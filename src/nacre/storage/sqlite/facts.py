@@ -12,7 +12,7 @@ import apsw
 from nacre.analysis.names import fold, predicate_words, relation_words
 from nacre.facts import supersession
 from nacre.facts.statements import said
-from nacre.query.ast import Term, telling
+from nacre.query.ast import Term, significant_terms
 from nacre.ranking.bm25 import idf
 from nacre.storage.sqlite.filters import Clause, marks
 from nacre.storage.sqlite.rows import (
@@ -295,7 +295,7 @@ def relations(
     db: apsw.Connection, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
 ) -> list[tuple[Fact, float]]:
     """Relations by BM25 without length normalisation: each word that a relation has adds its idf."""
-    wanted = {term.text: term for term in telling(terms) if not term.prefix}
+    wanted = {term.text: term for term in significant_terms(terms) if not term.prefix}
     in_spaces = f"w.space IN ({marks(spaces)})"
     sql = (
         "SELECT w.word, count(*) FROM json_each(?) AS j CROSS JOIN relation_words AS w "

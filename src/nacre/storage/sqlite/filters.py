@@ -92,7 +92,7 @@ def _restrictions(where: Filter) -> Clause:
     return clause
 
 
-def meeting(must: Condition | None, where: Filter) -> Clause:
+def matching(must: Condition | None, where: Filter) -> Clause:
     """What a filter allows and, where there is one, a condition holds for."""
     clause = filter_clause(where)
     return clause if must is None else clause & condition_clause(must)

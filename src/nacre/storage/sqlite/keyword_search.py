@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
-from nacre.query.ast import AnyOf, Question, Term, telling, term_counts
+from nacre.query.ast import AnyOf, ParsedQuery, Term, significant_terms, term_counts
 from nacre.ranking.bm25 import bm25, idf
 from nacre.ranking.scoring import best_first
 from nacre.storage.sqlite import rows
-from nacre.storage.sqlite.filters import Clause, fts_query, in_spaces, marks, meeting, only_spaces
+from nacre.storage.sqlite.filters import Clause, fts_query, in_spaces, marks, matching, only_spaces
 from nacre.storage.sqlite.vocabulary import has_others
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match
@@ -37,7 +37,7 @@ CANDIDATES_SHARE = 0.0001  # of the memories, and so many more: FTS5's order is 
 
 def lexical(
     db: apsw.Connection,
-    question: Question,
+    question: ParsedQuery,
     frequencies: Frequencies,
     where: Filter,
     recipe: Recipe,
@@ -57,8 +57,8 @@ def lexical(
     )
     known = [(term, min(memories, frequency)) for term, frequency in counted if frequency]
     terms = [term for term, _ in known]
-    matching = set(telling(question.terms))
-    enough = [(term, frequency) for term, frequency in known if term in matching]
+    significant = set(significant_terms(question.terms))
+    enough = [(term, frequency) for term, frequency in known if term in significant]
     if not enough or not memories:
         return []
     idfs = [idf(memories, frequency, common=term.common) for term, frequency in known]
@@ -68,11 +68,11 @@ def lexical(
     if all(ready):
         from nacre.storage.sqlite.index.postings import Weighing, best_of
 
-        weighing = Weighing(terms, idfs, mean_length, recipe, [term in matching for term in terms])
+        weighing = Weighing(terms, idfs, mean_length, recipe, [term in significant for term in terms])
         return best_of(db, [space for space in ready if space], weighing, question.must, where, limit)
     within = Within(
         spaces=spaces if has_others(db, where.spaces) else (),
-        clause=None if only_spaces(where) and question.must is None else meeting(question.must, where),
+        clause=None if only_spaces(where) and question.must is None else matching(question.must, where),
         weights=f"bm25(0, 1, 1, {recipe.summary_weight:.6f}, {recipe.tags_weight:.6f}, {recipe.source_weight:.6f})",
     )
     wanted = max(CANDIDATES_MIN + int(CANDIDATES_SHARE * memories), 2 * limit)

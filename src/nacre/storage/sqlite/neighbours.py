@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import apsw
 
 from nacre.storage.sqlite.rows import fetch, to_json
-from nacre.types.views import Beside
+from nacre.types.views import Neighbours
 
 # Positions that are missing come last, which no index knows. So those with a position and those without are looked
 # up one after the other, each from a bound that begins beyond all when the memory asked for is one of the others.
@@ -53,12 +53,12 @@ BESIDE = (
 _ANY = "SELECT 1 FROM memories INDEXED BY memories_in_session WHERE session IS NOT NULL LIMIT 1"
 
 
-def beside(db: apsw.Connection, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Beside]:
+def neighbours(db: apsw.Connection, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Neighbours]:
     """By memory, its nearest neighbours."""
     if not db.execute(_ANY).get:
         return {}
     found = {
-        memory_id: Beside(tuple(reversed(json.loads(earlier))), tuple(json.loads(later)))
+        memory_id: Neighbours(tuple(reversed(json.loads(earlier))), tuple(json.loads(later)))
         for memory_id, earlier, later in fetch(db, BESIDE, (to_json(list(memory_ids)), before, after))
     }
     return {memory_id: each for memory_id, each in found.items() if each.before or each.after}

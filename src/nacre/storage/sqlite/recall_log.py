@@ -177,9 +177,9 @@ def delivered(
     )
     found = {}
     for space, session in dict.fromkeys(sessions):
-        told = {memory_id: bool(opened) for memory_id, opened in rows.fetch(db, sql, (space, session, limit))}
-        if told:
-            found[space, session] = told
+        delivered = {memory_id: bool(opened) for memory_id, opened in rows.fetch(db, sql, (space, session, limit))}
+        if delivered:
+            found[space, session] = delivered
     return found
 
 

@@ -16,12 +16,12 @@ from nacre.analysis import tokenizer
 from nacre.analysis.near_duplicates import sketch
 from nacre.analysis.tokenizer import tokens_of
 from nacre.errors import Conflict, StoreError, StoreUnavailable
-from nacre.query.ast import Condition, Question
+from nacre.query.ast import Condition, ParsedQuery
 from nacre.storage.changes import replaced
 from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, rows, schema
 from nacre.storage.sqlite.connection import BUSY_TIMEOUT_MS, Connections
 from nacre.storage.sqlite.document_frequencies import count
-from nacre.storage.sqlite.facets import tally
+from nacre.storage.sqlite.facets import facet_counts
 from nacre.storage.sqlite.fact_store import KnowledgeTables, rewrite_entry, write_entries
 from nacre.storage.sqlite.filters import (
     EVERYTHING,
@@ -30,12 +30,12 @@ from nacre.storage.sqlite.filters import (
     Clause,
     condition_clause,
     filter_clause,
-    meeting,
+    matching,
     of_few,
 )
 from nacre.storage.sqlite.keyword_search import lexical
 from nacre.storage.sqlite.log_store import LogTables
-from nacre.storage.sqlite.neighbours import beside
+from nacre.storage.sqlite.neighbours import neighbours
 from nacre.storage.sqlite.signals import signals
 from nacre.storage.sqlite.vocabulary import frequencies, spellings
 from nacre.storage.sqlite.writes import (
@@ -58,8 +58,8 @@ from nacre.storage.sqlite.writes import (
 from nacre.types.memory import Entry, Event, Memory, Passages, Remembered
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals
-from nacre.types.stats import Frequencies, Stats, Tally
-from nacre.types.views import Beside
+from nacre.types.stats import FacetCounts, Frequencies, Stats
+from nacre.types.views import Neighbours
 
 if TYPE_CHECKING:  # numpy is loaded with the first vector, not with the store
     from nacre.storage.sqlite.index.space_index import Index
@@ -243,11 +243,11 @@ class SqliteStore(KnowledgeTables, LogTables):
         with self._connections.reading() as db:
             return signals(db, ids)
 
-    def beside(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Beside]:
+    def neighbours(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Neighbours]:
         with self._connections.reading() as db:
-            return beside(db, memory_ids, before, after)
+            return neighbours(db, memory_ids, before, after)
 
-    def meeting(self, ids: Sequence[str], condition: Condition) -> set[str]:
+    def matching(self, ids: Sequence[str], condition: Condition) -> set[str]:
         clause = of_few(LIVE & condition_clause(condition))
         # CROSS JOIN: the few ids first, or SQLite goes through the whole space.
         sql = f"SELECT m.id FROM json_each(?) AS j CROSS JOIN memories AS m ON m.id = j.value WHERE {clause.sql}"
@@ -268,12 +268,14 @@ class SqliteStore(KnowledgeTables, LogTables):
             return twins_of(db, keys)
 
     def lexical(
-        self, question: Question, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
+        self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
     ) -> list[Match]:
         with self._connections.reading() as db:
             return lexical(db, question, frequencies, where, recipe, limit, self._indexed)
 
-    def semantic(self, vector: FloatVector, model: str, question: Question, where: Filter, limit: int) -> list[Match]:
+    def semantic(
+        self, vector: FloatVector, model: str, question: ParsedQuery, where: Filter, limit: int
+    ) -> list[Match]:
         with self._connections.reading() as db:
             stored = meta(db, "model")
             if stored is None:
@@ -294,7 +296,7 @@ class SqliteStore(KnowledgeTables, LogTables):
         forgotten: bool = False,
         after: tuple[datetime, str] | None = None,
     ) -> list[Memory]:
-        clause = meeting(must, where) & (FORGOTTEN if forgotten else LIVE)
+        clause = matching(must, where) & (FORGOTTEN if forgotten else LIVE)
         direction, beyond = ("ASC", ">") if oldest_first else ("DESC", "<")
         if after is not None:
             clause &= Clause(f"(m.created_us, m.id) {beyond} (?, ?)", (rows.microseconds(after[0]), after[1]))
@@ -305,9 +307,9 @@ class SqliteStore(KnowledgeTables, LogTables):
         with self._connections.reading() as db:
             return [rows.memory(row) for row in db.execute(sql, (*clause.parameters, limit))]
 
-    def tally(self, question: Question, where: Filter) -> Tally:
+    def facet_counts(self, question: ParsedQuery, where: Filter) -> FacetCounts:
         with self._connections.reading() as db:
-            return tally(db, question, where)
+            return facet_counts(db, question, where)
 
     def frequencies(self, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
         with self._connections.reading() as db:

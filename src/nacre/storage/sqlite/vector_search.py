@@ -14,9 +14,9 @@ import apsw
 import numkong
 import numpy as np
 
-from nacre.query.ast import Question
+from nacre.query.ast import ParsedQuery
 from nacre.ranking.scoring import best_first
-from nacre.storage.sqlite.index.filter_mask import Meeting, meeting, passing
+from nacre.storage.sqlite.index.filter_mask import FilterMask, matching, passing
 from nacre.storage.sqlite.index.segment import Array, Flags, Whole, located
 from nacre.storage.sqlite.index.segment_builder import quantised
 from nacre.storage.sqlite.index.space_index import Index, Part, Space
@@ -33,10 +33,10 @@ _MARGIN = 0.004  # eight bits move a cosine by less, in all but odd cases
 
 
 def semantic(
-    db: apsw.Connection, index: Index, vector: FloatVector, question: Question, where: Filter, limit: int
+    db: apsw.Connection, index: Index, vector: FloatVector, question: ParsedQuery, where: Filter, limit: int
 ) -> list[Match]:
     """The live memories with the best passages by cosine, best first, ties by id."""
-    wanted = _Wanted(vector, meeting(db, question.must, where), limit)
+    wanted = _Wanted(vector, matching(db, question.must, where), limit)
     matches: list[Match] = []
     for name in where.spaces:
         matches += _nearest(db, index.caught_up(db, name), wanted)
@@ -46,7 +46,7 @@ def semantic(
 class _Wanted:
     """What a search is after."""
 
-    def __init__(self, vector: FloatVector, demanded: Meeting | None, limit: int) -> None:
+    def __init__(self, vector: FloatVector, demanded: FilterMask | None, limit: int) -> None:
         self.vector = vector
         self.whole = quantised(vector[None])[0]
         self.norm = np.float32(max(np.sqrt(np.square(self.whole.astype(np.float32)).sum()), 1e-12))

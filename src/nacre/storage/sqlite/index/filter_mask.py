@@ -17,12 +17,12 @@ from nacre.storage.sqlite.rows import fetch, microseconds
 from nacre.types.search import Filter
 
 
-def meeting(db: apsw.Connection, must: Condition | None, where: Filter) -> Meeting | None:
+def matching(db: apsw.Connection, must: Condition | None, where: Filter) -> FilterMask | None:
     """What a search demands besides its spaces, if anything."""
-    return None if only_spaces(where) and must is None else Meeting(db, must, where)
+    return None if only_spaces(where) and must is None else FilterMask(db, must, where)
 
 
-def passing(demanded: Meeting | None, part: Part, space: str) -> Flags | None:
+def passing(demanded: FilterMask | None, part: Part, space: str) -> Flags | None:
     """By memory of a part, whether it may be found. None: all of them."""
     if demanded is None:
         return part.alive
@@ -30,7 +30,7 @@ def passing(demanded: Meeting | None, part: Part, space: str) -> Flags | None:
     return met if part.alive is None else met & part.alive
 
 
-class Meeting:
+class FilterMask:
     """What one search demands. Rows that only the database can tell are asked for once, for all segments."""
 
     def __init__(self, db: apsw.Connection, must: Condition | None, where: Filter) -> None:

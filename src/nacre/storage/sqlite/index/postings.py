@@ -20,7 +20,7 @@ import numpy as np
 
 from nacre.query.ast import Condition, Term
 from nacre.ranking.scoring import best_first
-from nacre.storage.sqlite.index.filter_mask import meeting, passing
+from nacre.storage.sqlite.index.filter_mask import matching, passing
 from nacre.storage.sqlite.index.segment import Array, Flags, Segment, hashed, located
 from nacre.storage.sqlite.index.segment_builder import first_of_each
 from nacre.storage.sqlite.index.space_index import Space
@@ -82,7 +82,7 @@ def best_of(
     limit: int,
 ) -> list[Match]:
     """The best live memories of these spaces, best first, ties by id."""
-    demanded = meeting(db, must, where)
+    demanded = matching(db, must, where)
     hashes = weighing.hashes
     found: list[tuple[int, float]] = []
     least = 0.0
