@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import cProfile
-import math
 import pstats
 from pathlib import Path
 
@@ -48,7 +47,7 @@ def main() -> None:
     arguments = parser.parse_args()
     people = population(arguments.data, QUESTIONS)
     asked = [ParsedQuery(*each) for each in zip(people.questions, people.question_vectors, strict=True)]
-    candidates.BRIEF_S = math.inf
+    candidates.PARALLEL_MEMORIES_MIN = 1 << 62  # one thread, so that a profile shows everything
     shares: dict[str, dict[str, object]] = {step: {"step": step} for step in STEPS}
     for path in arguments.stores:
         embedder = Known()

@@ -33,7 +33,7 @@ def memory(path: Path) -> Iterator[nacre.Nacre]:
 @pytest.fixture
 def uncached(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every search is carried out, also one that was asked a moment ago."""
-    monkeypatch.setattr(searcher, "_FRESH", timedelta(0))
+    monkeypatch.setattr(searcher, "RESULT_LIFETIME", timedelta(0))
 
 
 @pytest.fixture

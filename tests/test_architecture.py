@@ -33,6 +33,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "analysis",
         "facts",
         "validation",
+        "access",
         "ids",
         "runtime",
         "storage.vectors",

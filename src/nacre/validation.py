@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, get_args
 
+from nacre.access import Access
 from nacre.errors import InvalidInput
 from nacre.types.facts import DECAY_PER_DAY, FactQuery, FactType, NewEntity, NewFact
 from nacre.types.intents import IntentName
@@ -39,7 +40,6 @@ class Limits:
     ids_max: int = 10_000
     neighbours_max: int = 50  # before a memory in its session, and as many after it
     results_cached: int = 128  # results kept until something is written; 0: none
-    confined_to: str | None = None  # the only space that may be named or seen; None: all
 
 
 LIMITS = Limits()
@@ -61,7 +61,7 @@ def text(value: object, limits: Limits) -> str:
     return _text("text", value, limits.text_chars_max)
 
 
-def memory(new: NewMemory, space: str, now: datetime, limits: Limits) -> NewMemory:
+def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> NewMemory:
     """The memory to write: every field checked, sequences as tuples, times in UTC."""
     checked_text = text(new.text, limits)
     if new.position is not None:
@@ -71,7 +71,7 @@ def memory(new: NewMemory, space: str, now: datetime, limits: Limits) -> NewMemo
     _fraction("importance", new.importance)
     return NewMemory(  # not `replace`, which takes longer than all checks
         text=checked_text,
-        space=space_name(space if new.space is None else new.space, limits),
+        space=space(new.space, access, limits),
         kind=_name("kind", new.kind, limits),
         namespace=_name("namespace", new.namespace, limits),
         summary=None if new.summary is None else _text("summary", new.summary, limits.summary_chars_max),
@@ -145,7 +145,7 @@ def entity(value: object, limits: Limits) -> NewEntity:
     )
 
 
-def fact_query(query: FactQuery, space: str, now: datetime, limits: Limits) -> FactQuery:
+def fact_query(query: FactQuery, access: Access, now: datetime, limits: Limits) -> FactQuery:
     for name in ("subject", "predicate", "object"):
         if getattr(query, name) is not None:
             _text(name, getattr(query, name), limits.object_chars_max)
@@ -158,14 +158,19 @@ def fact_query(query: FactQuery, space: str, now: datetime, limits: Limits) -> F
     _whole("limit", query.limit, 1, limits.ids_max)
     return replace(
         query,
-        spaces=spaces(query.spaces, space, limits),
+        spaces=spaces(query.spaces, access, limits),
         as_of=now if query.as_of is None else _moment("as_of", query.as_of),
     )
 
 
-def spaces(value: Sequence[str], space: str, limits: Limits) -> tuple[str, ...]:
-    """The spaces named, or the one that the engine was opened with."""
-    return _within("spaces", tuple(dict.fromkeys(_names("spaces", value, limits))) or (space,), limits)
+def spaces(value: Sequence[str], access: Access, limits: Limits) -> tuple[str, ...]:
+    """The spaces named, or the engine's own."""
+    return access.allowed("spaces", tuple(dict.fromkeys(_names("spaces", value, limits))) or (access.space,))
+
+
+def space(value: str | None, access: Access, limits: Limits) -> str:
+    """The space named, or the engine's own."""
+    return access.space if value is None else access.allowed("space", (space_name(value, limits),))[0]
 
 
 def entity_names(value: Sequence[str] | None, limit: int, limits: Limits) -> list[str] | None:
@@ -189,7 +194,7 @@ def decay_rates(value: Mapping[Any, float]) -> dict[FactType, float]:
     return {**DECAY_PER_DAY, **value}
 
 
-def search(request: SearchRequest, space: str, limits: Limits) -> SearchRequest:
+def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequest:
     if not isinstance(request.query, str):
         raise InvalidInput("query", f"must be a text, not {_kind(request.query)}")
     if request.mode not in get_args(Mode):
@@ -206,25 +211,25 @@ def search(request: SearchRequest, space: str, limits: Limits) -> SearchRequest:
         _yes_or_no(name, getattr(request, name))
     return replace(
         request,
-        where=where(request.where, space, limits),
+        where=where(request.where, access, limits),
         boost_entities=tuple(dict.fromkeys(_names("boost_entities", request.boost_entities, limits))),
         as_of=None if request.as_of is None else _moment("as_of", request.as_of),
     )
 
 
-def context(request: ContextRequest, space: str, limits: Limits) -> ContextRequest:
+def context(request: ContextRequest, access: Access, limits: Limits) -> ContextRequest:
     """What a context has besides its search, which is checked as such."""
     _whole("budget_tokens", request.budget_tokens, 0, _INT64)
     _yes_or_no("repeat", request.repeat)
     if request.count is not None and not callable(request.count):
         raise InvalidInput("count", f"must be a function of a text, not {_kind(request.count)}")
-    return replace(request, where=where(request.where, space, limits))
+    return replace(request, where=where(request.where, access, limits))
 
 
-def related(request: RelatedRequest, space: str, limits: Limits) -> RelatedRequest:
+def related(request: RelatedRequest, access: Access, limits: Limits) -> RelatedRequest:
     _whole("limit", request.limit, 1, limits.results_max)
     recipe(request.recipe, limits)
-    return replace(request, where=where(request.where, space, limits))
+    return replace(request, where=where(request.where, access, limits))
 
 
 def recipe(value: Recipe, limits: Limits) -> Recipe:
@@ -257,7 +262,7 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     return value
 
 
-def timeline(request: TimelineRequest, space: str, limits: Limits) -> TimelineRequest:
+def timeline(request: TimelineRequest, access: Access, limits: Limits) -> TimelineRequest:
     _whole("limit", request.limit, 1, limits.results_max)
     if request.cursor is not None and not (isinstance(request.cursor, str) and storable(request.cursor)):
         raise InvalidInput("cursor", f"{request.cursor!r} is not one; give the `next` of the page before")
@@ -278,16 +283,11 @@ def timeline(request: TimelineRequest, space: str, limits: Limits) -> TimelineRe
     )
     if start is not None and end is not None and end <= start:
         raise InvalidInput("end", "must be after start")
-    within = where(request.where, space, limits)
+    within = where(request.where, access, limits)
     since = [moment for moment in (start, within.created_from) if moment is not None]
     until = [moment for moment in (end, within.created_until) if moment is not None]
     narrowed = replace(within, created_from=max(since, default=None), created_until=min(until, default=None))
     return replace(request, start=start, end=end, where=narrowed)
-
-
-def named_spaces(asked: Filter, limits: Limits) -> tuple[str, ...]:
-    """The spaces that a caller named: a query may choose among these, and where none is, among all."""
-    return tuple(asked.spaces) if limits.confined_to is None else (limits.confined_to,)
 
 
 def get(entities: bool, neighbours: int, missing_ok: bool, session: str | None, limits: Limits) -> None:
@@ -298,12 +298,12 @@ def get(entities: bool, neighbours: int, missing_ok: bool, session: str | None, 
         session_name(session, limits)
 
 
-def where(value: Filter, space: str, limits: Limits) -> Filter:
+def where(value: Filter, access: Access, limits: Limits) -> Filter:
     """The filter with its space filled in. Spaces are never empty: no query sees all by accident."""
     if not isinstance(value, Filter):
         raise InvalidInput("where", f"must be a Filter, not {_kind(value)}")
     if value == _ANYTHING:
-        return replace(value, spaces=_within("where.spaces", (space,), limits))
+        return replace(value, spaces=(access.space,))
     listed = {
         each.name: tuple(dict.fromkeys(_names(f"where.{each.name}", getattr(value, each.name), limits)))
         for each in fields(Filter)
@@ -324,7 +324,7 @@ def where(value: Filter, space: str, limits: Limits) -> Filter:
         _key("where.metadata", key): _scalar(f"where.metadata[{key!r}]", each) for key, each in value.metadata.items()
     }
     changes: dict[str, Any] = {**listed, **moments, "metadata": metadata, "has": tuple(value.has)}
-    changes["spaces"] = _within("where.spaces", changes["spaces"] or (space,), limits)
+    changes["spaces"] = access.allowed("where.spaces", changes["spaces"] or (access.space,))
     return replace(value, **changes)
 
 
@@ -356,13 +356,7 @@ def session_name(value: str, limits: Limits) -> str:
 
 
 def space_name(value: str, limits: Limits) -> str:
-    return _within("space", (_name("space", value, limits),), limits)[0]
-
-
-def _within(field: str, spaces: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
-    if limits.confined_to is not None and any(each != limits.confined_to for each in spaces):
-        raise InvalidInput(field, f"only {limits.confined_to!r} may be named: this memory is confined to it")
-    return spaces
+    return _name("space", value, limits)
 
 
 def storable(text: str) -> bool:

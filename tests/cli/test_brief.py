@@ -311,7 +311,7 @@ def test_what_was_told_is_left_out_on_request(cli: Cli, filled: list[str]) -> No
     assert found() == [(filled[2], True)]
     answer = cli("search", "kettle", "--json", "--asked-in", "s", "--mode", "keyword", "--omit-delivered")
     assert json.loads(answer.out)["hits"] == []
-    assert "1 that this session was told before are left out" in json.loads(answer.out)["notes"]
+    assert "1 that this session was given before are left out" in json.loads(answer.out)["notes"]
     unknown = cli("search", "kettle", "--omit-delivered")
     assert unknown.code == 0
     assert "note: nothing is left out: without a session" in unknown.out

@@ -23,7 +23,8 @@ from nacre.types.memory import Progress
 NOW = datetime(2026, 11, 2, 12, tzinfo=UTC)
 COLOURS = ("red", "blue", "green", "white", "black", "amber", "pink", "grey", "teal", "olive", "coral", "mauve")
 LOST = (
-    "it shares no telling word with the question; to bring it in: ask with words that it has, or search by meaning, too"
+    "it shares no significant term with the query; "
+    "to bring it in: ask with words that it has, or search by meaning, too"
 )
 PROBES = (
     "probes, each made of a memory's own words. They tell whether memories can be found by what they say, not whether"

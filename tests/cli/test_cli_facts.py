@@ -553,7 +553,7 @@ SESSION: tuple[Step, ...] = (
         "hidden",
         ["why", "disk0", "deploy", "-staging"],
         (
-            "condition: it does not meet a condition of the query or the lens (a phrase, AND, NOT or a "
+            "condition: it does not match a condition of the query or the lens (a phrase, AND, NOT or a "
             "filter such as tag:)\n"
             "to bring it in: leave the conditions out, or quote less"
         ),
@@ -563,7 +563,7 @@ SESSION: tuple[Step, ...] = (
         "whynot",
         ["why-not", "-staging", "disk0", "deploy"],
         (
-            "condition: it does not meet a condition of the query or the lens (a phrase, AND, NOT or a "
+            "condition: it does not match a condition of the query or the lens (a phrase, AND, NOT or a "
             "filter such as tag:)\n"
             "to bring it in: leave the conditions out, or quote less"
         ),
@@ -678,7 +678,7 @@ def some(cli: Cli) -> str:
         (["similar", "nobody", "--separate"], "no memory 'nobody'"),
         (["lens", "show", "nope"], "no lens 'nope'; see `nacre lens list`"),
         (["lens", "delete", "nope"], "no lens 'nope'; see `nacre lens list`"),
-        (["lens", "delete", "exact"], "exact is built in and stays"),
+        (["lens", "delete", "exact"], "exact is built in and cannot be dropped"),
         (["lens", "save", "exact"], "'exact' is taken"),
         (["lens", "save", "none"], "'none' is taken"),
         (["lens", "save", "two words"], "'two words' is not a name"),

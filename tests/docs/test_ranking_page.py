@@ -24,7 +24,7 @@ from nacre.cli.render import why_lines
 from nacre.engine import rerank_stage
 from nacre.engine.engine import Nacre
 from nacre.engine.explain import Stage, Why
-from nacre.engine.pipeline import Trail
+from nacre.engine.pipeline import SearchTrace
 from nacre.errors import InvalidInput
 from nacre.facts.confidence import FLOOR, SHARES, of_memory
 from nacre.facts.supersession import is_single
@@ -38,13 +38,13 @@ from nacre.ranking.relevance import (
     BY_BOTH,
     BY_MEANING,
     BY_WORDS,
-    READ_AHEAD,
+    RERANK_LEAD,
     Meaning,
     Words,
     evidence,
     others,
-    read,
     relevance,
+    with_lead,
 )
 from nacre.ranking.scoring import score
 from nacre.ranking.usage import CREDITS, INVITING_PLACES
@@ -279,8 +279,8 @@ def _summed(memory_id: str, sum_: float) -> Ranked:
 def test_reading_again_is_worth_this() -> None:
     for said in (
         f"with more than {rerank_stage.WHOLE_CHARS} characters a window of {rerank_stage.WINDOW_CHARS} is read",
-        f"all together {rerank_stage.READ_CHARS:,} characters at the most",
-        f"Where it is below {rerank._READABLE} nothing is read",
+        f"all together {rerank_stage.RERANKED_CHARS:,} characters at the most",
+        f"Where it is below {rerank._COVERED} nothing is read",
         f"the second has less than {rerank.CLEAR} of its sum",
         f"{rerank_stage.SCORES_CACHED:,} scores of what was read again",
     ):
@@ -288,11 +288,11 @@ def test_reading_again_is_worth_this() -> None:
     (formula,) = (block for block in RULES.code[""] if block.startswith("share  = rerank_weight"))
     assert "rerank_weight · known² · spread · (read - least)" in formula
     far = [_summed("a", 0.8), _summed("b", 0.5), _summed("c", 0.3)]
-    given = rerank.reranked(far, {"a": -2.0, "b": 1.0, "c": -1.0}, weight=0.2, known=0.5)
+    given = rerank.reranked(far, {"a": -2.0, "b": 1.0, "c": -1.0}, weight=0.2, coverage=0.5)
     assert [each.score for each in given] == pytest.approx([0.8, 0.5 + 0.2 * 0.25 * 0.5 * 3, 0.3 + 0.2 * 0.25 * 0.5])
     assert "at least a tenth of the best" in formula
     near = [_summed("a", 0.8), _summed("b", 0.79)]
-    given = rerank.reranked(near, {"a": 0.0, "b": 1.0}, weight=0.2, known=1)
+    given = rerank.reranked(near, {"a": 0.0, "b": 1.0}, weight=0.2, coverage=1)
     assert [each.score for each in given] == pytest.approx([0.8, 0.79 + 0.2 * 0.08])
 
 
@@ -300,20 +300,20 @@ def test_so_much_better_lifts_the_last_to_the_first() -> None:
     assert "`1 / rerank_weight` more on that scale lifts the last of them to the first" in RULES.prose
     weight = RECIPE.rerank_weight
     far = [_summed("a", 0.8), _summed("b", 0.3)]
-    first, last = rerank.reranked(far, {"a": 0.0, "b": 1 / weight}, weight, known=1)
+    first, last = rerank.reranked(far, {"a": 0.0, "b": 1 / weight}, weight, coverage=1)
     assert first.score == pytest.approx(last.score) == 0.8
 
 
 def test_a_lead_among_those_that_were_read_is_worth_this() -> None:
-    assert f"gets `{READ_AHEAD} · lead` more log-odds" in RULES.prose
-    assert read(0.5, 2.0) == pytest.approx(1 / (1 + math.exp(-1)))
-    assert read(0.5, -2.0) == 0.5
+    assert f"gets `{RERANK_LEAD} · lead` more log-odds" in RULES.prose
+    assert with_lead(0.5, 2.0) == pytest.approx(1 / (1 + math.exp(-1)))
+    assert with_lead(0.5, -2.0) == 0.5
 
 
 def test_classic_is_the_textbook(ran: Ran) -> None:
     plain = replace(ran.question, lens="none", merge_relations=False)
     for asked in (replace(plain, recipe=CLASSIC), replace(plain, lens="classic")):
-        ranked = ran.memory._searching.trail(asked).ranking.ranked
+        ranked = ran.memory._searcher.trace(asked).ranking.ranked
         assert len(ranked) == 5
         for each in ranked:
             assert {reason.signal for reason in each.reasons} <= {"lexical", "semantic"}
@@ -453,7 +453,7 @@ class Ran:
     tokens: Mapping[str, Tokens]
     question: SearchRequest
     result: SearchResult
-    trail: Trail
+    trace: SearchTrace
     why: Mapping[str, Why]
 
     def name(self, memory_id: str) -> str:
@@ -461,18 +461,18 @@ class Ran:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        return self.trail.ranking.question.terms
+        return self.trace.plan.query.terms
 
     @property
     def mean_length(self) -> float:
         return sum(each.length for each in self.tokens.values()) / len(self.tokens)
 
     def counted(self, term: Term) -> float:
-        memories, having = self.trail.ranking.frequencies
+        memories, having = self.trace.ranking.frequencies
         return max(having.get(term.text, 0), COMMON_SHARE * memories if term.common else 0)
 
     def idf(self, term: Term) -> float:
-        memories, having = self.trail.ranking.frequencies
+        memories, having = self.trace.ranking.frequencies
         return idf(memories, having.get(term.text, 0), common=term.common)
 
     def damping(self, name: str) -> float:
@@ -480,7 +480,7 @@ class Ran:
         return k1 * (1 - b + b * (self.tokens[name].length + padding) / (self.mean_length + padding))
 
     def ranked(self, name: str) -> Ranked:
-        return next(each for each in self.trail.ranking.ranked if each.id == self.ids[name])
+        return next(each for each in self.trace.ranking.ranked if each.id == self.ids[name])
 
     def reason(self, name: str, signal: str, without: float) -> float:
         return next((each.value for each in self.ranked(name).reasons if each.signal == signal), without)
@@ -490,9 +490,9 @@ class Ran:
 
     def evidence(self, name: str) -> tuple[Words, Meaning]:
         by_words, by_meaning = self.standing
-        taken_out = len(self.trail.ranking.semantic or ()) - len(by_meaning)
+        taken_out = len(self.trace.ranking.semantic or ()) - len(by_meaning)
         pool = max(RECIPE.pool, 2 * self.limit) - taken_out
-        among = others(self.terms, *self.trail.ranking.frequencies, by_words, by_meaning, RECIPE, pool)
+        among = others(self.terms, *self.trace.ranking.frequencies, by_words, by_meaning, RECIPE, pool)
         memory_id = self.ids[name]
         shown = evidence(places(by_words).get(memory_id), places(by_meaning).get(memory_id), among)
         assert relevance(shown) == self.relevance(name)
@@ -509,7 +509,7 @@ class Ran:
     @property
     def standing(self) -> tuple[list[Match], list[Match]]:
         """By words and by meaning, the matches that a hit is measured by."""
-        ranking, hidden = self.trail.ranking, self.hidden
+        ranking, hidden = self.trace.ranking, self.hidden
         by_words = [match for match in ranking.lexical or () if match.id not in hidden]
         by_meaning = [match for match in ranking.semantic or () if match.id not in hidden]
         return by_words, by_meaning
@@ -546,14 +546,14 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
                 },
                 question=question,
                 result=made["result"],
-                trail=memory._searching.trail(question),
+                trace=memory._searcher.trace(question),
                 why={name: memory.why(question, memory_id) for name, memory_id in made["ids"].items()},
             )
 
 
 def test_the_question_is_understood_so(ran: Ran) -> None:
     rows = WORKED.table("term", "common", "in", "counts as in", "idf")
-    memories, having = ran.trail.ranking.frequencies
+    memories, having = ran.trace.ranking.frequencies
     assert memories == len(ran.ids) == len(ran.tokens)
     assert [_code(row["term"]) for row in rows] == [term.text for term in ran.terms]
     for row, term in zip(rows, ran.terms, strict=True):
@@ -563,7 +563,7 @@ def test_the_question_is_understood_so(ran: Ran) -> None:
         assert shows(row["idf"], ran.idf(term))
     assert ran.result.intent == intent.detect(ran.question.query)
     assert (ran.result.intent.name, ran.result.lens) == ("explanation", "money")
-    (period,) = ran.trail.ranking.question.periods
+    (period,) = ran.trace.plan.query.periods
     assert (period.start and period.start.weekday(), period.end and period.end.weekday()) == (0, 0)
     assert not ran.result.notes
 
@@ -571,9 +571,9 @@ def test_the_question_is_understood_so(ran: Ran) -> None:
 def test_words_find_so(ran: Ran) -> None:
     found = ("we", "pick", "postgr", "for", "bill")
     rows = WORKED.table("memory", "length", "damping", *found, "BM25", "rank")
-    lexical = ran.trail.ranking.lexical or ()
+    lexical = ran.trace.ranking.lexical or ()
     assert [row["memory"] for row in rows] == [ran.name(match.id) for match in lexical]
-    assert {term.text for term in ran.terms if ran.trail.ranking.frequencies.having.get(term.text)} == set(found)
+    assert {term.text for term in ran.terms if ran.trace.ranking.frequencies.having.get(term.text)} == set(found)
     terms = [term for term in ran.terms if term.text in found]
     for rank, (row, match) in enumerate(zip(rows, lexical, strict=True), 1):
         tokens = ran.tokens[row["memory"]]
@@ -588,7 +588,7 @@ def test_words_find_so(ran: Ran) -> None:
 
 def test_meaning_finds_so(ran: Ran) -> None:
     rows = WORKED.table("memory", "cosine", "rank")
-    semantic = ran.trail.ranking.semantic or ()
+    semantic = ran.trace.ranking.semantic or ()
     assert [row["memory"] for row in rows] == [ran.name(match.id) for match in semantic]
     for rank, (row, match) in enumerate(zip(rows, semantic, strict=True), 1):
         assert shows(row["cosine"], match.score)
@@ -597,7 +597,7 @@ def test_meaning_finds_so(ran: Ran) -> None:
 
 def test_shares_add_up_so(ran: Ran) -> None:
     rows = WORKED.table("memory", *SHARED, "sum")
-    assert {row["memory"] for row in rows} == {ran.name(each.id) for each in ran.trail.ranking.ranked}
+    assert {row["memory"] for row in rows} == {ran.name(each.id) for each in ran.trace.ranking.ranked}
     totals = [ran.fused(row["memory"]) for row in rows]
     assert totals == sorted(totals, reverse=True)
     for row, total in zip(rows, totals, strict=True):
@@ -608,7 +608,7 @@ def test_shares_add_up_so(ran: Ran) -> None:
 
 def test_factors_multiply_so(ran: Ran) -> None:
     rows = WORKED.table("memory", "sum", *FACTORS, "score")
-    assert [row["memory"] for row in rows] == [ran.name(each.id) for each in ran.trail.ranking.ranked]
+    assert [row["memory"] for row in rows] == [ran.name(each.id) for each in ran.trace.ranking.ranked]
     for row in rows:
         assert shows(row["sum"], ran.fused(row["memory"]))
         for signal in FACTORS:
@@ -623,7 +623,7 @@ def test_relevance_is_so(ran: Ran) -> None:
         *("memory", "coverage", "lead by words", "cosine", "lead by meaning", "above the crowd"),
         *("log-odds", "relevance"),
     )
-    assert {row["memory"] for row in rows} == {ran.name(each) for each in ran.trail.relevance}
+    assert {row["memory"] for row in rows} == {ran.name(each) for each in ran.trace.ranking.relevance}
     for row in rows:
         by_words, by_meaning = ran.evidence(row["memory"])
         expected = {
@@ -638,7 +638,11 @@ def test_relevance_is_so(ran: Ran) -> None:
         for head, value in expected.items():
             assert shows(row[head], value), (row["memory"], head, value)
     (delivered,) = re.findall(r"\*(\w+)\*, which is collapsed, and \*(\w+)\*, which is doubted", WORKED.prose)
-    assert {ran.ids[name] for name in delivered} == ran.hidden == {*ran.trail.collapsed, *ran.trail.ranking.doubted}
+    assert (
+        {ran.ids[name] for name in delivered}
+        == ran.hidden
+        == {*ran.trace.ranking.duplicates, *ran.trace.ranking.doubted}
+    )
     (rivals,) = re.findall(r"of \*picked\* is \*(\w+)\* by words and \*(\w+)\* by meaning", WORKED.prose)
     assert [[ran.name(match.id) for match in found[:2]] for found in ran.standing] == [
         ["picked", each] for each in rivals
@@ -659,22 +663,22 @@ def _relevance(why: Why) -> float:
 
 def test_as_of_is_so(ran: Ran) -> None:
     """A week later, last week is another, and what was learnt from use does not act."""
-    (usual,) = ran.trail.ranking.question.periods
+    (usual,) = ran.trace.plan.query.periods
     assert usual.end is not None
     same, later = usual.end + timedelta(days=2), usual.end + timedelta(days=9)
     for as_of, signals in ((same, {"temporal"}), (later, set())):
-        trail = ran.memory._searching.trail(replace(ran.question, as_of=as_of))
-        (period,) = trail.ranking.question.periods
+        trace = ran.memory._searcher.trace(replace(ran.question, as_of=as_of))
+        (period,) = trace.plan.query.periods
         assert period.end == as_of - timedelta(days=2)
-        (backup,) = (each for each in trail.ranking.ranked if each.id == ran.ids["backup"])
+        (backup,) = (each for each in trace.ranking.ranked if each.id == ran.ids["backup"])
         acted = {reason.signal for reason in backup.reasons}
         assert acted == {"lexical", "semantic", "recency"} | signals
     assert ran.reason("backup", "usage", 1) > 1  # as of now, it does
 
 
 def test_faded_and_ended_facts_never_leave_a_memory_out(ran: Ran) -> None:
-    (faded,) = ran.trail.ranking.signals[ran.ids["picked"]].facts
-    (ended,) = ran.trail.ranking.signals[ran.ids["mysql"]].facts
+    (faded,) = ran.trace.ranking.signals[ran.ids["picked"]].facts
+    (ended,) = ran.trace.ranking.signals[ran.ids["mysql"]].facts
     long_after = faded.reinforced + timedelta(days=10_000)
     for many in range(1, 50):
         believed = of_memory([faded, ended] * many, long_after), of_memory([ended] * many, long_after)
@@ -747,18 +751,18 @@ def _given(ran: Ran) -> Iterator[float]:
     yield from map(ran.idf, ran.terms)
     yield ran.mean_length
     yield from map(ran.damping, ran.ids)
-    yield from (match.score for match in ran.trail.ranking.lexical or ())
+    yield from (match.score for match in ran.trace.ranking.lexical or ())
     yield from (each.score for each in ran.result.relations)
-    for each in ran.trail.ranking.ranked:
+    for each in ran.trace.ranking.ranked:
         for reason in each.reasons:
             yield reason.value
             yield from reason.numbers.values()
         yield score([reason for reason in each.reasons if reason.effect == "add" and reason.signal != "echo"])
-    usage = ran.trail.ranking.signals[ran.ids["backup"]].usage
+    usage = ran.trace.ranking.signals[ran.ids["backup"]].usage
     assert usage is not None
     yield (usage.good + usage.seen) * 0.5 ** (1 / 30)
     yield (RECIPE.bm25_k1 + 1) * sum(ran.idf(term) for term in ran.terms if not term.common)
-    for memory_id in ran.trail.relevance:
+    for memory_id in ran.trace.ranking.relevance:
         name = ran.name(memory_id)
         yield from (ran.evidence(name)[0].coverage, ran.log_odds(name), ran.relevance(name))
     yield RECIPE.echo_back * ran.relevance("picked")

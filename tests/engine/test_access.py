@@ -361,7 +361,7 @@ def test_a_lens_of_ones_own(path: Path) -> None:
 def test_naming_another_space_says_why_not(confined: Nacre, call: Callable[[Nacre], Any], field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         call(confined)
-    assert str(refused.value) == f"{field}: only 'mine' may be named: this memory is confined to it"
+    assert str(refused.value) == f"{field}: only 'mine' is allowed: this memory is confined to it"
 
 
 def test_all_that_are_missing_are_named_in_the_order_given(world: World, confined: Nacre) -> None:

@@ -119,7 +119,7 @@ def test_texts_that_are_there_already_leave_no_gaps_in_what_is_written(path: Pat
 def test_what_was_read_before_the_input_failed_is_stored_and_acknowledged(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nacre.engine.engine.BATCH_MEMORIES", 10)
+    monkeypatch.setattr("nacre.engine.writer.BATCH_MEMORIES", 10)
 
     def items() -> Iterator[str]:
         yield from (f"text {number}" for number in range(25))
@@ -140,7 +140,7 @@ def test_what_was_read_before_the_input_failed_is_stored_and_acknowledged(
 
 
 def test_who_stops_reading_receipts_stops_the_writing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nacre.engine.engine.BATCH_MEMORIES", 10)
+    monkeypatch.setattr("nacre.engine.writer.BATCH_MEMORIES", 10)
     with nacre.open(path, embedder="none") as memory:
         batches = memory.remember_batches(f"text {number}" for number in range(100))
         assert len(next(batches)) == 10

@@ -68,7 +68,7 @@ def test_embedding_later_gives_what_embedding_at_once_gives(tmp_path: Path) -> N
 
 
 def test_an_interrupted_reembed_goes_on_where_it_stopped(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nacre.engine.engine.BATCH_EMBEDDED", 8)
+    monkeypatch.setattr("nacre.engine.writer.BATCH_EMBEDDED", 8)
     first, second = Counting(), Counting()
     with nacre.open(path, embedder=first, defer_embeddings=True) as memory:
         memory.remember_many(TEXTS)
@@ -103,8 +103,8 @@ def test_a_text_that_changes_while_it_is_embedded_is_embedded_anew(path: Path) -
 REEMBED = """
 import sys, time, nacre
 from nacre.embedders.hashing import Hashing
-import nacre.engine.engine
-nacre.engine.engine.BATCH_EMBEDDED = 4
+import nacre.engine.writer
+nacre.engine.writer.BATCH_EMBEDDED = 4
 class Slow(Hashing):
     def embed_passages(self, texts):
         time.sleep(0.02)

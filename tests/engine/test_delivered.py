@@ -20,7 +20,7 @@ from nacre import Filter, InvalidInput, Lens, Limits, Nacre, NewMemory, Recipe, 
 from nacre.analysis.quoting import HEADER
 from nacre.analysis.recall_guard import DeliveredTexts
 from nacre.embedders.hashing import Hashing
-from nacre.engine import engine, recall_log
+from nacre.engine import recall_log, writer
 from nacre.serialization import decode, encode
 from nacre.storage.reference import MemoryStore
 from nacre.types.views import LeftOut
@@ -46,8 +46,8 @@ def found(result: SearchResult) -> list[str]:
 
 
 def said(result: SearchResult) -> list[str]:
-    """Notes on what was told before."""
-    return [note for note in result.notes if "told before" in note]
+    """Notes on what was delivered before."""
+    return [note for note in result.notes if "given before" in note or "omit_delivered" in note]
 
 
 # ---------------------------------------------------------------- marked
@@ -159,12 +159,12 @@ def test_one_after_another_until_all_were_told(words: Nacre) -> None:
     for number in range(3):
         result = words.search("tea", session="s", limit=1, omit_delivered=True)
         given += found(result)
-        passed = [f"{number} that this session was told before are left out"] if number else []
+        passed = [f"{number} that this session was given before are left out"] if number else []
         assert said(result) == passed[: len(said(result))]
     assert sorted(given) == sorted(ids)
     nothing = words.search("tea", session="s", limit=1, omit_delivered=True)
     assert nothing.hits == ()
-    assert said(nothing) == ["3 that this session was told before are left out"]
+    assert said(nothing) == ["3 that this session was given before are left out"]
 
 
 def test_what_is_left_out_is_not_marked_but_gone(words: Nacre) -> None:
@@ -207,7 +207,7 @@ def test_what_is_left_out_makes_room_for_others(
         result = memory.search(query, limit=limit, session="s", omit_delivered=True, recipe=STEADY, token_budget=budget)
         assert list(result.hits) == fits
         if others == [] and every:
-            assert said(result) == [f"{len(every)} that this session was told before are left out"]
+            assert said(result) == [f"{len(every)} that this session was given before are left out"]
 
 
 def test_a_token_budget_is_spent_on_what_is_new(words: Nacre) -> None:
@@ -256,7 +256,7 @@ def test_more_may_have_been_told_than_a_search_may_give(path: Path) -> None:
 
 def test_without_a_session_or_a_log_nobody_knows(path: Path, words: Nacre) -> None:
     words.remember("green tea")
-    unknown = ["nothing is left out: without a session and a recall log it is not known what was told before"]
+    unknown = ["`omit_delivered` has no effect without a session and a recall log"]
     for _ in range(2):
         result = words.search("tea", omit_delivered=True)
         assert (delivered(result), said(result)) == ({"green tea": False}, unknown)
@@ -605,15 +605,17 @@ class Counting:
 
 def counting(memory: Nacre, work: Callable[[], Sequence[Remembered]]) -> tuple[Sequence[Remembered], Counter[str]]:
     counted = Counting(memory._store)
-    memory._store = counted
+    for service in (memory._writer, memory._log):
+        service._store = counted
     try:
         return work(), counted.calls
     finally:
-        memory._store = counted._inner
+        for service in (memory._writer, memory._log):
+            service._store = counted._inner
 
 
 def test_many_texts_of_many_sessions_ask_the_store_once_a_batch(words: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nacre.engine.engine.BATCH_MEMORIES", 2_000)
+    monkeypatch.setattr("nacre.engine.writer.BATCH_MEMORIES", 2_000)
     words.remember_many([f"told text number {number} of many" for number in range(20)])
     for number in range(10):
         words.search(f"told text {number}", session=f"session {number}", limit=5)
@@ -633,7 +635,7 @@ def test_told_texts_are_read_once_a_batch(words: Nacre, monkeypatch: pytest.Monk
             built.append(len(texts))
             super().__init__(texts)
 
-    monkeypatch.setattr(engine, "DeliveredTexts", Counted)
+    monkeypatch.setattr(writer, "DeliveredTexts", Counted)
     words.remember_many([f"told text number {number} of many" for number in range(30)])
     words.search("told text", session="s", limit=30)
     words.remember_many(NewMemory(text=f"new text {number} to keep", session="s") for number in range(500))

@@ -184,7 +184,7 @@ def test_purging_through_the_engine_empties_the_log(path: Path, memory: nacre.Na
 def test_a_purge_reaches_the_searches_that_are_not_logged_yet(path: Path, kind: str) -> None:
     store = SqliteStore(path) if kind == "sqlite" else MemoryStore()
     with nacre.Nacre(store, None) as memory:
-        journal = memory._journal
+        journal = memory._log._writer
         assert journal is not None
         write, purged = journal._write, memory.remember("banana bread").id
 

@@ -149,7 +149,7 @@ def test_the_share_by_hand() -> None:
     d  was not read                                 .25
     """
     ranked = [placed(each, score) for each, score in (("a", 0.8), ("b", 0.5), ("c", 0.3), ("d", 0.25))]
-    found = rerank.reranked(ranked, {"a": -1.0, "b": 3.5, "c": 6.5}, weight=0.2, known=0.8)
+    found = rerank.reranked(ranked, {"a": -1.0, "b": 3.5, "c": 6.5}, weight=0.2, coverage=0.8)
     assert {each.id: each.score for each in found} == pytest.approx({"a": 0.8, "b": 0.788, "c": 0.78, "d": 0.25})
     assert found[3] is ranked[3]
     assert [each.reasons[-1].value for each in found[:3]] == pytest.approx([0, 0.288, 0.48])
@@ -164,7 +164,7 @@ def test_the_share_by_hand() -> None:
 
 def test_those_that_stand_close_together_can_still_be_told_apart() -> None:
     """.50 and .49 are .01 apart; a tenth of the best, .05, is more: .2 · .05 · 2 = .02."""
-    found = rerank.reranked([placed("a", 0.5), placed("b", 0.49)], {"a": 1.0, "b": 3.0}, weight=0.2, known=1)
+    found = rerank.reranked([placed("a", 0.5), placed("b", 0.49)], {"a": 1.0, "b": 3.0}, weight=0.2, coverage=1)
     assert [each.score for each in found] == pytest.approx([0.5, 0.51])
 
 
@@ -189,7 +189,7 @@ def test_equal_scores_change_nothing_and_nothing_read_is_nothing_moved() -> None
     ],
 )
 def test_when_the_order_is_clear(ranked: list[Ranked], clear: bool) -> None:
-    assert rerank.clear(ranked) is clear
+    assert rerank.is_clear(ranked) is clear
 
 
 def test_a_search_by_hand(make: Make) -> None:
@@ -511,7 +511,7 @@ def test_of_long_texts_fewer_are_read(make: Make, chars: int, read: int) -> None
 def test_texts_are_read_best_first_until_the_characters_are_spent(
     make: Make, monkeypatch: pytest.MonkeyPatch, chars: int, read: int
 ) -> None:
-    monkeypatch.setattr(rerank_stage, "READ_CHARS", chars)
+    monkeypatch.setattr(rerank_stage, "RERANKED_CHARS", chars)
     reranker = Counted()
     result = make(*FRUIT, reranker=reranker).search("apricots", recipe=PLAIN)
     assert [text.text for _, text in reranker.read] == [FRUIT[1], FRUIT[2], FRUIT[0]][:read]
@@ -533,7 +533,7 @@ def test_texts_are_read_best_first_until_the_characters_are_spent(
     ],
 )
 def test_how_much_of_a_text_is_words(text: str, share: float) -> None:
-    assert rerank.plain(text) == pytest.approx(share)
+    assert rerank.prose_share(text) == pytest.approx(share)
 
 
 def test_the_less_words_were_read_the_less_it_counts(make: Make) -> None:
@@ -554,7 +554,7 @@ def test_of_each_text_only_its_window_is_counted(make: Make) -> None:
     memory.search("apricots", recipe=PLAIN)
     assert 15 <= len(reranker.read) < 20
     windows = sum(len(text.text) for _, text in reranker.read)
-    assert rerank_stage.READ_CHARS - rerank_stage.WINDOW_CHARS < windows <= rerank_stage.READ_CHARS
+    assert rerank_stage.RERANKED_CHARS - rerank_stage.WINDOW_CHARS < windows <= rerank_stage.RERANKED_CHARS
 
 
 def test_after_one_that_is_too_long_no_shorter_one_is_read(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -563,14 +563,14 @@ def test_after_one_that_is_too_long_no_shorter_one_is_read(make: Make, monkeypat
     memory = make("ripe apricots", "we have ripe, yes, very ripe apricots", "an apricot", reranker=reranker)
     hits = memory.search("ripe apricots", recipe=PLAIN, rerank=False).hits
     assert [hit.id for hit in hits] == ["m0", "m1", "m2"]
-    monkeypatch.setattr(rerank_stage, "READ_CHARS", 30)  # 13, 37 and 10 characters
+    monkeypatch.setattr(rerank_stage, "RERANKED_CHARS", 30)  # 13, 37 and 10 characters
     memory.search("ripe apricots", recipe=PLAIN)
     assert reranker.texts.keys() == {"ripe apricots"}
 
 
 def test_what_stands_next_to_a_text_is_not_counted(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Little is read of it."""
-    monkeypatch.setattr(rerank_stage, "READ_CHARS", 22)  # 8 and 14
+    monkeypatch.setattr(rerank_stage, "RERANKED_CHARS", 22)  # 8 and 14
     reranker = Counted()
     turns = said("what fruit did you buy?", "apricots", "how much were they?")
     make(*turns, "dried apricots", reranker=reranker).search("apricots", recipe=PLAIN)
@@ -736,7 +736,7 @@ def test_a_reranker_that_fails_is_said_and_the_order_is_that_without(make: Make,
     memory = make(*FRUIT, reranker=reranker)
     reranker.fails = error
     failed = memory.search("apricots", recipe=PLAIN)
-    assert failed.notes == (f"the reranker failed: ranked without reading again ({error})",)
+    assert failed.notes == (f"the reranker failed: ranked without it ({error})",)
     assert failed.hits == memory.search("apricots", recipe=PLAIN, rerank=False).hits
     reranker.fails = None
     assert memory.search("apricots", recipe=PLAIN).notes == ()
@@ -748,9 +748,7 @@ def test_a_failure_is_logged_and_not_kept(caplog: pytest.LogCaptureFixture) -> N
     memory = opened(MemoryStore(), *FRUIT, reranker=reranker)
     reranker.fails = RuntimeError("out of luck")
     assert memory.search("apricots", recipe=PLAIN).notes
-    assert [record.message for record in caplog.records] == [
-        "the reranker failed (out of luck): ranked without reading again"
-    ]
+    assert [record.message for record in caplog.records] == ["the reranker failed (out of luck): ranked without it"]
     reranker.fails = None
     assert shares(memory.search("apricots", recipe=PLAIN).hits)
 
@@ -938,7 +936,7 @@ def without_model(notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_missing_model_is_said_and_the_order_is_that_without(without_model: Nacre) -> None:
     result = without_model.search(ASKED)
     (note,) = result.notes
-    assert note.startswith("the reranker failed: ranked without reading again (the model file ")
+    assert note.startswith("the reranker failed: ranked without it (the model file ")
     assert "model.onnx is missing; reinstall it with" in note
     assert result.hits == without_model.search(ASKED, rerank=False).hits
 

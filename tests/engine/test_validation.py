@@ -239,7 +239,7 @@ def test_a_bad_item_is_named_and_its_batch_is_not_written(shared: Nacre, bad: An
 
 
 def test_batches_before_a_bad_item_are_stored(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nacre.engine.engine.BATCH_MEMORIES", 2_000)
+    monkeypatch.setattr("nacre.engine.writer.BATCH_MEMORIES", 2_000)
     with nacre.open(path, embedder="none") as memory:
         items = [f"text {number}" for number in range(5_000)] + [""]
         stored: list[nacre.Remembered] = []
@@ -759,7 +759,7 @@ def test_a_memory_restored_after_the_model_was_switched_gets_its_vector(path: Pa
 
 
 def test_reembedding_goes_on_where_it_stopped(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nacre.engine.engine.BATCH_EMBEDDED", 32)
+    monkeypatch.setattr("nacre.engine.writer.BATCH_EMBEDDED", 32)
     with nacre.open(path, embedder=Hashing(64)) as memory:
         memory.remember_many([f"apple number {number}" for number in range(150)])
     moody = Moody(32)

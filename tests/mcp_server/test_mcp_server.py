@@ -43,7 +43,7 @@ from mcp_clients import (
 from mcp_clients import given as structured
 from nacre.cli.demo import SAMPLES
 from nacre.config import project_space
-from nacre.engine import engine
+from nacre.engine import writer
 from nacre.errors import InvalidInput
 from nacre.mcp_server import identity, offered
 from nacre.mcp_server import server as server_module
@@ -513,7 +513,7 @@ async def test_more_of_memories(door: Server[Any], mode: str) -> None:
 
 @asynchronous
 async def test_progress_is_reported_to_who_asked(door: Server[Any], mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "BATCH_EMBEDDED", 4)
+    monkeypatch.setattr(writer, "BATCH_EMBEDDED", 4)
     delivered: list[tuple[float, float | None]] = []
     others: list[object] = []
 

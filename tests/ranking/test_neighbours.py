@@ -126,7 +126,7 @@ def test_shares_of_several_neighbours_add_up_and_are_heard_once() -> None:
     own = {"a": 1.0, "c": 0.4}
     ranked = [Ranked(each, score, (Reason("lexical", "add", score, {}),), None, None) for each, score in own.items()]
     beside = {"a": Neighbours((), ("b", "c")), "c": Neighbours(("b",), ("d", "e"))}
-    assert neighbours.hearing(beside) == {"b", "c", "d", "e"}
+    assert neighbours.all_of(beside) == {"b", "c", "d", "e"}
     found = {each.id: each for each in neighbours.echoed(ranked, beside, {"b", "d", "e"}, Recipe())}
     assert {each: found[each].score for each in found} == pytest.approx(
         {"a": 1.0, "b": 0.58, "c": 0.6, "d": 0.2, "e": 0.08}

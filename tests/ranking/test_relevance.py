@@ -17,7 +17,7 @@ from nacre.ranking.relevance import (
     BY_BOTH,
     BY_MEANING,
     BY_WORDS,
-    READ_AHEAD,
+    RERANK_LEAD,
     Evidence,
     Meaning,
     Others,
@@ -27,8 +27,8 @@ from nacre.ranking.relevance import (
     ideal,
     leads,
     others,
-    read,
     relevance,
+    with_lead,
 )
 from nacre.types.recipe import Recipe
 from nacre.types.search import Found, Match
@@ -178,23 +178,23 @@ def test_an_empty_space_has_an_ideal_too() -> None:
     ],
 )
 def test_who_leads_what_was_read_is_likelier(likely: float, lead: float, expected: float) -> None:
-    assert READ_AHEAD == 1
-    assert read(likely, lead) == pytest.approx(expected, rel=1e-12)
+    assert RERANK_LEAD == 1
+    assert with_lead(likely, lead) == pytest.approx(expected, rel=1e-12)
 
 
 @given(likely=st.floats(0, 1), lead=st.floats(-1e308, 1e308), more=st.floats(0, 40))
 def test_a_lead_never_makes_less_likely(likely: float, lead: float, more: float) -> None:
-    found = read(likely, lead)
+    found = with_lead(likely, lead)
     assert 0 <= found <= 1
-    assert likely * (1 - 1e-9) <= found <= likely * exp(READ_AHEAD) * (1 + 1e-9)
-    assert read(likely, lead + more) >= found * (1 - 1e-9)
+    assert likely * (1 - 1e-9) <= found <= likely * exp(RERANK_LEAD) * (1 + 1e-9)
+    assert with_lead(likely, lead + more) >= found * (1 - 1e-9)
     if lead <= 0:
         assert found == likely
 
 
 @given(likely=st.lists(st.floats(0, 1), min_size=2, max_size=2), lead=st.floats(0, 40))
 def test_the_likelier_of_two_stays_so_with_the_same_lead(likely: list[float], lead: float) -> None:
-    less, more = (read(each, lead) for each in sorted(likely))
+    less, more = (with_lead(each, lead) for each in sorted(likely))
     assert less <= more * (1 + 1e-9)
 
 

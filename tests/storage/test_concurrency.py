@@ -145,7 +145,7 @@ def test_a_search_does_not_wait_for_another(filled: Path, monkeypatch: pytest.Mo
     with opened(filled, log=False) as other:
         expected, awaited = other.search("horse eats"), other.search("llama number")
     with nacre.open(filled, embedder=Hashing()) as memory:
-        owner: Any = memory._embedder if step == "embed_query" else memory._store
+        owner: Any = memory._parts.embedder if step == "embed_query" else memory._store
         real = getattr(owner, step)
 
         def stopping(*arguments: Any, **options: Any) -> Any:
@@ -168,9 +168,9 @@ def test_a_search_does_not_wait_for_another(filled: Path, monkeypatch: pytest.Mo
         assert found == [awaited]
 
 
-@pytest.mark.parametrize(("brief_s", "beside"), [(0.0, True), (60.0, False)])
+@pytest.mark.parametrize(("memories_min", "beside"), [(0, True), (1_000, False)])
 def test_channels_run_side_by_side_where_that_saves_time(
-    filled: Path, monkeypatch: pytest.MonkeyPatch, brief_s: float, beside: bool
+    filled: Path, monkeypatch: pytest.MonkeyPatch, memories_min: int, beside: bool
 ) -> None:
     with opened(filled) as memory:
         usual = memory.search("zebra apples")
@@ -181,17 +181,19 @@ def test_channels_run_side_by_side_where_that_saves_time(
             threads.append(threading.current_thread().name)
             return real(*arguments)
 
-        monkeypatch.setattr(candidates, "BRIEF_S", brief_s)
+        monkeypatch.setattr(candidates, "PARALLEL_MEMORIES_MIN", memories_min)
         monkeypatch.setattr(memory._store, "lexical", noting)
         assert memory.search("zebra apples") == usual
         assert [name != threading.current_thread().name for name in threads] == [beside]
 
 
-@pytest.mark.parametrize("brief_s", [0.0, 60.0])
-def test_a_channel_that_fails_fails_the_search(filled: Path, monkeypatch: pytest.MonkeyPatch, brief_s: float) -> None:
+@pytest.mark.parametrize("memories_min", [0, 1_000])
+def test_a_channel_that_fails_fails_the_search(
+    filled: Path, monkeypatch: pytest.MonkeyPatch, memories_min: int
+) -> None:
     with opened(filled) as memory:
         memory.search("zebra")
-        monkeypatch.setattr(candidates, "BRIEF_S", brief_s)
+        monkeypatch.setattr(candidates, "PARALLEL_MEMORIES_MIN", memories_min)
 
         def failing(*_: Any) -> Any:
             raise nacre.StoreError("store: it is gone")

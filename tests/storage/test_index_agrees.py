@@ -146,7 +146,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     folder = tmp_path_factory.mktemp("agree")
     mixed, merged, plain = (folder / f"{name}.db" for name in ("mixed", "merged", "plain"))
     with pytest.MonkeyPatch.context() as patched, ExitStack() as stack:
-        patched.setattr("nacre.engine.searcher._FRESH", timedelta(0))
+        patched.setattr("nacre.engine.searcher.RESULT_LIFETIME", timedelta(0))
         low_thresholds(patched, BITE_EVENTS=40)
         with reopened(mixed) as engine:
             ids = write_first(engine)

@@ -24,7 +24,7 @@ from test_stores_agree import check_derived_tables, check_integrity
 import nacre
 from index_files import EVERYTHING, NOW, cache_files, cache_folder, found, reopened, settled
 from nacre.embedders.hashing import Hashing
-from nacre.engine import engine
+from nacre.engine import writer
 from nacre.errors import NacreError, StoreBusy
 from nacre.storage.sqlite import store, vector_search
 from nacre.storage.sqlite.index import hnsw, space_index
@@ -167,7 +167,7 @@ def update_counter(_number: int, path: str, start: float, memory_id: str, times:
 
 def _bulk_write(path: str, connection: Connection) -> None:
     """Remembers without end, acknowledging each batch after it was written. It gets killed."""
-    engine.BATCH_EMBEDDED = KILLED_BATCH
+    writer.BATCH_EMBEDDED = KILLED_BATCH
 
     def items() -> Iterator[nacre.NewMemory]:
         number = 0

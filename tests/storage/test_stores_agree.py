@@ -359,7 +359,7 @@ class Pair:
 
         The reference always looks anew, so that what the other found a moment ago must still be right.
         """
-        self.reference[embedding]._searching._recent.clear()
+        self.reference[embedding]._searcher._results.clear()
         before = self.sequences()
         real, expected = attempt(call, self.sqlite[embedding]), attempt(call, self.reference[embedding])
         assert self._without_path(real) == expected
@@ -374,7 +374,7 @@ class Pair:
     def look_anew(self) -> None:
         """A search that delivers a memory may move it a little, but does not end what was found a moment ago."""
         for engine in self.sqlite.values():
-            engine._searching._recent.clear()
+            engine._searcher._results.clear()
 
     def _without_path(self, outcome: Outcome) -> Outcome:
         """Only a store in a file can name it in a note."""

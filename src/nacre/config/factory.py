@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -71,7 +70,8 @@ def open_store(
             chosen,
             reranker=reads_again,
             space=space,
-            limits=replace(limits, confined_to=space) if confined else limits,
+            confined=confined,
+            limits=limits,
             zone=time_zone,
             extract=extract,
             defer_embeddings=defer_embeddings,

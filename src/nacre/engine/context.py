@@ -1,23 +1,24 @@
-"""What is known of a question, within a budget: the best memories, in their newest version, none given before."""
+"""Contexts: what is known of a question, in its newest version, within a budget of tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from nacre import validation
+from nacre.engine.calendar import local_date
+from nacre.engine.parts import Parts
+from nacre.engine.recall_log import RecallLog
 from nacre.engine.searcher import Searcher
-from nacre.engine.timeline import Layers
 from nacre.facts.confidence import is_current
-from nacre.interfaces import Embedder
 from nacre.ranking import token_budget
 from nacre.types.facts import Fact
 from nacre.types.memory import Memory, Span
 from nacre.types.recall_log import Delivery
 from nacre.types.search import Hit, SearchRequest
-from nacre.types.views import Context, ContextOptions, ContextRequest, LeftOut, Quoted
+from nacre.types.views import Context, ContextRequest, LeftOut, Quoted
 
 if TYPE_CHECKING:  # no other verb needs it
     from nacre.ranking.context_packing import Candidate
@@ -45,30 +46,28 @@ class _Sorted:
     left_out: list[LeftOut] = field(default_factory=list)
 
 
-class Contexts(Layers):
-    """The verb that packs memories into a budget."""
+class ContextBuilder:
+    """Packs the best memories for a question into a budget of tokens."""
 
-    _searching: Searcher
-    _embedder: Embedder | None
+    def __init__(self, parts: Parts, searcher: Searcher, log: RecallLog) -> None:
+        self._parts = parts
+        self._store = parts.store
+        self._searcher = searcher
+        self._log = log
 
-    def context(
-        self, query: str | ContextRequest, budget_tokens: int | None = None, **options: Unpack[ContextOptions]
-    ) -> Context:
-        """What is known of a question, in a text of at most so many tokens, each memory fenced as data."""
-        asked = query if isinstance(query, ContextRequest) else ContextRequest(query=query)
-        asked = replace(asked, budget_tokens=asked.budget_tokens if budget_tokens is None else budget_tokens, **options)
-        request = validation.context(asked, self._space, self._limits)
+    def build(self, asked: ContextRequest) -> Context:
+        request = validation.context(asked, self._parts.access, self._parts.limits)
         search = SearchRequest(
             query=request.query,
-            limit=min(HITS_MAX, self._limits.results_max),
+            limit=min(HITS_MAX, self._parts.limits.results_max),
             where=asked.where,
             session=request.session,
             folder=request.folder,
             min_score=request.min_score,
             as_of=request.as_of,
         )
-        delivered = None if request.repeat else self._delivered_before(search)
-        done, result = self._searching.search(search)
+        delivered = None if request.repeat else self._log.delivered(search)
+        done, result = self._searcher.search(search)
         found = self._newest(result.hits, search)
         for memory_id in [each for each in found.known if (delivered or {}).get(each)]:
             del found.known[memory_id]
@@ -82,14 +81,12 @@ class Contexts(Layers):
             Quoted(each.id, found.known[each.id].relevance, each.excerpt, found.known[each.id].instead_of)
             for each in packed.items
         )
-        receipt = self._delivered(
-            done,
-            result.lens,
-            [
-                Delivery(each.id, rank, each.relevance, opened=None if each.excerpt else self._clock())
-                for rank, each in enumerate(quoted, 1)
-            ],
-        )
+        now = self._parts.clock()
+        deliveries = [
+            Delivery(each.id, rank, each.relevance, opened=None if each.excerpt else now)
+            for rank, each in enumerate(quoted, 1)
+        ]
+        receipt = self._log.log(done, result.lens, deliveries)
         without_room = tuple(LeftOut(each, "budget") for each in packed.left_out)
         return Context(packed.text, packed.tokens, quoted, without_room + tuple(found.left_out), result.notes, receipt)
 
@@ -98,15 +95,15 @@ class Contexts(Layers):
 
         What the search may not find takes nobody's place: of that, only that there is something newer is known.
         """
-        now = search.as_of or self._clock()
+        now = search.as_of or self._parts.clock()
         since = self._since([fact for hit in hits for fact in hit.facts if fact.superseded_by], now)
         newer = self._store.get(list({fact.memory_id for fact in since.values()}))
-        admitted = self._searching.admitted(search, list(newer))
+        matching = self._searcher.matching(search, list(newer))
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         found = _Sorted()
         for hit in hits:
             past = [fact for fact in hit.facts if fact.id in since]
-            successors = [since[fact.id] for fact in past if since[fact.id].memory_id in admitted]
+            successors = [since[fact.id] for fact in past if since[fact.id].memory_id in matching]
             relevance, score = hit.relevance or 0.0, hit.score / best
             if not past or not _says_little_else(hit, past):
                 self._add(found, _Known(hit.memory, relevance, score, hit, now=tuple(successors)))
@@ -174,15 +171,12 @@ class Contexts(Layers):
         )
 
     def _date(self, moment: datetime) -> str:
-        try:
-            return moment.astimezone(self._zone).date().isoformat()
-        except OverflowError:  # the first and the last day there are
-            return moment.date().isoformat()
+        return local_date(moment, self._parts.zone).isoformat()
 
     def _counter(self, request: ContextRequest) -> Callable[[str], int]:
         """Word pieces, or a token for each four bytes where that is more: in a script that the model does not know,
         a whole line is one piece."""
-        embedder = self._embedder
+        embedder = self._parts.embedder
         if request.count is not None:
             return request.count
         if embedder is None:

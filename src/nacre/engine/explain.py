@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 
-from nacre.engine.candidates import CandidateFinder, pool
-from nacre.engine.pipeline import Recall, Trail
+from nacre.engine.pipeline import SearchTrace
+from nacre.engine.searcher import Searcher
 from nacre.errors import NotFound
 from nacre.interfaces import Store
 from nacre.query.ast import filter_matches
@@ -43,28 +43,21 @@ class Why:
 class Explainer:
     """Follows one memory through a search."""
 
-    def __init__(self, store: Store, channels: CandidateFinder, recall: Recall, limits: Limits) -> None:
+    def __init__(self, store: Store, searcher: Searcher, limits: Limits) -> None:
         self._store = store
-        self._channels = channels
-        self._recall = recall
+        self._searcher = searcher
         self._limits = limits
 
-    def why(self, trail: Trail, memory_id: str) -> Why:
-        place = next((at for at, each in enumerate(trail.kept, 1) if each.id == memory_id), None)
-        ranked = [each for each in trail.ranking.ranked if each.id == memory_id]
-        shown = replace(
-            trail,
-            request=replace(trail.request, limit=1, token_budget=None),
-            kept=ranked,
-            relevance=self._recall.relevance(trail, ranked),
-        )
-        hits = self._recall.result(shown).hits if ranked else ()
-        return Why(memory_id, place, hits[0] if hits else None, self._left_out(trail, memory_id, place))
+    def why(self, trace: SearchTrace, memory_id: str) -> Why:
+        place = next((at for at, each in enumerate(trace.ranking.kept, 1) if each.id == memory_id), None)
+        ranked = [each for each in trace.ranking.ranked if each.id == memory_id]
+        hits = self._searcher.pipeline.shown(trace, ranked) if ranked else ()
+        return Why(memory_id, place, hits[0] if hits else None, self._left_out(trace, memory_id, place))
 
-    def _left_out(self, trail: Trail, memory_id: str, place: int | None) -> WhyNot:
-        request = trail.request
+    def _left_out(self, trace: SearchTrace, memory_id: str, place: int | None) -> WhyNot:
+        request = trace.plan.request
         if place is not None and place <= request.limit:
-            if request.token_budget is None or memory_id in {hit.id for hit in self._recall.result(trail).hits}:
+            if request.token_budget is None or memory_id in {hit.id for hit in trace.ranking.hits}:
                 return WhyNot("found", f"it is number {place}", "nothing has to change")
             return WhyNot(
                 "budget",
@@ -78,39 +71,11 @@ class Explainer:
         memory = self._store.get([memory_id]).get(memory_id)
         if memory is None:
             raise NotFound((memory_id,))
-        return self._sifted(trail, memory_id) or self._refused(trail, memory) or self._unmatched(trail, memory)
+        return _sifted(trace, memory_id) or self._not_matching(trace, memory) or self._not_found(trace, memory)
 
-    @staticmethod
-    def _sifted(trail: Trail, memory_id: str) -> WhyNot | None:
-        """Ranked, but taken out afterwards."""
-        if memory_id in trail.collapsed:
-            better = trail.collapsed[memory_id]
-            return WhyNot(
-                "duplicate",
-                f"it says nearly the same as {better}, which is shown in its place",
-                "search with collapse off, or separate the two",
-            )
-        if memory_id in trail.delivered and any(each.id == memory_id for each in trail.ranking.ranked):
-            return WhyNot("delivered", "the session that asks was told it before", "search without omit_delivered")
-        if memory_id in trail.relevance:
-            return WhyNot(
-                "irrelevant",
-                f"its relevance is {trail.relevance[memory_id]:.2f}, below {trail.request.min_score:.2f}",
-                f"set min_score to {int(trail.relevance[memory_id] * 100) / 100:g} or less",
-            )
-        if memory_id in trail.ranking.doubted:
-            believed, least = trail.ranking.doubted[memory_id], trail.request.recipe.min_confidence
-            return WhyNot(
-                "confidence",
-                f"its facts are believed {believed:.2f} on average, below {least:.2f}",
-                "add facts that are surer, drop the wrong ones, or set min_confidence to "
-                f"{int(believed * 100) / 100:g} or less",
-            )
-        return None
-
-    def _refused(self, trail: Trail, memory: Memory) -> WhyNot | None:
-        """What filters and conditions keep away from every channel."""
-        request, question = trail.request, trail.ranking.question
+    def _not_matching(self, trace: SearchTrace, memory: Memory) -> WhyNot | None:
+        """Filters and conditions keep a memory away from every channel."""
+        request, query = trace.plan.request, trace.plan.query
         if memory.deleted is not None:
             return WhyNot("deleted", "it is forgotten", f"restore {memory.id}")
         if memory.space not in request.where.spaces:
@@ -122,49 +87,73 @@ class Explainer:
             as_of = request.as_of is not None and unmet == ["created_until"] and memory.created > request.as_of
             said = "it was created after the time the search is as of" if as_of else f"the filter {unmet[0]} refuses it"
             return WhyNot("filter", said, f"search without {'as_of' if as_of else ', '.join(unmet)}")
-        if question.must is not None and not self._store.matching([memory.id], question.must):
+        if query.must is not None and not self._store.matching([memory.id], query.must):
             return WhyNot(
                 "condition",
-                "it does not meet a condition of the query or the lens (a phrase, AND, NOT or a filter such as tag:)",
+                "it does not match a condition of the query or the lens (a phrase, AND, NOT or a filter such as tag:)",
                 "leave the conditions out, or quote less",
             )
         return None
 
-    def _unmatched(self, trail: Trail, memory: Memory) -> WhyNot:
-        """It may be found, but no channel gave it: too far down, or no match at all."""
-        request, question = trail.request, trail.ranking.question
-        most = self._limits.pool_max
-        recipe = replace(request.recipe, semantic_floor=-1.0)
-        far: Sequence[Match] = []
-        near: Sequence[Match] = []
-        if recipe.alpha < 1:
-            far = self._store.lexical(question, trail.ranking.frequencies, request.where, recipe, most)
-        if recipe.alpha > 0:
-            near = self._channels.by_meaning(replace(request, recipe=recipe), question, most, []) or []
-        word_rank, meaning_rank = _rank(far, memory.id), _rank(near, memory.id)
-        cosine = next((match.score for match in near if match.id == memory.id), None)
-        looked_at = pool(request)
-        floor = request.recipe.semantic_floor
+    def _not_found(self, trace: SearchTrace, memory: Memory) -> WhyNot:
+        """It matches the filters, but no channel gave it: it ranks too low, or has nothing of the query."""
+        plan = trace.plan
+        recipe, floor, most = plan.recipe, plan.recipe.semantic_floor, self._limits.pool_max
+        wide = replace(plan, request=replace(plan.request, recipe=replace(recipe, semantic_floor=-1.0)))
+        finder = self._searcher.candidates
+        lexical = finder.keyword(wide, trace.ranking.frequencies, most) if recipe.alpha < 1 else []
+        semantic = (finder.semantic(wide, most).matches or []) if recipe.alpha > 0 else []
+        word_rank, meaning_rank = _rank(lexical, memory.id), _rank(semantic, memory.id)
+        cosine = next((match.score for match in semantic if match.id == memory.id), None)
         ranks = [rank for rank in (word_rank, meaning_rank if cosine is not None and cosine >= floor else None) if rank]
         if ranks:
             best = min(ranks)
             by = "words" if best == word_rank else "meaning"
             return WhyNot(
                 "pool",
-                f"it is number {best} by {by}; the first {looked_at} are looked at",
+                f"it is number {best} by {by}; the first {plan.pool} are looked at",
                 f"set pool to {best} or more",
             )
         if cosine is not None:
             return WhyNot(
                 "floor",
-                f"it shares no telling word with the question, and its cosine {cosine:.3f} is below {floor:g}",
+                f"it shares no significant term with the query, and its cosine {cosine:.3f} is below {floor:g}",
                 f"ask with its words, or set semantic_floor to {int(cosine * 1000 - (cosine < 0)) / 1000:g} or less",
             )
         return WhyNot(
             "no match",
-            "it shares no telling word with the question" + (" and is not near its meaning" if recipe.alpha else ""),
+            "it shares no significant term with the query" + (" and is not near its meaning" if recipe.alpha else ""),
             "ask with words that it has" + ("" if recipe.alpha else ", or search by meaning, too"),
         )
+
+
+def _sifted(trace: SearchTrace, memory_id: str) -> WhyNot | None:
+    """The memory was ranked, and a later stage left it out."""
+    plan, ranking = trace
+    if memory_id in ranking.duplicates:
+        better = ranking.duplicates[memory_id]
+        return WhyNot(
+            "duplicate",
+            f"it says nearly the same as {better}, which is shown in its place",
+            "search with collapse off, or separate the two",
+        )
+    if memory_id in plan.omitted and any(each.id == memory_id for each in ranking.ranked):
+        return WhyNot("delivered", "the session was given it before", "search without omit_delivered")
+    if memory_id in ranking.relevance:
+        return WhyNot(
+            "irrelevant",
+            f"its relevance is {ranking.relevance[memory_id]:.2f}, below {plan.request.min_score:.2f}",
+            f"set min_score to {int(ranking.relevance[memory_id] * 100) / 100:g} or less",
+        )
+    if memory_id in ranking.doubted:
+        believed, least = ranking.doubted[memory_id], plan.recipe.min_confidence
+        return WhyNot(
+            "confidence",
+            f"the mean confidence of its facts is {believed:.2f}, below {least:.2f}",
+            "add facts that are surer, drop the wrong ones, or set min_confidence to "
+            f"{int(believed * 100) / 100:g} or less",
+        )
+    return None
 
 
 def _parts(where: Filter) -> list[tuple[str, Filter]]:

@@ -1,4 +1,4 @@
-"""What does a question mean in this store: which spaces, which entities, which words that may be misspelled?"""
+"""What a query means in this store: names of entities, document frequencies, and words that may be misspelled."""
 
 from __future__ import annotations
 
@@ -12,100 +12,88 @@ from nacre.analysis import tokenizer
 from nacre.interfaces import Store
 from nacre.query import entities, spelling
 from nacre.query.ast import AllOf, Condition, ParsedQuery, Term
-from nacre.query.lexer import shown
 from nacre.query.parser import parse
 from nacre.types.memory import Memory
-from nacre.types.search import DidYouMean, Filter
+from nacre.types.search import DidYouMean
 from nacre.types.stats import Frequencies
 from nacre.validation import Limits
 
-_CORRECTED_WORDS_MAX = 5  # unknown words of one query that suggestions are looked for
-_RELATED_TERMS_MAX = 24  # most telling words of a memory that its relatives are looked for with
+_CORRECTED_WORDS_MAX = 5  # unknown words of one query that get a suggestion
+_RELATED_TERMS_MAX = 24  # rarest words of a memory that `related` searches with
 
 
 class QueryResolver:
-    """Reads questions with what a store knows."""
+    """Parses queries and completes them with what the store knows."""
 
     def __init__(self, store: Store, limits: Limits, zone: tzinfo | None) -> None:
         self._store = store
         self._limits = limits
         self._zone = zone
 
-    def understand(self, query: str, now: datetime, *, relaxed: bool = False) -> ParsedQuery:
-        """What is asked, with times such as "yesterday" seen from `now`."""
-        text = query.encode("utf-8", "replace").decode()  # lone surrogates cannot be stored, so never match
+    def parse(self, text: str, now: datetime, *, split_phrases: bool = False) -> ParsedQuery:
+        """Parse a query. Times such as "yesterday" are relative to `now`."""
+        text = text.encode("utf-8", "replace").decode()  # lone surrogates cannot be stored, so never match
         most = self._limits.query_chars_max
-        # A single character may stand for eighteen when it is normalised: those count.
+        # NFKC can expand one character into eighteen: the limit counts expanded characters.
         most = min(most, most * most // max(1, len(unicodedata.normalize("NFKC", text[:most]))))
-        question = parse(text[:most], now, self._zone, relaxed=relaxed)
+        query = parse(text[:most], now, self._zone, relaxed=split_phrases)
         notes = []
         if len(text) > most:
             notes.append(f"the query has {len(text):,} characters; the first {most:,} were used")
-        if not question.terms and not question.meaning.strip() and not question.listing:
+        if not query.terms and not query.meaning.strip() and not query.listing:
             notes.append("the query asks for nothing: give some words")
-        return replace(question, notes=(*question.notes, *notes)) if notes else question
+        return replace(query, notes=(*query.notes, *notes)) if notes else query
 
-    def in_store(self, question: ParsedQuery, where: Filter, also: Condition | None) -> ParsedQuery:
-        """The question with the aliases of the entities it asks for, and with what must hold besides."""
-        must = question.must
+    def resolve(self, query: ParsedQuery, spaces: Sequence[str], also: Condition | None) -> ParsedQuery:
+        """Add the aliases of the entities that a query names, and the condition `also`."""
+        must = query.must
         asked = list(dict.fromkeys(entities.names(must)))
         if must is not None and asked:
-            aliases = {name: self.other_names(name, where.spaces) for name in asked}
+            aliases = {name: self.names_of(name, spaces) for name in asked}
             must = entities.with_aliases(must, aliases)
         if also is not None:
             must = also if must is None else AllOf((must, also))
-        return question if must is question.must else replace(question, must=must)
+        return query if must is query.must else replace(query, must=must)
 
-    def other_names(self, name: str, spaces: Sequence[str]) -> list[str]:
-        """All names of the entities that are called so; none where there is no such entity."""
+    def names_of(self, name: str, spaces: Sequence[str]) -> list[str]:
+        """All names of the entities that have this name or alias; empty where there is none."""
         found = self._store.entities(spaces, [name], self._limits.entities_max)
         return list(dict.fromkeys(each for entity in found for each in (entity.name, *entity.aliases)))
 
-    def frequencies(self, question: ParsedQuery, where: Filter) -> Frequencies:
-        """Of all words that are asked for, and of those that may be misspelled."""
-        spelled = (token for word, _ in question.spelled for token in _known_as(word))
-        return self._store.frequencies(
-            list(dict.fromkeys([*(term.text for term in question.terms), *spelled])), where.spaces
-        )
+    def frequencies(self, query: ParsedQuery, spaces: Sequence[str]) -> Frequencies:
+        """Document frequencies of the query's terms, and of words that may be misspelled."""
+        spelled = (token for word, _ in query.spelled for token in _tokens_of(word))
+        return self._store.frequencies(list(dict.fromkeys([*(term.text for term in query.terms), *spelled])), spaces)
 
-    def did_you_mean(self, question: ParsedQuery, where: Filter, known: Frequencies) -> DidYouMean | None:
-        """Known words in place of those that no memory has."""
+    def did_you_mean(self, query: ParsedQuery, spaces: Sequence[str], known: Frequencies) -> DidYouMean | None:
+        """The query with each word that no memory has replaced by the likeliest known one."""
         if not known.memories:
             return None
-        unknown = [each for each in question.spelled if known.having.keys().isdisjoint(_known_as(each[0]))]
-        meant = {
+        unknown = [each for each in query.spelled if known.having.keys().isdisjoint(_tokens_of(each[0]))]
+        suggestions = {
             word: best
             for word, _ in unknown[:_CORRECTED_WORDS_MAX]
-            if (best := spelling.best(word, self._store.spellings(word, where.spaces)))
+            if (best := spelling.best(word, self._store.spellings(word, spaces)))
         }
-        if not meant:
+        if not suggestions:
             return None
-        text = question.text
-        places = [(place, meant[word][0]) for word, several in unknown if word in meant for place in several]
-        for place, instead in sorted(places, reverse=True):  # from the end, so that the other places stay
-            text = text[: place.start] + instead + text[place.end :]
-        return DidYouMean(text, meant)
+        text = query.text
+        places = [
+            (place, suggestions[word][0]) for word, several in unknown if word in suggestions for place in several
+        ]
+        for place, suggestion in sorted(places, reverse=True):  # from the end, so that earlier places stay valid
+            text = text[: place.start] + suggestion + text[place.end :]
+        return DidYouMean(text, suggestions)
 
-    def telling(self, known: Memory, where: Filter) -> ParsedQuery:
-        """A question made of the words that tell a memory from others."""
-        tokens = [token for token in tokenizer.asked(known.text) if not tokenizer.is_common(token)]
-        having = self._store.frequencies(tokens, where.spaces).having
+    def like(self, memory: Memory, spaces: Sequence[str]) -> ParsedQuery:
+        """A query made of a memory's rarest words."""
+        tokens = [token for token in tokenizer.asked(memory.text) if not tokenizer.is_common(token)]
+        having = self._store.frequencies(tokens, spaces).having
         rare = sorted(tokens, key=lambda token: (having.get(token, 0), token))
         return ParsedQuery(tuple(Term(token) for token in rare[:_RELATED_TERMS_MAX]), None, "")
 
 
-def aimed(question: ParsedQuery, named: Sequence[str], where: Filter) -> Filter:
-    """The filter with the spaces the query names, but none beyond those the caller named."""
-    if not question.spaces:
-        return where
-    return replace(where, spaces=tuple(space for space in question.spaces if not named or space in named))
-
-
-def not_allowed(question: ParsedQuery) -> str:
-    return f"space:{shown(','.join(question.spaces))} is not among the spaces this search may see"
-
-
 @lru_cache(maxsize=1 << 12)  # words repeat
-def _known_as(word: str) -> tuple[str, ...]:
+def _tokens_of(word: str) -> tuple[str, ...]:
     """The tokens any of which shows that a word is known."""
     return word, *tokenizer.asked(word)

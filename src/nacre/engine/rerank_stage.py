@@ -1,136 +1,141 @@
-"""The best of a search are read again together with the question, each with what stands next to it."""
+"""Scores the best candidates with the cross-encoder, each together with its neighbours in the session."""
 
 from __future__ import annotations
 
 import logging
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from nacre.analysis import highlight
-from nacre.interfaces import Reranker, RerankText, Store
-from nacre.query.ast import ParsedQuery, matches_everything, scope_condition
-from nacre.ranking import bm25, neighbours, rerank
+from nacre.engine.plan import SearchPlan
+from nacre.interfaces import Reranker, RerankText
+from nacre.ranking import rerank
+from nacre.runtime.lru import LruCache
 from nacre.runtime.threads import Threads
-from nacre.types.memory import Span
-from nacre.types.search import Ranked, SearchRequest
-from nacre.types.stats import Frequencies
+from nacre.types.memory import Memory, Span
+from nacre.types.search import Ranked
 from nacre.types.views import Neighbours
 
-WHOLE_CHARS = 600  # of a text that is read as it is
-WINDOW_CHARS = 400  # of a longer one
-READ_CHARS = 6_000  # of all texts together: 30 short ones, or 15 long ones
+WHOLE_CHARS = 600  # a text up to this long is scored as it is
+WINDOW_CHARS = 400  # of a longer text, its best window
+RERANKED_CHARS = 6_000  # of all texts together: 30 short ones, or 15 long ones
 SCORES_CACHED = 4_096
 
 _log = logging.getLogger("nacre")
+_ALONE = Neighbours((), ())
 
 T = TypeVar("T")
 
 
-class RerankStage:
-    """Reads again. Holds nothing but a cache of scores."""
+class Selection(NamedTuple):
+    """The candidates worth reranking, best first; none where it is off, useless or impossible."""
 
-    def __init__(self, store: Store, reranker: Reranker | None, threads: Threads) -> None:
-        self._store = store
+    best: list[Ranked]
+    coverage: float = 1.0  # the share of the query that the reranker's vocabulary knows
+    notes: tuple[str, ...] = ()
+
+
+class Reranked(NamedTuple):
+    """The ranking with the reranker's shares. `leads` is empty where nothing was reranked."""
+
+    ranked: list[Ranked]
+    leads: Mapping[str, float]  # by id, how far above the lowest score
+    notes: tuple[str, ...] = ()
+
+
+class RerankStage:
+    """Asks the reranker. Keeps recent scores."""
+
+    def __init__(self, reranker: Reranker | None, threads: Threads) -> None:
         self._reranker = reranker
         self._threads = threads
-        self._expected = False
-        self._scores: OrderedDict[tuple[str, RerankText], float] = OrderedDict()
-        self._lock = threading.Lock()
+        self._preloaded = False
+        self._scores: LruCache[tuple[str, RerankText], float] = LruCache(SCORES_CACHED)
 
-    def expect(self, request: SearchRequest) -> None:
-        """Begin to load a reranker that takes a while, once, beside a search whose best it may have to read. What goes
-        wrong is said when they are read."""
+    def preload(self, plan: SearchPlan) -> None:
+        """Start loading the model, once, while the candidates are searched. `rerank` reports what goes wrong."""
         load = getattr(self._reranker, "load", None)
-        if load is not None and not self._expected and _wanted(request):
-            self._expected = True
+        if load is not None and not self._preloaded and _wanted(plan):
+            self._preloaded = True
             self._threads.start(load)
 
-    def reranked(
-        self,
-        request: SearchRequest,
-        question: ParsedQuery,
-        ranked: list[Ranked],
-        frequencies: Frequencies,
-        notes: list[str],
-    ) -> list[Ranked]:
-        """With what reading the best again tells, where both words and meaning were asked for; the list itself where
-        nothing was read. They are given best first; `frequencies` are those of the question's words."""
-        recipe, reranker = request.recipe, self._reranker
-        if reranker is None or not _wanted(request) or not question.meaning.strip() or rerank.clear(ranked):
-            return ranked
-        known = _tried(lambda: reranker.vocabulary_coverage(question.meaning), notes)
-        if known is None or not rerank.readable(known):
-            return ranked
-        words = highlight.Wanted(bm25.weights(question.terms, frequencies))
-        texts = self._texts(request, question, ranked[: recipe.rerank_pool], words)
-        scores = _tried(lambda: self._read(reranker, question.meaning, texts), notes)
-        if scores is None:
-            return ranked
-        plain = [rerank.plain(texts[each].text) for each in scores]
-        return rerank.reranked(ranked, scores, recipe.rerank_weight, known * sum(plain) / max(len(plain), 1))
+    def select(self, plan: SearchPlan, ranked: Sequence[Ranked]) -> Selection:
+        """Choose what to rerank. `ranked` is given best first."""
+        reranker, query = self._reranker, plan.query.meaning
+        if reranker is None or not _wanted(plan) or not query.strip() or rerank.is_clear(ranked):
+            return Selection([])
+        coverage, notes = _attempt(lambda: reranker.vocabulary_coverage(query))
+        if coverage is None or not rerank.can_judge(coverage):
+            return Selection([], notes=notes)
+        return Selection(list(ranked[: plan.recipe.rerank_pool]), coverage)
 
-    def _texts(
-        self, request: SearchRequest, question: ParsedQuery, best: Sequence[Ranked], words: highlight.Wanted
-    ) -> dict[str, RerankText]:
-        """What is read of each, with what stands next to it as far as the search may see that. Long texts cost more
-        time, so fewer of them are read."""
-        ids = [each.id for each in best]
-        beside = self._store.neighbours(ids, 1, 1)
-        new = seen = neighbours.hearing(beside).difference(ids)
-        if new and not matches_everything(request.where, question.must):
-            seen = self._store.matching(list(new), scope_condition(request.where, question.must))
-        memories = self._store.get([*ids, *seen])
+    def rerank(
+        self, plan: SearchPlan, ranked: Sequence[Ranked], texts: Mapping[str, RerankText], coverage: float
+    ) -> Reranked:
+        """Add each scored text's share. A reranker that fails leaves the order as it is, with a note."""
+        reranker, query = self._reranker, plan.query.meaning
+        assert reranker is not None
+        scores, notes = _attempt(lambda: self._score(reranker, query, texts))
+        if not scores:
+            return Reranked(list(ranked), {}, notes)
+        prose = [rerank.prose_share(texts[each].text) for each in scores]
+        understood = coverage * sum(prose) / len(prose)
+        reranked = rerank.reranked(ranked, scores, plan.recipe.rerank_weight, understood)
+        return Reranked(reranked, rerank.leads(reranked))
 
-        def beginning(neighbours: Sequence[str]) -> str:
-            return "".join(memories[each].text[:WHOLE_CHARS] for each in neighbours if each in memories)
-
-        texts: dict[str, RerankText] = {}
-        chars = 0
-        for each in best:
-            if each.id not in memories:  # purged since the channels looked
-                continue
-            near = beside.get(each.id, Neighbours((), ()))
-            span = each.semantic.span if each.semantic else None
-            window = _window(memories[each.id].text, words, span)
-            chars += len(window)
-            if chars > READ_CHARS:
-                break
-            texts[each.id] = RerankText(window, beginning(near.before), beginning(near.after))
-        return texts
-
-    def _read(self, reranker: Reranker, question: str, texts: Mapping[str, RerankText]) -> dict[str, float]:
-        """The scores of these. What was read before is not read again."""
-        with self._lock:
-            known = {text: self._scores[question, text] for text in texts.values() if (question, text) in self._scores}
-        new = list(dict.fromkeys(text for text in texts.values() if text not in known))
+    def _score(self, reranker: Reranker, query: str, texts: Mapping[str, RerankText]) -> dict[str, float]:
+        """Scores by id. Only texts without a cached score are given to the model."""
+        cached = {text: self._scores.get((query, text)) for text in texts.values()}
+        new = [text for text, score in cached.items() if score is None]
+        scores = {text: score for text, score in cached.items() if score is not None}
         if new:
-            known |= zip(new, reranker.scores(question, new), strict=True)
-        with self._lock:
-            for text in known:
-                self._scores[question, text] = known[text]
-                self._scores.move_to_end((question, text))
-            while len(self._scores) > SCORES_CACHED:
-                self._scores.popitem(last=False)
-        return {each: known[text] for each, text in texts.items()}
+            scores |= zip(new, reranker.scores(query, new), strict=True)
+        for text in new:
+            self._scores.put((query, text), scores[text])
+        return {each: scores[text] for each, text in texts.items()}
 
 
-def _wanted(request: SearchRequest) -> bool:
-    """Whether both words and meaning are asked for, and reading again."""
-    return request.rerank and request.recipe.rerank_weight > 0 and request.recipe.alpha not in (0, 1)
+def rerank_texts(
+    best: Sequence[Ranked],
+    memories: Mapping[str, Memory],
+    neighbours: Mapping[str, Neighbours],
+    terms: highlight.Wanted,
+) -> dict[str, RerankText]:
+    """What the reranker gets of each memory: its text, or the best window of it, and the turns next to it.
+
+    Long texts cost more time, so fewer of them are scored. Neighbours that are not among `memories` are left out.
+    """
+
+    def beginning(ids: Sequence[str]) -> str:
+        return "".join(memories[each].text[:WHOLE_CHARS] for each in ids if each in memories)
+
+    texts: dict[str, RerankText] = {}
+    chars = 0
+    for each in best:
+        if each.id not in memories:  # purged since the channels looked
+            continue
+        near = neighbours.get(each.id, _ALONE)
+        window = _window(memories[each.id].text, terms, each.semantic.span if each.semantic else None)
+        chars += len(window)
+        if chars > RERANKED_CHARS:
+            break
+        texts[each.id] = RerankText(window, beginning(near.before[-1:]), beginning(near.after[:1]))
+    return texts
 
 
-def _tried(call: Callable[[], T], notes: list[str]) -> T | None:
-    """What the reranker says. Whatever its runtime raises, the order there is still answers."""
+def _wanted(plan: SearchPlan) -> bool:
+    return plan.request.rerank and plan.recipe.rerank_weight > 0 and plan.is_hybrid
+
+
+def _attempt(call: Callable[[], T]) -> tuple[T | None, tuple[str, ...]]:
+    """What the reranker answers, or None and a note: whatever its runtime raises, the search still answers."""
     try:
-        return call()
+        return call(), ()
     except Exception as error:
-        _log.warning("the reranker failed (%s): ranked without reading again", error)
-        notes.append(f"the reranker failed: ranked without reading again ({error})")
-        return None
+        _log.warning("the reranker failed (%s): ranked without it", error)
+        return None, (f"the reranker failed: ranked without it ({error})",)
 
 
-def _window(text: str, words: highlight.Wanted, passage: Span | None) -> str:
-    """The part of a text that has the words of the question, or is near its meaning."""
-    return text if len(text) <= WHOLE_CHARS else highlight.snippet(text, words, passage, WINDOW_CHARS).text
+def _window(text: str, terms: highlight.Wanted, passage: Span | None) -> str:
+    """The part of a text that has the words of the query, or is near its meaning."""
+    return text if len(text) <= WHOLE_CHARS else highlight.snippet(text, terms, passage, WINDOW_CHARS).text

@@ -1,161 +1,131 @@
-"""A search from what a caller asked for to its result: through which lens, and whether it was asked a moment ago."""
+"""The searches: by a query, by a memory like others, and counts of all matches."""
 
 from __future__ import annotations
 
-import json
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence, Set
-from dataclasses import dataclass, fields, replace
+from collections.abc import Hashable, Mapping, Sequence, Set
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from nacre import validation
-from nacre.engine.pipeline import Recall, Trail
+from nacre.analysis import highlight
+from nacre.engine.calendar import histogram
+from nacre.engine.candidates import CandidateFinder
+from nacre.engine.parts import Parts
+from nacre.engine.pipeline import Pipeline, SearchTrace, hit_of
+from nacre.engine.plan import Planner, ValidRequest
+from nacre.engine.query_resolver import QueryResolver
+from nacre.engine.rerank_stage import RerankStage
 from nacre.errors import NotFound
-from nacre.interfaces import Store
-from nacre.query import intent, lenses
-from nacre.query.ast import Condition, Only
-from nacre.query.lenses import Lens
-from nacre.types.recipe import USUAL_RECIPE
-from nacre.types.search import Filter, SearchRequest, SearchResult
-from nacre.validation import Limits
+from nacre.interfaces import Reranker
+from nacre.query.ast import scope_condition
+from nacre.ranking import boosts, fusion
+from nacre.ranking.bm25 import weights
+from nacre.ranking.scoring import best_first
+from nacre.runtime.lru import LruCache
+from nacre.types.search import Filter, RelatedRequest, SearchRequest, SearchResult
+from nacre.types.stats import FacetCounts, Facets
 
-_FRESH = timedelta(minutes=1)  # a day may end for a memory meanwhile, and its recency with it
-# Who asks, and through which lens, is no part of a request once it is seen through that lens.
-_APART = {"session", "folder", "lens", "where", "recipe"}
-_KEYS = tuple(each.name for each in fields(SearchRequest) if each.name not in _APART)
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A checked request through its lens."""
-
-    request: SearchRequest
-    named: Sequence[str]  # the spaces its caller named
-    also: Condition | None
-    lens: str | None
-    possible: bool
-    delivered: frozenset[str] = frozenset()  # what is left out because the session that asks knows it
+RESULT_LIFETIME = timedelta(minutes=1)  # of a cached result: recency counts days, and a day may end
 
 
 class Searcher:
-    """Holds recent results: by request, as long as nothing was written."""
+    """Plans searches and runs them. Keeps recent results as long as nothing is written."""
 
-    def __init__(
-        self, store: Store, recall: Recall, *, space: str, limits: Limits, clock: Callable[[], datetime]
-    ) -> None:
-        self._store = store
-        self._recall = recall
-        self._space = space
-        self._limits = limits
-        self._clock = clock
-        self._recent: OrderedDict[Hashable, tuple[datetime, SearchResult]] = OrderedDict()
-        self._lenses: tuple[tuple[int, int] | None, dict[str, Lens]] = (None, {})
-        self._lock = threading.Lock()
+    def __init__(self, parts: Parts, reranker: Reranker | None) -> None:
+        self._parts = parts
+        self._store = parts.store
+        self._resolver = QueryResolver(parts.store, parts.limits, parts.zone)
+        self._planner = Planner(parts, self._resolver)
+        self.candidates = CandidateFinder(parts.store, parts.embedder, parts.threads)
+        rerank = RerankStage(reranker, parts.threads)
+        self.pipeline = Pipeline(parts.store, self._planner, self._resolver, self.candidates, rerank)
+        self._results: LruCache[Hashable, tuple[datetime, SearchResult]] = LruCache(parts.limits.results_cached)
 
     def search(self, asked: SearchRequest, delivered: Set[str] = frozenset()) -> tuple[SearchRequest, SearchResult]:
-        """The request as it was carried out, and what it found. `told` is what the session that asks knows."""
+        """The request as it was carried out, and its result. `delivered` is what the session was given before."""
         with self._store.view():
-            return self._searched(asked, delivered)
+            sequence = self._store.sequence()
+            valid = self._planner.validate(asked, sequence, delivered)
+            if not self._parts.limits.results_cached:
+                return valid.request, _result(self._run(valid), valid)
+            key, now = (valid.key(), sequence), self._parts.clock()
+            at, result = self._results.get(key) or (None, None)
+            if result is not None and at is not None and timedelta(0) <= now - at < RESULT_LIFETIME:
+                return valid.request, result
+            trace = self._run(valid)
+            result = _result(trace, valid)
+            if trace.ranking.repeatable:
+                self._results.put(key, (now, result))
+            return valid.request, result
 
-    def _searched(self, asked: SearchRequest, delivered: Set[str]) -> tuple[SearchRequest, SearchResult]:
-        written = self._store.sequence()
-        seen = self._without(self._through_lens(asked, written), delivered)
-        if not self._limits.results_cached:
-            return seen.request, self._result(self._carried_out(seen), seen)
-        key = (_key(seen), written)
-        now = self._clock()
-        with self._lock:
-            at, recent = self._recent.get(key, (None, None))
-            if at is not None and recent is not None and timedelta(0) <= now - at < _FRESH:
-                self._recent.move_to_end(key)
-                return seen.request, recent
-        trail = self._carried_out(seen)
-        result = self._result(trail, seen)
-        if trail.repeatable:
-            with self._lock:
-                self._recent[key] = now, result
-                self._recent.move_to_end(key)
-                while len(self._recent) > self._limits.results_cached:
-                    self._recent.popitem(last=False)
-        return seen.request, result
-
-    def _result(self, trail: Trail, seen: _Seen) -> SearchResult:
-        result = self._recall.result(trail)
-        return result if seen.lens is None else replace(result, lens=seen.lens)
-
-    def trail(self, asked: SearchRequest, delivered: Set[str] = frozenset()) -> Trail:
-        """How a search comes to its result."""
+    def trace(self, asked: SearchRequest, delivered: Set[str] = frozenset()) -> SearchTrace:
+        """A search with everything its stages found and left out."""
         with self._store.view():
-            return self._carried_out(self._without(self._through_lens(asked, self._store.sequence()), delivered))
+            return self._run(self._planner.validate(asked, self._store.sequence(), delivered))
 
-    def admitted(self, asked: SearchRequest, memory_ids: Sequence[str]) -> set[str]:
-        """Those of these memories that the filters and conditions of a search let through."""
-        seen = self._through_lens(asked, self._store.sequence())
-        return self._recall.admitted(seen.request, seen.named, seen.also, memory_ids) if memory_ids else set()
+    def matching(self, asked: SearchRequest, memory_ids: Sequence[str]) -> set[str]:
+        """Those of these memories that match the filters and conditions of a search."""
+        if not memory_ids:
+            return set()
+        plan = self._planner.plan(self._planner.validate(asked, self._store.sequence(), frozenset()))
+        if not plan.where.spaces:
+            return set()
+        return self._store.matching(memory_ids, scope_condition(plan.where, plan.query.must))
 
-    def _without(self, seen: _Seen, delivered: Set[str]) -> _Seen:
-        """With room for others in place of what is left out: nothing may be left out after the cut."""
-        if not (seen.request.omit_delivered and delivered):
-            return seen
-        recipe = seen.request.recipe
-        wide = replace(recipe, pool=min(recipe.pool + len(delivered), self._limits.pool_max))
-        return replace(seen, request=replace(seen.request, recipe=wide), delivered=frozenset(delivered))
+    def related(self, asked: RelatedRequest) -> SearchResult:
+        """The memories most like a known one, by meaning and by the rare words they share."""
+        (memory_id,) = self._parts.ids(asked.memory_id)
+        known = self._store.get([memory_id]).get(memory_id)
+        if known is None or known.deleted is not None:
+            raise NotFound((memory_id,))
+        request = validation.related(asked, replace(self._parts.access, space=known.space), self._parts.limits)
+        where, recipe = request.where, request.recipe
+        pool = max(recipe.pool, 2 * request.limit) + 1  # the memory itself is among them
+        query = self._resolver.like(known, where.spaces)
+        frequencies = self._resolver.frequencies(query, where.spaces)
+        lexical = self._store.lexical(query, frequencies, where, recipe, pool) if recipe.alpha < 1 else []
+        semantic, notes = self.candidates.near(known, where, recipe, pool) if recipe.alpha > 0 else ([], ())
+        ranked = fusion.fuse(
+            [match for match in lexical if match.id != known.id],
+            [match for match in semantic or () if match.id != known.id],
+            recipe,
+        )
+        memories = self._store.get([each.id for each in ranked])
+        ranked = [each for each in ranked if each.id in memories]
+        if known.session is not None:
+            members = {each for each, memory in memories.items() if memory.session == known.session}
+            ranked = boosts.same_session(ranked, members, recipe.session_weight)
+        terms = highlight.Wanted(weights(query.terms, frequencies))
+        hits = (hit_of(each, memories[each.id], terms) for each in best_first(ranked)[: request.limit])
+        return SearchResult(tuple(hits), notes)
 
-    def _carried_out(self, seen: _Seen) -> Trail:
-        trail = self._recall.trail(seen.request, seen.named, seen.also, seen.delivered)
-        if seen.possible:
-            return trail
-        said = f"the filters exclude those of the lens {seen.lens}: nothing can match"
-        return replace(trail, kept=(), notes=(*trail.notes, said))
+    def facets(self, query: str, where: Filter) -> Facets:
+        """All matches of a query, or all memories, counted by kind, namespace, tag, source and month."""
+        request = SearchRequest(query=query, where=where, lens="none")
+        plan = self._planner.plan(self._planner.validate(request, self._store.sequence(), frozenset()))
+        everything = not query.strip()
+        counts = FacetCounts(total=0, kinds={}, namespaces={}, tags={}, sources={}, created={})
+        parsed = replace(plan.query, listing=plan.query.listing or everything)
+        if plan.where.spaces and (parsed.terms or parsed.listing):
+            counts = self._store.facet_counts(parsed, plan.where)
+        return Facets(
+            total=counts.total,
+            kinds=_most_frequent(counts.kinds),
+            namespaces=_most_frequent(counts.namespaces),
+            tags=_most_frequent(counts.tags),
+            sources=_most_frequent(counts.sources),
+            months=histogram(counts.created, self._parts.zone, "month"),
+            notes=() if everything else plan.notes,
+        )
 
-    def _through_lens(self, asked: SearchRequest, written: tuple[int, int]) -> _Seen:
-        request = validation.search(asked, self._space, self._limits)
-        named = validation.named_spaces(asked.where, self._limits)
-        lens = self._lens(request, written)
-        if lens is None:
-            return _Seen(request, named, None, None, possible=True)
-        applied = lenses.applied(lens, request)
-        also = None if applied.also == Filter() else Only(applied.also)
-        return _Seen(applied.request, named, also, lens.name, applied.possible)
-
-    def _lens(self, request: SearchRequest, written: tuple[int, int]) -> Lens | None:
-        """The lens that is named, or that selects itself."""
-        if request.lens == lenses.NONE:
-            return None
-        if request.lens is not None and request.lens in lenses.BUILT_IN:
-            return lenses.BUILT_IN[request.lens]
-        own = self._own_lenses(written)
-        if request.lens is None:
-            if not own:
-                return None
-            return lenses.choose(list(own.values()), request.query, intent.detect(request.query).name, request.folder)
-        if request.lens not in own:
-            raise NotFound((request.lens,), f"see `nacre lens list`, or say {lenses.NONE}", what="lens")
-        return own[request.lens]
-
-    def _own_lenses(self, written: tuple[int, int]) -> dict[str, Lens]:
-        """Those of the space. They are read again only after something was written."""
-        as_of, own = self._lenses
-        if as_of != written:
-            bodies = self._store.lenses(self._space)
-            own = {name: lenses.from_json(json.loads(body)) for name, body in bodies.items()}
-            self._lenses = written, own
-        return own
+    def _run(self, valid: ValidRequest) -> SearchTrace:
+        return self.pipeline.run(self._planner.plan(valid))
 
 
-def _key(seen: _Seen) -> Hashable:
-    """What a result depends on, besides what is stored. Filters and recipes have no hash."""
-    request = seen.request
-    recipe = "" if request.recipe == USUAL_RECIPE else repr(request.recipe)
-    asked = tuple(getattr(request, name) for name in _KEYS)
-    return (
-        asked,
-        repr(request.where),
-        recipe,
-        tuple(seen.named),
-        repr(seen.also),
-        seen.lens,
-        seen.possible,
-        seen.delivered,
-    )
+def _most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+
+
+def _result(trace: SearchTrace, valid: ValidRequest) -> SearchResult:
+    result = trace.result()
+    return result if valid.lens is None else replace(result, lens=valid.lens)

@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from nacre import validation
+from nacre.access import Access
 from nacre.analysis import tokenizer
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
@@ -194,7 +195,7 @@ def _wanted(line: str) -> _Wanted:
         read = _Wanted(query, None, (memory_id.strip(),), None)
     if not read.query.strip():
         raise InvalidInput("query", "is blank; give the question")
-    validation.search(SearchRequest(query=read.query, where=_within(read.space)), "", LIMITS)
+    validation.search(SearchRequest(query=read.query, where=_within(read.space)), Access(), LIMITS)
     validation.ids(read.ids, LIMITS)
     return read
 

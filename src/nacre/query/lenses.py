@@ -17,11 +17,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
 from nacre import validation
+from nacre.access import Access
 from nacre.errors import InvalidInput
 from nacre.query.ast import has_wildcards
 from nacre.query.lexer import shown
 from nacre.types.intents import NAMESPACE_WEIGHTS, IntentName
-from nacre.types.memory import DEFAULT_SPACE, Json
+from nacre.types.memory import Json
 from nacre.types.recipe import CLASSIC, Recipe
 from nacre.types.search import Filter, Mode, SearchRequest
 from nacre.validation import WILDCARDS_MAX, Limits
@@ -122,7 +123,7 @@ def checked(lens: Lens, limits: Limits) -> Lens:
         raise InvalidInput("description", f"must be a text of valid Unicode with at most {most:,} characters")
     wishes: dict[str, Any] = {name: getattr(lens, name) for name in _WISHES if getattr(lens, name) is not None}
     wishes |= {"where": lens.where, "recipe": _recipe(lens.recipe), "boost_entities": lens.boost_entities}
-    request = validation.search(SearchRequest(query="", **wishes), limits.confined_to or DEFAULT_SPACE, limits)
+    request = validation.search(SearchRequest(query="", **wishes), Access(), limits)
     if lens.where.spaces:
         raise InvalidInput("where.spaces", "must be empty: a lens never widens what a search may see")
     return replace(

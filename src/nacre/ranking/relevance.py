@@ -24,7 +24,7 @@ UNRELATED = 0.3  # a cosine that texts about different things have: memories bel
 class Words(NamedTuple):
     """What the words of the question show of one memory."""
 
-    coverage: float  # its BM25 over that of a memory with all telling words: 0 where it has none of them
+    coverage: float  # its BM25 over that of a memory with all significant terms: 0 where it has none of them
     lead: float  # less the coverage of the best other memory: below 0 for all but the first
 
 
@@ -73,7 +73,7 @@ BY_BOTH = Weights(
 )
 # Log-odds of a lead of one on the reranker's scale, or of a longer one. Chosen on labelled sets, because the reranker
 # has learned from the others.
-READ_AHEAD = 1.0
+RERANK_LEAD = 1.0
 
 
 def relevance(evidence: Evidence) -> float:
@@ -91,14 +91,14 @@ def relevance(evidence: Evidence) -> float:
     return 1.0
 
 
-def read(likely: float, lead: float) -> float:
-    """With what reading a memory together with the question tells: how far it leads all others that were read.
+def with_lead(likely: float, lead: float) -> float:
+    """Raise the relevance of a memory that leads all others on the reranker's scale.
 
-    A question that nothing here answers seldom has a leader. Those behind it lose nothing: several may answer.
+    A query that nothing here answers seldom has a leader. Those behind it lose nothing: several may answer.
     """
     if lead <= 0 or not 0 < likely < 1:
         return likely
-    return _logistic(log(likely / (1 - likely)) + READ_AHEAD * min(lead, 1.0))
+    return _logistic(log(likely / (1 - likely)) + RERANK_LEAD * min(lead, 1.0))
 
 
 def leads(scores: Mapping[str, float]) -> dict[str, float]:
@@ -175,12 +175,12 @@ def others(
 
 
 def ideal(terms: Sequence[Term], memories: int, having: Mapping[str, int], recipe: Recipe) -> float:
-    """Σ idf · (k1 + 1) over the telling words.
+    """Σ idf · (k1 + 1) over the significant terms.
 
-    A word that no memory has counts as the rarest there is: what is asked with such words is hardly answered here.
+    A word that no memory has counts as the rarest there is: a query with such words is hardly answered here.
     """
-    delivered = (idf(memories, having.get(term.text, 0), common=term.common) for term in significant_terms(terms))
-    return (recipe.bm25_k1 + 1) * sum(delivered)
+    idfs = (idf(memories, having.get(term.text, 0), common=term.common) for term in significant_terms(terms))
+    return (recipe.bm25_k1 + 1) * sum(idfs)
 
 
 def evidence(lexical: Found | None, semantic: Found | None, among: Others) -> Evidence:

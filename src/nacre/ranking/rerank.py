@@ -1,4 +1,4 @@
-"""The best are read again together with the question: what that moves is measured by how far apart they stood."""
+"""The reranker's share of a score, measured by how far apart the candidates stood before."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from nacre.ranking import scoring
 from nacre.types.search import Ranked, Reason
 
-CLEAR = 0.3  # of the best score: where the second has less, both channels have answered
-_NARROW = 0.1  # of the best score: those that are read stand at the least so far apart
-_READABLE = 0.5  # of a question, at the least
+CLEAR = 0.3  # share of the best score: where the second has less, both channels agree on the first
+_NARROW = 0.1  # share of the best score: the least spread that reranked candidates are given
+_COVERED = 0.5  # the least share of a query that the reranker's vocabulary must know
 _WORD = re.compile(r"\W{0,3}[\w'’]+(?:[-./:][\w'’]+)*\W{0,3}")  # with what stands around it in a sentence
 
 
-def clear(ranked: Sequence[Ranked]) -> bool:
-    """Whether the order is settled, so that reading again would be for nothing. They are given best first."""
+def is_clear(ranked: Sequence[Ranked]) -> bool:
+    """Whether the first is so far ahead that reranking would change nothing. `ranked` is given best first."""
     if len(ranked) < 2:
         return True
     first, second = ranked[0], ranked[1]
@@ -23,29 +23,28 @@ def clear(ranked: Sequence[Ranked]) -> bool:
     return both and second.score < CLEAR * first.score
 
 
-def plain(text: str) -> float:
-    """How much of a text is words, and not code, of which a reranker has read none; 1 where there is nothing."""
+def prose_share(text: str) -> float:
+    """The share of a text that is words. The rest is code, which the reranker was not trained on; 1 for no text."""
     chunks = text.split()
     words = sum(len(chunk) for chunk in chunks if _WORD.fullmatch(chunk))
     return words / sum(map(len, chunks)) if chunks else 1.0
 
 
-def readable(known: float) -> bool:
-    """Whether a reranker that has words for so much of a question can tell its answers apart."""
-    return known >= _READABLE
+def can_judge(coverage: float) -> bool:
+    """Whether a reranker that knows this share of a query can judge its answers."""
+    return coverage >= _COVERED
 
 
-def read(ranked: Sequence[Ranked]) -> dict[str, float]:
-    """Those that were read, and how far above the least of them."""
+def leads(ranked: Sequence[Ranked]) -> dict[str, float]:
+    """By id, how far each reranked memory stands above the lowest of them."""
     return {each.id: reason.numbers["above"] for each in ranked for reason in each.reasons if reason.signal == "rerank"}
 
 
-def reranked(ranked: Sequence[Ranked], scores: Mapping[str, float], weight: float, known: float) -> list[Ranked]:
-    """A share more for those that were read, given by their ids. No share is below 0, so none of them falls behind
-    what was not read.
+def reranked(ranked: Sequence[Ranked], scores: Mapping[str, float], weight: float, coverage: float) -> list[Ranked]:
+    """Add a share to each memory that has a score. No share is below 0, so no reranked memory falls behind one that
+    was not reranked.
 
-    `scores` are on a scale of the reranker's own. `known` is how much of the question and of what was read
-    it understands.
+    `scores` are on the reranker's own scale. `coverage` is the share of the query and the texts that it understands.
     """
     chosen = [each.score for each in ranked if each.id in scores]
     if not chosen:
@@ -61,10 +60,10 @@ def reranked(ranked: Sequence[Ranked], scores: Mapping[str, float], weight: floa
             "rank": place[memory_id],
             "reranked": len(scores),
             "weight": weight,
-            "coverage": known,
+            "coverage": coverage,
             "spread": spread,
             "above": above,
         }
-        return Reason("rerank", "add", weight * known**2 * spread * above, numbers)
+        return Reason("rerank", "add", weight * coverage**2 * spread * above, numbers)
 
     return [scoring.with_reason(each, reason(each.id)) if each.id in scores else each for each in ranked]

@@ -1,0 +1,72 @@
+"""Entities: who and what memories are about, and how they are related."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from nacre import validation
+from nacre.analysis.names import fold
+from nacre.engine.parts import Parts
+from nacre.errors import InvalidInput, NotFound
+from nacre.types.facts import Entity, Fact, FactQuery, NewEntity, RelatedEntity
+
+DEPTH_MAX = 3  # relations between an entity and one it is related to
+_NEIGHBOURS_MAX = 10_000  # relations that are followed from one distance to the next
+
+
+class EntityService:
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._store = parts.store
+
+    def add(
+        self, name: str, kind: str | None, aliases: Sequence[str], memory_ids: Sequence[str], space: str | None
+    ) -> Entity:
+        new = validation.entity(NewEntity(name=name, type=kind, aliases=aliases), self._parts.limits)
+        within = validation.space(space, self._parts.access, self._parts.limits)
+        self._store.put_entity(within, new, self._parts.ids(memory_ids))
+        return self._store.entities([within], [new.name], 1)[0]
+
+    def drop(self, name: str, space: str | None) -> None:
+        if not self._store.drop_entity(validation.space(space, self._parts.access, self._parts.limits), name):
+            raise NotFound((name,), "see `nacre entity list`", what="entity")
+
+    def find(self, names: Sequence[str] | None, spaces: Sequence[str], limit: int) -> list[Entity]:
+        asked = validation.entity_names(names, limit, self._parts.limits)
+        return self._store.entities(validation.spaces(spaces, self._parts.access, self._parts.limits), asked, limit)
+
+    def related(self, name: str, depth: int, spaces: Sequence[str], as_of: datetime | None) -> list[RelatedEntity]:
+        if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= DEPTH_MAX:
+            raise InvalidInput("depth", f"is {depth!r}; a whole number from 1 to {DEPTH_MAX} is allowed")
+        asked = validation.fact_query(
+            FactQuery(spaces=spaces, as_of=as_of), self._parts.access, self._parts.clock(), self._parts.limits
+        )
+        assert asked.as_of is not None
+        names = self._names_of(name, asked.spaces)
+        if not names:
+            raise NotFound((name,), "see `nacre entity list`", what="entity")
+        seen = set(names)
+        paths: dict[str, tuple[Fact, ...]] = dict.fromkeys(names, ())
+        found: list[RelatedEntity] = []
+        for distance in range(1, depth + 1):
+            further: dict[str, tuple[Fact, ...]] = {}
+            for fact in self._store.touching(list(paths), asked.spaces, asked.as_of, _NEIGHBOURS_MAX):
+                for here, there in ((fact.subject, fact.object), (fact.object, fact.subject)):
+                    if fold(here) not in paths or fold(there) in seen:
+                        continue
+                    way = (*paths[fold(here)], fact)
+                    others = self._names_of(there, asked.spaces) or [fold(there)]
+                    seen.update(others)
+                    further |= dict.fromkeys(others, way)
+                    found.append(RelatedEntity(self._canonical(there, asked.spaces), distance, way))
+            paths = further
+        return sorted(found, key=lambda each: (each.distance, fold(each.name)))
+
+    def _names_of(self, name: str, spaces: Sequence[str]) -> list[str]:
+        found = self._store.entities(spaces, [name], self._parts.limits.entities_max)
+        return [fold(each) for entity in found for each in (entity.name, *entity.aliases)]
+
+    def _canonical(self, name: str, spaces: Sequence[str]) -> str:
+        found = self._store.entities(spaces, [name], 1)
+        return found[0].name if found else name

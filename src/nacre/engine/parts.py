@@ -1,0 +1,55 @@
+"""What every service of an engine works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from nacre import validation
+from nacre.access import Access
+from nacre.errors import Conflict, NotFound
+from nacre.interfaces import Embedder, Store
+from nacre.runtime.threads import Threads
+from nacre.types.memory import Memory
+from nacre.validation import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The store and the models of an engine, what it may access, and its clock."""
+
+    store: Store
+    embedder: Embedder | None
+    access: Access
+    limits: Limits
+    zone: tzinfo | None  # the user's time zone; None: the machine's
+    clock: Callable[[], datetime]
+    make_ids: Callable[[datetime, int], list[str]]
+    threads: Threads
+
+    # ---- memories by id, as far as access allows
+
+    def ids(self, ids: str | Sequence[str]) -> tuple[str, ...]:
+        """Validated ids. To a confined engine, memories of other spaces are unknown: it raises NotFound."""
+        named = validation.ids([ids] if isinstance(ids, str) else ids, self.limits)
+        if self.access.confined:
+            visible = self.visible(named)
+            missing = tuple(each for each in named if each not in visible)
+            if missing:
+                raise NotFound(missing)
+        return named
+
+    def visible(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """Those of these memories that exist and may be read."""
+        return {each: memory for each, memory in self.store.get(ids).items() if self.access.sees(memory)}
+
+    def live(self, memory_id: str) -> Memory:
+        """A memory that is not forgotten."""
+        (checked,) = self.ids(memory_id)
+        memory = self.store.get([checked]).get(checked)
+        if memory is None:
+            raise NotFound((checked,))
+        if memory.deleted is not None:
+            raise Conflict(f"id: memory {memory_id} is forgotten; restore it first")
+        return memory

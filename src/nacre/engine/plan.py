@@ -1,0 +1,190 @@
+"""A search before it runs: validated, seen through its lens, and parsed, once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Sequence, Set
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime, timedelta
+
+from nacre import validation
+from nacre.engine.parts import Parts
+from nacre.engine.query_resolver import QueryResolver
+from nacre.errors import NotFound
+from nacre.query import intent, lenses
+from nacre.query.ast import Condition, Only, ParsedQuery
+from nacre.query.lenses import Lens
+from nacre.query.lexer import shown
+from nacre.types.intents import Intent
+from nacre.types.recipe import USUAL_RECIPE, Recipe
+from nacre.types.search import Filter, Mode, SearchRequest
+
+_MOMENT = timedelta(microseconds=1)
+_LAST = datetime.max.replace(tzinfo=UTC)
+# These do not identify a result: the lens is applied already, `where` and `recipe` are compared by their text.
+_NOT_IN_KEY = {"session", "folder", "lens", "where", "recipe"}
+_IN_KEY = tuple(each.name for each in fields(SearchRequest) if each.name not in _NOT_IN_KEY)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidRequest:
+    """A validated request, seen through its lens, not yet parsed."""
+
+    request: SearchRequest
+    choices: Sequence[str]  # spaces that the query may choose from; none: all
+    lens: str | None = None
+    lens_condition: Condition | None = None  # what the lens demands and the filter cannot say
+    satisfiable: bool = True  # False: the filters exclude those of the lens
+    omitted: frozenset[str] = frozenset()  # delivered to the session before, and not wanted again
+
+    def key(self) -> Hashable:
+        """Equal for requests with equal results, as long as nothing is written. Filters and recipes have no hash."""
+        request = self.request
+        return (
+            *(getattr(request, name) for name in _IN_KEY),
+            repr(request.where),
+            "" if request.recipe == USUAL_RECIPE else repr(request.recipe),
+            tuple(self.choices),
+            repr(self.lens_condition),
+            self.lens,
+            self.satisfiable,
+            self.omitted,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """What a search will do. The stages of the pipeline read it and change nothing in it."""
+
+    request: SearchRequest  # `where` has the spaces that are searched, `recipe` the weights of the mode
+    query: ParsedQuery  # `must` has the names of entities and the lens's condition
+    now: datetime
+    lens: str | None = None
+    lens_condition: Condition | None = None
+    satisfiable: bool = True
+    omitted: frozenset[str] = frozenset()
+    intent: Intent | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def recipe(self) -> Recipe:
+        return self.request.recipe
+
+    @property
+    def where(self) -> Filter:
+        return self.request.where
+
+    @property
+    def pool(self) -> int:
+        """Candidates of each channel."""
+        return max(self.recipe.pool, 2 * self.request.limit)
+
+    @property
+    def is_hybrid(self) -> bool:
+        """Whether both words and meaning count. Echo and reranking act only then."""
+        return 0 < self.recipe.alpha < 1
+
+
+class Planner:
+    """Makes plans. Keeps the lenses of its space, which are read again after something was written."""
+
+    def __init__(self, parts: Parts, resolver: QueryResolver) -> None:
+        self._parts = parts
+        self._resolver = resolver
+        self._lenses: tuple[tuple[int, int] | None, dict[str, Lens]] = (None, {})
+
+    def validate(self, asked: SearchRequest, sequence: tuple[int, int], delivered: Set[str]) -> ValidRequest:
+        """The request through its lens. `sequence` is the store's; `delivered` is what the session was given."""
+        request = validation.search(asked, self._parts.access, self._parts.limits)
+        choices = self._parts.access.choices(asked.where.spaces)
+        lens = self._lens(request, sequence)
+        if lens is None:
+            valid = ValidRequest(request, choices)
+        else:
+            applied = lenses.applied(lens, request)
+            condition = None if applied.also == Filter() else Only(applied.also)
+            valid = ValidRequest(applied.request, choices, lens.name, condition, applied.possible)
+        return self._without_delivered(valid, delivered)
+
+    def plan(self, valid: ValidRequest) -> SearchPlan:
+        """Parse the query and aim it at the spaces it may search."""
+        request = valid.request
+        now = request.as_of or self._parts.clock()
+        query = self._resolver.parse(request.query, now)
+        where = _aimed(query, valid.choices, request.where)
+        if request.as_of is not None and request.as_of < _LAST:
+            until = request.as_of + _MOMENT
+            where = replace(where, created_until=min(until, where.created_until or until))
+        recipe = _for_mode(request.recipe, request.mode)
+        notes = list(query.notes)
+        if not where.spaces:
+            notes.append(f"space:{shown(','.join(query.spaces))} is not among the spaces this search may see")
+        elif recipe.alpha == 0 and query.meaning.strip() and not (query.terms or query.listing):
+            notes.append("the query has no words to search for; emoji and symbols are found by meaning only")
+        return SearchPlan(
+            request=replace(request, where=where, recipe=recipe),
+            query=self._resolver.resolve(query, where.spaces, valid.lens_condition) if where.spaces else query,
+            now=now,
+            lens=valid.lens,
+            lens_condition=valid.lens_condition,
+            satisfiable=valid.satisfiable,
+            omitted=valid.omitted,
+            intent=intent.detect(query.meaning) if recipe.intent_weight and where.spaces else None,
+            notes=tuple(notes),
+        )
+
+    def reworded(self, plan: SearchPlan, text: str, *, split_phrases: bool) -> SearchPlan:
+        """The same plan for another query; with `split_phrases`, quoted words are searched one by one."""
+        query = self._resolver.parse(text, plan.now, split_phrases=split_phrases)
+        return replace(plan, query=self._resolver.resolve(query, plan.where.spaces, plan.lens_condition))
+
+    # ---- lenses
+
+    def _without_delivered(self, valid: ValidRequest, delivered: Set[str]) -> ValidRequest:
+        """The pool grows by what is omitted, because nothing may be left out after the cut."""
+        if not (valid.request.omit_delivered and delivered):
+            return valid
+        recipe = valid.request.recipe
+        wide = replace(recipe, pool=min(recipe.pool + len(delivered), self._parts.limits.pool_max))
+        return replace(valid, request=replace(valid.request, recipe=wide), omitted=frozenset(delivered))
+
+    def _lens(self, request: SearchRequest, sequence: tuple[int, int]) -> Lens | None:
+        """The lens that is named, or one that selects itself by the query or the folder."""
+        if request.lens == lenses.NONE:
+            return None
+        if request.lens is not None and request.lens in lenses.BUILT_IN:
+            return lenses.BUILT_IN[request.lens]
+        own = self._own_lenses(sequence)
+        if request.lens is None:
+            if not own:
+                return None
+            return lenses.choose(list(own.values()), request.query, intent.detect(request.query).name, request.folder)
+        if request.lens not in own:
+            raise NotFound((request.lens,), f"see `nacre lens list`, or say {lenses.NONE}", what="lens")
+        return own[request.lens]
+
+    def _own_lenses(self, sequence: tuple[int, int]) -> dict[str, Lens]:
+        as_of, own = self._lenses
+        if as_of != sequence:
+            bodies = self._parts.store.lenses(self._parts.access.space)
+            own = {name: lenses.from_json(json.loads(body)) for name, body in bodies.items()}
+            self._lenses = sequence, own
+        return own
+
+
+def _aimed(query: ParsedQuery, choices: Sequence[str], where: Filter) -> Filter:
+    """The filter with the spaces that the query names, as far as it may choose them."""
+    if not query.spaces:
+        return where
+    return replace(where, spaces=tuple(space for space in query.spaces if not choices or space in choices))
+
+
+def _for_mode(recipe: Recipe, mode: Mode) -> Recipe:
+    """A mode is a weight: keyword is alpha 0, semantic is alpha 1."""
+    match mode:
+        case "keyword":
+            return replace(recipe, alpha=0)
+        case "semantic":
+            return replace(recipe, alpha=1)
+        case "hybrid":
+            return recipe

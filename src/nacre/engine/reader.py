@@ -1,0 +1,86 @@
+"""Memories in full: by id, all that match a filter, their history and their near-duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from nacre import validation
+from nacre.engine.parts import Parts
+from nacre.engine.recall_log import RecallLog
+from nacre.engine.timeline import timeline_entry
+from nacre.errors import InvalidInput, NotFound
+from nacre.types.facts import Entity
+from nacre.types.memory import Event, Memory
+from nacre.types.search import Filter
+from nacre.types.stats import Stats
+from nacre.types.views import Fetched, TimelineEntry
+
+_PAGE = 1_000
+
+
+class Reader:
+    def __init__(self, parts: Parts, log: RecallLog) -> None:
+        self._parts = parts
+        self._store = parts.store
+        self._log = log
+
+    def get(
+        self, ids: str | Sequence[str], entities: bool, neighbours: int, missing_ok: bool, session: str | None
+    ) -> Fetched:
+        validation.get(entities, neighbours, missing_ok, session, self._parts.limits)
+        wanted = validation.ids([ids] if isinstance(ids, str) else ids, self._parts.limits)
+        found = self._parts.visible(wanted)
+        missing = tuple(each for each in wanted if each not in found)
+        if missing and not missing_ok:
+            raise NotFound(missing)
+        there = tuple(each for each in wanted if each in found)
+        self._log.log_opened(there, session)
+        facts = self._store.facts_of(there)
+        return Fetched(
+            tuple(replace(found[each], facts=facts.get(each, ())) for each in there),
+            missing,
+            self._entities_of(there) if entities else {},
+            self._neighbours(there, neighbours) if neighbours else {},
+        )
+
+    def every(self, where: Filter) -> Iterator[Memory]:
+        """In pages, so that memory stays constant."""
+        within = validation.where(where, self._parts.access, self._parts.limits)
+        after = None
+        while page := self._store.by_time(within, _PAGE, oldest_first=True, after=after):
+            yield from page
+            after = page[-1].created, page[-1].id
+
+    def history(self, memory_id: str) -> list[Event]:
+        (checked,) = self._parts.ids(memory_id)
+        events = self._store.history(checked)
+        if not events:
+            raise NotFound((checked,))
+        return events
+
+    def similar(self, memory_id: str) -> list[Memory]:
+        if memory_id not in self._store.get(self._parts.ids(memory_id)):
+            raise NotFound((memory_id,))
+        ids = self._store.similar([memory_id]).get(memory_id, ())
+        found = self._store.get(ids)
+        return [found[each] for each in ids]
+
+    def separate(self, memory_id: str) -> int:
+        return self._store.separate(*self._parts.ids(memory_id))
+
+    def stats(self) -> Stats:
+        if self._parts.access.confined:
+            raise InvalidInput("stats", "count all spaces, and this memory is confined to one; use `facets` instead")
+        return self._store.stats()
+
+    def _entities_of(self, ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
+        known = self._store.entities_of(ids)
+        return {each: known.get(each, ()) for each in ids}
+
+    def _neighbours(self, ids: Sequence[str], many: int) -> dict[str, tuple[TimelineEntry, ...]]:
+        near = {each: (*near.before, *near.after) for each, near in self._store.neighbours(ids, many, many).items()}
+        known = self._store.get(list(dict.fromkeys(other for others in near.values() for other in others)))
+        return {
+            each: tuple(timeline_entry(known[other]) for other in near.get(each, ()) if other in known) for each in ids
+        }

@@ -1,0 +1,275 @@
+"""Writes memories: remember, update, forget, restore, purge, and the vectors that are still missing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from nacre import validation
+from nacre.analysis import chunking
+from nacre.analysis.fact_extraction import extract
+from nacre.analysis.recall_guard import DeliveredTexts
+from nacre.engine import entries
+from nacre.engine.entries import Draft, Key
+from nacre.engine.facts import FactService
+from nacre.engine.parts import Parts
+from nacre.engine.recall_log import RecallLog
+from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput
+from nacre.facts import statements
+from nacre.interfaces import Embedder
+from nacre.runtime.garbage import collection_paused
+from nacre.types.facts import Fact
+from nacre.types.memory import Changes, Entry, Memory, NewMemory, Passages, Progress, Remembered, Span
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+# One transaction of a bulk write. Large ones spare FTS5 the merging of small segments; but a batch is acknowledged
+# only once it is embedded, which takes a second or two for BATCH_EMBEDDED texts.
+BATCH_MEMORIES = 8_192
+BATCH_EMBEDDED = 512
+BATCH_CHARS = 2_000_000  # or this much text, so that memory stays bounded
+_UPDATE_TRIES = 5
+
+_log = logging.getLogger("nacre")
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """A batch ready to be written: what was given, what is stored already, what is new."""
+
+    keys: Sequence[Key]
+    sessions: Sequence[str | None]
+    stored: Mapping[Key, str]
+    recalled: Mapping[int, tuple[str, ...]]  # by place: texts that only repeat what their session was given
+    entries: Mapping[Key, Entry]
+
+
+class Writer:
+    """The one write path. `defer` leaves vectors to `reembed`, `extracts` reads facts from texts."""
+
+    def __init__(self, parts: Parts, facts: FactService, log: RecallLog, *, extracts: bool, defer: bool) -> None:
+        self._parts = parts
+        self._store = parts.store
+        self._facts = facts
+        self._log = log
+        self._extracts = extracts
+        self._defer = defer
+
+    # ---- the verbs
+
+    def remember(self, items: Iterable[str | NewMemory]) -> Iterator[list[Remembered]]:
+        """One transaction a batch, in constant memory: a batch is written while the next one is prepared."""
+        if isinstance(items, str | NewMemory):
+            raise InvalidInput("items", "must be a list of texts; `remember` takes a single one")
+        memories_max = BATCH_MEMORIES if self._parts.embedder is None or self._defer else BATCH_EMBEDDED
+        batches = entries.batches(items, memories_max, BATCH_CHARS)
+        number = 1
+        writing: Future[list[Remembered]] | None = None
+        in_flight: Set[Key] = frozenset()
+        while True:
+            try:
+                given = next(batches, None)
+                with collection_paused():
+                    batch = None if given is None else self._prepare(given.items, number, in_flight)
+                    if writing is not None:
+                        writing.exception()  # waits, and raises nothing yet
+            except BaseException:
+                if writing is not None:
+                    yield writing.result()
+                raise
+            if writing is not None:
+                yield writing.result()
+            if given is None or batch is None:
+                return
+            if not given.full:  # the last one needs no other thread
+                with collection_paused():
+                    written = self._write(batch)
+                yield written
+                return
+            writing, in_flight = self._parts.threads.start(self._write, batch), batch.entries.keys()
+            number += len(given.items)
+
+    def update(self, memory_id: str, changes: Changes) -> Memory:
+        """Change the named fields of a live memory."""
+        unknown = sorted(set(changes) - Changes.__annotations__.keys())
+        if unknown or not changes:
+            allowed = ", ".join(sorted(Changes.__annotations__))
+            raise InvalidInput(unknown[0] if unknown else "changes", f"cannot be changed; allowed: {allowed}")
+        for attempt in range(_UPDATE_TRIES):
+            previous = self._parts.live(memory_id)
+            now = max(self._parts.clock(), previous.updated)
+            changed = replace(entries.as_new(previous), **changes)
+            checked = validation.memory(changed, self._parts.access, now, self._parts.limits)
+            draft = entries.draft(checked, previous.id, now)
+            texts = {} if checked.text == previous.text else {previous.id: checked.text}
+            facts = self._extracted_anew(draft.memory) if texts else []
+            (entry,) = entries.entries([(draft, self._embed(texts).get(previous.id), facts)])
+            try:
+                self._store.replace(entry, previous, self._model())
+                return draft.memory
+            except Conflict:
+                changed_meanwhile = self._store.get([memory_id]).get(memory_id) != previous
+                if not changed_meanwhile or attempt == _UPDATE_TRIES - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+    def forget(self, ids: str | Sequence[str]) -> None:
+        self._store.forget(self._parts.ids(ids), self._parts.clock())
+
+    def restore(self, ids: str | Sequence[str]) -> None:
+        self._store.restore(self._parts.ids(ids), self._parts.clock())
+
+    def purge(self, ids: str | Sequence[str]) -> None:
+        self._log.flush()  # receipts that are still to be written may quote the memories
+        self._store.purge(self._parts.ids(ids), self._parts.clock())
+
+    def reembed(self) -> Iterator[Progress]:
+        """Embed every memory that has no vectors of this model; a batch is written while the next one is embedded."""
+        embedder = self._parts.embedder
+        if embedder is None:
+            raise EmbedderUnavailable("embedder: none is configured; set embedder to minilm or hashing")
+        self._store.switch_model(embedder.fingerprint)
+        done, total = 0, self._store.pending_count(None)
+        yield Progress(done, total)
+        writing: Future[int] | None = None
+        in_flight: dict[str, str] = {}
+        while True:
+            listed = self._store.pending(None, len(in_flight) + BATCH_EMBEDDED)
+            new = ((each, text) for each, text in listed if each not in in_flight)
+            waiting = dict(islice(new, BATCH_EMBEDDED))
+            embedded = _passages(embedder, waiting) if waiting else {}
+            before, writing = writing, None
+            if before is None and not waiting:
+                return
+            done += before.result() if before is not None else 0
+            if waiting:
+                writing = self._parts.threads.start(self._store.embed, embedded, waiting, embedder.fingerprint)
+            in_flight = waiting
+            if before is not None:
+                yield Progress(min(done, total), total)
+
+    # ---- one batch
+
+    def _prepare(self, items: Sequence[str | NewMemory], number: int, in_flight: Set[Key]) -> _Batch:
+        """Validate, tokenize and embed. Texts that are stored, or being written, are not embedded again."""
+        now = self._parts.clock()
+        drafts = self._drafts(items, now, number)
+        keys = [draft.key for draft in drafts]
+        stored = self._store.duplicates(keys)  # the store checks again; this check spares tokenizer and embedder
+        recalled = self._recalled(drafts)
+        new: dict[Key, Draft] = {}
+        for place, (key, draft) in enumerate(zip(keys, drafts, strict=True)):
+            if key not in stored and place not in recalled:
+                new.setdefault(key, draft)
+        embedded = self._embed({each.memory.id: each.memory.text for key, each in new.items() if key not in in_flight})
+        ready = entries.entries((each, embedded.get(each.memory.id), self._facts_of(each)) for each in new.values())
+        sessions = [draft.memory.session for draft in drafts]
+        return _Batch(keys, sessions, stored, recalled, dict(zip(new, ready, strict=True)))
+
+    def _drafts(self, items: Sequence[str | NewMemory], now: datetime, number: int) -> list[Draft]:
+        """Validated items. All plain texts share the validation of everything else."""
+        access, limits = self._parts.access, self._parts.limits
+        ids = self._parts.make_ids(now, len(items))
+        plain = validation.memory(NewMemory(text="text"), access, now, limits)
+        drafts = []
+        for at, (item, memory_id) in enumerate(zip(items, ids, strict=True), number):
+            try:
+                if isinstance(item, NewMemory):
+                    drafts.append(entries.draft(validation.memory(item, access, now, limits), memory_id, now))
+                else:
+                    drafts.append(entries.draft(plain, memory_id, now, validation.text(item, limits)))
+            except InvalidInput as error:
+                if at == 1:
+                    raise
+                raise InvalidInput(error.field, f"{error.problem} (item {at} of the input)") from None
+        return drafts
+
+    def _recalled(self, drafts: Sequence[Draft]) -> dict[int, tuple[str, ...]]:
+        """By place, for texts that only repeat what their own session was given: the memories they repeat."""
+        texts = self._log.texts_delivered([(each.memory.space, each.memory.session) for each in drafts])
+        delivered = {session: DeliveredTexts(several) for session, several in texts.items()}
+        found = {}
+        for place, draft in enumerate(drafts if delivered else ()):
+            given = delivered.get((draft.memory.space, draft.memory.session or ""))
+            ids = given.repeated(draft.memory.text) if given is not None else ()
+            if ids:
+                found[place] = ids
+        return found
+
+    def _write(self, batch: _Batch) -> list[Remembered]:
+        """One batch, one transaction."""
+        receipts = {key: Remembered(memory_id, duplicate=True) for key, memory_id in batch.stored.items()}
+        if batch.entries:
+            added = self._store.add(list(batch.entries.values()), self._model())
+            if len(added) == len(batch.keys):  # each text was given once, and none was stored before
+                return added
+            receipts.update(zip(batch.entries, added, strict=True))
+        remembered = []
+        for place, key in enumerate(batch.keys):
+            if place in batch.recalled:
+                ids = batch.recalled[place]
+                remembered.append(Remembered(ids[0], duplicate=True, recalled=ids))
+            else:
+                remembered.append(receipts[key])
+                receipts[key] = Remembered(receipts[key].id, duplicate=True)  # again in the same batch
+        for place, ids in batch.recalled.items():
+            for memory_id in ids:
+                self._log.mark_delivered(memory_id, "used", self._parts.clock(), batch.sessions[place])
+        return remembered
+
+    # ---- facts and vectors
+
+    def _facts_of(self, draft: Draft) -> list[Fact]:
+        """The facts given with a memory, and those extracted from its text."""
+        given = self._facts.stated(draft.memory, draft.facts, "given") if draft.facts else []
+        return [*given, *statements.not_given(self._extracted(draft.memory, draft.extract), given)]
+
+    def _extracted(self, memory: Memory, wanted: bool | None) -> list[Fact]:
+        if not (self._extracts if wanted is None else wanted):
+            return []
+        title = memory.metadata.get("title")
+        found = extract(memory.text, title if isinstance(title, str) else None)
+        return self._facts.stated(memory, found, "extracted") if found else []
+
+    def _extracted_anew(self, memory: Memory) -> list[Fact]:
+        """The facts extracted from a changed text, without those that were given with the memory."""
+        stored = self._store.facts_of([memory.id]).get(memory.id, ())
+        return statements.not_given(self._extracted(memory, None), [each for each in stored if each.origin == "given"])
+
+    def _embed(self, texts: dict[str, str]) -> dict[str, Passages]:
+        """Passages by id. If the embedder fails, the texts are stored anyway and embedded later."""
+        embedder = self._parts.embedder
+        if embedder is None or self._defer or not texts:
+            return {}
+        try:
+            return _passages(embedder, texts)
+        except Exception as error:  # whatever the model's runtime raises, no memory is lost for it
+            _log.warning("stored without vectors (%s); `nacre reembed` adds them", error)
+            return {}
+
+    def _model(self) -> str | None:
+        return None if self._parts.embedder is None else self._parts.embedder.fingerprint
+
+
+def _passages(embedder: Embedder, texts: dict[str, str]) -> dict[str, Passages]:
+    """Cut and embed texts, all of them in one call of the embedder."""
+    spans: dict[str, tuple[Span, ...]] = {}
+    for memory_id, text in texts.items():
+        # A word piece has at least one character, so a short text is one passage for sure.
+        short = len(text) <= embedder.pieces_max
+        spans[memory_id] = (
+            (Span(0, len(text)),) if short else chunking.cut(text, embedder.weigh(text), embedder.pieces_max)
+        )
+    slices = [texts[each][span.start : span.end] for each, several in spans.items() for span in several]
+    vectors = embedder.embed_passages(slices)
+    embedded: dict[str, Passages] = {}
+    at = 0
+    for memory_id, several in spans.items():
+        embedded[memory_id] = Passages(several, vectors[at : at + len(several)])
+        at += len(several)
+    return embedded
