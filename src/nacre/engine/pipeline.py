@@ -6,8 +6,9 @@ The stages run in the order of STAGES. ARCHITECTURE.md shows the same list.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from nacre.analysis import highlight
 from nacre.engine.candidates import CandidateFinder
@@ -22,6 +23,7 @@ from nacre.query.lexer import shown
 from nacre.ranking import boosts, dedupe, fusion, neighbours, relevance, token_budget
 from nacre.ranking.bm25 import weights
 from nacre.ranking.scoring import best_first
+from nacre.types.facts import Fact
 from nacre.types.memory import Memory
 from nacre.types.search import (
     DidYouMean,
@@ -45,11 +47,11 @@ STAGES = FINDING + SHOWING
 
 _RELATIONS_MAX = 10  # shown beside the hits
 _UNKNOWN = Frequencies(0, {})
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """What the stages have found so far, and what they have left out."""
+class Ranking(NamedTuple):
+    """What the stages have found so far, and what they have left out. A tuple, because each stage makes a new one."""
 
     # candidates
     lexical: Sequence[Match] | None = None  # None: the channel was not asked
@@ -61,21 +63,21 @@ class Ranking:
     ranked: Sequence[Ranked] = ()
     # neighbours
     echoing: Sequence[str] = ()  # ids whose score their neighbours got a share of
-    neighbours: Mapping[str, Neighbours] = field(default_factory=dict)
+    neighbours: Mapping[str, Neighbours] = _NOTHING
     hidden: Set[str] = frozenset()  # neighbours that do not match the search's filters
     # signals
-    signals: Mapping[str, Signals] = field(default_factory=dict)
-    confidence: Mapping[str, float] = field(default_factory=dict)  # of memories with facts
-    doubted: Mapping[str, float] = field(default_factory=dict)  # left out: their confidence is too low
+    signals: Mapping[str, Signals] = _NOTHING
+    confidence: Mapping[str, float] = _NOTHING  # of memories with facts
+    doubted: Mapping[str, float] = _NOTHING  # left out: their confidence is too low
     # rerank
-    rerank_leads: Mapping[str, float] = field(default_factory=dict)
+    rerank_leads: Mapping[str, float] = _NOTHING
     # dedupe
     kept: Sequence[Ranked] = ()
-    duplicates: Mapping[str, str] = field(default_factory=dict)  # left out, and the better one shown for each
+    duplicates: Mapping[str, str] = _NOTHING  # left out, and the better one shown for each
     # relevance
-    relevance: Mapping[str, float] = field(default_factory=dict)
+    relevance: Mapping[str, float] = _NOTHING
     # fetch
-    memories: Mapping[str, Memory] = field(default_factory=dict)  # texts that some stage needed; none is read twice
+    memories: Mapping[str, Memory] = _NOTHING  # texts that some stage needed; none is read twice
     # highlight
     hits: tuple[Hit, ...] = ()
 
@@ -129,11 +131,11 @@ class Pipeline:
             return SearchTrace(plan, Ranking(notes=plan.notes))
         found, ranking = self._found(plan)
         repeatable = not plan.query.periods and ranking.notes == plan.query.notes
-        return SearchTrace(found, self._through(SHOWING, found, replace(ranking, repeatable=repeatable)))
+        return SearchTrace(found, self._through(SHOWING, found, ranking._replace(repeatable=repeatable)))
 
     def shown(self, trace: SearchTrace, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
         """Candidates of a search as hits, whether it showed them or not."""
-        ranking = replace(trace.ranking, kept=ranked, relevance=self.relevance_of(*trace, ranked))
+        ranking = trace.ranking._replace(kept=ranked, relevance=self.relevance_of(*trace, ranked))
         plan = replace(trace.plan, request=replace(trace.plan.request, limit=max(1, len(ranked)), token_budget=None))
         return self._through(("fetch", "highlight"), plan, ranking).hits
 
@@ -147,15 +149,15 @@ class Pipeline:
         ranking = self._through(FINDING, plan, Ranking(notes=plan.notes))
         if plan.recipe.alpha < 1:
             suggestion = self._resolver.did_you_mean(plan.query, plan.where.spaces, ranking.frequencies)
-            ranking = replace(ranking, did_you_mean=suggestion) if suggestion else ranking
+            ranking = ranking._replace(did_you_mean=suggestion) if suggestion else ranking
         if ranking.found:
             return SearchTrace(plan, ranking)
         for reworded, notes in self._reworded(plan, ranking.did_you_mean):
             other = self._through(FINDING, reworded, Ranking(notes=ranking.notes))
-            ranking = replace(ranking, notes=other.notes)
+            ranking = ranking._replace(notes=other.notes)
             if other.ranked:
                 notes = (*other.notes, *notes)
-                return SearchTrace(reworded, replace(other, did_you_mean=ranking.did_you_mean, notes=notes))
+                return SearchTrace(reworded, other._replace(did_you_mean=ranking.did_you_mean, notes=notes))
         return SearchTrace(plan, ranking)
 
     def _reworded(self, plan: SearchPlan, meant: DidYouMean | None) -> Iterator[tuple[SearchPlan, tuple[str, ...]]]:
@@ -176,8 +178,7 @@ class Pipeline:
         self._reranker.preload(plan)
         frequencies = self._resolver.frequencies(plan.query, plan.where.spaces)
         lexical, semantic = self._finder.find(plan, frequencies)
-        return replace(
-            ranking,
+        return ranking._replace(
             frequencies=frequencies,
             lexical=lexical,
             semantic=semantic.matches,
@@ -195,7 +196,7 @@ class Pipeline:
         if plan.request.merge_relations:
             relations = [(each.fact.memory_id, each.score) for each in ranking.relations]
             ranked = fusion.merged(ranked, relations, recipe, ideal)
-        return replace(ranking, ranked=ranked)
+        return ranking._replace(ranked=ranked)
 
     def _neighbours(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Echo: the best share their score with what stands next to them in their session."""
@@ -208,7 +209,7 @@ class Pipeline:
         new = neighbours.all_of(near) - {each.id for each in ranking.ranked}
         matching = self._matching(new, plan.where, plan.query)
         ranked = best_first(neighbours.echoed(ranking.ranked, near, matching, plan.recipe))
-        return replace(ranking, ranked=ranked, echoing=list(near), neighbours=near, hidden=new - matching)
+        return ranking._replace(ranked=ranked, echoing=list(near), neighbours=near, hidden=new - matching)
 
     def _signals(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """What the store knows of each candidate besides its text. Memories with doubted facts are left out."""
@@ -218,13 +219,13 @@ class Pipeline:
         ranked = ranking.ranked
         if doubted or len(signals) < len(ranked):  # or forgotten since the channels looked
             ranked = [each for each in ranked if each.id in signals and each.id not in doubted]
-        return replace(ranking, ranked=ranked, signals=signals, confidence=believed, doubted=doubted)
+        return ranking._replace(ranked=ranked, signals=signals, confidence=believed, doubted=doubted)
 
     def _rerank(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Add what the cross-encoder says of the best, each read with its neighbours."""
         best, coverage, notes = self._reranker.select(plan, ranking.ranked)
         if not best:
-            return replace(ranking, notes=(*ranking.notes, *notes)) if notes else ranking
+            return ranking._replace(notes=(*ranking.notes, *notes)) if notes else ranking
         near = self._neighbours_of([each.id for each in best], ranking)
         beside = {each for one in best for each in neighbours.next_to(near.get(one.id))}
         unknown = beside - ranking.signals.keys() - ranking.hidden
@@ -233,8 +234,7 @@ class Pipeline:
         terms = highlight.Wanted(weights(plan.query.terms, ranking.frequencies))
         texts = rerank_texts(best, memories, near, terms)
         ranked, leads, notes = self._reranker.rerank(plan, ranking.ranked, texts, coverage)
-        return replace(
-            ranking,
+        return ranking._replace(
             ranked=ranked,
             rerank_leads=leads,
             neighbours=near,
@@ -258,7 +258,7 @@ class Pipeline:
         if plan.request.as_of is None:  # what was learned since was not known then
             used = {each: known.usage for each, known in signals.items() if known.usage is not None}
             ranked = boosts.usage(ranked, used, plan.now, recipe.usage_weight)
-        return replace(ranking, ranked=best_first(ranked), notes=(*ranking.notes, *notes))
+        return ranking._replace(ranked=best_first(ranked), notes=(*ranking.notes, *notes))
 
     # ---- the stages that show
 
@@ -277,12 +277,12 @@ class Pipeline:
             if repeated:
                 notes = (*notes, f"{repeated} that this session was given before are left out")
             kept = new
-        return replace(ranking, kept=kept, duplicates=duplicates, notes=notes)
+        return ranking._replace(kept=kept, duplicates=duplicates, notes=notes)
 
     def _relevance(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """How likely each answers the query: of those that can be shown, or of all where some are too unlikely."""
         ranked = ranking.kept if plan.request.min_score else ranking.kept[: plan.request.limit]
-        return replace(ranking, relevance=self.relevance_of(plan, ranking, ranked))
+        return ranking._replace(relevance=self.relevance_of(plan, ranking, ranked))
 
     def relevance_of(self, plan: SearchPlan, ranking: Ranking, ranked: Sequence[Ranked]) -> dict[str, float]:
         """Calibrated from 0 to 1. What is left out does not count as competition: a near-duplicate of a hit, say."""
@@ -322,13 +322,12 @@ class Pipeline:
                 notes = (*notes, f"nothing is relevant: the best is {best:.2f}, below {least:.2f}")
         if not plan.satisfiable:
             kept, notes = (), (*notes, f"the filters exclude those of the lens {plan.lens}: nothing can match")
-        return replace(ranking, kept=kept, notes=notes)
+        return ranking._replace(kept=kept, notes=notes)
 
     def _fetch(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """The texts that are shown, but for those that an earlier stage has read."""
-        return replace(
-            ranking, memories=self._memories([each.id for each in ranking.kept[: plan.request.limit]], ranking)
-        )
+        ids = [each.id for each in ranking.kept[: plan.request.limit]]
+        return ranking._replace(memories=self._memories(ids, ranking))
 
     def _highlight(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Hits with the part of their text that answers."""
@@ -337,8 +336,10 @@ class Pipeline:
         for each, better in ranking.duplicates.items():
             under.setdefault(better, []).append(each)
         hits = tuple(
-            replace(
-                hit_of(each, ranking.memories[each.id], terms),
+            hit_of(
+                each,
+                ranking.memories[each.id],
+                terms,
                 relevance=ranking.relevance[each.id],
                 facts=ranking.signals[each.id].facts,
                 similar=tuple(sorted(under.get(each.id, ()))),
@@ -346,7 +347,7 @@ class Pipeline:
             for each in ranking.kept[: plan.request.limit]
             if each.id in ranking.memories  # not purged since the channels looked
         )
-        return replace(ranking, hits=hits)
+        return ranking._replace(hits=hits)
 
     def _budget(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """As many hits as fit into the caller's tokens."""
@@ -355,7 +356,7 @@ class Pipeline:
         if fitting == len(hits):
             return ranking
         note = f"{len(hits) - fitting} more do not fit into {limit} tokens"
-        return replace(ranking, hits=hits[:fitting], notes=(*ranking.notes, note))
+        return ranking._replace(hits=hits[:fitting], notes=(*ranking.notes, note))
 
     # ---- what stages ask the store
 
@@ -393,8 +394,15 @@ class Pipeline:
         return about, notes
 
 
-def hit_of(ranked: Ranked, memory: Memory, terms: highlight.Wanted) -> Hit:
-    """A hit without what only a whole search knows: relevance, facts and near-duplicates."""
+def hit_of(
+    ranked: Ranked,
+    memory: Memory,
+    terms: highlight.Wanted,
+    *,
+    relevance: float | None = None,
+    facts: tuple[Fact, ...] = (),
+    similar: tuple[str, ...] = (),
+) -> Hit:
     lexical, semantic = ranked.lexical, ranked.semantic
     return Hit(
         memory=memory,
@@ -407,6 +415,9 @@ def hit_of(ranked: Ranked, memory: Memory, terms: highlight.Wanted) -> Hit:
         cosine_rank=semantic.rank if semantic else None,
         snippet=highlight.snippet(memory.text, terms, semantic.span if semantic else None),
         reasons=ranked.reasons,
+        relevance=relevance,
+        facts=facts,
+        similar=similar,
     )
 
 
