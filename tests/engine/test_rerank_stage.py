@@ -772,9 +772,7 @@ REASON = Reason(
 
 
 def test_a_reading_as_a_person_reads_it() -> None:
-    assert scoring.describe(REASON) == (
-        "rerank: read together with the question, rank 2 of 20 → 0.2 × 0.60² × 0.5000 × 2.00 = 0.07200"
-    )
+    assert scoring.describe(REASON) == ("rerank: rank 2 of 20 → 0.2 × 0.60² × 0.5000 × 2.00 = 0.07200")
     known = REASON._replace(value=0.2, numbers={**REASON.numbers, "coverage": 1.0})
     assert scoring.describe(known).endswith("→ 0.2 × 0.5000 × 2.00 = 0.20000")
     assert scoring.briefly([REASON]) == "rerank 2"
@@ -963,7 +961,7 @@ def test_the_command_line(notes: Path, tmp_path: Path) -> None:
 
     (first,) = [memory_id for memory_id, why in whys().items() if "rerank 1" in why]
     assert all("rerank" not in why for why in whys("--no-rerank").values())
-    assert "rerank: read together with the question, rank 1 of 4 → 0.15 × " in run("why", first, ASKED)
+    assert "rerank: rank 1 of 4 → 0.15 × " in run("why", first, ASKED)
     assert "rerank" not in run("why", first, ASKED, "--no-rerank")
     reasons = [hit["reasons"] for hit in json.loads(run("search", ASKED, "--json"))["hits"] if hit["id"] == first]
     (found,) = [reason for reason in reasons[0] if reason["signal"] == "rerank"]

@@ -220,12 +220,12 @@ def test_a_relation_is_worth_a_part_of_the_best() -> None:
 def test_what_the_embedder_does_not_understand_counts_less() -> None:
     """Half of a question understood: an eighth of .75 · .64 = .48, so .06, is left of a share."""
     found = [Match("a", 0.5)]
-    (half,) = fusion.fuse([], found, Recipe(alpha=0.75), known=0.5)
+    (half,) = fusion.fuse([], found, Recipe(alpha=0.75), coverage=0.5)
     assert 0.06 < half.score < 0.06 + LEAST_APART
     assert half.reasons[0].numbers["coverage"] == 0.5
-    (none,) = fusion.fuse([], found, Recipe(alpha=0.75), known=0.0)
+    (none,) = fusion.fuse([], found, Recipe(alpha=0.75), coverage=0.0)
     assert 0 < none.score < LEAST_APART
-    (ranked, _) = fusion.fuse([Match("b", 9.0)], found, Recipe(alpha=0.75), known=0.5)
+    (ranked, _) = fusion.fuse([Match("b", 9.0)], found, Recipe(alpha=0.75), coverage=0.5)
     assert ranked.id == "b"
 
 
@@ -234,7 +234,7 @@ def test_a_share_as_a_person_reads_it() -> None:
     assert scoring.describe(channel.share(Found(0.3, 2))).startswith(
         "meaning: cosine 0.300, rank 2 → 0.75 × 0.80² × 0.50 = 0.24"
     )
-    half = replace(channel, known=0.5)
+    half = replace(channel, coverage=0.5)
     assert scoring.describe(half.share(Found(0.5, 1))).startswith(
         "meaning: cosine 0.500, rank 1 → 0.75 × 0.50³ × 0.80² × 1.00 = 0.06"
     )
@@ -302,9 +302,9 @@ KNOWN = st.sampled_from([0.0, 0.5, 1.0])
 def test_scores_are_numbers_and_channels_keep_their_order(
     lexical: list[Match], semantic: list[Match], recipe: Recipe, known: float
 ) -> None:
-    ranked = fusion.fuse(lexical, semantic, recipe, known=known)
+    ranked = fusion.fuse(lexical, semantic, recipe, coverage=known)
     assert {each.id for each in ranked} == {match.id for match in (*lexical, *semantic)}
-    assert fusion.fuse(lexical, semantic, recipe, known=known) == ranked
+    assert fusion.fuse(lexical, semantic, recipe, coverage=known) == ranked
     for each in ranked:
         assert isfinite(each.score)
         assert 0 <= each.score <= 1 + LEAST_APART  # weights are 1 together, and nothing is above the best

@@ -430,14 +430,14 @@ def test_a_score_is_the_sum_of_the_shares_times_the_factors(reasons: list[Reason
         (Reason("recency", "multiply", 1.05, {"days": 1, "weight": 0.1}), "recency: 1 day old → × 1.0500"),
         (
             Reason("filter", "add", 0.5 / 63, {"rank": 3, "weight": 0.5, "k": 60}),
-            "filter: meets every condition, rank 3 by time → 0.5 / (60 + 3) = 0.00794",
+            "filter: matches every condition, rank 3 by time → 0.5 / (60 + 3) = 0.00794",
         ),
         (
             Reason("temporal", "multiply", 1.2, {"weight": 0.2}),
-            "time: from the time the question names → × 1.2000",
+            "time: from the time the query names → × 1.2000",
         ),
         (Reason("session", "multiply", 1.1, {"weight": 0.1}), "session: the same → × 1.1000"),
-        (Reason("entity", "multiply", 1.2, {"weight": 0.2}), "entity: about one that is asked for → × 1.2000"),
+        (Reason("entity", "multiply", 1.2, {"weight": 0.2}), "entity: about a boosted one → × 1.2000"),
         (Reason("spell", "multiply", 1.2, {}), "spell: × 1.2"),
         (Reason("spell", "add", 0.25, {}), "spell: + 0.25"),
     ],

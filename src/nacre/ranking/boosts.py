@@ -1,4 +1,4 @@
-"""Factors on the fused score. Each is bounded and adds its reason."""
+"""Factors on the score. Each is bounded and adds its reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nacre.types.intents import Intent
 from nacre.types.recall_log import Usage
 from nacre.types.search import Period, Ranked, Reason
 
-_USAGE_SEEN = 0.003  # being delivered alone moves nothing: 0.1 · 0.1 / 4.1 is less
+_USAGE_MIN = 0.003  # a factor nearer to 1 is none: being delivered alone moves nothing (0.1 · 0.1 / 4.1)
 
 
 def recency_factor(created: datetime, now: datetime, weight: float) -> tuple[float, int]:
@@ -28,7 +28,7 @@ def recency_factor(created: datetime, now: datetime, weight: float) -> tuple[flo
 def temporal(
     ranked: Sequence[Ranked], created: Mapping[str, datetime], periods: Sequence[Period], weight: float
 ) -> list[Ranked]:
-    """Memories from the time a question names a little higher."""
+    """Raise memories from the time that the query names."""
     if not periods:
         return list(ranked)
     inside = {each.id for each in ranked if any(_inside(created[each.id], period) for period in periods)}
@@ -36,17 +36,17 @@ def temporal(
 
 
 def same_session(ranked: Sequence[Ranked], members: Set[str], weight: float) -> list[Ranked]:
-    """Memories of the session in question a little higher."""
+    """Raise memories of the same session."""
     return _multiplied(ranked, "session", members, weight)
 
 
 def about(ranked: Sequence[Ranked], members: Set[str], weight: float) -> list[Ranked]:
-    """Memories about an entity that is asked for a little higher."""
+    """Raise memories about a boosted entity."""
     return _multiplied(ranked, "entity", members, weight)
 
 
 def confidence(ranked: Sequence[Ranked], believed: Mapping[str, float], weight: float) -> list[Ranked]:
-    """Memories whose facts are believed less a little lower; those not named are believed."""
+    """Lower memories by the mean confidence of their facts; those not named have no facts."""
     return _times(
         ranked,
         {
@@ -65,7 +65,7 @@ def confidence(ranked: Sequence[Ranked], believed: Mapping[str, float], weight: 
 def intent(
     ranked: Sequence[Ranked], namespaces: Mapping[str, str], asked: Intent, weights: Mapping[str, float], share: float
 ) -> list[Ranked]:
-    """Memories of the namespaces that answer such a question higher: × (1 + share · confidence · (weight - 1))."""
+    """Raise the namespaces that answer such a query: × (1 + share · confidence · (weight - 1))."""
     scale = share * asked.confidence
     factors = {
         namespace: Reason(
@@ -78,8 +78,8 @@ def intent(
 
 
 def usage(ranked: Sequence[Ranked], used: Mapping[str, Usage], now: datetime, weight: float) -> list[Ranked]:
-    """What was opened or used before a little higher, what was wrong lower."""
-    seen_counts = weight * SEEN_MAX / DOUBT >= _USAGE_SEEN  # else nothing is worked out for what was only delivered
+    """Raise what was opened or used before, lower what was wrong."""
+    seen_counts = weight * SEEN_MAX / DOUBT >= _USAGE_MIN  # otherwise skip what was only delivered
     factors = {
         memory_id: usage_factor(each, now, weight)
         for memory_id, each in used.items()
@@ -90,7 +90,7 @@ def usage(ranked: Sequence[Ranked], used: Mapping[str, Usage], now: datetime, we
         {
             memory_id: Reason("usage", "multiply", factor, {"weight": weight})
             for memory_id, factor in factors.items()
-            if abs(factor - 1) >= _USAGE_SEEN
+            if abs(factor - 1) >= _USAGE_MIN
         },
     )
 
@@ -114,7 +114,7 @@ def _multiplied(ranked: Sequence[Ranked], signal: str, members: Set[str], weight
 
 
 def recency(ranked: Sequence[Ranked], created: Mapping[str, datetime], now: datetime, weight: float) -> list[Ranked]:
-    """Newer memories a little higher. Weight 0 leaves everything as it is."""
+    """Raise newer memories."""
     if not weight:
         return list(ranked)
     reasons: dict[int, Reason] = {}  # by days: memories of one day share theirs

@@ -1,8 +1,8 @@
-"""Which memories go into a context of a given size, and how much of each?
+"""Packs memories into a context of a given number of tokens.
 
-The likeliest answers first, each the less wanted the more it says again what is in already (MMR). A memory is quoted
-whole where it fits, or else the sentences around what matched. Tokens are estimated by parts, since a counter may be
-slow, and counted once more at the end, since a whole may cost more than its parts.
+The best come first, each lowered by how much it repeats what is in already (MMR). A memory is quoted whole where it
+fits, otherwise the sentences around the match. Tokens are estimated part by part, since a counter may be slow, and
+counted once at the end, since a whole may cost more than its parts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Memories that say nearly the same are shown once: the best of them, with the others named."""
+"""Shows near-duplicates once: the best of them, with the others named."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nacre.types.search import Ranked
 
 
 def collapse(ranked: Sequence[Ranked], similar: Mapping[str, Sequence[str]]) -> tuple[list[Ranked], dict[str, str]]:
-    """The ranking without those that nearly repeat a better one, and for each of them which one that is."""
+    """The ranking without near-duplicates of a better memory, and by id which better one each belongs to."""
     if not similar:
         return list(ranked), {}
     kept: list[Ranked] = []

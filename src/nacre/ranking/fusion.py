@@ -1,8 +1,8 @@
-"""Two channels become one order: by how far matches stand out, or by rank alone.
+"""Fuses the channels into one order: by how far matches stand out, or by rank alone.
 
-By height, the default: a channel is trusted as far as its best match stands out from the crowd behind it. On
-conversations words stand out, on code meaning does, and for a language that the model never learned nothing does: so
-no fixed weight has to be right for all. By rank (reciprocal rank fusion): each channel gives `weight / (k + rank)`.
+By height, the default: a channel weighs more the further its best match stands out from the crowd behind it. On
+conversations words stand out, on code meaning does, and in a language that the model never learned nothing does, so no
+fixed weight suits all. By rank (reciprocal rank fusion): each channel gives `weight / (k + rank)`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from nacre.types.recipe import Recipe
 from nacre.types.search import Found, Match, Ranked, Reason
 
 UNRELATED = 0.1  # a cosine that texts about different things have
-CONVINCING = 0.5  # of what a memory with every word would have: few matches that have less are not trusted in full
-_TAIL = 0.001  # of a channel's weight, by rank: what is below the floor keeps its order
+CONVINCING = 0.5  # share of the ideal score: where there are few matches, a best below it weighs less
+_TAIL = 0.001  # share of a channel's weight, by rank: matches at the floor keep their order
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Channel:
     raw: str  # what its score is called
     weight: float
     best: float
-    crowd: float  # the score of those that any such question finds
-    floor: float  # the score that is worth nothing
-    known: float = 1.0  # how much of the question the channel understands
+    crowd: float  # the score that any such query finds
+    floor: float  # the score that earns nothing
+    coverage: float = 1.0  # the share of the query that the channel understands
 
     @property
     def gap(self) -> float:
@@ -41,26 +41,26 @@ class Channel:
         return self.sharing(k)(found)
 
     def sharing(self, k: int) -> Callable[[Found], Reason]:
-        """The share of a match. What is the same for all of them is worked out once."""
-        signal, raw, weight, known, gap = self.signal, self.raw, self.weight, self.known, self.gap
+        """A function from a match to its share. What is the same for all matches is computed once."""
+        signal, raw, weight, coverage, gap = self.signal, self.raw, self.weight, self.coverage, self.gap
         floor, best, most = self.floor, self.best, self.best - self.floor
-        trust = weight * known**3 * gap**2
-        flat = max(k, 1)  # a rank of 1 more or less is no reason to pass by what signals say
+        trust = weight * coverage**3 * gap**2
+        flat = max(k, 1)  # neighbouring ranks differ so little that signals can reorder them
         tail = _TAIL * weight * flat
 
         def share(found: Found) -> Reason:
             score, rank, _ = found
             above = score - floor
             height = float(score >= best) if most <= 0 else 0.0 if above <= 0 else min(1.0, above / most)
-            numbers = {raw: score, "rank": rank, "weight": weight, "coverage": known, "gap": gap, "height": height}
+            numbers = {raw: score, "rank": rank, "weight": weight, "coverage": coverage, "gap": gap, "height": height}
             return Reason(signal, "add", trust * height + tail / (flat + rank), numbers)
 
         return share
 
 
 def by_words(signal: str, matches: Sequence[Match], weight: float, recipe: Recipe, ideal: float) -> Channel:
-    """A channel of words. Who is not among a few matches has no word at all, so the best of them stands out by how much
-    of the `ideal` it has, what a memory with every word comes near to."""
+    """A channel scored by BM25. Where it has few matches, everything else has no word at all, so the best stands out by
+    its share of `ideal`, the score that a memory with every word comes near to."""
     scores = [match.score for match in matches]
     best = scores[0] if scores else 0.0
     convincing = min(1.0, best / (CONVINCING * ideal)) if ideal > 0 else 1.0
@@ -69,17 +69,17 @@ def by_words(signal: str, matches: Sequence[Match], weight: float, recipe: Recip
     return Channel(signal, "bm25", weight, best, crowd, floor)
 
 
-def by_meaning(matches: Sequence[Match], weight: float, recipe: Recipe, known: float) -> Channel:
-    """The channel of meaning. In a small store the crowd is what unrelated texts have."""
+def by_meaning(matches: Sequence[Match], weight: float, recipe: Recipe, coverage: float) -> Channel:
+    """The semantic channel. In a small store the crowd is the cosine of unrelated texts."""
     scores = [match.score for match in matches]
     least = min([*scores[-1:], UNRELATED])
     crowd = scores[recipe.crowd - 1] if len(scores) >= recipe.crowd else least
     floor = scores[recipe.pool - 1] if len(scores) >= recipe.pool else least
-    return Channel("semantic", "cosine", weight, scores[0] if scores else 0.0, max(0.0, crowd), floor, known)
+    return Channel("semantic", "cosine", weight, scores[0] if scores else 0.0, max(0.0, crowd), floor, coverage)
 
 
 def places(matches: Sequence[Match], only: Container[str] | None = None) -> dict[str, Found]:
-    """Ranks from 1 in the order the channel gave; of those that are asked for."""
+    """Scores and ranks from 1, in the channel's order; of `only` these, where given."""
     return {
         memory_id: Found(score, rank, span)
         for rank, (memory_id, score, span) in enumerate(matches, 1)
@@ -92,18 +92,18 @@ def fuse(
     semantic: Sequence[Match],
     recipe: Recipe,
     listed: Sequence[str] = (),
-    known: float = 1.0,
+    coverage: float = 1.0,
     ideal: float = 0.0,
 ) -> list[Ranked]:
-    """One order out of two. A channel that was not asked is empty; ties are broken by id.
+    """One order out of two channels. A channel that was not asked is empty; ties are broken by id.
 
-    `listed` are ids that meet the conditions of a question without having its words: they come after
-    those that have, in their order. `known` is how much of the question the embedder understands, `ideal` the BM25
-    score that a memory with all its words comes near to; 0: not known.
+    `listed` are ids that match the conditions of a query without having its words: they come after those that have,
+    in their order. `coverage` is the share of the query that the embedder understands, `ideal` the BM25 score that a
+    memory with all its words comes near to, or 0 where it is not known.
     """
     in_words, in_meaning = places(lexical), places(semantic)
     words = by_words("lexical", lexical, 1 - recipe.alpha, recipe, ideal)
-    meaning = by_meaning(semantic, recipe.alpha, recipe, known)
+    meaning = by_meaning(semantic, recipe.alpha, recipe, coverage)
     by_word, by_nearness = _sharing(words, recipe), _sharing(meaning, recipe)
     ranked = []
     for each, found in in_words.items():
@@ -126,7 +126,7 @@ def fuse(
 def merged(
     ranked: Sequence[Ranked], relations: Sequence[tuple[str, float]], recipe: Recipe, ideal: float = 0.0
 ) -> list[Ranked]:
-    """A share more for memories of relations that match, given by memory and score, best first."""
+    """Add a share for memories whose relations match. Relations are given by memory and score, best first."""
     # By height a relation is worth a part of the best match, however few relations there are to stand out from.
     best = max((each.score for each in ranked), default=1.0)
     weight = recipe.relation_weight * (max(recipe.alpha, 1 - recipe.alpha) if recipe.fusion == "rank" else best)

@@ -30,7 +30,7 @@ def score(reasons: Sequence[Reason]) -> float:
 
 
 def with_reason(ranked: Ranked, reason: Reason) -> Ranked:
-    """One reason more, and the score that follows. A factor comes last of all, so only it has to be worked out."""
+    """Add a reason and update the score. Factors come last, so a factor only multiplies the score there is."""
     memory_id, before, reasons, lexical, semantic = ranked
     reasons = (*reasons, reason)
     after = before * reason.value if reason.effect == "multiply" else score(reasons)
@@ -46,26 +46,28 @@ def describe(reason: Reason) -> str:
         case "semantic":
             return f"meaning: cosine {numbers['cosine']:.3f}, rank {numbers['rank']:.0f} {_share(reason)}"
         case "filter":
-            return f"filter: meets every condition, rank {numbers['rank']:.0f} by time {_share(reason)}"
+            return f"filter: matches every condition, rank {numbers['rank']:.0f} by time {_share(reason)}"
         case "temporal":
-            return f"time: from the time the question names → × {reason.value:.4f}"
+            return f"time: from the time the query names → × {reason.value:.4f}"
         case "session":
             return f"session: the same → × {reason.value:.4f}"
         case "relation":
             return f"relation: BM25 {numbers['bm25']:.2f}, rank {numbers['rank']:.0f} {_share(reason)}"
         case "entity":
-            return f"entity: about one that is asked for → × {reason.value:.4f}"
+            return f"entity: about a boosted one → × {reason.value:.4f}"
         case "confidence":
-            return f"confidence: facts believed {numbers['effective']:.2f} → × {reason.value:.4f}"
+            return f"confidence: {numbers['effective']:.2f} in its facts → × {reason.value:.4f}"
         case "intent":
-            return f"intent: a namespace for such questions, sure by {numbers['confidence']:.2f} → × {reason.value:.4f}"
+            return (
+                f"intent: a namespace for such queries, confidence {numbers['confidence']:.2f} → × {reason.value:.4f}"
+            )
         case "usage":
             return f"usage: {'useful' if reason.value > 1 else 'wrong'} before → × {reason.value:.4f}"
         case "echo":
             return f"echo: next to {_times(numbers['neighbours'])} in the session → {reason.value:.5f}"
         case "rerank":
             place = f"rank {numbers['rank']:.0f} of {numbers['reranked']:.0f}"
-            return f"rerank: read together with the question, {place} {_reading(reason)}"
+            return f"rerank: {place} {_rerank_share(reason)}"
         case "recency":
             days = f"{numbers['days']:.0f} day{'' if numbers['days'] == 1 else 's'}"
             return f"recency: {days} old → × {reason.value:.4f}"
@@ -74,11 +76,11 @@ def describe(reason: Reason) -> str:
 
 
 _SHORT = {"lexical": "words", "semantic": "meaning", "temporal": "time"}
-_TELLING = 0.02  # a factor nearer to 1 than this is not worth a word
+_NOTABLE = 0.02  # a factor nearer to 1 than this is not mentioned
 
 
 def briefly(reasons: Sequence[Reason]) -> str:
-    """The reasons in a few words: the rank in each channel, and what moved it since."""
+    """The reasons in a few words: the rank in each channel, and the factors that moved it."""
     said = []
     for reason in reasons:
         name = _SHORT.get(reason.signal, reason.signal)
@@ -86,7 +88,7 @@ def briefly(reasons: Sequence[Reason]) -> str:
             said.append(name)
         elif reason.effect == "add":
             said.append(f"{name} {reason.numbers['rank']:.0f}")
-        elif abs(reason.value - 1) >= _TELLING:
+        elif abs(reason.value - 1) >= _NOTABLE:
             said.append(f"{name} {reason.value - 1:+.0%}")
     return ", ".join(said)
 
@@ -95,8 +97,8 @@ def _times(number: float) -> str:
     return "a good match" if number == 1 else f"{number:.0f} good matches"
 
 
-def _reading(reason: Reason) -> str:
-    """The share that a reranker's score gives, worked out."""
+def _rerank_share(reason: Reason) -> str:
+    """The formula of a reranker's share, with its numbers."""
     numbers = reason.numbers
     known = f" × {numbers['coverage']:.2f}²" if numbers["coverage"] < 1 else ""
     apart = f"{numbers['weight']:g}{known} × {numbers['spread']:.4f}"
@@ -104,7 +106,7 @@ def _reading(reason: Reason) -> str:
 
 
 def _share(reason: Reason) -> str:
-    """The share that a rank or a height gives, worked out."""
+    """The formula of a channel's share, with its numbers."""
     numbers = reason.numbers
     if "gap" in numbers:
         known = f" × {numbers['coverage']:.2f}³" if numbers["coverage"] < 1 else ""

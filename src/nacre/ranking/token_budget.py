@@ -1,4 +1,4 @@
-"""How many results fit into a context window?"""
+"""How many hits fit into a budget of tokens?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of delivered memories, as a bounded factor on their score.
+"""A bounded factor for what became of a memory after searches delivered it.
 
     good    +1.0 used; +0.05 · rank opened, at most 0.5
     bad     +2.0 wrong
@@ -9,7 +9,7 @@
 What is shown first is opened more, and would be shown first again. Four things keep that loop from
 building up: the factor has bounds that no number of marks passes; credits fade; an outcome earns its
 credit once a day (UTC) for a memory, however many searches delivered it; and an opening tells less the
-more its place invited it. `benchmarks/popularity.py` shows what each is worth.
+higher it was ranked. `benchmarks/popularity.py` shows what each is worth.
 """
 
 from __future__ import annotations
