@@ -3,7 +3,7 @@
 One store answers any number of recipes:
 
     with filled(load(folder, "scifact"), "keyword") as store:
-        scores = [store.evaluate(Recipe(bm25_b=b)) for b in (0.3, 0.4, 0.75)]
+        scores = [store.evaluate(adjusted(Recipe(), bm25_b=b)) for b in (0.3, 0.4, 0.75)]
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
@@ -39,7 +39,7 @@ from benchmarks.judging import METRICS, SETS, Answer, Figure, Judged, Results, j
 from benchmarks.labelled import DATA, Document, LabelledSet, load
 from benchmarks.rivals import RIVALS
 from nacre.embedders.minilm import MiniLM
-from nacre.types.recipe import CLASSIC
+from nacre.types.recipe import CLASSIC, WEIGHTS, adjusted, weights_of
 from nacre.types.search import Mode
 
 QUERIES_TIMED = 50  # to tell how long the model takes for one
@@ -76,7 +76,7 @@ class Measured:
 
 def engine_on(run: Run, name: str) -> Measured:
     labelled = load(run.data, name, audited=run.audited)
-    ways = [Way(mode, nacre.Recipe(**special)) for mode, special in run.ways.values()]
+    ways = [Way(mode, adjusted(nacre.Recipe(), **special)) for mode, special in run.ways.values()]
     most: Mode = "keyword" if {way.mode for way in ways} == {"keyword"} else "hybrid"
     with filled(labelled, most, title_as_summary=run.title_as_summary, threads=run.threads) as store:
         answers = store.answers(ways, run.part, run.limit)
@@ -140,7 +140,7 @@ def in_order(done: Sequence[Measured], names: Sequence[str], contenders: Sequenc
 
 def signals() -> dict[str, list[str]]:
     """The fields of the recipe that switch a signal off when they are 0, by signal."""
-    strengths = [each.name for each in fields(nacre.Recipe) if isinstance(each.default, float) and each.default > 0]
+    strengths = [name for name, value in weights_of(nacre.Recipe()).items() if isinstance(value, float) and value > 0]
     named = [name.removesuffix("_weight") for name in strengths if name.endswith("_weight")]
     wanted = [name for name in (*MORE_SIGNALS, *named) if name not in IDLE]
     found = {signal: [name for name in strengths if signal in name.split("_")] for signal in wanted}
@@ -156,16 +156,16 @@ def ablations(recipe: nacre.Recipe) -> dict[str, nacre.Recipe]:
     }
     return (
         {"": recipe}
-        | {f"without {signal}": replace(recipe, **names) for signal, names in off.items()}
-        | {f"{signal} alone": replace(recipe, **names) for signal, names in alone.items()}
-        | {"without any": replace(recipe, **none)}
+        | {f"without {signal}": adjusted(recipe, **names) for signal, names in off.items()}
+        | {f"{signal} alone": adjusted(recipe, **names) for signal, names in alone.items()}
+        | {"without any": adjusted(recipe, **none)}
     )
 
 
 def setting(text: str) -> tuple[str, str]:
     """`NAME=VALUE`, where NAME is a field of the recipe."""
     name, _, given = text.partition("=")
-    allowed = [each.name for each in fields(nacre.Recipe)]
+    allowed = list(WEIGHTS)
     if name not in allowed or not given:
         raise ValueError(f"{text!r} is not NAME=VALUE with a field of the recipe: {', '.join(allowed)}")
     return name, given
@@ -183,9 +183,9 @@ def recipes_of(options: argparse.Namespace) -> dict[str, nacre.Recipe]:
     """By what is special about each. Raises ValueError."""
     fixed = {name: value(text) for name, text in map(setting, options.set)}
     named = {
-        "default": nacre.Recipe(**fixed),
-        "unread": nacre.Recipe(**(fixed | {"rerank_weight": 0})),
-        "classic": replace(CLASSIC, **fixed),
+        "default": adjusted(nacre.Recipe(), **fixed),
+        "unread": adjusted(nacre.Recipe(), **(fixed | {"rerank_weight": 0})),
+        "classic": adjusted(CLASSIC, **fixed),
     }
     check_names("--recipes", options.recipes.split(","), list(named))
     base = {name if name != "default" else "": named[name] for name in options.recipes.split(",")}
@@ -194,7 +194,7 @@ def recipes_of(options: argparse.Namespace) -> dict[str, nacre.Recipe]:
     swept = {name: list(map(value, text.split(","))) for name, text in map(setting, options.sweep)}
     grid = [dict(zip(swept, values, strict=True)) for values in product(*swept.values())]
     return {
-        " ".join([name, *(f"{field}={each}" for field, each in one.items())]): replace(recipe, **one)
+        " ".join([name, *(f"{field}={each}" for field, each in one.items())]): adjusted(recipe, **one)
         for name, recipe in base.items()
         for one in grid
     }
@@ -202,9 +202,8 @@ def recipes_of(options: argparse.Namespace) -> dict[str, nacre.Recipe]:
 
 def special(recipe: nacre.Recipe) -> dict[str, Any]:
     """What is not as it is by default."""
-    default = nacre.Recipe()
-    given = {each.name: getattr(recipe, each.name) for each in fields(nacre.Recipe)}
-    return {name: one for name, one in given.items() if one != getattr(default, name)}
+    default = weights_of(nacre.Recipe())
+    return {name: one for name, one in weights_of(recipe).items() if one != default[name]}
 
 
 def try_out(recipes: Sequence[nacre.Recipe], limit: int) -> None:

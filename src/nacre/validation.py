@@ -14,7 +14,7 @@ from nacre.errors import InvalidInput
 from nacre.types.facts import DECAY_PER_DAY, FactQuery, FactType, NewEntity, NewFact
 from nacre.types.intents import IntentName
 from nacre.types.memory import Json, JsonScalar, NewMemory
-from nacre.types.recipe import USUAL_RECIPE, Fusion, Recipe
+from nacre.types.recipe import USUAL_RECIPE, Fusion, Recipe, Tuning, weights_of
 from nacre.types.search import Filter, Mode, Part, RelatedRequest, SearchRequest
 from nacre.types.views import Bucket, ContextRequest, TimelineRequest
 
@@ -237,29 +237,36 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
         raise InvalidInput("recipe", f"must be a Recipe, not {_kind(value)}")
     if value is USUAL_RECIPE and value.pool <= limits.pool_max and value.rerank_pool <= limits.rerank_pool_max:
         return value
+    if not isinstance(value.tuning, Tuning):
+        raise InvalidInput("recipe.tuning", f"must be a Tuning, not {_kind(value.tuning)}")
     if value.fusion not in get_args(Fusion):
         raise InvalidInput("recipe.fusion", f"{value.fusion!r} is unknown; allowed: {', '.join(get_args(Fusion))}")
+    weights = weights_of(value)
     _whole("recipe.k", value.k, 0, 1_000_000)
-    _whole("recipe.crowd", value.crowd, 1, limits.pool_max)
+    _whole("recipe.crowd", weights["crowd"], 1, limits.pool_max)
     _whole("recipe.pool", value.pool, 1, limits.pool_max)
     _whole("recipe.rerank_pool", value.rerank_pool, 2, limits.rerank_pool_max)
     _number("recipe.semantic_floor", value.semantic_floor, -1, 1)
     for name in _FRACTIONS:
-        _fraction(f"recipe.{name}", getattr(value, name))
-    if not isinstance(value.intents, Mapping):
-        raise InvalidInput("recipe.intents", f"must be a mapping of intents to namespaces, not {_kind(value.intents)}")
-    for intent, namespaces in value.intents.items():
+        _fraction(f"recipe.{name}", weights[name])
+    _intents(value.tuning.intents, limits)
+    _number("recipe.bm25_k1", weights["bm25_k1"], 0, 100)
+    _number("recipe.bm25_padding", weights["bm25_padding"], 0, 1_000_000)
+    for name in ("summary_weight", "tags_weight", "source_weight"):
+        _number(f"recipe.{name}", weights[name], 0, 100)
+    return value
+
+
+def _intents(value: object, limits: Limits) -> None:
+    if not isinstance(value, Mapping):
+        raise InvalidInput("recipe.intents", f"must be a mapping of intents to namespaces, not {_kind(value)}")
+    for intent, namespaces in value.items():
         if intent not in get_args(IntentName) or not isinstance(namespaces, Mapping):
             allowed = ", ".join(get_args(IntentName))
             raise InvalidInput("recipe.intents", f"{intent!r} must be one of {allowed}, with weights by namespace")
         for namespace, weight in namespaces.items():
             _name("recipe.intents", namespace, limits)
             _number(f"recipe.intents[{intent!r}][{namespace!r}]", weight, 0.5, 2)
-    _number("recipe.bm25_k1", value.bm25_k1, 0, 100)
-    _number("recipe.bm25_padding", value.bm25_padding, 0, 1_000_000)
-    for name in ("summary_weight", "tags_weight", "source_weight"):
-        _number(f"recipe.{name}", getattr(value, name), 0, 100)
-    return value
 
 
 def timeline(request: TimelineRequest, access: Access, limits: Limits) -> TimelineRequest:

@@ -51,7 +51,7 @@ from nacre.ranking.usage import CREDITS, INVITING_PLACES
 from nacre.types.facts import DECAY_PER_DAY
 from nacre.types.intents import NAMESPACE_WEIGHTS
 from nacre.types.memory import NewMemory, Tokens
-from nacre.types.recipe import CLASSIC, Fusion, Recipe
+from nacre.types.recipe import CLASSIC, TUNED, WEIGHTS, Fusion, Recipe, adjusted, weights_of
 from nacre.types.search import Match, Ranked, Reason, SearchRequest, SearchResult
 from nacre.types.views import Neighbours
 from nacre.validation import LIMITS
@@ -155,6 +155,7 @@ def test_every_table_is_checked() -> None:
         ("evidence", "by words", "by meaning", "by both"),
         ("stage", "it was lost because", "what brings it in"),
         ("field", "default", "allowed", "stage"),
+        ("constant", "default", "allowed", "stage"),
         ("field", "default", "meaning"),
         ("number", "value", "in the code"),
     }
@@ -164,7 +165,10 @@ def test_every_table_is_checked() -> None:
 
 def test_every_field_of_a_recipe_has_its_default_and_its_bounds() -> None:
     rows = RULES.table("field", "default", "allowed", "stage")
-    assert [_code(row["field"]) for row in rows] == [each.name for each in fields(Recipe)]
+    tuned = RULES.table("constant", "default", "allowed", "stage")
+    assert [_code(row["field"]) for row in rows] == [name for name in WEIGHTS if name not in TUNED]
+    assert [_code(row["constant"]) for row in tuned] == list(TUNED)
+    rows = (*rows, *({"field": row["constant"], **row} for row in tuned))
     for row in rows:
         name = _code(row["field"])
         if name == "fusion":
@@ -175,7 +179,7 @@ def test_every_field_of_a_recipe_has_its_default_and_its_bounds() -> None:
         if name == "intents":
             assert row["default"] == "the table above"
         else:
-            assert row["default"] == repr(getattr(RECIPE, name))
+            assert row["default"] == repr(weights_of(RECIPE)[name])
         for allowed in (least, most):
             checked_recipe(_with(name, allowed), LIMITS)
         for refused in (least - 1, most + 1):
@@ -185,9 +189,8 @@ def test_every_field_of_a_recipe_has_its_default_and_its_bounds() -> None:
 
 def _with(name: str, value: float) -> Recipe:
     if name == "intents":
-        return replace(RECIPE, intents={"general": {"notes": value}})
-    changes: dict[str, Any] = {name: type(getattr(RECIPE, name))(value)}
-    return replace(RECIPE, **changes)
+        return adjusted(RECIPE, intents={"general": {"notes": value}})
+    return adjusted(RECIPE, **{name: type(weights_of(RECIPE)[name])(value)})
 
 
 def test_every_field_of_a_request_has_its_default() -> None:
@@ -206,9 +209,9 @@ def test_every_field_of_a_request_has_its_default() -> None:
 
 def test_defaults_in_the_prose_are_those_of_the_recipe() -> None:
     delivered = dict(re.findall(r"`(\w+)` \((-?[\d.]+)\)", RULES.prose))
-    assert delivered.keys() == {each.name for each in fields(Recipe)} - {"intents", "fusion"}
+    assert delivered.keys() == set(WEIGHTS) - {"intents", "fusion"}
     assert f"`fusion` (`{RECIPE.fusion}`)" in RULES.prose
-    assert {name: repr(getattr(RECIPE, name)) for name in delivered} == delivered
+    assert {name: repr(weights_of(RECIPE)[name]) for name in delivered} == delivered
 
 
 def test_the_first_of_a_channel_is_worth_this() -> None:
@@ -217,7 +220,7 @@ def test_the_first_of_a_channel_is_worth_this() -> None:
     for row in rows:
         weight, known, best, crowd = (float(row[head]) for head in ("weight", "known", "best", "crowd"))
         assert weight == weights[row["first match"].split()[1].strip(",")]
-        scores = [best, *[crowd] * (RECIPE.crowd - 1)]
+        scores = [best, *[crowd] * (RECIPE.tuning.crowd - 1)]
         matches = [Match(str(place), each) for place, each in enumerate(scores)]
         of = by_meaning(matches, weight, RECIPE, known)
         first = of.share(places(matches)["0"], RECIPE.k)
@@ -229,7 +232,7 @@ def test_shares_have_this_bound() -> None:
     most = 1 + fusion._TAIL
     assert f"less than {most:g} times the weight, the sum less than {most:g}." in RULES.prose
     tail = fusion._TAIL * RECIPE.k / (RECIPE.k + 1)
-    both = fusion.fuse([Match("a", 9.0)], [Match("a", 0.9)], replace(RECIPE, crowd=1))  # itself is the crowd
+    both = fusion.fuse([Match("a", 9.0)], [Match("a", 0.9)], adjusted(RECIPE, crowd=1))  # itself is the crowd
     assert both[0].score == pytest.approx(tail)
     alone = fusion.fuse([Match("a", 9.0)], [], replace(RECIPE, alpha=0))
     assert alone[0].score == pytest.approx(1 + tail)
@@ -262,7 +265,7 @@ def test_neighbours_hear_so_much() -> None:
     rows = RULES.table("heard by", "share", "default")
     assert [_code(row["share"]) for row in rows] == ["echo_next", "echo_far", "echo_back"]
     for row in rows:
-        assert row["default"] == repr(getattr(RECIPE, _code(row["share"])))
+        assert row["default"] == repr(weights_of(RECIPE)[_code(row["share"])])
     before, behind = Ranked("before", 0.8, (), None, None), Ranked("behind", 0.3, (), None, None)
     beside = {"before": Neighbours((), ("here", "behind")), "behind": Neighbours(("here",), ())}
     heard = echoed([before, behind], beside, {"here"}, RECIPE)
@@ -373,7 +376,7 @@ def test_intents_prefer_these_namespaces() -> None:
         row["intent"]: {name: float(weight) for name, weight in re.findall(r"`(\w+)` ([\d.]+)", row["namespaces"])}
         for row in rows
     }
-    assert delivered == NAMESPACE_WEIGHTS == RECIPE.intents
+    assert delivered == NAMESPACE_WEIGHTS == RECIPE.tuning.intents
     assert [row["namespaces"] for row in rows if not delivered[row["intent"]]] == ["none"]
 
 
@@ -476,7 +479,7 @@ class Ran:
         return idf(memories, having.get(term.text, 0), common=term.common)
 
     def damping(self, name: str) -> float:
-        k1, b, padding = RECIPE.bm25_k1, RECIPE.bm25_b, RECIPE.bm25_padding
+        k1, b, padding = RECIPE.tuning.bm25_k1, RECIPE.tuning.bm25_b, RECIPE.tuning.bm25_padding
         return k1 * (1 - b + b * (self.tokens[name].length + padding) / (self.mean_length + padding))
 
     def ranked(self, name: str) -> Ranked:
@@ -761,11 +764,11 @@ def _given(ran: Ran) -> Iterator[float]:
     usage = ran.trace.ranking.signals[ran.ids["backup"]].usage
     assert usage is not None
     yield (usage.good + usage.seen) * 0.5 ** (1 / 30)
-    yield (RECIPE.bm25_k1 + 1) * sum(ran.idf(term) for term in ran.terms if not term.common)
+    yield (RECIPE.tuning.bm25_k1 + 1) * sum(ran.idf(term) for term in ran.terms if not term.common)
     for memory_id in ran.trace.ranking.relevance:
         name = ran.name(memory_id)
         yield from (ran.evidence(name)[0].coverage, ran.log_odds(name), ran.relevance(name))
-    yield RECIPE.echo_back * ran.relevance("picked")
+    yield RECIPE.tuning.echo_back * ran.relevance("picked")
     texts = [hit.snippet.text for hit in ran.result.hits]
     spent = next(tokens for tokens in range(1, 1_000) if token_budget.fitting(texts, tokens) == len(texts))
     yield spent

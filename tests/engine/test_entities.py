@@ -15,6 +15,7 @@ from nacre.analysis.names import fold, is_pronoun, predicate_words, relation_wor
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.storage.sqlite import SqliteStore
+from nacre.types.recipe import adjusted
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 WORDS_ONLY = Recipe(fusion="rank", alpha=0, recency_weight=0, usage_weight=0, confidence_weight=0)
@@ -373,8 +374,9 @@ def test_the_share_of_a_relation(memory: Nacre, recipe: dict[str, Any], share: f
     relate(memory, "Ada", "mentors", "Zed", "qqq")
     hits = memory.search(
         "Ada mentors",
-        recipe=Recipe(
-            **{"fusion": "rank", "alpha": 0.5, "recency_weight": 0, "usage_weight": 0, "semantic_floor": 0.9, **recipe}
+        recipe=adjusted(
+            Recipe(),
+            **{"fusion": "rank", "alpha": 0.5, "recency_weight": 0, "usage_weight": 0, "semantic_floor": 0.9, **recipe},
         ),
         merge_relations=True,
     ).hits

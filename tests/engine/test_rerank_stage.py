@@ -33,14 +33,15 @@ from nacre.rerankers import nacre_rerank
 from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import NewMemory
+from nacre.types.recipe import adjusted
 from nacre.types.search import Found, Hit, Mode, Ranked, Reason, SearchResult
 from nacre.types.views import Neighbours
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 # Nothing but words, clear meaning and reading again.
-PLAIN = Recipe(recency_weight=0, semantic_floor=0.3, echo_next=0, echo_far=0, echo_back=0)
-HEARING = replace(PLAIN, echo_next=0.5, echo_far=0.2, echo_back=0.2)
+PLAIN = adjusted(Recipe(), recency_weight=0, semantic_floor=0.3, echo_next=0, echo_far=0, echo_back=0)
+HEARING = adjusted(PLAIN, echo_next=0.5, echo_far=0.2, echo_back=0.2)
 FRUIT = ("ripe apricots from the south", "apricots", "dried apricots or none", "a pot of tea")
 
 

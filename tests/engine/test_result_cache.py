@@ -14,6 +14,7 @@ from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.query.ast import ParsedQuery
 from nacre.storage.sqlite import SqliteStore
+from nacre.types.recipe import adjusted
 from nacre.types.search import Match
 from nacre.types.stats import Frequencies
 
@@ -114,7 +115,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"where": Filter(metadata={"a": 1})},
     {"where": Filter(metadata={"a": True})},
     {"recipe": Recipe(alpha=0.4)},
-    {"recipe": Recipe(intents={"how-to": {"patterns": 1.1}})},
+    {"recipe": adjusted(Recipe(), intents={"how-to": {"patterns": 1.1}})},
     {"lens": "recent"},
     {"as_of": NOW},
     {"boost_entities": ["Ada"]},

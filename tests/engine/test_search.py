@@ -26,7 +26,7 @@ from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.facts import NewFact
 from nacre.types.memory import NewMemory, Span
-from nacre.types.recipe import Recipe
+from nacre.types.recipe import Recipe, adjusted
 from nacre.types.search import Filter, Hit, Mode, Reason, SearchResult
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)  # a Monday
@@ -347,7 +347,7 @@ def test_memories_of_the_same_session_come_a_little_higher(make: Make) -> None:
     assert result.hits[0].reasons[1:] == (Reason("session", "multiply", 1.1, {"weight": 0.1}),)
     assert [len(hit.reasons) for hit in result.hits] == [2, 1, 1]
     for weight, order in ((0, ["m1", "m2", "m3"]), (1, ["m2", "m1", "m3"])):
-        found = memory.related("m0", recipe=replace(RANKS_OF_WORDS, session_weight=weight))
+        found = memory.related("m0", recipe=adjusted(RANKS_OF_WORDS, session_weight=weight))
         assert ids(found) == order
         assert next(hit.score for hit in found.hits if hit.id == "m2") == 1 / 62 * (1 + weight)
 
@@ -695,7 +695,9 @@ def test_every_reason_describes_itself_and_all_make_the_score(make: Make) -> Non
 
 # ---------------------------------------------------------------- labels
 
-CLASSIC = Recipe(bm25_k1=1.2, bm25_b=0.75, bm25_padding=0, summary_weight=1, tags_weight=1, source_weight=0.5)
+CLASSIC = adjusted(
+    Recipe(), bm25_k1=1.2, bm25_b=0.75, bm25_padding=0, summary_weight=1, tags_weight=1, source_weight=0.5
+)
 LABELLED = (
     NewMemory(text="red car", tags=["fish", "boat"]),
     "red fish",
@@ -712,19 +714,19 @@ LABELLED = (
         # m2 has it in its summary and its source: n = 1 + .5, 1.5 × 2.2 / 2.7 = 1.222222, × .356675 = .435936.
         (CLASSIC, [("m2", 0.435936), ("m0", 0.356675), ("m1", 0.356675)]),
         # n = 1, and .5 × 2.2 / 1.7 = .647059, × .356675 = .230790.
-        (replace(CLASSIC, summary_weight=0), [("m0", 0.356675), ("m1", 0.356675), ("m2", 0.230790)]),
-        (replace(CLASSIC, source_weight=0), [("m0", 0.356675), ("m1", 0.356675), ("m2", 0.356675)]),
+        (adjusted(CLASSIC, summary_weight=0), [("m0", 0.356675), ("m1", 0.356675), ("m2", 0.230790)]),
+        (adjusted(CLASSIC, source_weight=0), [("m0", 0.356675), ("m1", 0.356675), ("m2", 0.356675)]),
         # n = 2.5 + .5: 3 × 2.2 / 4.2 = 1.571429, × .356675 = .560489.
-        (replace(CLASSIC, summary_weight=2.5), [("m2", 0.560489), ("m0", 0.356675), ("m1", 0.356675)]),
+        (adjusted(CLASSIC, summary_weight=2.5), [("m2", 0.560489), ("m0", 0.356675), ("m1", 0.356675)]),
         # A weight of nothing: found all the same, but it adds nothing.
         # n = 2 for m2: 2 × 2.2 / 3.2 = 1.375, × .356675 = .490428.
-        (replace(CLASSIC, tags_weight=0, source_weight=1), [("m2", 0.490428), ("m1", 0.356675), ("m0", 0.0)]),
+        (adjusted(CLASSIC, tags_weight=0, source_weight=1), [("m2", 0.490428), ("m1", 0.356675), ("m0", 0.0)]),
         (
-            replace(CLASSIC, tags_weight=0, summary_weight=0, source_weight=0),
+            adjusted(CLASSIC, tags_weight=0, summary_weight=0, source_weight=0),
             [("m1", 0.356675), ("m0", 0.0), ("m2", 0.0)],
         ),
         # n = 100: 100 × 2.2 / 101.2 = 2.173913, × .356675 = .775380: k1 bounds what any number of occurrences gives.
-        (replace(CLASSIC, tags_weight=100), [("m0", 0.775380), ("m2", 0.435936), ("m1", 0.356675)]),
+        (adjusted(CLASSIC, tags_weight=100), [("m0", 0.775380), ("m2", 0.435936), ("m1", 0.356675)]),
     ],
 )
 def test_words_in_labels_count_with_their_weight(make: Make, recipe: Recipe, expected: list[tuple[str, float]]) -> None:
@@ -869,7 +871,7 @@ def test_a_passage_that_begins_with_a_long_word_is_shown(words: list[str], start
 
 def test_a_tiny_weight_of_a_label(make: Make) -> None:
     memory = make(NewMemory(text="tea", tags=["tea"]))
-    assert memory.search("tea", mode="keyword", recipe=Recipe(tags_weight=1e-5)).hits
+    assert memory.search("tea", mode="keyword", recipe=adjusted(Recipe(), tags_weight=1e-5)).hits
 
 
 @pytest.mark.parametrize("query", ["tea" + " OR (tea -tag:x)" * 100, " ".join(f"tag:t{n}" for n in range(250))])

@@ -30,6 +30,7 @@ from nacre import (
 from nacre.embedders.hashing import Hashing
 from nacre.types.facts import NewFact
 from nacre.types.memory import Json, Span
+from nacre.types.recipe import adjusted
 from nacre.types.search import Mode
 
 if TYPE_CHECKING:
@@ -285,8 +286,8 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str, str]] = [
     ("pool 0", {"recipe": Recipe(pool=0)}, "recipe.pool", "from 1 to 10,000"),
     ("floor above 1", {"recipe": Recipe(semantic_floor=2)}, "recipe.semantic_floor", "from -1 to 1"),
     ("recency above 1", {"recipe": Recipe(recency_weight=2)}, "recipe.recency_weight", "from 0 to 1"),
-    ("b above 1", {"recipe": Recipe(bm25_b=2)}, "recipe.bm25_b", "from 0 to 1"),
-    ("k1 infinite", {"recipe": Recipe(bm25_k1=float("inf"))}, "recipe.bm25_k1", "from 0 to 100"),
+    ("b above 1", {"recipe": adjusted(Recipe(), bm25_b=2)}, "recipe.bm25_b", "from 0 to 1"),
+    ("k1 infinite", {"recipe": adjusted(Recipe(), bm25_k1=float("inf"))}, "recipe.bm25_k1", "from 0 to 100"),
     ("rerank weight above 1", {"recipe": Recipe(rerank_weight=1.1)}, "recipe.rerank_weight", "from 0 to 1"),
     ("rerank pool 1", {"recipe": Recipe(rerank_pool=1)}, "recipe.rerank_pool", "from 2 to 100"),
     ("rerank pool 101", {"recipe": Recipe(rerank_pool=101)}, "recipe.rerank_pool", "from 2 to 100"),

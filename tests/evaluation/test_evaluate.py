@@ -23,6 +23,7 @@ from nacre.evaluation.metrics import METRICS, Estimate
 from nacre.evaluation.questions import Judged, Questions
 from nacre.query.parser import parse
 from nacre.types.memory import Memory, Progress
+from nacre.types.recipe import weights_of
 
 COLOURS = ("red", "blue", "green", "white", "black", "amber")
 NOW = datetime(2026, 11, 2, 12, tzinfo=UTC)
@@ -620,7 +621,7 @@ def test_other_lenses_do_not_act_while_tuning(unlogged: Nacre, projects: list[li
 def test_every_field_that_is_tuned_may_have_every_value(unlogged: Nacre) -> None:
     remember(unlogged, "tea")
     for name, values in evaluate._VALUES.items():
-        assert getattr(Recipe(), name) in values  # what is usual can be gone back to
+        assert weights_of(Recipe())[name] in values  # what is usual can be gone back to
         for value in values:
             unlogged.search("tea", recipe=evaluate._with(Recipe(), name, value))
 

@@ -22,6 +22,7 @@ from nacre.evaluation import metrics
 from nacre.evaluation.questions import Judged, Questions, from_file
 from nacre.serialization import decode
 from nacre.types.memory import DEFAULT_SPACE
+from nacre.types.recipe import adjusted
 from nacre.types.search import SearchOptions
 
 DATA = Path(__file__).parents[1] / "data" / "judged"
@@ -75,7 +76,7 @@ WAYS: Mapping[str, Way] = {
 
 # Each is the fused ranking with one thing out of order, and the category that suffers most.
 BROKEN: Mapping[str, tuple[Recipe, str]] = {
-    "without echo": (Recipe(echo_next=0, echo_far=0, echo_back=0), "conversation"),
+    "without echo": (adjusted(Recipe(), echo_next=0, echo_far=0, echo_back=0), "conversation"),
     "without time": (Recipe(temporal_weight=0), "time"),
     "by words alone": (Recipe(alpha=0), "meaning"),
     "by meaning alone": (Recipe(alpha=1), "conversation"),

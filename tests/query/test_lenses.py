@@ -18,7 +18,7 @@ from nacre.query import lenses
 from nacre.query.ast import filter_matches
 from nacre.query.lenses import BUILT_IN, Lens
 from nacre.types.memory import Memory
-from nacre.types.recipe import Recipe
+from nacre.types.recipe import WEIGHTS, Recipe
 from nacre.types.search import Filter, Mode, Part, SearchRequest
 from nacre.validation import LIMITS, Limits
 
@@ -55,7 +55,7 @@ def test_built_in_lenses_filter_only_where_the_name_promises_it() -> None:
 def test_debugging_prefers_what_helps_whatever_the_question_sounds_like() -> None:
     recipe = lenses.applied(BUILT_IN["debugging"], ASKED).request.recipe
     assert recipe.recency_weight > Recipe().recency_weight
-    assert all({"blockers", "learnings", "testing"} <= weights.keys() for weights in recipe.intents.values())
+    assert all({"blockers", "learnings", "testing"} <= weights.keys() for weights in recipe.tuning.intents.values())
 
 
 # ---------------------------------------------------------------- what is allowed
@@ -111,7 +111,7 @@ def test_a_bad_lens_is_refused(values: dict[str, Any], field: str, says: str) ->
     assert says in str(caught.value)
 
 
-@pytest.mark.parametrize("name", [each.name for each in fields(Recipe)])
+@pytest.mark.parametrize("name", WEIGHTS)
 def test_every_recipe_field_is_checked(name: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         lenses.checked(Lens(name="mine", recipe={name: "much"}), LIMITS)
@@ -418,7 +418,7 @@ LENSES = st.builds(
         has=st.lists(st.sampled_from(get_args(Part)), max_size=3).map(tuple),
     ),
     boost_entities=many,
-    recipe=st.dictionaries(st.sampled_from([each.name for each in fields(Recipe)]), numbers | st.integers(0, 9)),
+    recipe=st.dictionaries(st.sampled_from(WEIGHTS), numbers | st.integers(0, 9)),
     mode=st.none() | st.sampled_from(get_args(Mode)),
     limit=st.none() | st.integers(1, 1_000),
     min_score=st.none() | numbers,

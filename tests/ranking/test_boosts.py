@@ -25,6 +25,7 @@ from nacre.storage.sqlite import SqliteStore
 from nacre.types.intents import Intent
 from nacre.types.memory import NewMemoryFields
 from nacre.types.recall_log import Usage
+from nacre.types.recipe import adjusted
 from nacre.types.search import Match, Period
 
 NOW = datetime(2026, 6, 17, 12, tzinfo=UTC)  # a Wednesday
@@ -198,7 +199,7 @@ def test_any_combination_of_factors_is_bounded(
     ranked = boosts.recency(ranked, moments, NOW, recipe.recency_weight)
     ranked = boosts.confidence(ranked, {"a": believed}, recipe.confidence_weight)
     ranked = boosts.about(ranked, {"a"} if about else set(), recipe.entity_weight)
-    ranked = boosts.intent(ranked, {"a": namespace}, asked, recipe.intents[asked.name], recipe.intent_weight)
+    ranked = boosts.intent(ranked, {"a": namespace}, asked, recipe.tuning.intents[asked.name], recipe.intent_weight)
     (found,) = boosts.usage(ranked, {"a": used}, NOW, recipe.usage_weight)
     most = prod(
         1 + each for each in (recipe.recency_weight, recipe.temporal_weight, recipe.entity_weight, recipe.usage_weight)
@@ -253,7 +254,7 @@ def test_without_anything_to_act_on_signals_leave_the_plain_recipe(
 )
 def test_intent_by_hand(memory: Nacre, recipe: Mapping[str, Any], namespace: str, factor: float) -> None:
     memory.remember("deploy the gateway", namespace=namespace)
-    result = memory.search("how do I deploy the gateway", recipe=Recipe(**recipe))
+    result = memory.search("how do I deploy the gateway", recipe=adjusted(Recipe(), **recipe))
     assert isclose(value(result.hits[0], "intent"), factor)
     assert result.intent == (None if recipe.get("intent_weight") == 0 else Intent("how-to", 0.9))
     assert isclose(value(memory.search("deploy gateway").hits[0], "intent"), 1.0)

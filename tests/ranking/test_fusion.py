@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from math import isclose, isfinite
 from typing import get_args
 
@@ -19,7 +20,7 @@ from nacre.query import lenses
 from nacre.ranking import fusion, scoring
 from nacre.ranking.scoring import best_first
 from nacre.storage.reference import MemoryStore
-from nacre.types.recipe import Fusion
+from nacre.types.recipe import Fusion, adjusted
 from nacre.types.search import Found, Match, Mode, Ranked, SearchRequest, SearchResult
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
@@ -149,7 +150,7 @@ def test_the_height_of_meaning() -> None:
 
 def test_places_of_pool_and_crowd_are_the_recipe_s() -> None:
     """crowd 2: 1 - 8 / 10 = .2; pool 3: (8 - 5) / (10 - 5) = .6."""
-    channel = words(matches(10.0, 8.0, 5.0, 1.0), Recipe(crowd=2, pool=3))
+    channel = words(matches(10.0, 8.0, 5.0, 1.0), adjusted(Recipe(), crowd=2, pool=3))
     assert isclose(channel.gap, 0.2)
     assert isclose(channel.share(Found(8.0, 2)).numbers["height"], 0.6)
 
@@ -287,7 +288,7 @@ def lists(scores: st.SearchStrategy[float], most: int = 70) -> st.SearchStrategy
 
 
 RECIPES = st.builds(
-    Recipe,
+    partial(adjusted, Recipe()),
     fusion=st.sampled_from(get_args(Fusion)),
     alpha=st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]) | st.floats(0.01, 0.99),
     pool=st.sampled_from([1, 5, 50, 200]),

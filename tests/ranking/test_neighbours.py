@@ -20,13 +20,14 @@ from nacre.ranking import neighbours, scoring
 from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import NewMemory
+from nacre.types.recipe import adjusted
 from nacre.types.search import Mode, Ranked, Reason, SearchResult
 from nacre.types.views import Neighbours
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 PLAIN = Recipe(recency_weight=0, semantic_floor=0.3)  # nothing but words, clear meaning and echo
-SILENT = replace(PLAIN, echo_next=0, echo_far=0, echo_back=0)
+SILENT = adjusted(PLAIN, echo_next=0, echo_far=0, echo_back=0)
 TURNS = ("hello over there", "what fruit did you buy?", "apricots", "how much were they?", "two euros a kilo")
 
 
@@ -110,7 +111,7 @@ def test_five_turns_of_which_one_matches(make: Make) -> None:
     ],
 )
 def test_the_weights_are_the_recipe_s(make: Make, weights: dict[str, Any], heard: dict[str, float]) -> None:
-    found = scores(make(*said(*TURNS)).search("apricots", recipe=replace(SILENT, **weights)))
+    found = scores(make(*said(*TURNS)).search("apricots", recipe=adjusted(SILENT, **weights)))
     full = found.pop("m2")
     assert {each: score / full for each, score in found.items()} == pytest.approx(heard)
 
@@ -158,7 +159,7 @@ def test_only_the_best_twenty_are_heard() -> None:
     ]
     spread = [replace(each, text=f"{each.text} {number}") for number, each in enumerate(several)]
     memory = opened(MemoryStore(), *spread)
-    hits = memory.search("apricots", recipe=replace(PLAIN, echo_back=0), limit=100, collapse=False).hits
+    hits = memory.search("apricots", recipe=adjusted(PLAIN, echo_back=0), limit=100, collapse=False).hits
     found = {hit.id for hit in hits if hit.match_type == "echo"}
     silent = memory.search("apricots", recipe=SILENT, limit=100, collapse=False).hits
     assert len(silent) == 25
@@ -261,7 +262,7 @@ class Counting(MemoryStore):
         ("hybrid", replace(PLAIN, alpha=1), 0),
         ("keyword", PLAIN, 0),
         ("semantic", PLAIN, 0),
-        ("hybrid", replace(SILENT, echo_back=0.1), 1),
+        ("hybrid", adjusted(SILENT, echo_back=0.1), 1),
     ],
 )
 def test_without_weights_or_in_one_channel_there_is_no_echo(mode: Mode, recipe: Recipe, asked: int) -> None:

@@ -22,7 +22,7 @@ from nacre.ranking.bm25 import bm25, idf
 from nacre.ranking.scoring import best_first
 from nacre.storage.reference import MemoryStore
 from nacre.types.memory import BREAK, Span, Tokens
-from nacre.types.recipe import Fusion, Recipe
+from nacre.types.recipe import Fusion, Recipe, adjusted
 from nacre.types.search import Effect, Filter, Found, Match, Mode, Period, Ranked, Reason, SearchResult
 from nacre.types.stats import Frequencies
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 PLAIN = Recipe(recency_weight=0, semantic_floor=-1)  # the channels alone
 RANKS = Recipe(fusion="rank", alpha=0.5)  # places instead of heights, as in sums with a pencil
-TEXTBOOK = Recipe(bm25_k1=1.2, bm25_b=0.75, bm25_padding=0)  # BM25 as in the textbook
+TEXTBOOK = adjusted(Recipe(), bm25_k1=1.2, bm25_b=0.75, bm25_padding=0)  # BM25 as in the textbook
 
 
 def engine(*texts: str, store: MemoryStore | None = None) -> Nacre:
@@ -236,7 +236,7 @@ def test_bm25_of_three_texts() -> None:
 
 def test_bm25_without_length_normalisation() -> None:
     """b = 0: damping is k1 whatever the length: 1 × 2.2 / (1 + 1.2) = 1 of the idf."""
-    recipe = Recipe(bm25_k1=1.2, bm25_b=0)
+    recipe = adjusted(Recipe(), bm25_k1=1.2, bm25_b=0)
     assert isclose(bm25([1], [0.5], 1, 10, recipe), 0.5)
     assert isclose(bm25([1], [0.5], 100, 10, recipe), 0.5)
 
@@ -254,7 +254,7 @@ def test_bm25_without_length_normalisation() -> None:
     ],
 )
 def test_padded_lengths_differ_less(padding: float, length: int, score: float) -> None:
-    recipe = Recipe(bm25_k1=1, bm25_b=1, bm25_padding=padding)
+    recipe = adjusted(Recipe(), bm25_k1=1, bm25_b=1, bm25_padding=padding)
     assert isclose(bm25([1], [1.0], length, 10, recipe), score, rel_tol=1e-12)
 
 
@@ -303,15 +303,19 @@ TOKENS = Tokens(
     ("term", "recipe", "count"),
     [
         # red: twice in the text, once in the summary, twice in the source.
-        (Term("red"), Recipe(summary_weight=1, tags_weight=1, source_weight=0.5), 2 + 1 + 2 * 0.5),
-        (Term("red"), Recipe(summary_weight=0, tags_weight=0, source_weight=0), 2),
-        (Term("red"), Recipe(summary_weight=3, tags_weight=9, source_weight=0), 2 + 3),
-        (Term("red", prefix=True), Recipe(summary_weight=1, tags_weight=10, source_weight=0.5), 2 + 1 + 10 + 2 * 0.5),
-        (Term("fish"), Recipe(tags_weight=0.25), 1 + 0.25),
+        (Term("red"), adjusted(Recipe(), summary_weight=1, tags_weight=1, source_weight=0.5), 2 + 1 + 2 * 0.5),
+        (Term("red"), adjusted(Recipe(), summary_weight=0, tags_weight=0, source_weight=0), 2),
+        (Term("red"), adjusted(Recipe(), summary_weight=3, tags_weight=9, source_weight=0), 2 + 3),
+        (
+            Term("red", prefix=True),
+            adjusted(Recipe(), summary_weight=1, tags_weight=10, source_weight=0.5),
+            2 + 1 + 10 + 2 * 0.5,
+        ),
+        (Term("fish"), adjusted(Recipe(), tags_weight=0.25), 1 + 0.25),
         (Term("fishi"), Recipe(), 1),  # a form
         (Term("fishi", prefix=True), Recipe(), 0),  # prefixes are of words
-        (Term("soup"), Recipe(summary_weight=0.5), 0.5),
-        (Term("soup"), Recipe(summary_weight=0), 0),
+        (Term("soup"), adjusted(Recipe(), summary_weight=0.5), 0.5),
+        (Term("soup"), adjusted(Recipe(), summary_weight=0), 0),
         (Term("bird"), Recipe(), 0),
     ],
 )

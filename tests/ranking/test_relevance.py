@@ -30,10 +30,10 @@ from nacre.ranking.relevance import (
     relevance,
     with_lead,
 )
-from nacre.types.recipe import Recipe
+from nacre.types.recipe import Recipe, adjusted
 from nacre.types.search import Found, Match
 
-RECIPE = Recipe(bm25_k1=1.0)
+RECIPE = adjusted(Recipe(), bm25_k1=1.0)
 POOL = 50
 TERMS = (Term("tooth"), Term("paste"))
 

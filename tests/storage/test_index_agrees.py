@@ -29,6 +29,7 @@ from nacre.storage.sqlite import SqliteStore
 from nacre.storage.sqlite import keyword_search as sqlite_lexical
 from nacre.storage.sqlite.index import segment_builder
 from nacre.storage.sqlite.index import space_index as sqlite_index
+from nacre.types.recipe import adjusted
 from nacre.types.search import Filter
 
 LONG = " ".join(f"Chapter {number} tells of the deploy to staging and of {number} herons." for number in range(200))
@@ -197,7 +198,7 @@ def test_filters_of_every_kind(opened: Opened, where: Filter) -> None:
 @given(
     query=queries,
     where=filters(),
-    recipe=recipes.map(lambda recipe: replace(recipe, relation_weight=1)),
+    recipe=recipes.map(lambda recipe: adjusted(recipe, relation_weight=1)),
     mode=st.sampled_from(["keyword", "semantic", "hybrid"]),
     limit=st.sampled_from([1, 3, 10, 50]),
 )

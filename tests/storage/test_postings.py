@@ -27,7 +27,7 @@ from nacre.storage.sqlite.index.segment import Flags, Segment, Stamp, hashed
 from nacre.storage.sqlite.index.segment_builder import merge
 from nacre.storage.sqlite.index.space_index import Part, Space
 from nacre.types.memory import Tokens
-from nacre.types.recipe import Recipe
+from nacre.types.recipe import Recipe, adjusted
 from nacre.types.search import Filter
 
 WORDS = tuple(f"w{number}" for number in range(12))
@@ -172,7 +172,8 @@ def weighings(draw: st.DrawFn) -> Weighing:
         [Term(term) for term in terms],
         draw(st.lists(st.sampled_from([0.01, 0.5, 0.5, 2.0, 7.3]), min_size=len(terms), max_size=len(terms))),
         draw(st.sampled_from([0, 1, 3.7, 40])),
-        Recipe(
+        adjusted(
+            Recipe(),
             bm25_k1=draw(st.sampled_from([0, 0.9, 3])),
             bm25_b=draw(st.sampled_from([0, 0.4, 1])),
             bm25_padding=draw(st.sampled_from([0, 20])),
@@ -305,7 +306,7 @@ def lake() -> Lake:
     terms = [Term("water"), Term("heron"), Term("boat")]
     having = [sum(term.text in words for words in said) for term in terms]
     weighing = Weighing(
-        terms, [idf(len(said), each) for each in having], 3.0, Recipe(bm25_padding=0), [True, True, True]
+        terms, [idf(len(said), each) for each in having], 3.0, adjusted(Recipe(), bm25_padding=0), [True, True, True]
     )
     return Lake(segment_of(memories), plain_best(memories, [True] * len(said), weighing), weighing)
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, get_args
@@ -36,7 +37,7 @@ from nacre.storage.sqlite.index import space_index as sqlite_index
 from nacre.types.facts import Fact, FactQuery, NewEntity, NewFact
 from nacre.types.memory import Json, JsonScalar, NewMemory
 from nacre.types.recall_log import Delivery, Receipt
-from nacre.types.recipe import Fusion, Recipe
+from nacre.types.recipe import Fusion, Recipe, adjusted
 from nacre.types.search import Filter, Mode, SearchResult
 from nacre.types.stats import Stats
 
@@ -236,7 +237,7 @@ queries = st.one_of(
 recipes = st.one_of(
     st.just(Recipe()),
     st.builds(
-        Recipe,
+        partial(adjusted, Recipe()),
         fusion=st.sampled_from(get_args(Fusion)),
         k=st.sampled_from([0, 5, 60]),
         alpha=st.sampled_from([0, 0.3, 0.5, 1]),

@@ -253,7 +253,7 @@ class Pipeline:
         ranked = boosts.about(ranked, about, recipe.entity_weight)
         if plan.intent is not None:
             namespaces = {each: known.namespace for each, known in signals.items()}
-            by_namespace = recipe.intents.get(plan.intent.name, {})
+            by_namespace = recipe.tuning.intents.get(plan.intent.name, {})
             ranked = boosts.intent(ranked, namespaces, plan.intent, by_namespace, recipe.intent_weight)
         if plan.request.as_of is None:  # what was learned since was not known then
             used = {each: known.usage for each, known in signals.items() if known.usage is not None}

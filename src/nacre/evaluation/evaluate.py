@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
@@ -19,7 +19,7 @@ from nacre.evaluation.metrics import METRICS, Estimate
 from nacre.evaluation.questions import JUDGED_MIN, Judged, Lines, Questions, Source, gathered, seeded
 from nacre.query.lenses import NONE, Lens
 from nacre.types.memory import Progress
-from nacre.types.recipe import Recipe
+from nacre.types.recipe import WEIGHTS, Recipe, adjusted, weights_of
 from nacre.types.search import Filter, Hit, Mode, SearchRequest
 
 Report: TypeAlias = Callable[[Progress], None]
@@ -284,11 +284,12 @@ def _climbed(tried: _Tried, start: Recipe, attempts: Sequence[Attempt]) -> Recip
 
 def _neighbours(recipe: Recipe, values: Mapping[str, Iterable[float]]) -> list[tuple[str, float]]:
     """The values that fields may have instead."""
-    return [(name, value) for name, several in values.items() for value in several if value != getattr(recipe, name)]
+    current = weights_of(recipe)
+    return [(name, value) for name, several in values.items() for value in several if value != current[name]]
 
 
 def _with(recipe: Recipe, name: str, value: Any) -> Recipe:
-    return replace(recipe, **{name: value})
+    return adjusted(recipe, **{name: value})
 
 
 # ---------------------------------------------------------------- what was tuned
@@ -315,9 +316,8 @@ def undo(memory: Nacre) -> None:
 
 def _in_use(memory: Nacre) -> Recipe:
     kept = _kept(memory)
-    names = {each.name for each in fields(Recipe)}
-    changes: dict[str, Any] = {} if kept is None else {name: kept.recipe[name] for name in kept.recipe.keys() & names}
-    return replace(Recipe(), **changes)
+    changes = {} if kept is None else {name: kept.recipe[name] for name in WEIGHTS if name in kept.recipe}
+    return adjusted(Recipe(), **changes)
 
 
 def _kept(memory: Nacre) -> Lens | None:
@@ -331,6 +331,6 @@ def _kept(memory: Nacre) -> Lens | None:
 
 
 def _other(recipe: Recipe, than: Recipe) -> dict[str, Any]:
-    """The fields in which a recipe is another."""
-    values = {each.name: getattr(recipe, each.name) for each in fields(Recipe)}
-    return {name: value for name, value in values.items() if value != getattr(than, name)}
+    """The weights in which a recipe is another."""
+    others = weights_of(than)
+    return {name: value for name, value in weights_of(recipe).items() if value != others[name]}

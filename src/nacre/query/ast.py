@@ -127,9 +127,9 @@ def term_counts(terms: Sequence[Term], tokens: Tokens, recipe: Recipe) -> list[f
         sum(_begun(term, tokens.words)) if term.prefix else tally.get(term.text, 0) for term in terms
     ]
     for label, weight in (
-        (tokens.summary, recipe.summary_weight),
-        (tokens.tags, recipe.tags_weight),
-        (tokens.source, recipe.source_weight),
+        (tokens.summary, recipe.tuning.summary_weight),
+        (tokens.tags, recipe.tuning.tags_weight),
+        (tokens.source, recipe.tuning.source_weight),
     ):
         if label and weight:
             tally = Counter(label)

@@ -23,7 +23,7 @@ from nacre.query.ast import has_wildcards
 from nacre.query.lexer import shown
 from nacre.types.intents import NAMESPACE_WEIGHTS, IntentName
 from nacre.types.memory import Json
-from nacre.types.recipe import CLASSIC, Recipe
+from nacre.types.recipe import CLASSIC, WEIGHTS, Recipe, adjusted, weights_of
 from nacre.types.search import Filter, Mode, SearchRequest
 from nacre.validation import WILDCARDS_MAX, Limits
 
@@ -76,14 +76,9 @@ class Applied(NamedTuple):
     possible: bool
 
 
-def _unlike(recipe: Recipe) -> dict[str, Json]:
-    """The fields of a recipe that are not as usual."""
-    usual = Recipe()
-    return {
-        each.name: getattr(recipe, each.name)
-        for each in fields(Recipe)
-        if getattr(recipe, each.name) != getattr(usual, each.name)
-    }
+def _unusual_weights(recipe: Recipe) -> dict[str, Json]:
+    usual = weights_of(Recipe())
+    return {name: value for name, value in weights_of(recipe).items() if value != usual[name]}
 
 
 def _built_in() -> dict[str, Lens]:
@@ -101,7 +96,11 @@ def _built_in() -> dict[str, Lens]:
         Lens(name="exact", description="Only memories with words of the question", mode="keyword"),
         Lens(name="broad", description="More, and less alike", recipe={"semantic_floor": -1.0, "pool": 200}, limit=50),
         Lens(name="brief", description="The best few, in a few words", limit=5, min_score=0.15, token_budget=500),
-        Lens(name="classic", description="Plain rank fusion with k = 60, and no other signal", recipe=_unlike(CLASSIC)),
+        Lens(
+            name="classic",
+            description="Plain rank fusion with k = 60, and no other signal",
+            recipe=_unusual_weights(CLASSIC),
+        ),
         Lens(name="facts", description="Only memories with facts", where=Filter(has=("facts",))),
     )
     return {lens.name: replace(lens, built_in=True) for lens in lenses}
@@ -151,8 +150,8 @@ def _check_name(name: object, limits: Limits) -> None:
 def _recipe(overrides: object) -> Recipe:
     if not isinstance(overrides, Mapping):
         raise InvalidInput("recipe", f"must be a mapping of recipe fields to values, not {type(overrides).__name__}")
-    _refuse_unknown("recipe.", overrides, [each.name for each in fields(Recipe)])
-    return replace(Recipe(), **overrides)
+    _refuse_unknown("recipe.", overrides, WEIGHTS)
+    return adjusted(Recipe(), **overrides)
 
 
 def _triggers(name: str, values: object, limits: Limits) -> tuple[str, ...]:
@@ -245,23 +244,26 @@ def _glob(pattern: str) -> re.Pattern[str]:
 def applied(lens: Lens, request: SearchRequest) -> Applied:
     """The request with the lens's values where it has its defaults, and with both filters."""
     usual = SearchRequest(query="")
-    changes = _where_usual(request, usual, {name: getattr(lens, name) for name in _WISHES})
+    wishes = {name: getattr(lens, name) for name in _WISHES}
+    changes = _where_usual(
+        {name: getattr(request, name) for name in wishes}, {name: getattr(usual, name) for name in wishes}, wishes
+    )
     if request.recipe.alpha != usual.recipe.alpha:
         changes.pop("mode", None)  # a mode is a weight of meaning, and the caller gave one
-    overrides = _where_usual(request.recipe, usual.recipe, lens.recipe)
+    overrides = _where_usual(weights_of(request.recipe), weights_of(usual.recipe), lens.recipe)
     where, also = _joined(request.where, lens.where)
     changes |= {
         "where": where,
-        "recipe": replace(request.recipe, **overrides),
+        "recipe": adjusted(request.recipe, **overrides),
         "boost_entities": tuple(dict.fromkeys((*request.boost_entities, *lens.boost_entities))),
     }
     return Applied(replace(request, **changes), also, _possible(where, also))
 
 
-def _where_usual(value: Any, usual: Any, wishes: Mapping[str, Any]) -> dict[str, Any]:
-    """The wishes for fields that are as usual. A field that a newer version knew is left alone."""
-    names = [each.name for each in fields(value) if wishes.get(each.name) is not None]
-    return {name: wishes[name] for name in names if getattr(value, name) == getattr(usual, name)}
+def _where_usual(values: Mapping[str, Any], usual: Mapping[str, Any], wishes: Mapping[str, Any]) -> dict[str, Any]:
+    """The wishes for values that are at their default. A wish that only a newer version knows is left alone."""
+    wanted = {name: wish for name, wish in wishes.items() if wish is not None and name in values}
+    return {name: wish for name, wish in wanted.items() if values[name] == usual[name]}
 
 
 def _joined(own: Filter, further: Filter) -> tuple[Filter, Filter]:

@@ -40,7 +40,7 @@ def bm25(counts: Sequence[float], idfs: Sequence[float], length: int, mean_lengt
     A text of ten words is not verbose beside one of five, but one of a thousand is beside one of five hundred:
     so every length is padded by a few words before it is compared with the mean.
     """
-    k1, b, padding = recipe.bm25_k1, recipe.bm25_b, recipe.bm25_padding
+    k1, b, padding = recipe.tuning.bm25_k1, recipe.tuning.bm25_b, recipe.tuning.bm25_padding
     padded_mean = mean_length + padding
     damping = k1 * (1 - b + b * (length + padding) / padded_mean) if padded_mean else k1
     score = 0.0  # not `sum`, which rounds otherwise in newer versions of Python than an array does

@@ -64,7 +64,7 @@ def by_words(signal: str, matches: Sequence[Match], weight: float, recipe: Recip
     scores = [match.score for match in matches]
     best = scores[0] if scores else 0.0
     convincing = min(1.0, best / (CONVINCING * ideal)) if ideal > 0 else 1.0
-    crowd = scores[recipe.crowd - 1] if len(scores) >= recipe.crowd else best * (1 - convincing)
+    crowd = scores[recipe.tuning.crowd - 1] if len(scores) >= recipe.tuning.crowd else best * (1 - convincing)
     floor = scores[recipe.pool - 1] if len(scores) >= recipe.pool else 0.0
     return Channel(signal, "bm25", weight, best, crowd, floor)
 
@@ -73,7 +73,7 @@ def by_meaning(matches: Sequence[Match], weight: float, recipe: Recipe, coverage
     """The semantic channel. In a small store the crowd is the cosine of unrelated texts."""
     scores = [match.score for match in matches]
     least = min([*scores[-1:], UNRELATED])
-    crowd = scores[recipe.crowd - 1] if len(scores) >= recipe.crowd else least
+    crowd = scores[recipe.tuning.crowd - 1] if len(scores) >= recipe.tuning.crowd else least
     floor = scores[recipe.pool - 1] if len(scores) >= recipe.pool else least
     return Channel("semantic", "cosine", weight, scores[0] if scores else 0.0, max(0.0, crowd), floor, coverage)
 
@@ -129,7 +129,7 @@ def merged(
     """Add a share for memories whose relations match. Relations are given by memory and score, best first."""
     # By height a relation is worth a part of the best match, however few relations there are to stand out from.
     best = max((each.score for each in ranked), default=1.0)
-    weight = recipe.relation_weight * (max(recipe.alpha, 1 - recipe.alpha) if recipe.fusion == "rank" else best)
+    weight = recipe.tuning.relation_weight * (max(recipe.alpha, 1 - recipe.alpha) if recipe.fusion == "rank" else best)
     matches = [Match(memory_id, score) for memory_id, score in relations]
     share = _sharing(by_words("relation", matches, weight, recipe, ideal), recipe)
     first: dict[str, Reason] = {}

@@ -16,7 +16,7 @@ REACH_BACK = 1  # neighbours before it
 
 def echoes(recipe: Recipe) -> bool:
     """Whether any neighbour gets a share."""
-    return bool(recipe.echo_next or recipe.echo_far or recipe.echo_back)
+    return bool(recipe.tuning.echo_next or recipe.tuning.echo_far or recipe.tuning.echo_back)
 
 
 def all_of(neighbours: Mapping[str, Neighbours]) -> set[str]:
@@ -32,9 +32,9 @@ def next_to(near: Neighbours | None) -> tuple[str, ...]:
 def shares(near: Neighbours, recipe: Recipe) -> Iterator[tuple[str, float]]:
     """The neighbours that get a share of a memory's score, and how much of it."""
     for several, share in (
-        (near.after[:1], recipe.echo_next),
-        (near.after[1:REACH], recipe.echo_far),
-        (near.before[-REACH_BACK:], recipe.echo_back),
+        (near.after[:1], recipe.tuning.echo_next),
+        (near.after[1:REACH], recipe.tuning.echo_far),
+        (near.before[-REACH_BACK:], recipe.tuning.echo_back),
     ):
         if share:
             yield from ((each, share) for each in several)

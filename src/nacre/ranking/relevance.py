@@ -180,7 +180,7 @@ def ideal(terms: Sequence[Term], memories: int, having: Mapping[str, int], recip
     A word that no memory has counts as the rarest there is: a query with such words is hardly answered here.
     """
     idfs = (idf(memories, having.get(term.text, 0), common=term.common) for term in significant_terms(terms))
-    return (recipe.bm25_k1 + 1) * sum(idfs)
+    return (recipe.tuning.bm25_k1 + 1) * sum(idfs)
 
 
 def evidence(lexical: Found | None, semantic: Found | None, among: Others) -> Evidence:

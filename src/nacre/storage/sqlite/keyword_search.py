@@ -70,10 +70,11 @@ def lexical(
 
         weighing = Weighing(terms, idfs, mean_length, recipe, [term in significant for term in terms])
         return best_of(db, [space for space in ready if space], weighing, question.must, where, limit)
+    labels = recipe.tuning
     within = Within(
         spaces=spaces if has_others(db, where.spaces) else (),
         clause=None if only_spaces(where) and question.must is None else matching(question.must, where),
-        weights=f"bm25(0, 1, 1, {recipe.summary_weight:.6f}, {recipe.tags_weight:.6f}, {recipe.source_weight:.6f})",
+        weights=f"bm25(0, 1, 1, {labels.summary_weight:.6f}, {labels.tags_weight:.6f}, {labels.source_weight:.6f})",
     )
     wanted = max(CANDIDATES_MIN + int(CANDIDATES_SHARE * memories), 2 * limit)
     matched_max = max(MATCHED_ROWS_MIN, min(int(MATCHED_SHARE * memories), MATCHED_ROWS_MAX))

@@ -59,7 +59,7 @@ class Weighing:
     @property
     def label_weights(self) -> Array:
         recipe = self.recipe
-        return np.array([recipe.summary_weight, recipe.tags_weight, recipe.source_weight])
+        return np.array([recipe.tuning.summary_weight, recipe.tuning.tags_weight, recipe.tuning.source_weight])
 
 
 class _List(NamedTuple):
@@ -130,7 +130,7 @@ def _lists(segment: Segment, weighing: Weighing, hashes: Array) -> list[_List]:
     columns = terms.tolist(), places.tolist(), postings, labelled, segment.most[places].tolist()
     for at, place, own, labels, most in zip(*columns, strict=True):
         share = most / (most + shortest) if most else 1.0  # 0: labels count, too
-        highest = weighing.idfs[at] * (recipe.bm25_k1 + 1) * share
+        highest = weighing.idfs[at] * (recipe.tuning.bm25_k1 + 1) * share
         lists.append(_List(at, place, segment.docs[own], segment.counts[own], labels, highest))
     return lists
 
@@ -138,11 +138,11 @@ def _lists(segment: Segment, weighing: Weighing, hashes: Array) -> list[_List]:
 def _dampings(lengths: Array, weighing: Weighing) -> Array:
     """BM25's denominators without the count, in single precision."""
     recipe = weighing.recipe
-    mean = weighing.mean_length + recipe.bm25_padding
+    mean = weighing.mean_length + recipe.tuning.bm25_padding
     if not mean:
-        return np.full(len(lengths), recipe.bm25_k1, np.float32)
-    scaled = (lengths + np.float32(recipe.bm25_padding)) * np.float32(recipe.bm25_b / mean)
-    return np.float32(recipe.bm25_k1) * (np.float32(1 - recipe.bm25_b) + scaled)
+        return np.full(len(lengths), recipe.tuning.bm25_k1, np.float32)
+    scaled = (lengths + np.float32(recipe.tuning.bm25_padding)) * np.float32(recipe.tuning.bm25_b / mean)
+    return np.float32(recipe.tuning.bm25_k1) * (np.float32(1 - recipe.tuning.bm25_b) + scaled)
 
 
 def _floor(sums: Array, limit: int, least: float) -> float:
@@ -250,7 +250,7 @@ class _Scorer:
     def exact(self, docs: Array, lists: Sequence[_List], limit: int) -> list[tuple[int, float]]:
         """Scores as `bm25` gives them, step by step for all at once: they are the same to the last bit."""
         weighing, recipe = self._weighing, self._weighing.recipe
-        k1, b, padding = recipe.bm25_k1, recipe.bm25_b, recipe.bm25_padding
+        k1, b, padding = recipe.tuning.bm25_k1, recipe.tuning.bm25_b, recipe.tuning.bm25_padding
         mean = weighing.mean_length + padding
         lengths = self._segment.lengths[docs].astype(np.float64)
         damping = k1 * (1 - b + b * (lengths + padding) / mean) if mean else np.full(len(docs), k1)
@@ -280,7 +280,7 @@ class _Scorer:
 
     def _weighed(self, each: _List, counts: Array, damping: Array) -> Array:
         """What so many occurrences add to the score of each memory."""
-        idf = np.float32(self._weighing.idfs[each.at] * (self._weighing.recipe.bm25_k1 + 1))
+        idf = np.float32(self._weighing.idfs[each.at] * (self._weighing.recipe.tuning.bm25_k1 + 1))
         weighed: Array = idf * counts / np.maximum(counts + damping, np.float32(1e-12))
         return weighed
 
