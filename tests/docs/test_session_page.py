@@ -1,4 +1,4 @@
-"""The session with an agent that README.md shows is the one that happens."""
+"""The session with an agent that docs/session.md shows is the one that happens."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from nacre.mcp_server.places import Places
 from nacre.mcp_server.server import AgentsDoor, server
 from nacre.serialization import decode
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "session.md").read_text("utf-8")
 
 
-def test_an_agent_is_told_what_the_page_shows(path: Path) -> None:
-    asked, delivered = re.search(r"```json\n(.+?)\n```\n\n```\n(Recalled.+?)\n```", README, re.DOTALL).groups()  # type: ignore[union-attr]
+def test_an_agent_is_given_what_the_page_shows(path: Path) -> None:
+    asked, delivered = re.search(r"```json\n(.+?)\n```\n\n```\n(Recalled.+?)\n```", PAGE, re.DOTALL).groups()  # type: ignore[union-attr]
     lines = SAMPLES.read_text("utf-8").splitlines()
     with nacre.open(path) as memory:
         memory.remember_many(map(decode.new_memory_line, lines, range(1, len(lines) + 1)))
