@@ -16,10 +16,7 @@ import nacre
 
 TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
-STUBS = {
-    name: block
-    for name, block in re.findall(r"^### (\w+)\n\n```python\n(def .*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
-}
+STUBS = dict(re.findall(r"^### (\w+)\n\n```python\n(def .*?)^```$", TEXT, re.DOTALL | re.MULTILINE))
 VERBS = [name for name, _ in inspect.getmembers(nacre.Nacre, inspect.isfunction) if not name.startswith("_")]
 ELSEWHERE = {"Nacre", "Recipe", "Limits"}  # their fields are documented on another page, or by the verbs
 

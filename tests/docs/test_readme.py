@@ -12,7 +12,7 @@ import pytest
 from nacre.cli import run
 
 TEXT = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-SECTIONS = {title: body for title, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", TEXT, re.DOTALL | re.MULTILINE)}
+SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", TEXT, re.DOTALL | re.MULTILINE))
 
 
 def commands(section: str) -> list[str]:
@@ -38,9 +38,7 @@ def test_the_five_lines_of_python_work(tmp_path: Path, capsys: pytest.CaptureFix
     assert re.fullmatch(r"\d+% We chose PostgreSQL because of its JSON support\. \['.+'\]", line)
 
 
-def test_the_commands_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NACRE_STORE", str(tmp_path / "store.db"))
     monkeypatch.setenv("NACRE_CONFIG", str(tmp_path / "config.toml"))
