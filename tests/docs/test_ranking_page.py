@@ -145,9 +145,9 @@ def test_every_table_is_checked() -> None:
         ("factor", "least", "most", "switched off by"),
         ("part", "what it is", "what it does"),  # words only
         ("lens", "what it does"),
-        ("first match", "weight", "known", "best", "crowd", "gap", "share"),
-        ("nDCG@10", "better channel", "rank fusion", "without reading", "default"),
-        ("heard by", "share", "default"),
+        ("first match", "weight", "coverage", "best", "crowd", "gap", "share"),
+        ("nDCG@10", "better channel", "rank fusion", "not reranked", "default"),
+        ("neighbour", "share", "default"),
         ("type", "rate a day", "half is left after", "one value at a time"),
         ("reinforcement", "share"),
         ("intent", "namespaces"),
@@ -215,14 +215,14 @@ def test_defaults_in_the_prose_are_those_of_the_recipe() -> None:
 
 
 def test_the_first_of_a_channel_is_worth_this() -> None:
-    rows = RULES.table("first match", "weight", "known", "best", "crowd", "gap", "share")
+    rows = RULES.table("first match", "weight", "coverage", "best", "crowd", "gap", "share")
     weights = {"words": 1 - RECIPE.alpha, "meaning": RECIPE.alpha}
     for row in rows:
-        weight, known, best, crowd = (float(row[head]) for head in ("weight", "known", "best", "crowd"))
+        weight, coverage, best, crowd = (float(row[head]) for head in ("weight", "coverage", "best", "crowd"))
         assert weight == weights[row["first match"].split()[1].strip(",")]
         scores = [best, *[crowd] * (RECIPE.tuning.crowd - 1)]
         matches = [Match(str(place), each) for place, each in enumerate(scores)]
-        of = by_meaning(matches, weight, RECIPE, known)
+        of = by_meaning(matches, weight, RECIPE, coverage)
         first = of.share(places(matches)["0"], RECIPE.k)
         assert shows(row["gap"], of.gap)
         assert shows(row["share"], first.value)
@@ -248,21 +248,21 @@ def test_few_words_are_trusted_by_the_share_of_the_ideal() -> None:
 
 
 def test_the_measured_table_says_what_is_said_of_it() -> None:
-    rows = RULES.table("nDCG@10", "better channel", "rank fusion", "without reading", "default")
+    rows = RULES.table("nDCG@10", "better channel", "rank fusion", "not reranked", "default")
     (delivered,) = re.findall(
         r"On (\d+) labelled sets .+? loses up to ([\d.]+) points .+? the default, .+?, loses ([\d.]+) at the most,"
-        r" and ([\d.]+) without reading",
+        r" and ([\d.]+) without reranking",
         RULES.prose,
     )
     lost = [
         round(max(100 * (float(row["better channel"]) - float(row[head])) for row in rows), 1)
-        for head in ("rank fusion", "default", "without reading")
+        for head in ("rank fusion", "default", "not reranked")
     ]
     assert [len(rows), *lost] == [float(number) for number in delivered]
 
 
 def test_neighbours_hear_so_much() -> None:
-    rows = RULES.table("heard by", "share", "default")
+    rows = RULES.table("neighbour", "share", "default")
     assert [_code(row["share"]) for row in rows] == ["echo_next", "echo_far", "echo_back"]
     for row in rows:
         assert row["default"] == repr(weights_of(RECIPE)[_code(row["share"])])
@@ -281,15 +281,15 @@ def _summed(memory_id: str, sum_: float) -> Ranked:
 
 def test_reading_again_is_worth_this() -> None:
     for said in (
-        f"with more than {rerank_stage.WHOLE_CHARS} characters a window of {rerank_stage.WINDOW_CHARS} is read",
-        f"all together {rerank_stage.RERANKED_CHARS:,} characters at the most",
-        f"Where it is below {rerank._COVERED} nothing is read",
+        f"with more than {rerank_stage.WHOLE_CHARS} characters a window of {rerank_stage.WINDOW_CHARS} is used",
+        f"in total {rerank_stage.RERANKED_CHARS:,} characters at the most",
+        f"If it is below {rerank._COVERED}, nothing is reranked",
         f"the second has less than {rerank.CLEAR} of its sum",
-        f"{rerank_stage.SCORES_CACHED:,} scores of what was read again",
+        f"{rerank_stage.SCORES_CACHED:,} scores of the reranker",
     ):
         assert said in RULES.prose
     (formula,) = (block for block in RULES.code[""] if block.startswith("share  = rerank_weight"))
-    assert "rerank_weight · known² · spread · (read - least)" in formula
+    assert "rerank_weight · coverage² · spread · (reranked - least)" in formula
     far = [_summed("a", 0.8), _summed("b", 0.5), _summed("c", 0.3)]
     given = rerank.reranked(far, {"a": -2.0, "b": 1.0, "c": -1.0}, weight=0.2, coverage=0.5)
     assert [each.score for each in given] == pytest.approx([0.8, 0.5 + 0.2 * 0.25 * 0.5 * 3, 0.3 + 0.2 * 0.25 * 0.5])
@@ -640,7 +640,7 @@ def test_relevance_is_so(ran: Ran) -> None:
         }
         for head, value in expected.items():
             assert shows(row[head], value), (row["memory"], head, value)
-    (delivered,) = re.findall(r"\*(\w+)\*, which is collapsed, and \*(\w+)\*, which is doubted", WORKED.prose)
+    (delivered,) = re.findall(r"\*(\w+)\*, which is collapsed, and \*(\w+)\*, which is left out", WORKED.prose)
     assert (
         {ran.ids[name] for name in delivered}
         == ran.hidden
