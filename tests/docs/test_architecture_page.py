@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from nacre.engine.pipeline import STAGES
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "nacre"
 TEXT = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
@@ -55,6 +57,11 @@ def test_the_layers_are_those_that_are_checked() -> None:
         there = {each for each in names if (SOURCE / each).is_dir() or (SOURCE / f"{each}.py").is_file()}
         assert there <= drawn[layer], layer
         assert drawn[layer] <= set(names), layer
+
+
+def test_a_search_passes_the_stages_of_the_pipeline() -> None:
+    (_, block, _) = re.findall(r"```\n(.*?)```", section("Flows"), re.DOTALL)
+    assert tuple(line[2:].split()[0] for line in block.splitlines() if line.startswith("  ")) == STAGES
 
 
 def test_every_room_is_named_and_every_file_in_it_exists() -> None:
