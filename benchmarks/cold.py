@@ -41,7 +41,7 @@ def main() -> None:
 
     cli._begin(arguments)
     begun = time.monotonic()
-    import nacre.cli.commands
+    import nacre.cli.search
     import nacre.config.factory
     from nacre.embedders.minilm import MiniLM
     from nacre.engine.engine import Nacre
@@ -54,7 +54,7 @@ def main() -> None:
     timed(NacreRerank, "_loaded", "wait for the reranker")
     timed(NacreRerank, "scores", "read again")
     timed(Nacre, "search", "search")
-    timed(nacre.cli.commands, "answer", "write the answer")
+    timed(nacre.cli.search, "answer", "write the answer")
     code = cli.run(arguments)
     ended = time.monotonic()
     steps = {

@@ -41,8 +41,7 @@ from nacre.errors import NacreError
 from nacre.mcp_server.offered import chosen
 from nacre.mcp_server.server import AgentsDoor, server
 from nacre.query import lenses
-from nacre.serialization import decode
-from nacre.serialization import encode as wire
+from nacre.serialization import decode, encode
 from nacre.types.facts import FactQuery
 from nacre.types.search import RelatedRequest, SearchRequest
 from nacre.types.views import TimelineRequest
@@ -236,7 +235,7 @@ def brief(
     """A search as agents get it."""
     return one(
         f"search, {name}",
-        lambda m: wire.brief(m.search(query, session=SESSION, **request)),
+        lambda m: encode.brief(m.search(query, session=SESSION, **request)),
         f"search --brief --asked-in {SESSION} {cli} -- {shlex.quote(query)}",
         ("search_memories", {"query": query, **mcp}),
         many=many,
@@ -248,7 +247,7 @@ def packed(
 ) -> Case:
     return one(
         f"context, {name}",
-        lambda m: wire.context(m.context(query, session=SESSION, **request)),
+        lambda m: encode.context(m.context(query, session=SESSION, **request)),
         f"context --asked-in {SESSION} {cli} -- {shlex.quote(query)}",
         ("context", {"query": query, **mcp}),
         many=many,
@@ -261,19 +260,19 @@ def under(name: str, value: Any) -> Each:
 
 
 def beliefs(found: Sequence[Any]) -> Each:
-    return under("facts", [wire.belief(each) for each in found])
+    return under("facts", [encode.belief(each) for each in found])
 
 
 def entities(found: Sequence[Any]) -> Each:
-    return under("entities", [wire.entity(each) for each in found])
+    return under("entities", [encode.entity(each) for each in found])
 
 
 def ways(found: Sequence[Any]) -> Each:
-    return under("entities", [wire.related_entity(each) for each in found])
+    return under("entities", [encode.related_entity(each) for each in found])
 
 
 def receipts(found: Sequence[Any]) -> Each:
-    return under("receipts", [wire.receipt(each) for each in found])
+    return under("receipts", [encode.receipt(each) for each in found])
 
 
 def all_lenses(m: Nacre) -> Each:
@@ -281,12 +280,12 @@ def all_lenses(m: Nacre) -> Each:
 
 
 def related(found: nacre.SearchResult) -> Each:
-    return Each(wire.search_result(found), wire.brief(found))
+    return Each(encode.search_result(found), encode.brief(found))
 
 
 def doubts(m: Nacre, which: int) -> Each:
     """Two commands, one tool."""
-    found = [wire.disagreement(each) for each in m.conflicts()], [wire.belief(each) for each in m.stale()]
+    found = [encode.disagreement(each) for each in m.conflicts()], [encode.belief(each) for each in m.stale()]
     return Each(found[which], {"conflicts": found[0], "stale": found[1]})
 
 
@@ -296,7 +295,7 @@ def marked(outcome: str, ids: list[str]) -> Each:
 
 def stated(m: Nacre, new: NewFact, memory_id: str | None = None) -> Each:
     """A fact of a memory, or of one that is made to say it, and how far it is believed."""
-    found = wire.belief(m.state_fact(new, memory_id, SESSION))
+    found = encode.belief(m.state_fact(new, memory_id, SESSION))
     return Each(found, {"facts": [found]})
 
 
@@ -316,7 +315,7 @@ TELLING_MCP = {"query": "deploy pipeline", "limit": 3}
 
 
 def tell(m: Nacre, session: str = SESSION, **request: Any) -> Any:
-    return wire.brief(m.search("deploy pipeline", limit=3, session=session, **request))
+    return encode.brief(m.search("deploy pipeline", limit=3, session=session, **request))
 
 
 TOLD = (tell, TELLING, ("search_memories", TELLING_MCP))
@@ -350,16 +349,16 @@ SEARCHES = (
     brief("emoji", "🐚", {"mode": "keyword"}, "--mode keyword", mode="keyword", many=0),
     brief("nothing asked", "", {}, many=0),
     brief("its space in the query", "space:work deploy", {}),
-    one("search, full hits", lambda m: wire.search_result(m.search(TELL)), f'search "{TELL}"', FEWER, many=4),
+    one("search, full hits", lambda m: encode.search_result(m.search(TELL)), f'search "{TELL}"', FEWER, many=4),
     one("search, more options",
-        lambda m: wire.search_result(m.search(
+        lambda m: encode.search_result(m.search(
             "backup of Ada, who works at Acme", recipe=Recipe(alpha=0.2), boost_entities=("Ada",), merge_relations=True,
             collapse=False, token_budget=60, where=Filter(tags_any=("infra", "database"), tags_none=("urgent",)))),
         "search backup of Ada, who works at Acme --alpha 0.2 --boost-entity Ada --merge-relations --no-collapse"
         " --token-budget 60 --any-tag infra --any-tag database --no-tag urgent", FEWER),
-    one("search, another space", lambda m: wire.brief(m.search("carrots", session=SESSION)),
+    one("search, another space", lambda m: encode.brief(m.search("carrots", session=SESSION)),
         "search --brief --asked-in s carrots", ("search_memories", {"query": "carrots"}), space="home", many=10),
-    one("search, several spaces", lambda m: wire.brief(m.search("carrots", where=Filter(spaces=("home", "work")))),
+    one("search, several spaces", lambda m: encode.brief(m.search("carrots", where=Filter(spaces=("home", "work")))),
         "search --brief carrots --in-space home --in-space work", CONFINED),
     story("search, told before, and left out when told",
           TOLD, TOLD,
@@ -384,106 +383,109 @@ CHANGES: dict[str, Any] = {"text": "Ada lives in Lisbon", "tags": ["moved"], "im
 ADA = (lambda m: beliefs(m.facts(subject="Ada")), "fact list --subject Ada", ("facts", {"subject": "Ada"}))
 WRITES = (
     story("remember",
-          (lambda m: wire.remembered(m.remember(NewMemory(**WALL, happened=at("2026-06-01")))),
+          (lambda m: encode.remembered(m.remember(NewMemory(**WALL, happened=at("2026-06-01")))),
            ("remember 'The wall is red\nand high' --summary 'A wall' --namespace places --kind observation --tag wall"
             " --tag red --source eyes --importance 0.25 --session walk --happened 2026-06-01"),
            ("remember", {**WALL, "happened": "2026-06-01"})),
-          (lambda m: wire.fetched(m.get("new-0001")), "get new-0001", ("get_memories", {"ids": ["new-0001"]}))),
+          (lambda m: encode.fetched(m.get("new-0001")), "get new-0001", ("get_memories", {"ids": ["new-0001"]}))),
     story("remember, what takes the place of something",
-          (lambda m: wire.remembered(m.remember("Ada lives in Rome", session=SESSION)),
+          (lambda m: encode.remembered(m.remember("Ada lives in Rome", session=SESSION)),
            f"remember Ada lives in Rome --session {SESSION}", ("remember", {"text": "Ada lives in Rome"})),
-          (lambda m: wire.fetched(m.get(["new-0001", "paris"])), "get new-0001 paris",
+          (lambda m: encode.fetched(m.get(["new-0001", "paris"])), "get new-0001 paris",
            ("get_memories", {"ids": ["new-0001", "paris"]}))),
     story("remember, more fields",
-          (lambda m: wire.remembered(m.remember("Bo lives in Bonn", session="walk", position=3, extract=False,
+          (lambda m: encode.remembered(m.remember("Bo lives in Bonn", session="walk", position=3, extract=False,
                                                 metadata={"pr": 7}, created=at("2d"), entities=["Bo"])),
            "remember Bo lives in Bonn --session walk --position 3 --extract off --meta pr=7 --created 2d --entity Bo",
            FEWER),
-          (lambda m: wire.fetched(m.get("new-0001", entities=True)), "get new-0001 --entities", ELSEWHERE)),
-    one("remember, what is known", lambda m: wire.remembered(m.remember(WORK["chinese"].text)),
+          (lambda m: encode.fetched(m.get("new-0001", entities=True)), "get new-0001 --entities", ELSEWHERE)),
+    one("remember, what is known", lambda m: encode.remembered(m.remember(WORK["chinese"].text)),
         f"remember {WORK['chinese'].text}", ("remember", {"text": WORK["chinese"].text})),
     story("remember, what the session was told",
-          (lambda m: wire.brief(m.search("nightly backup", session=SESSION)),
+          (lambda m: encode.brief(m.search("nightly backup", session=SESSION)),
            f"search --brief --asked-in {SESSION} nightly backup", ("search_memories", {"query": "nightly backup"})),
-          (lambda m: wire.remembered(m.remember(WORK["backup"].text.upper(), session=SESSION)),
+          (lambda m: encode.remembered(m.remember(WORK["backup"].text.upper(), session=SESSION)),
            f"remember --session {SESSION} {WORK['backup'].text.upper()}",
            ("remember", {"text": WORK["backup"].text.upper()}))),
     story("remember many",
           (lambda m: under("remembered", [
-              wire.remembered(each) for batch in m.remember_batches(map(decode.new_memory, MANY)) for each in batch]),
+              encode.remembered(each) for batch in m.remember_batches(map(decode.new_memory, MANY)) for each in batch]),
            "remember --jsonl", ("remember_many", {"memories": MANY}), "\n".join(map(json.dumps, MANY))),
-          (lambda m: wire.fetched(m.get(["new-0001", "new-0002"], entities=True)), "get new-0001 new-0002 --entities",
+          (lambda m: encode.fetched(m.get(["new-0001", "new-0002"], entities=True)), "get new-0001 new-0002 --entities",
            ("get_memories", {"ids": ["new-0001", "new-0002"], "entities": True}))),
     one("remember many, with times as `remember` takes them",
-        lambda m: under("remembered", [wire.remembered(m.remember("x", happened=at("2026-06-01")))]),
+        lambda m: under("remembered", [encode.remembered(m.remember("x", happened=at("2026-06-01")))]),
         Lacks("JSON Lines are written by programs"),
         ("remember_many", {"memories": [{"text": "x", "happened": "2026-06-01"}]})),
     story("update and history",
-          (lambda m: under("memory", wire.memory(m.update("london", **CHANGES, happened=at("yesterday")))),
+          (lambda m: under("memory", encode.memory(m.update("london", **CHANGES, happened=at("yesterday")))),
            ("update london --text 'Ada lives in Lisbon' --tag moved --importance 1 --summary 'Where Ada lives'"
             " --kind fact --namespace people --source mail --happened yesterday"),
            ("update_memory", {"id": "london", **CHANGES, "happened": "yesterday"})),
-          (lambda m: under("events", [wire.event(each) for each in m.history("london")]), "history london",
+          (lambda m: under("events", [encode.event(each) for each in m.history("london")]), "history london",
            ("history", {"id": "london"})),
-          (lambda m: wire.fetched(m.get("london")), "get london", ("get_memories", {"ids": "london"}))),
+          (lambda m: encode.fetched(m.get("london")), "get london", ("get_memories", {"ids": "london"}))),
     story("forget and restore",
           (lambda m: m.forget(["paris", "turn-11"]) or {"forgotten": ["paris", "turn-11"]}, "forget paris turn-11",
            ("forget", {"ids": ["paris", "turn-11"]})),
           TOLD, ADA,
           (lambda m: m.restore(["paris", "gone"]) or {"restored": ["paris", "gone"]}, "restore paris gone",
            ("restore", {"ids": ["paris", "gone"]})),
-          ADA, (lambda m: wire.timeline(m.timeline(limit=99)), "timeline --limit 99", ("timeline", {"limit": 99}))),
+          ADA, (lambda m: encode.timeline(m.timeline(limit=99)), "timeline --limit 99", ("timeline", {"limit": 99}))),
     one("purge", lambda m: m.purge("red") or {"purged": ["red"]}, "purge red --yes", PEOPLE),
 )
 
 PLANNED = Filter(sessions=("planning", "retro"))
 VIEWS = (
-    one("timeline", lambda m: wire.timeline(m.timeline()), "timeline", ("timeline", {}), many=TimelineRequest().limit),
-    one("timeline, to the end", lambda m, **more: wire.timeline(m.timeline(**more)), "timeline", ("timeline", {}),
+    one("timeline", lambda m: encode.timeline(m.timeline()), "timeline", ("timeline", {}),
+        many=TimelineRequest().limit),
+    one("timeline, to the end", lambda m, **more: encode.timeline(m.timeline(**more)), "timeline", ("timeline", {}),
         pages=True),
     one("timeline, of sessions to the end",
-        lambda m, **more: wire.timeline(m.timeline(limit=7, oldest_first=True, where=PLANNED, **more)),
+        lambda m, **more: encode.timeline(m.timeline(limit=7, oldest_first=True, where=PLANNED, **more)),
         "timeline --limit 7 --oldest-first --session planning --session retro",
         ("timeline", {"limit": 7, "oldest_first": True, "sessions": ["planning", "retro"]}), pages=True),
     one("timeline, between times",
-        lambda m: wire.timeline(m.timeline(
+        lambda m: encode.timeline(m.timeline(
             at("2026-03-10T00:00:00Z"), at("2026-04-11"), histogram="week",
             where=Filter(tags_all=("infra",), kinds=("note",), namespaces=("general", "config")))),
         "timeline --since 2026-03-10T00:00:00Z --until 2026-04-11 --histogram week --tag infra --kind note"
         " --namespace general --namespace config",
         ("timeline", {"start": "2026-03-10T00:00:00Z", "end": "2026-04-11", "histogram": "week", "tags": ["infra"],
                       "kinds": ["note"], "namespaces": ["general", "config"]})),
-    one("timeline, times in words", lambda m: wire.timeline(m.timeline(at("60d"), at("3 weeks ago"), histogram="day")),
+    one("timeline, times in words",
+        lambda m: encode.timeline(m.timeline(at("60d"), at("3 weeks ago"), histogram="day")),
         "timeline --since 60d --until '3 weeks ago' --histogram day",
         ("timeline", {"start": "60d", "end": "3 weeks ago", "histogram": "day"})),
-    one("timeline, around", lambda m: wire.timeline(m.timeline(around="turn-30")), "timeline --around turn-30",
+    one("timeline, around", lambda m: encode.timeline(m.timeline(around="turn-30")), "timeline --around turn-30",
         ("timeline", {"around": "turn-30"}), many=2 * TimelineRequest().span + 1),
-    one("timeline, a span", lambda m: wire.timeline(m.timeline(around="decided", span=2, histogram="month")),
+    one("timeline, a span", lambda m: encode.timeline(m.timeline(around="decided", span=2, histogram="month")),
         "timeline --around decided --span 2 --histogram month",
         ("timeline", {"around": "decided", "span": 2, "histogram": "month"}), many=4),
-    one("timeline, nothing", lambda m: wire.timeline(m.timeline(at("tomorrow"))), "timeline --since tomorrow",
+    one("timeline, nothing", lambda m: encode.timeline(m.timeline(at("tomorrow"))), "timeline --since tomorrow",
         ("timeline", {"start": "tomorrow"}), many=0),
-    one("timeline, forgotten ones", lambda m: wire.timeline(m.timeline(forgotten=True)), "timeline --forgotten", PEOPLE,
-        many=2),
-    one("get", lambda m: wire.fetched(m.get(["paris", "gone", "longer", "lines", "turn-07", "paris"])),
+    one("timeline, forgotten ones", lambda m: encode.timeline(m.timeline(forgotten=True)), "timeline --forgotten",
+        PEOPLE, many=2),
+    one("get", lambda m: encode.fetched(m.get(["paris", "gone", "longer", "lines", "turn-07", "paris"])),
         "get paris gone longer lines turn-07 paris",
         ("get_memories", {"ids": ["paris", "gone", "longer", "lines", "turn-07", "paris"]}), many=5),
-    one("get, some missing", lambda m: wire.fetched(m.get(["nobody", "paris", "nothing"], missing_ok=True)),
+    one("get, some missing", lambda m: encode.fetched(m.get(["nobody", "paris", "nothing"], missing_ok=True)),
         "get nobody paris nothing", ("get_memories", {"ids": ["nobody", "paris", "nothing"]})),
     one("get, with entities and neighbours",
-        lambda m: wire.fetched(m.get(["london", "turn-00", "turn-30", "decided"], entities=True, neighbours=3)),
+        lambda m: encode.fetched(m.get(["london", "turn-00", "turn-30", "decided"], entities=True, neighbours=3)),
         "get london turn-00 turn-30 decided --entities --neighbours 3",
         ("get_memories", {"ids": ["london", "turn-00", "turn-30", "decided"], "entities": True, "neighbours": 3})),
     one("related", lambda m: related(m.related("turn-21")), "related turn-21", ("related", {"id": "turn-21"}),
         many=RelatedRequest(memory_id="").limit),
     one("related, a few", lambda m: related(m.related("backup", limit=2)), "related backup --limit 2",
         ("related", {"id": "backup", "limit": 2}), many=2),
-    one("facets", lambda m: wire.facets(m.facets()), "facets", ("facets", {})),
-    one("facets, of a query", lambda m: wire.facets(m.facets("deploy* tag:infra")), "facets 'deploy* tag:infra'",
+    one("facets", lambda m: encode.facets(m.facets()), "facets", ("facets", {})),
+    one("facets, of a query", lambda m: encode.facets(m.facets("deploy* tag:infra")), "facets 'deploy* tag:infra'",
         ("facets", {"query": "deploy* tag:infra"})),
-    one("similar", lambda m: [wire.memory(each) for each in m.similar("backup")], "similar backup", ELSEWHERE, many=1),
+    one("similar", lambda m: [encode.memory(each) for each in m.similar("backup")], "similar backup", ELSEWHERE,
+        many=1),
     one("separate", lambda m: {"separated": m.separate("backup")}, "similar backup --separate", PEOPLE),
-    one("stats", lambda m: wire.stats(m.stats()), "stats", CONFINED),
+    one("stats", lambda m: encode.stats(m.stats()), "stats", CONFINED),
     one("reembed", lambda m: {"embedded": list(m.reembed())[-1].done}, "reembed", CONFINED),
     one("rebuild", lambda m: {"rebuilt": m.rebuild() is None}, "rebuild", CONFINED),
 )
@@ -493,7 +495,7 @@ PACKING_MCP = {"query": "deploy pipeline", "budget_tokens": 300}
 
 
 def pack(m: Nacre, session: str = SESSION, **request: Any) -> Any:
-    return wire.context(m.context("deploy pipeline", 300, session=session, **request))
+    return encode.context(m.context("deploy pipeline", 300, session=session, **request))
 
 
 PACKED = (pack, PACKING, ("context", PACKING_MCP))
@@ -537,7 +539,8 @@ KNOWN = (
     one("relations", lambda m: beliefs(m.facts(relations=True)), "relation list", ("facts", {"relations": True}),
         many=5),
     one("relations, found",
-        lambda m: [wire.relation_hit(each) for each in m.search("Acme Berlin", mode="keyword", lens="none").relations],
+        lambda m: [encode.relation_hit(each)
+                   for each in m.search("Acme Berlin", mode="keyword", lens="none").relations],
         "relation search Acme Berlin", ELSEWHERE, many=4),
     story("state a fact, and drop it",
           (lambda m: stated(m, NewFact(**ROME, confidence=0.9)),
@@ -579,17 +582,17 @@ KNOWN = (
         "entity related 'the countess' --depth 3 --as-of 2026-05-01",
         ("related_entities", {"name": "the countess", "depth": 3, "as_of": "2026-05-01"}), many=5),
     story("add an entity",
-          (lambda m: under("entity", wire.entity(m.add_entity("Umbra", kind="cat", aliases=["the cat"],
+          (lambda m: under("entity", encode.entity(m.add_entity("Umbra", kind="cat", aliases=["the cat"],
                                                               memory_ids=["longer"]))),
            "entity add Umbra --type cat --alias 'the cat' --memory longer",
            ("add_entity", {"name": "Umbra", "kind": "cat", "aliases": ["the cat"], "memory_ids": ["longer"]})),
-          (lambda m: wire.fetched(m.get("longer", entities=True)), "get longer --entities",
+          (lambda m: encode.fetched(m.get("longer", entities=True)), "get longer --entities",
            ("get_memories", {"ids": ["longer"], "entities": True}))),
     one("drop an entity", lambda m: m.drop_entity("Ada") or {"dropped": "Ada"}, "entity drop Ada", PEOPLE),
     one("an entity and what is known of it",
-        lambda m: wire.entity(m.entities(["Ada"])[0]) | {
-            "facts": [wire.belief(each) for each in m.facts(subject="Ada")],
-            "memories": [wire.hit(each) for each in m.search(
+        lambda m: encode.entity(m.entities(["Ada"])[0]) | {
+            "facts": [encode.belief(each) for each in m.facts(subject="Ada")],
+            "memories": [encode.hit(each) for each in m.search(
                 'entity:"Ada"', mode="keyword", lens="none",
                 recipe=Recipe(confidence_weight=0, min_confidence=0, usage_weight=0)).hits]},
         "entity show Ada", ELSEWHERE),
@@ -608,14 +611,14 @@ LEARNED = (
         ("recall_log", {"memory_id": "service-07"})),
     story("recall log, of what was just given",
           TOLD, PACKED,
-          (lambda m: wire.fetched(m.get(["turn-11"], session=SESSION)), "get turn-11",
+          (lambda m: encode.fetched(m.get(["turn-11"], session=SESSION)), "get turn-11",
            ("get_memories", {"ids": ["turn-11"]})),
           (lambda m: receipts(m.receipts(session=SESSION)), "log --session s", ("recall_log", {"session": "s"}))),
     story("recall log, opened by who was told first",
           TOLD,
           (lambda m: tell(m, "another"), f"{TELLING} --asked-in another",
            ("search_memories", {**TELLING_MCP, "session": "another"})),
-          (lambda m: wire.fetched(m.get(["turn-11"], session=SESSION)), Lacks("a person's `get` has no session"),
+          (lambda m: encode.fetched(m.get(["turn-11"], session=SESSION)), Lacks("a person's `get` has no session"),
            ("get_memories", {"ids": ["turn-11"]})),
           (lambda m: receipts(m.receipts(limit=2)), "log --limit 2", ("recall_log", {"limit": 2}))),
     story("mark",
@@ -627,7 +630,7 @@ LEARNED = (
            ("mark", {"ids": "turn-11", "outcome": "wrong"})),
           (lambda m: receipts(m.receipts(limit=1)), "log --limit 1", ("recall_log", {"limit": 1})),
           TOLD,
-          (lambda m: wire.why(m.why("deploy pipeline", "turn-11")), "why turn-11 deploy pipeline",
+          (lambda m: encode.why(m.why("deploy pipeline", "turn-11")), "why turn-11 deploy pipeline",
            ("why", {"id": "turn-11", "query": "deploy pipeline"}))),
     one("lenses", all_lenses, "lens list", ("lenses", {}), many=len(lenses.BUILT_IN) + 1),
     one("a lens", lambda m: lenses.to_json(m.lens("tickets")), "lens show tickets", ELSEWHERE),
@@ -637,14 +640,14 @@ LEARNED = (
            ("save_lens", WALLS)),
           (all_lenses, "lens list", ("lenses", {}))),
     one("delete a lens", lambda m: m.drop_lens("tickets") or {"deleted": "tickets"}, "lens delete tickets", PEOPLE),
-    one("why", lambda m: wire.why(m.why(TELL, "turn-06")), f"why turn-06 '{TELL}'",
+    one("why", lambda m: encode.why(m.why(TELL, "turn-06")), f"why turn-06 '{TELL}'",
         ("why", {"id": "turn-06", "query": TELL})),
-    one("why, beyond the limit", lambda m: wire.why(m.why("service port", "service-03", mode="keyword", limit=2)),
+    one("why, beyond the limit", lambda m: encode.why(m.why("service port", "service-03", mode="keyword", limit=2)),
         "why service-03 --mode keyword --limit 2 service port",
         ("why", {"id": "service-03", "query": "service port", "mode": "keyword", "limit": 2})),
-    one("why, left out", lambda m: wire.why(m.why("Ada -Paris", "paris")), "why paris Ada -Paris",
+    one("why, left out", lambda m: encode.why(m.why("Ada -Paris", "paris")), "why paris Ada -Paris",
         ("why", {"id": "paris", "query": "Ada -Paris"})),
-    one("why not", lambda m: wire.why_not(m.why_not("Ada -Paris", "paris")), "why-not paris Ada -Paris", ELSEWHERE),
+    one("why not", lambda m: encode.why_not(m.why_not("Ada -Paris", "paris")), "why-not paris Ada -Paris", ELSEWHERE),
 )
 
 REFUSED = (
@@ -892,7 +895,7 @@ def test_the_same_call_gives_the_same_json(doors: Doors, case: Case) -> None:
             with door(case.space) as ask:
                 answers = doors.answers(case, ask)
             expected = [getattr(each, name) if isinstance(each, Each) else each for each in said]
-            assert _plain(answers) == _plain(json.loads(wire.dumps(expected))), name
+            assert _plain(answers) == _plain(json.loads(encode.dumps(expected))), name
             assert all(map(_found, answers)) or case.many == 0, name
             if case.many is not None:
                 assert len(_listed(answers[0])) == case.many, name
@@ -920,7 +923,7 @@ def test_the_same_error_is_said_the_same_way(doors: Doors, refusing: Mapping[str
     with pytest.raises(NacreError) as raised:
         doors.answers(case, refusing["library"])
     error = raised.value
-    expected = {"cli": wire.error(error) | {"code": wire.exit_code(error)}, "mcp": {"error": str(error)}}
+    expected = {"cli": encode.error(error) | {"code": encode.exit_code(error)}, "mcp": {"error": str(error)}}
     for name, answer in expected.items():
         if _has(case, name):
             assert doors.answers(case, refusing[name]) == [answer], name

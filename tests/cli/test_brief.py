@@ -286,8 +286,11 @@ def test_a_brief_search_is_what_agents_get(cli: Cli, filled: list[str], path: Pa
     first = expected["hits"][0]
     assert first["id"] == filled[2]
     lines = cli("search", "old kettle", "--brief").out.splitlines()
-    assert lines[0] == f"{first['id']}  2026-03-03  {first['relevance']:.2f}  {first['snippet']}"
+    assert first["relevance"] == 1
+    assert lines[0] == f"{first['id']}  2026-03-03  >99%  {first['snippet']}"
     assert len(lines) == len(expected["hits"])
+    explained = cli("search", "old kettle", "--brief", "--why").out.splitlines()
+    assert explained[0] == f"{lines[0]}  ({first['why']}; score {first['score']:g})"
 
 
 def test_a_brief_search_that_finds_nothing(cli: Cli, filled: list[str]) -> None:

@@ -149,7 +149,7 @@ def test_the_same_calls_through_library_and_command_line_give_the_same_json(
                         where=nacre.Filter(
                             namespaces=["decisions"],
                             tags_none=["rota"],
-                            created_from=decode.parse_moment("since", "2026-02-01T00:00:00Z"),
+                            created_from=decode.parse_iso_time("since", "2026-02-01T00:00:00Z"),
                         ),
                     )
                 ),
@@ -157,7 +157,9 @@ def test_the_same_calls_through_library_and_command_line_give_the_same_json(
             (["search", query, "--lens", "brief"], encode.search_result(memory.search(query, lens="brief"))),
             (
                 ["search", query, "--as-of", "2026-05-01T00:00:00Z"],
-                encode.search_result(memory.search(query, as_of=decode.parse_moment("as_of", "2026-05-01T00:00:00Z"))),
+                encode.search_result(
+                    memory.search(query, as_of=decode.parse_iso_time("as_of", "2026-05-01T00:00:00Z"))
+                ),
             ),
             (["search", query, "--min-score", "0.05"], encode.search_result(memory.search(query, min_score=0.05))),
             (["search", query, "--token-budget", "90"], encode.search_result(memory.search(query, token_budget=90))),
@@ -192,6 +194,71 @@ def test_the_same_calls_through_library_and_command_line_give_the_same_json(
         if arguments == ["stats"]:
             answer = {**answer, "size_bytes": printed["size_bytes"]}  # the WAL is folded in when the library closes
         assert printed == json.loads(encode.dumps(answer)), arguments
+
+
+def test_a_hit_is_shown_with_rank_relevance_text_place_and_time(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NACRE_EMBEDDER", "none")
+    monkeypatch.setenv("NACRE_LOG", "off")
+    options = ["--namespace", "decisions", "--tag", "cache", "--source", "docs/cache.md", "--session", "s1"]
+    first = cli("remember", "The cache lives in Redis", *options, "--created", "2026-03-01T12:30", "--json").json["id"]
+    second = cli("remember", "Redis is fast", "--happened", "2026-02-01", "--json").json["id"]
+    searched = ["search", "redis cache", "--mode", "keyword"]
+    assert cli(*searched).out.splitlines() == [
+        "1. >99%  The [cache] lives in [Redis]",
+        f"         {first}  2026-03-01 12:30  decisions #cache  docs/cache.md  session s1",
+        "2.  <1%  [Redis] is fast",
+        f"         {second}  2026-02-01 00:00  general",
+    ]
+    explained = cli(*searched, "--why").out
+    assert cli(*searched, "--verbose").out == cli(*searched, "-v").out == explained
+    assert explained.splitlines()[2].startswith("         words: BM25 ")
+    score = cli(*searched, "--json").json["hits"][0]["score"]
+    assert f"         score {score:.5f}, bm25" in explained.splitlines()
+    assert cli(*searched, "--why", "--json").json == cli(*searched, "--json").json
+
+
+def test_related_memories_have_no_relevance(cli: Cli) -> None:
+    first, second = (cli("remember", text, "--json").json["id"] for text in ("the red cache", "the red cache is warm"))
+    lines = cli("related", first).out.splitlines()
+    assert lines[0].startswith("1. the [red]")
+    assert lines[1].startswith(f"   {second}  20")
+    assert "score" not in "".join(lines)
+    assert "   score " in cli("related", first, "--why").out
+
+
+def test_spaces_and_near_duplicates_are_named_where_there_are_several(cli: Cli) -> None:
+    for text in ("The staging cluster runs Kubernetes 1.29", "Note: the staging cluster runs Kubernetes 1.29."):
+        cli("remember", text, "--space", "a")
+    alone = cli("search", "Kubernetes", "--space", "a").out
+    assert "+1 similar" in alone
+    assert "space a" not in alone
+    cli("remember", "Kubernetes is large", "--space", "b")
+    both = cli("search", "Kubernetes", "--in-space", "a", "--in-space", "b").out
+    assert "  general  space a  +1 similar\n" in both
+    assert "  general  space b\n" in both
+
+
+@pytest.mark.parametrize(
+    ("relevance", "shown"), [(0.0, "<1%"), (0.0099, "<1%"), (0.01, "1%"), (0.648, "65%"), (0.99, "99%"), (1.0, ">99%")]
+)
+def test_relevance_is_a_percentage(relevance: float, shown: str) -> None:
+    assert render._percent(relevance) == shown
+
+
+def test_lines_wrap_beside_their_margin_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(render, "_styled", lambda _: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    render.show([[("1. 65%  ", "margin"), ("word " * 12, "")], [render.INDENT, ("short", "")], [], [("end", "bold")]])
+    shown = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert shown.splitlines() == [
+        "1. 65%  word word word word word word",
+        "        word word word word word word",
+        "   short",
+        "",
+        "end",
+    ]
 
 
 def test_spaces_do_not_leak(cli: Cli) -> None:
@@ -482,19 +549,23 @@ def _process(*arguments: str, stdin: bytes = b"", **environment: str) -> subproc
     )
 
 
-def test_demo_shows_three_modes_with_reasons_and_leaves_nothing(tmp_path: Path) -> None:
-    """The real model, in a real process, in a pipe: no colours, no progress."""
+@pytest.mark.parametrize("options", [(), ("--why",)])
+def test_demo_shows_three_modes_with_reasons_and_leaves_nothing(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """The real model, in a real process, in a pipe: no colours, no progress. The hybrid search has reasons anyway."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    done = _process("demo", NACRE_EMBEDDER="minilm", TMPDIR=str(scratch))
+    done = _process("demo", *options, NACRE_EMBEDDER="minilm", TMPDIR=str(scratch))
     shown = done.stdout.decode()
     assert (done.returncode, done.stderr) == (0, b"")
     by_words, by_meaning, by_both = shown.split("\n\n")[1:4]
-    assert "BM25" in by_words
+    assert ("words: BM25" in by_words) == bool(options)
     assert "cosine" not in by_words
-    assert "cosine" in by_meaning
+    assert ("meaning: cosine" in by_meaning) == bool(options)
     answer = "[Lowered] `[BOOKING_TIMEOUT_MS]` from 30000 to 12000"
-    firsts = [part.splitlines()[2].strip().startswith(answer) for part in (by_words, by_meaning, by_both)]
+    firsts = [
+        bool(re.match(rf"1\. \d\d%  {re.escape(answer)}", part.splitlines()[1]))
+        for part in (by_words, by_meaning, by_both)
+    ]
     assert firsts == [False, False, True]
     assert answer in by_words
     assert answer in by_meaning

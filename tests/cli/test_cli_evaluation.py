@@ -23,11 +23,10 @@ from nacre.types.memory import Progress
 NOW = datetime(2026, 11, 2, 12, tzinfo=UTC)
 COLOURS = ("red", "blue", "green", "white", "black", "amber", "pink", "grey", "teal", "olive", "coral", "mauve")
 LOST = (
-    "it shares no significant term with the query; "
-    "to bring it in: ask with words that it has, or search by meaning, too"
+    "it shares no significant term with the query; to include it: ask with words that it has, or search by meaning, too"
 )
 PROBES = (
-    "probes, each made of a memory's own words. They tell whether memories can be found by what they say, not whether"
+    "probes, each built from the words of one memory. They measure whether memories can be found by their own words, "
 )
 
 
@@ -103,8 +102,8 @@ def test_eval_shows_modes_side_by_side_and_what_was_lost(cli: Cli, file: Path) -
     shown = cli("eval", str(file), "--mode", "keyword")
     assert (shown.code, shown.err) == (0, "")
     assert shown.out.splitlines() == [
-        "2 questions of the file",
-        "left out, for no live memory of the space answers them: gone",
+        "2 questions from the file",
+        "skipped, no live memory of the space answers them: gone",
         "",
         "             keyword",
         "recall@5     0.500 (0.000–1.000)",
@@ -161,7 +160,7 @@ def test_eval_asks_from_the_log_and_leaves_it_as_it_is(cli: Cli) -> None:
     assert cli("eval", "--mode", "keyword").out.startswith("12 probes")  # twelve are too few
     shown = cli("eval", "--from", "log", "--mode", "keyword")
     assert shown.out.startswith(
-        "12 questions of the recall log; what was opened or used is an answer. Only what a search gave can be opened"
+        "12 questions from the recall log, answered by the memories that were opened or used. Only delivered memories"
     )
     for each in COLOURS:
         wrong = [hit["id"] for hit in cli("search", f"my {each} car", "--json").json["hits"]][1]
@@ -169,7 +168,7 @@ def test_eval_asks_from_the_log_and_leaves_it_as_it_is(cli: Cli) -> None:
         cli("mark", "wrong", wrong)
     more = cli("log", "--json", "--limit", "100").json
     by_itself = cli("eval", "--mode", "keyword", "--limit", "12")
-    assert by_itself.out.startswith("24 questions of the recall log")
+    assert by_itself.out.startswith("24 questions from the recall log")
     assert "marked wrong 12" in by_itself.out
     assert len(more) == 2 * len(receipts)
     assert cli("log", "--json", "--limit", "100").json == more
@@ -228,30 +227,28 @@ def test_tune_proposes_applies_and_takes_back(cli: Cli, cars: list[str], file: P
     before = path.read_bytes()
     shown = cli("tune", str(file))
     assert shown.out.splitlines() == [
-        "24 questions of the file",
-        "half of them: nDCG@10 0.631 as it is; 1 of 1 changes gain",
+        "24 questions from the file",
+        "selection half: nDCG@10 0.631 with the recipe in use; 1 of 1 changes improve it",
         "   1.000  +0.369  recency_weight 0",
-        "together: recency_weight 0.1 → 0",
-        "the other half, on which nothing was chosen:",
+        "combined: recency_weight 0.1 → 0",
+        "verification half:",
         "             before               after                difference",
         "recall@5     1.000 (1.000–1.000)  1.000 (1.000–1.000)  +0.000 (+0.000 to +0.000)",
         "recall@10    1.000 (1.000–1.000)  1.000 (1.000–1.000)  +0.000 (+0.000 to +0.000)",
         "nDCG@10      0.631 (0.631–0.631)  1.000 (1.000–1.000)  +0.369 (+0.369 to +0.369)",
         "MRR@10       0.500 (0.500–0.500)  1.000 (1.000–1.000)  +0.500 (+0.500 to +0.500)",
-        "better; --apply makes searches of this space use it",
+        "confirmed; --apply makes searches of this space use it",
     ]
     assert path.read_bytes() == before
     assert lenses(cli) == []
     applied = cli("tune", str(file), "--apply")
-    assert applied.out.splitlines()[-1].startswith(
-        "applied: searches of this space look through the lens tuned; `nacre "
-    )
+    assert applied.out.splitlines()[-1].startswith("applied: searches of this space use the lens tuned; `nacre ")
     assert (lenses(cli), lenses(cli, "--space", "other")) == (["tuned"], [])
     found = cli("search", "tiny red car", "--json").json
     assert (found["lens"], found["hits"][0]["id"]) == ("tuned", cars[0])
     again = cli("tune", str(file))
-    assert again.out.splitlines()[-1] == "nothing is better than the recipe in use"
-    assert cli("tune", "--undo").out == "searches are as usual again\n"
+    assert again.out.splitlines()[-1] == "no change improves on the recipe in use"
+    assert cli("tune", "--undo").out == "searches of this space use the default recipe again\n"
     assert lenses(cli) == []
     assert cli("search", "tiny red car", "--json").json["hits"][0]["id"] != cars[0]
     assert "nothing was tuned in this space" in cli("tune", "--undo").error
@@ -277,8 +274,11 @@ def test_tune_applies_nothing_that_may_be_chance(cli: Cli, cars: list[str], file
     wanted = {at: cars[at] if place < 7 or place > 21 else cars[at + 24] for place, at in enumerate(order)}
     file.write_text("\n".join(f"{each.partition(chr(9))[0]}\t{wanted[at]}" for at, each in enumerate(lines)), "utf-8")
     shown = cli("tune", str(file), "--apply")
-    assert "together: recency_weight 0.1 → 0" in shown.out
-    assert shown.out.splitlines()[-1] == "that was chance: nDCG@10 is worse here. The recipe in use stays"
+    assert "combined: recency_weight 0.1 → 0" in shown.out
+    assert (
+        shown.out.splitlines()[-1]
+        == "not confirmed: nDCG@10 is worse on the verification half. The recipe in use stays"
+    )
     assert lenses(cli) == []
 
 
@@ -290,7 +290,7 @@ def test_tune_goes_back_to_the_usual_recipe(cli: Cli, cars: list[str], file: Pat
         old = old.replace(cars[at], cars[at + 24])
     file.write_text(old, "utf-8")
     applied = cli("tune", str(file), "--apply")
-    assert applied.out.splitlines()[-1] == "applied: searches of this space are as usual again"
+    assert applied.out.splitlines()[-1] == "applied: searches of this space use the default recipe again"
     assert lenses(cli) == []
 
 
@@ -299,7 +299,7 @@ def test_tune_leaves_other_spaces_alone(cli: Cli, cars: list[str], file: Path) -
     foreign = cli("remember", "tea", "--space", "other", "--json").json["id"]
     with file.open("a") as lines:
         lines.write(json.dumps({"query": "tea", "ids": [foreign], "space": "other"}))
-    assert "left out, for they are asked of other spaces: 1" in cli("tune", str(file)).out
+    assert "skipped, they are about other spaces: 1" in cli("tune", str(file)).out
     refused = cli("tune", str(file), "--space", "other").error
     assert refused.startswith("error: questions: 1 have a known answer in space other, and 20 are needed; give a file")
 
@@ -309,8 +309,8 @@ def test_tune_leaves_other_spaces_alone(cli: Cli, cars: list[str], file: Path) -
     [
         ([], "error: questions: 0 have a known answer in space default, and 20 are needed; give a file with questions"),
         (["--from", "probes"], "error: from: probes have a memory's own words and say nothing of its age"),
-        (["--undo", "--apply"], "error: undo: takes back what was applied; give nothing else with it"),
-        (["-", "--undo"], "error: undo: takes back what was applied"),
+        (["--undo", "--apply"], "error: undo: removes what was applied; omit FILE, --from and --apply"),
+        (["-", "--undo"], "error: undo: removes what was applied"),
         (["-"], "error: line 1: query: must be followed by a tab and an id"),
     ],
 )

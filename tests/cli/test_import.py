@@ -103,7 +103,7 @@ def test_it_can_be_repeated(cli: Cli, file: Path, path: Path) -> None:
     assert (first.code, first.out, first.err) == (0, "imported 2 entities, 2 observations, 1 relation\n", "")
     before = graph_in(path)
     again = cli("import", str(file))
-    assert again.out == "imported 0 entities, 0 observations, 0 relations (5 were there already)\n"
+    assert again.out == "imported 0 entities, 0 observations, 0 relations (5 already stored)\n"
     assert cli("import", str(file), "--json").json == counts(already=5)
     assert graph_in(path) == before
     assert cli("stats", "--json").json["memories"] == 5
@@ -172,7 +172,7 @@ def test_it_reads_stdin(cli: Cli, path: Path) -> None:
 def test_a_dry_run_counts_the_same_and_writes_nothing(cli: Cli, file: Path, path: Path) -> None:
     write(file, entity("Ada", "person", "likes tea", "likes tea"), entity("Ada", "robot", "rides"))
     dry = cli("import", str(file), "--dry-run")
-    assert dry.out == "would import 1 entity, 2 observations, 0 relations (2 were there already)\n"
+    assert dry.out == "would import 1 entity, 2 observations, 0 relations (2 already stored)\n"
     assert not path.exists()
     assert cli("import", str(file), "--json").json == counts(1, 2, 0, already=2)
     write(file, entity("Ada", "person", "likes tea", "swims"))
@@ -191,7 +191,7 @@ def test_a_line_that_was_cut_off_costs_no_other(cli: Cli, file: Path, path: Path
     problem = json.loads(answer.err)["error"]
     assert problem["field"] == "file"
     assert problem["message"].startswith("file: line 3: is not JSON (Unterminated string")
-    assert problem["message"].endswith("repair these and import again, nothing is added twice")
+    assert problem["message"].endswith("Repair these and import again; nothing is added twice")
     assert graph_in(path).nodes == (Node("Ada", "person", ("likes tea",)), Node("Boole", "thing"))
     lines[2] = relation("Ada", "knows", "Boole")
     assert cli("import", write(file, *lines), "--json").json == counts(relations=1, already=3)
@@ -228,7 +228,7 @@ def test_of_many_bad_lines_some_are_named(cli: Cli, file: Path) -> None:
     assert "line 2: is not JSON" in answer.err
     assert "line 11: is not JSON" in answer.err
     assert "line 12:" not in answer.err
-    assert "; and 15 more. All other lines were read" in answer.err
+    assert "; and 15 more. All other lines were imported" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_of_many_bad_lines_some_are_named(cli: Cli, file: Path) -> None:
 def test_another_format_is_refused_and_makes_no_store(cli: Cli, file: Path, path: Path, content: str) -> None:
     answer = cli("import", write(file, content))
     assert answer.code == 2
-    assert f"{file} is in no known format; known is knowledge-graph" in answer.err
+    assert f"{file} is in no known format; known: knowledge-graph" in answer.err
     assert "`nacre remember --jsonl --file`" in answer.err
     assert not path.exists()
 

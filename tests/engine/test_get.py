@@ -291,7 +291,7 @@ def test_the_command_shows_what_was_found_and_complains_of_the_rest(
     lines = shown.out.splitlines()
     assert lines[0].startswith(one)
     assert "session: s at 1" in lines[1]
-    assert lines[2:4] == ["one", "   about Ada, Bob"]
+    assert lines[2:4] == ["one", "   entities: Ada, Bob"]
     assert [line.split() for line in lines[4:6]] == [
         [two, *lines[4].split()[1:3], "at", "2", "two"],
         [three, *lines[5].split()[1:3], "three"],

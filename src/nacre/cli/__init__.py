@@ -1,9 +1,9 @@
-"""The command line. Each command decodes, calls one verb and encodes.
+"""The command line. Each command decodes its arguments, calls one verb of the engine and encodes the result.
 
-Exit codes: 0 done; 2 bad input (unknown id, option or value); 3 the store or the embedder failed;
+Exit codes: 0 success; 2 bad input (unknown id, option or value); 3 the store or the embedder failed;
 130 interrupted; 1 an unexpected error. The answer goes to stdout, everything else to stderr.
 
-Nothing is imported here that a command may do without, and models are loaded while the rest is imported.
+This module imports only what every command needs. Models load in the background during the other imports.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Entry point of the `nacre` command."""
-    for stream in (sys.stdout, sys.stderr, sys.stdin):  # Windows code pages cannot say everything
+    for stream in (sys.stdout, sys.stderr, sys.stdin):  # Windows code pages cannot encode every character
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
     _begin(sys.argv[1:])
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and give its exit code."""
+    """Run one command and return its exit code."""
     import click
 
     from nacre.cli.group import nacre
@@ -43,7 +43,7 @@ def run(arguments: list[str]) -> int:
     except NacreError as error:
         return _failed(error, as_json=bool(flags.get("json")))
     except click.ClickException as error:
-        if "--json" in arguments:  # flags that were not read when the arguments turned out to be wrong
+        if "--json" in arguments:  # on bad arguments, click has not read the flag yet
             _failed(InvalidInput("arguments", error.format_message()), as_json=True)
         else:
             error.show()
@@ -62,7 +62,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _failed(error: NacreError, *, as_json: bool) -> int:
-    """Say what went wrong, and give the exit code for it."""
+    """Print the error and return its exit code."""
     from nacre.cli import render
     from nacre.serialization import encode
 

@@ -1,4 +1,4 @@
-"""The commands that measure how well a store answers, and look for a better recipe."""
+"""Commands that measure and tune search quality: eval, tune."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ from nacre.types.memory import Json
 from nacre.types.search import Mode, SearchRequest
 
 _LIMIT = SearchRequest(query="").limit
-_SHOWN = 10  # recipes that were tried, and questions that have no answer
-_COLUMN = 21  # so that a row fits into 80
+_SHOWN = 10  # how many recipes, and questions without an answer, are listed
+_COLUMN = 21  # three of them fit into 80 columns
 _ABOUT: Mapping[Source, str] = {
-    "file": "questions of the file",
-    "log": "questions of the recall log; what was opened or used is an answer. Only what a search gave can be opened, "
-    "so this flatters the ranking that gave it",
-    "probes": "probes, each made of a memory's own words. They tell whether memories can be found by what they say, "
-    "not whether questions are answered",
+    "file": "questions from the file",
+    "log": "questions from the recall log, answered by the memories that were opened or used. Only delivered memories "
+    "can be opened, so this favours the ranking that delivered them",
+    "probes": "probes, each built from the words of one memory. They measure whether memories can be found by their "
+    "own words, not whether questions are answered",
 }
 
 
 def _questions(command: Any) -> Any:
-    """Where questions come from: FILE or --from, and the seed of every chance."""
+    """The source of the questions, FILE or --from, and the seed of all random choices."""
     for decorate in (
         common,
+        click.option("--seed", type=int, default=questions.SEED, show_default=True, help="Seed of all random choices."),
         click.option(
-            "--seed", type=int, default=questions.SEED, show_default=True, help="The same seed, the same answer."
-        ),
-        click.option(
-            "--from", "source", type=click.Choice(get_args(Source)), help="Where questions come from, without FILE."
+            "--from",
+            "source",
+            type=click.Choice(get_args(Source)),
+            help="Source of the questions; default: FILE if given.",
         ),
         click.argument("file", required=False, type=click.Path(path_type=Path)),
     ):
@@ -61,19 +62,19 @@ def _lines_of(file: Path | None) -> AbstractContextManager[Lines | None]:
 
 @nacre.command("eval")
 @_questions
-@click.option("--mode", "modes", metavar="MODE", multiple=True, help="Only this mode; may be repeated.")
-@click.option("--limit", type=int, default=_LIMIT, show_default=True, help="Hits that each question gets.")
-@click.option("--sample", type=int, metavar="NUMBER", help="Ask so many, drawn at random.")
+@click.option("--mode", "modes", metavar="MODE", multiple=True, help="Only this mode. Repeatable.")
+@click.option("--limit", type=int, default=_LIMIT, show_default=True, help="Hits per question.")
+@click.option("--sample", type=int, metavar="NUMBER", help="Number of questions, drawn at random.")
 @click.pass_context
 def eval_(
     context: click.Context, /, file: Path | None, source: Any, seed: int, modes: Any, limit: int, sample: int | None
 ) -> None:
-    """Ask questions whose answers are known, and say how often they are found and what loses the others.
+    """Measure search quality. Asks questions with known answers, and counts which stage drops missed answers.
 
-    FILE has one a line: {"query": …, "ids": […]}, {"query": …, "answer": "text of it"}, or query, tab, id.
+    FILE has one question per line: {"query": …, "ids": […]}, {"query": …, "answer": "text"}, or query, tab, id.
     """
     space = settings_of(context).space.value
-    with _lines_of(file) as lines, opened(context, log=False) as memory, render.progress("asking") as bar:
+    with _lines_of(file) as lines, opened(context, log=False) as memory, render.progress("searching") as bar:
         asked = questions.gathered(memory, space, source, lines, sample=sample, seed=seed)
         measured = evaluate.evaluate(memory, asked, modes or get_args(Mode), limit, seed, bar)
     answer(context, _report(asked, measured), _report_lines(asked, measured))
@@ -121,7 +122,7 @@ def _report_lines(asked: Questions, measured: Sequence[Measured]) -> Iterator[re
     for each in measured[-1].examples:
         yield []
         yield [(each.left_out.stage, "bold"), (f"  {shown(each.query)}  ", ""), (each.memory_id, "cyan")]
-        yield [("   ", ""), (f"{each.left_out.explanation}; to bring it in: {each.left_out.remedy}", "dim")]
+        yield [render.INDENT, (f"{each.left_out.explanation}; to include it: {each.left_out.remedy}", "dim")]
     for note in dict.fromkeys(note for each in measured for note in each.notes):
         yield [(f"note: {note}", "dim")]
 
@@ -130,9 +131,9 @@ def _left_out_lines(asked: Questions) -> Iterator[render.Line]:
     if asked.unanswered:
         named = "; ".join(shown(each) for each in islice(asked.unanswered, _SHOWN))
         more = "; …" if len(asked.unanswered) > _SHOWN else ""
-        yield [(f"left out, for no live memory of the space answers them: {named}{more}", "dim")]
+        yield [(f"skipped, no live memory of the space answers them: {named}{more}", "dim")]
     if asked.elsewhere:
-        yield [(f"left out, for they are asked of other spaces: {asked.elsewhere:,}", "dim")]
+        yield [(f"skipped, they are about other spaces: {asked.elsewhere:,}", "dim")]
 
 
 def _row(name: str, cells: Sequence[str], style: str = "") -> render.Line:
@@ -148,20 +149,20 @@ def _interval(estimate: Estimate) -> str:
 
 @nacre.command()
 @_questions
-@click.option("--apply", "apply_", is_flag=True, help="Let searches of the space use what turned out better.")
-@click.option("--undo", is_flag=True, help="Search as usual again.")
+@click.option("--apply", "apply_", is_flag=True, help="If a better recipe is found, use it for searches of this space.")
+@click.option("--undo", is_flag=True, help="Return to the default recipe.")
 @click.pass_context
 def tune(context: click.Context, /, file: Path | None, source: Any, seed: int, apply_: bool, undo: bool) -> None:
-    """Look for a recipe that answers better: chosen on half of the questions, believed only if the other half agrees.
+    """Look for a better recipe. Selects it on half of the questions, and verifies it on the other half.
 
-    FILE is as for `eval`. Nothing is written without --apply.
+    FILE is as for `eval`. Without --apply, nothing is written.
     """
     if undo:
         if file is not None or source is not None or apply_:
-            raise InvalidInput("undo", "takes back what was applied; give nothing else with it")
+            raise InvalidInput("undo", "removes what was applied; omit FILE, --from and --apply")
         with opened(context, log=False) as memory:
             evaluate.undo(memory)
-        answer(context, {"undone": True}, [[("searches are as usual again", "")]])
+        answer(context, {"undone": True}, [[("searches of this space use the default recipe again", "")]])
         return
     space = settings_of(context).space.value
     with _lines_of(file) as lines, opened(context, log=False) as memory, render.progress("trying recipes") as bar:
@@ -188,16 +189,16 @@ def _tuning_lines(asked: Questions, tuning: Tuning, applied: bool) -> Iterator[r
     yield [(f"{tuning.chosen_on + tuning.held_out:,} ", "bold"), (_ABOUT[asked.source], "")]
     yield from _left_out_lines(asked)
     gains = [each for each in tuning.attempts if each.ndcg > tuning.start]
-    gained = f"{len(gains)} of {len(tuning.attempts)} changes gain"
-    yield [(f"half of them: {evaluate.CHOSEN_BY} {tuning.start:.3f} as it is; {gained}", "")]
+    gained = f"{len(gains)} of {len(tuning.attempts)} changes improve it"
+    yield [(f"selection half: {evaluate.CHOSEN_BY} {tuning.start:.3f} with the recipe in use; {gained}", "")]
     for each in gains[:_SHOWN]:
-        yield [("   ", ""), (f"{each.ndcg:.3f}  {each.ndcg - tuning.start:+.3f}  {each.field} {each.value:g}", "")]
+        yield [render.INDENT, (f"{each.ndcg:.3f}  {each.ndcg - tuning.start:+.3f}  {each.field} {each.value:g}", "")]
     if not tuning.changes:
-        yield [("nothing is better than the recipe in use", "bold")]
+        yield [("no change improves on the recipe in use", "bold")]
         return
-    said = ", ".join(f"{name} {old:g} → {new:g}" for name, (old, new) in tuning.changes.items())
-    yield [("together: ", ""), (said, "bold")]
-    yield [("the other half, on which nothing was chosen:", "")]
+    combined = ", ".join(f"{name} {old:g} → {new:g}" for name, (old, new) in tuning.changes.items())
+    yield [("combined: ", ""), (combined, "bold")]
+    yield [("verification half:", "")]
     yield _row("", ["before", "after", "difference"], "bold")
     for name in METRICS:
         cells = [_interval(each[name]) for each in (tuning.before, tuning.after)]
@@ -208,11 +209,11 @@ def _tuning_lines(asked: Questions, tuning: Tuning, applied: bool) -> Iterator[r
 
 def _verdict(tuning: Tuning, applied: bool) -> str:
     if tuning.difference[evaluate.CHOSEN_BY].high < 0:
-        return f"that was chance: {evaluate.CHOSEN_BY} is worse here. The recipe in use stays"
+        return f"not confirmed: {evaluate.CHOSEN_BY} is worse on the verification half. The recipe in use stays"
     if not tuning.better:
-        return f"that may be chance: 0 is in the interval of {evaluate.CHOSEN_BY}. The recipe in use stays"
+        return f"not confirmed: the interval of {evaluate.CHOSEN_BY} includes 0. The recipe in use stays"
     if not applied:
-        return "better; --apply makes searches of this space use it"
+        return "confirmed; --apply makes searches of this space use it"
     if not tuning.recipe:
-        return "applied: searches of this space are as usual again"
-    return f"applied: searches of this space look through the lens {evaluate.TUNED}; `nacre tune --undo` takes it back"
+        return "applied: searches of this space use the default recipe again"
+    return f"applied: searches of this space use the lens {evaluate.TUNED}; `nacre tune --undo` removes it"

@@ -1,4 +1,4 @@
-"""The command that all others belong to, and how each gives its answer."""
+"""The `nacre` command group, and the output of its commands as text or JSON."""
 
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class Commands(click.Group):
-    """Imports the modules of its commands one by one, until it has the command that is asked for."""
+    """Import command modules one by one until one defines the wanted command, so that a command starts fast."""
 
-    modules = ("commands", "agents", "signals", "knowledge", "importing", "install", "evaluation")
+    modules = (
+        "search", "memories", "agents", "explain", "lenses", "recall_log", "facts", "entities", "maintenance",
+        "import_", "install", "evaluation", "demo",
+    )  # fmt: skip
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         for module in self.modules:
@@ -36,7 +39,7 @@ class Commands(click.Group):
         return super().list_commands(context)
 
     def loaded(self) -> Commands:
-        """With all commands."""
+        """Import all commands."""
         for module in self.modules:
             import_module(f"nacre.cli.{module}")
         return self
@@ -46,7 +49,7 @@ class Commands(click.Group):
 @click.version_option(__version__, prog_name="nacre", message="%(prog)s %(version)s")
 @common
 def nacre() -> None:
-    """Local, layered memory for AI agents: one file, found again by words, by meaning, and by both."""
+    """Local memory for AI agents: one SQLite file, searched by words, by meaning, or by both."""
 
 
 def print_json(value: Json, indent: int | None = 2) -> None:
@@ -56,7 +59,7 @@ def print_json(value: Json, indent: int | None = 2) -> None:
 
 
 def answer(context: click.Context, encoded: Json, lines: Iterable[render.Line]) -> None:
-    """The same answer for programs and for people."""
+    """Print the answer: JSON for programs, lines for people."""
     from nacre.cli import render
 
     if wants_json(context):

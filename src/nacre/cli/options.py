@@ -1,4 +1,4 @@
-"""Options that several commands share, and how they become values. Imports little: `nacre --help` needs no engine."""
+"""Options that several commands share, and their conversion to values. Imports no engine: --help needs none."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _remember_flag(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """Flags may stand before or after the command; the last one given counts."""
+    """Keep a flag for the whole command line. It may come before or after the command; the last one wins."""
     flags = context.ensure_object(dict)
     if value is not None and value is not False:
         flags[parameter.name] = value
 
 
 def common(command: F) -> F:
-    """--store, --space, --embedder and --json, on the group and on every command."""
+    """--store, --space, --embedder and --json, which the group and every command take."""
     for name, metavar, help_text in (
         ("--store", "PATH", "The file that holds the memories."),
-        ("--space", "NAME", "The space to remember in and to search."),
+        ("--space", "NAME", "The space to read and write."),
         ("--embedder", "NAME", "minilm, minilm-cuda, hashing or none."),
     ):
         command = click.option(name, metavar=metavar, expose_value=False, callback=_remember_flag, help=help_text)(
             command
         )
     return click.option(
-        "--json", is_flag=True, expose_value=False, callback=_remember_flag, help="Print JSON, also for errors."
+        "--json", is_flag=True, expose_value=False, callback=_remember_flag, help="Print JSON, errors included."
     )(command)
 
 
@@ -108,13 +108,13 @@ def opened(
 
 
 def deferring(command: Any) -> Any:
-    """The option of commands that remember much."""
-    help_text = "Remember at once, and leave the vectors to `nacre reembed`."
+    """The option of commands that store many memories."""
+    help_text = "Store without embedding; `nacre reembed` embeds later."
     return click.option("--defer-embeddings", is_flag=True, help=help_text)(command)
 
 
 class QueryCommand(click.Command):
-    """A command whose arguments are a query: in `deploy -staging`, -staging is an exclusion and no option."""
+    """A command with a query as its arguments: in `deploy -staging`, -staging is an exclusion, not an option."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if "--" not in args:
@@ -144,22 +144,22 @@ def filters(command: F) -> F:
     from nacre.types.search import Part
 
     for name, metavar, help_text in (
-        ("--kind", "KIND", "Only this kind; may be repeated: any of them."),
-        ("--namespace", "NAME", "Only this namespace; may be repeated: any of them."),
-        ("--tag", "TAG", "Must have this tag; may be repeated: all of them."),
-        ("--any-tag", "TAG", "Must have one of these tags; may be repeated."),
-        ("--no-tag", "TAG", "Must not have this tag; may be repeated."),
-        ("--source", "SOURCE", "Only from this source, * and ? allowed; may be repeated: any of them."),
-        ("--session", "SESSION", "Only from this session; may be repeated: any of them."),
-        ("--in-space", "NAME", "Search this space instead; may be repeated: all of them."),
-        ("--meta", "KEY=VALUE", "Metadata that must be equal; may be repeated."),
-        ("--has", "PART", f"Must have {', '.join(get_args(Part))}; may be repeated: all of them."),
+        ("--kind", "KIND", "Only this kind. Repeatable: any of them."),
+        ("--namespace", "NAME", "Only this namespace. Repeatable: any of them."),
+        ("--tag", "TAG", "Only with this tag. Repeatable: all of them."),
+        ("--any-tag", "TAG", "Only with one of these tags. Repeatable."),
+        ("--no-tag", "TAG", "Only without this tag. Repeatable."),
+        ("--source", "SOURCE", "Only from this source; * and ? are wildcards. Repeatable: any of them."),
+        ("--session", "SESSION", "Only from this session. Repeatable: any of them."),
+        ("--in-space", "NAME", "Use this space instead. Repeatable: all of them."),
+        ("--meta", "KEY=VALUE", "Only with this metadata. Repeatable: all of them."),
+        ("--has", "PART", f"Only with {', '.join(get_args(Part))}. Repeatable: all of them."),
     ):
         command = click.option(name, metavar=metavar, multiple=True, help=help_text)(command)
-    command = click.option("--since", metavar="TIME", help="Created then or later: 7d, yesterday, 2026-03-01, …")(
+    command = click.option("--since", metavar="TIME", help="Created at this time or later: 7d, yesterday, 2026-03-01.")(
         command
     )
-    return click.option("--until", metavar="TIME", help="Created before that time begins.")(command)
+    return click.option("--until", metavar="TIME", help="Created before the start of this time.")(command)
 
 
 FILTER_OPTIONS = (
@@ -168,7 +168,7 @@ FILTER_OPTIONS = (
 
 
 def to_filter(given: dict[str, Any]) -> Filter:
-    """Take the filter options out of a command's parameters."""
+    """Build a filter from a command's parameters, and remove them there."""
     from nacre.types.search import Filter
 
     taken = {name: given.pop(name) for name in FILTER_OPTIONS}
@@ -189,37 +189,52 @@ def to_filter(given: dict[str, Any]) -> Filter:
 
 
 def search_options(command: F) -> F:
-    """The options that say how a question is to be answered."""
+    """The options of a search, apart from filters."""
     from nacre.types.search import Mode
 
     for name, kind, metavar, help_text in (
         ("--mode", str, "MODE", f"{', '.join(get_args(Mode))}."),
-        ("--limit", int, "NUMBER", "At most so many hits."),
+        ("--limit", int, "NUMBER", "Maximum number of hits."),
         ("--alpha", float, "WEIGHT", "Weight of meaning against words, from 0 to 1."),
-        ("--lens", str, "NAME", "Look through this lens; none keeps those away that select themselves."),
-        ("--as-of", str, "TIME", "Answer as of then: later memories are not seen, and facts hold as they did."),
-        ("--min-score", float, "RELEVANCE", "Only hits of at least this relevance, from 0 to 1."),
-        ("--token-budget", int, "TOKENS", "Only as many hits as fit into so many tokens."),
-        ("--asked-in", str, "SESSION", "The session that asks, for the recall log."),
+        ("--lens", str, "NAME", "Search with this lens; `none` disables automatic lenses."),
+        ("--as-of", str, "TIME", "Search as of this time, with the memories and facts current then."),
+        ("--min-score", float, "RELEVANCE", "Minimum relevance of a hit, from 0 to 1."),
+        ("--token-budget", int, "TOKENS", "Maximum size of all hits in tokens."),
+        ("--asked-in", str, "SESSION", "The asking session, for the recall log."),
     ):
         command = click.option(name, type=kind, metavar=metavar, help=help_text)(command)
     command = click.option(
-        "--boost-entity", metavar="NAME", multiple=True, help="Memories about it a little higher; may be repeated."
+        "--boost-entity",
+        metavar="NAME",
+        multiple=True,
+        help="Rank memories about this entity a little higher. Repeatable.",
     )(command)
-    command = click.option(
-        "--merge-relations", is_flag=True, help="Let relations that match raise their memories among the hits."
-    )(command)
-    command = click.option(
-        "--omit-delivered", is_flag=True, help="Leave out what searches of the same session gave already."
-    )(command)
-    command = click.option("--no-rerank", is_flag=True, help="Do not read the best again together with the question.")(
+    command = click.option("--merge-relations", is_flag=True, help="Rank memories of matching relations higher.")(
         command
     )
-    return click.option("--no-collapse", is_flag=True, help="Show near-duplicates one by one.")(command)
+    command = click.option(
+        "--omit-delivered", is_flag=True, help="Omit memories that were delivered to the asking session before."
+    )(command)
+    command = click.option("--no-rerank", is_flag=True, help="Skip reranking.")(command)
+    return click.option("--no-collapse", is_flag=True, help="Show near-duplicates as separate hits.")(command)
+
+
+def with_reasons(command: F) -> F:
+    """--why: the reasons of every hit."""
+    return click.option(
+        "--why", "--verbose", "-v", "why", is_flag=True, help="Show the reasons and the score of every hit."
+    )(command)
+
+
+def in_space(command: F) -> F:
+    """--in-space, for commands without the other filters."""
+    return click.option(
+        "--in-space", "spaces", metavar="NAME", multiple=True, help="Use this space instead. Repeatable: all of them."
+    )(command)
 
 
 def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
-    """A search from a command's parameters. The folder it is called in may select a lens."""
+    """Build a search request from a command's parameters. The working folder may select a lens."""
     from nacre.types.recipe import Recipe
     from nacre.types.search import SearchRequest
 
@@ -243,7 +258,7 @@ def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
 
 
 def folder() -> str | None:
-    """The folder that a command is called in, unless it is gone or has no name that can be written."""
+    """The working folder, unless it was deleted or its name is not valid text."""
     from nacre.validation import storable
 
     name = str(project_space.working() or "")
@@ -251,7 +266,7 @@ def folder() -> str | None:
 
 
 def to_moment(field: str, text: str | None) -> datetime | None:
-    """A time that a person typed: without a time zone it is local."""
+    """Parse a time as people write it. Without a time zone, it is local."""
     if text is None:
         return None
     from nacre.serialization import decode
@@ -260,12 +275,12 @@ def to_moment(field: str, text: str | None) -> datetime | None:
 
 
 def to_metadata(pairs: tuple[str, ...]) -> dict[str, JsonScalar]:
-    """KEY=VALUE, where VALUE is a JSON scalar or else a plain text."""
+    """Parse KEY=VALUE pairs. VALUE is a JSON scalar, or else plain text."""
     metadata: dict[str, JsonScalar] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals or not key:
-            raise InvalidInput("meta", f"{pair!r} must be KEY=VALUE")
+            raise InvalidInput("meta", f"{pair!r} must be KEY=VALUE, for example pr=482")
         try:
             value = json.loads(text)
         except ValueError:
@@ -275,5 +290,5 @@ def to_metadata(pairs: tuple[str, ...]) -> dict[str, JsonScalar]:
 
 
 def only_given(**values: Any) -> dict[str, Any]:
-    """What was given on the command line. The rest keeps the default of its dataclass."""
+    """Drop options that were not given, so that the defaults of the dataclass apply."""
     return {name: value for name, value in values.items() if value is not None and value != ()}

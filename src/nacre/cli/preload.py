@@ -1,4 +1,4 @@
-"""What a command will need and takes long to load is begun before the command itself is imported."""
+"""Which models a command line needs. Loading starts before the command itself is imported, to save time."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-_READS_AGAIN = {"search", "context", "why", "why-not"}
-_EMBEDS = _READS_AGAIN | {"remember", "update"}
-# A query may have such a word, too: then nothing is begun, and nothing is lost but time.
-_BY_WORDS = {"keyword", "--mode=keyword", "--help", "-h"}
+_RERANKS = {"search", "context", "why", "why-not"}
+_EMBEDS = _RERANKS | {"remember", "update"}
+# A query may contain such a word, too. Then the models are loaded on first use, which only costs time.
+_NEEDS_NO_MODEL = {"keyword", "--mode=keyword", "--help", "-h"}
 
 
 def models(arguments: Sequence[str], environment: Mapping[str, str]) -> list[Path]:
-    """The models that these arguments will hardly do without."""
+    """The model files that a command with these arguments will most likely use."""
     command = next((each for each in arguments if each in _EMBEDS), None)
-    if command is None or not _BY_WORDS.isdisjoint(arguments) or _embedder(arguments, environment) != "minilm":
+    if command is None or not _NEEDS_NO_MODEL.isdisjoint(arguments) or _embedder(arguments, environment) != "minilm":
         return []
     from nacre.runtime.onnx_models import EMBEDDER, MODEL, RERANKER
 
-    reads_again = command in _READS_AGAIN and "--no-rerank" not in arguments
-    return [EMBEDDER / MODEL, *([RERANKER / MODEL] if reads_again else [])]
+    reranks = command in _RERANKS and "--no-rerank" not in arguments
+    return [EMBEDDER / MODEL, *([RERANKER / MODEL] if reranks else [])]
 
 
 def _embedder(arguments: Sequence[str], environment: Mapping[str, str]) -> object:
@@ -37,5 +37,5 @@ def _embedder(arguments: Sequence[str], environment: Mapping[str, str]) -> objec
     ]
     try:
         return settings.embedder({"embedder": named[-1]} if named else {}, environment)
-    except InvalidInput:  # the command tells
+    except InvalidInput:  # the command itself reports it
         return None

@@ -1,4 +1,4 @@
-"""What people see: the same lines plain in a pipe, and styled and wrapped on a terminal."""
+"""Text output for people: plain lines in a pipe, styled and wrapped lines on a terminal."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 Line: TypeAlias = Sequence[tuple[str, str]]  # (text, style) pieces
 
-_DIM, _BOLD, _ID, _FOUND = "dim", "bold", "cyan", "bold yellow"
-_INDENT = "   "
+_DIM, _BOLD, _ID, _MATCH = "dim", "bold", "cyan", "bold yellow"
+_MARGIN = "margin"  # the style of a first piece; on a terminal, the rest of the line wraps to the right of it
+INDENT = ("   ", _MARGIN)
+_MIN_TEXT_WIDTH = 20  # on terminals narrower than this and the margin, lines are cut by the terminal
 _BAR_CHARS = 40
 
 
@@ -37,25 +39,30 @@ def show(lines: Iterable[Line]) -> None:
             sys.stdout.write("".join(text for text, _ in line) + "\n")
         return
     from rich.console import Console
-    from rich.padding import Padding
     from rich.text import Text
+    from rich.theme import Theme
 
-    console = Console(highlight=False, soft_wrap=False)
+    console = Console(highlight=False, theme=Theme({_MARGIN: "bold"}))
     for line in lines:
-        indent = len(_INDENT) if line and line[0][0] == _INDENT else 0
-        pieces = [(_harmless(text), style) for text, style in line[bool(indent) :]]
-        console.print(Padding(Text.assemble(*pieces), (0, 0, 0, indent), expand=False))
+        margin = line[0][0] if line and line[0][1] == _MARGIN else ""
+        text = Text.assemble(*((_printable(text), style) for text, style in line[bool(margin) :]))
+        if not margin:
+            console.print(text)
+            continue
+        for number, part in enumerate(text.wrap(console, max(_MIN_TEXT_WIDTH, console.width - len(margin)))):
+            part.rstrip()
+            console.print(Text.assemble((margin if number == 0 else " " * len(margin), _MARGIN), part))
 
 
 def complain(message: str) -> None:
-    """Print to stderr, which is not the answer."""
+    """Print an error to stderr."""
     prefix = "\x1b[31merror:\x1b[0m " if _styled(sys.stderr) else "error: "
     sys.stderr.write(f"{prefix}{message}\n")
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[Progress], None]]:
-    """Shows the states of long work as a bar on a terminal, and nothing in a pipe."""
+    """A progress bar on a terminal, nothing in a pipe."""
     if not _styled(sys.stderr):
         yield lambda _: None
         return
@@ -76,38 +83,81 @@ def _styled(stream: IO[str]) -> bool:
 # ---------------------------------------------------------------- lines
 
 
-def search_lines(result: SearchResult) -> Iterator[Line]:
-    for number, hit in enumerate(result.hits, 1):
-        yield from _hit_lines(number, hit)
+def search_lines(result: SearchResult, *, why: bool = False) -> Iterator[Line]:
+    """Each hit with its rank, relevance, text, place and time; with `why` also its reasons and score."""
+    several_spaces = len({hit.memory.space for hit in result.hits}) > 1
+    relevances = ["" if hit.relevance is None else _percent(hit.relevance) for hit in result.hits]
+    ranks, percents = len(str(len(result.hits))), max(map(len, relevances), default=0)  # widths
+    for rank, (hit, relevance) in enumerate(zip(result.hits, relevances, strict=True), 1):
+        margin = f"{rank:>{ranks}}. " + (f"{relevance:>{percents}}  " if percents else "")
+        indent = (" " * len(margin), _MARGIN)
+        yield [(margin, _MARGIN), *_snippet(hit)]
+        yield [indent, (hit.id, _ID), ("  " + "  ".join(_place(hit, with_space=several_spaces)), _DIM)]
+        if why:
+            for reason in hit.reasons:
+                yield [indent, (describe(reason), _DIM)]
+            yield [indent, (f"score {hit.score:.5f}, {hit.match_type}", _DIM)]
     if not result.hits:
         yield [("nothing found", _DIM)]
-    yield from _beside_lines(result)
+    yield from _footer_lines(result, why=why)
 
 
-def _beside_lines(result: SearchResult) -> Iterator[Line]:
+def _place(hit: Hit, *, with_space: bool) -> Iterator[str]:
+    """When and where a memory was written, and what else there is to know about the hit, in short."""
+    memory = hit.memory
+    yield _local(memory.happened or memory.created)
+    yield " ".join([memory.namespace, *(f"#{tag}" for tag in memory.tags)])
+    if memory.source:
+        yield _flat(memory.source)
+    if memory.session:
+        yield f"session {_flat(memory.session)}"
+    if with_space:
+        yield f"space {memory.space}"
+    if hit.similar:
+        yield f"+{len(hit.similar)} similar"
+    if hit.delivered:
+        yield "delivered before"
+
+
+def _percent(relevance: float) -> str:
+    """Relevance is a probability: no hit is shown as impossible or certain."""
+    if relevance < 0.01:
+        return "<1%"
+    return ">99%" if relevance > 0.99 else f"{relevance:.0%}"
+
+
+def _footer_lines(result: SearchResult, *, why: bool) -> Iterator[Line]:
     if result.relations:
         yield [("relations", _BOLD)]
-        yield from relation_lines(result.relations)
+        yield from relation_lines(result.relations, scores=why)
     if result.did_you_mean is not None:
         yield [("did you mean: ", _DIM), (result.did_you_mean.query, _BOLD)]
     if result.lens is not None:
-        yield [(f"through the lens {result.lens}", _DIM)]
+        yield [(f"lens: {result.lens}", _DIM)]
     yield from _note_lines(result.notes)
 
 
-def brief_lines(result: SearchResult) -> Iterator[Line]:
+def brief_lines(result: SearchResult, *, why: bool = False) -> Iterator[Line]:
+    """One line per hit; with `why` followed by its reasons in a few words and its score."""
     brief = encode.brief(result)
     hits: Any = brief["hits"]
     for hit in hits:
+        relevance = "" if hit["relevance"] is None else f"{_percent(hit['relevance']):>4}  "
         delivered = "delivered before  " if hit.get("delivered") else ""
-        yield [(hit["id"], _ID), (f"  {hit['date']}  {hit['relevance']:.2f}  {delivered}", _DIM), (hit["snippet"], "")]
+        reasons = f"  ({hit['why']}; score {hit['score']:g})" if why else ""
+        yield [
+            (hit["id"], _ID),
+            (f"  {hit['date']}  {relevance}{delivered}", _DIM),
+            (hit["snippet"], ""),
+            (reasons, _DIM),
+        ]
     if not hits:
         yield [("nothing found", _DIM)]
-    yield from _beside_lines(result)
+    yield from _footer_lines(result, why=why)
 
 
 def context_lines(packed: Context) -> Iterator[Line]:
-    """The text alone, so that a program can hand it on."""
+    """The text alone, so that a program can pass it on."""
     if packed.text:
         yield [(packed.text, "")]
 
@@ -131,21 +181,8 @@ def facets_lines(facets: Facets) -> Iterator[Line]:
     yield from _note_lines(facets.notes)
 
 
-def _hit_lines(number: int, hit: Hit) -> Iterator[Line]:
-    found = hit.memory
-    about = [found.kind, found.namespace, *(f"#{tag}" for tag in found.tags)]
-    yield [
-        (f"{number}. ", _BOLD),
-        (found.id, _ID),
-        (f"  {hit.score:.5f} {hit.match_type}  {_local(found.created)}  {' '.join(about)}", _DIM),
-    ]
-    similar = [(f"  +{len(hit.similar)} similar", _DIM)] if hit.similar else []
-    yield [(_INDENT, ""), *_snippet(hit), *similar]
-    yield [(_INDENT, ""), (" · ".join(describe(reason) for reason in hit.reasons), _DIM)]
-
-
 def _snippet(hit: Hit) -> Iterator[tuple[str, str]]:
-    """The snippet on one line, its matches marked: by style on a terminal, by [brackets] in plain text."""
+    """The snippet on one line. Matches are styled on a terminal and in [brackets] in plain text."""
     text, start = hit.snippet.text, hit.snippet.start
     marked = _styled(sys.stdout)
     if start:
@@ -154,7 +191,7 @@ def _snippet(hit: Hit) -> Iterator[tuple[str, str]]:
     for span in hit.snippet.highlights:
         yield _flat(text[at : span.start]), ""
         word = text[span.start : span.end]
-        yield (word if marked else f"[{word}]"), _FOUND
+        yield (word if marked else f"[{word}]"), _MATCH
         at = span.end
     yield _flat(text[at:]), ""
     if start + len(text) < len(hit.memory.text):
@@ -171,10 +208,10 @@ def fetched_lines(fetched: Fetched) -> Iterator[Line]:
         yield from _full_lines(memory)
         entities = fetched.entities.get(memory.id, ())
         if entities:
-            yield [(_INDENT, ""), ("about ", _DIM), (", ".join(each.name for each in entities), "")]
+            yield [INDENT, ("entities: ", _DIM), (", ".join(each.name for each in entities), "")]
         for each in fetched.neighbours.get(memory.id, ()):
             place = "" if each.position is None else f" at {each.position}"
-            yield [(_INDENT, ""), (each.id, _ID), (f"  {_local(each.created)}{place}  ", _DIM), (each.summary, "")]
+            yield [INDENT, (each.id, _ID), (f"  {_local(each.created)}{place}  ", _DIM), (each.summary, "")]
         yield []
 
 
@@ -192,7 +229,7 @@ def _full_lines(memory: Memory) -> Iterator[Line]:
     yield [("  ".join(f"{name}: {value}" for name, value in about.items() if value), _DIM)]
     yield [(memory.text, "")]
     for fact in memory.facts:
-        yield [(_INDENT, ""), (_stated(fact), ""), (f"  {fact.type}  {_validity(fact)}", _DIM)]
+        yield [INDENT, (_stated(fact), ""), (f"  {fact.type}  {_validity(fact)}", _DIM)]
 
 
 def belief_lines(beliefs: Sequence[Belief]) -> Iterator[Line]:
@@ -200,10 +237,10 @@ def belief_lines(beliefs: Sequence[Belief]) -> Iterator[Line]:
         yield [
             (fact.id, _ID),
             (f"  {_stated(fact)}", ""),
-            (f"  {fact.type}  believed {effective:.2f}  {_validity(fact)}  of {fact.memory_id}", _DIM),
+            (f"  {fact.type}  confidence {effective:.2f}  {_validity(fact)}  memory {fact.memory_id}", _DIM),
         ]
     if not beliefs:
-        yield [("nothing there", _DIM)]
+        yield [("nothing found", _DIM)]
 
 
 def _stated(fact: Fact) -> str:
@@ -212,22 +249,23 @@ def _stated(fact: Fact) -> str:
 
 def _validity(fact: Fact) -> str:
     ended = "" if fact.valid_to is None else f" until {_local(fact.valid_to)}"
-    instead = "" if fact.superseded_by is None else f", then {fact.superseded_by}"
-    return f"since {_local(fact.valid_from)}{ended}{instead}"
+    successor = "" if fact.superseded_by is None else f", superseded by {fact.superseded_by}"
+    return f"since {_local(fact.valid_from)}{ended}{successor}"
 
 
 def conflict_lines(conflicts: Sequence[Disagreement]) -> Iterator[Line]:
     for each in conflicts:
         yield [(f"{each.subject} · {each.predicate}", _BOLD)]
         for line in belief_lines(each.beliefs):
-            yield [(_INDENT, ""), *line]
+            yield [INDENT, *line]
     if not conflicts:
-        yield [("nothing disagrees", _DIM)]
+        yield [("no conflicts", _DIM)]
 
 
-def relation_lines(relations: Sequence[RelationHit]) -> Iterator[Line]:
+def relation_lines(relations: Sequence[RelationHit], *, scores: bool = True) -> Iterator[Line]:
     for each in relations:
-        yield [(_INDENT, ""), (_stated(each.fact), ""), (f"  {each.score:.2f}  of {each.fact.memory_id}", _DIM)]
+        score = f"  {each.score:.2f}" if scores else ""
+        yield [INDENT, (_stated(each.fact), ""), (f"{score}  memory {each.fact.memory_id}", _DIM)]
     if not relations:
         yield [("nothing found", _DIM)]
 
@@ -237,7 +275,7 @@ def entity_lines(entities: Sequence[Entity]) -> Iterator[Line]:
         aliases = f"  also {', '.join(each.aliases)}" if each.aliases else ""
         yield [(each.name, _BOLD), (f"  {each.type}" if each.type else "", ""), (aliases, _DIM)]
     if not entities:
-        yield [("nothing there", _DIM)]
+        yield [("nothing found", _DIM)]
 
 
 def entity_page(entity: Entity, facts: Sequence[Belief], hits: Sequence[Hit]) -> Iterator[Line]:
@@ -246,7 +284,7 @@ def entity_page(entity: Entity, facts: Sequence[Belief], hits: Sequence[Hit]) ->
         yield from belief_lines(facts)
     for number, hit in enumerate(hits, 1):
         yield [(f"{number}. ", _BOLD), (hit.id, _ID), (f"  {_local(hit.memory.created)}", _DIM)]
-        yield [(_INDENT, ""), *_snippet(hit)]
+        yield [INDENT, *_snippet(hit)]
 
 
 def related_lines(related: Sequence[RelatedEntity]) -> Iterator[Line]:
@@ -254,7 +292,7 @@ def related_lines(related: Sequence[RelatedEntity]) -> Iterator[Line]:
         way = "; ".join(_stated(fact) for fact in each.path)
         yield [(each.name, _BOLD), (f"  {each.distance} away: {way}", _DIM)]
     if not related:
-        yield [("related to nothing", _DIM)]
+        yield [("no related entities", _DIM)]
 
 
 def receipt_lines(receipts: Sequence[Receipt], memory_id: str | None = None) -> Iterator[Line]:
@@ -272,12 +310,12 @@ def receipt_lines(receipts: Sequence[Receipt], memory_id: str | None = None) -> 
             if memory_id in (None, each.memory_id):
                 marks = [name for name in ("opened", "used", "wrong") if getattr(each, name) is not None]
                 yield [
-                    (_INDENT, ""),
+                    INDENT,
                     (f"{each.rank}. {each.memory_id}", _ID),
                     (f"  {each.score:.5f}  {', '.join(marks)}".rstrip(), _DIM),
                 ]
     if not receipts:
-        yield [("nothing there", _DIM)]
+        yield [("nothing found", _DIM)]
 
 
 def why_lines(why: Why) -> Iterator[Line]:
@@ -286,8 +324,8 @@ def why_lines(why: Why) -> Iterator[Line]:
         return
     yield [(f"{why.rank}. " if why.rank else "not shown: ", _BOLD), (why.memory_id, _ID)]
     for reason in why.hit.reasons:
-        yield [(_INDENT, ""), (describe(reason), "")]
-    yield [(_INDENT, ""), (f"score {why.hit.score:.6f}, relevance {why.hit.relevance:.2f}", _BOLD)]
+        yield [INDENT, (describe(reason), "")]
+    yield [INDENT, (f"score {why.hit.score:.6f}, relevance {why.hit.relevance:.2f}", _BOLD)]
     if why.left_out.stage != "found":
         yield from why_not_lines(why.left_out)
 
@@ -295,7 +333,7 @@ def why_lines(why: Why) -> Iterator[Line]:
 def why_not_lines(why_not: WhyNot) -> Iterator[Line]:
     yield [(f"{why_not.stage}: ", _BOLD), (why_not.explanation, "")]
     if why_not.stage != "found":
-        yield [("to bring it in: ", _DIM), (why_not.remedy, "")]
+        yield [("to include it: ", _DIM), (why_not.remedy, "")]
 
 
 def lens_lines(lenses: Sequence[Lens]) -> Iterator[Line]:
@@ -314,20 +352,20 @@ def timeline_lines(timeline: Timeline) -> Iterator[Line]:
         if day != (day := _local(entry.created)[:10]):
             yield [(day, _BOLD)]
         clock = _local(entry.created)[11:]
-        begin = (" → ", _BOLD) if entry.anchor else (_INDENT, "")
+        begin = (" → ", _MARGIN) if entry.anchor else INDENT
         yield [begin, (entry.id, _ID), (f"  {clock}  {entry.namespace}  ", _DIM), (entry.summary, "")]
     if not timeline.entries:
-        yield [("nothing there", _DIM)]
+        yield [("nothing found", _DIM)]
     if timeline.next:
-        yield [(f"more: --cursor {timeline.next}", _DIM)]
+        yield [(f"next page: --cursor {timeline.next}", _DIM)]
 
 
 def _histogram_lines(histogram: Mapping[str, int]) -> Iterator[Line]:
-    """Counts, on a terminal with bars, and an empty line below."""
+    """Counts, with bars on a terminal, followed by an empty line."""
     most = max(histogram.values(), default=0)
     for name, memories in histogram.items():
         bar = "█" * max(1, round(memories / most * _BAR_CHARS)) if _styled(sys.stdout) else ""
-        yield [(name, _BOLD), (f"  {memories:>{len(f'{most:,}')},}", ""), (f"  {bar}".rstrip(), _FOUND)]
+        yield [(name, _BOLD), (f"  {memories:>{len(f'{most:,}')},}", ""), (f"  {bar}".rstrip(), _MATCH)]
     if histogram:
         yield []
 
@@ -336,7 +374,7 @@ def history_lines(events: Sequence[Event]) -> Iterator[Line]:
     for event in events:
         yield [(_local(event.at), _DIM), (f"  {event.action}", _BOLD)]
         for field, value in event.before.items():
-            yield [(_INDENT, ""), (f"{field} was: {value}", "")]
+            yield [INDENT, (f"{field} was: {value}", "")]
 
 
 def stats_lines(stats: Stats) -> Iterator[Line]:
@@ -360,16 +398,16 @@ def settings_lines(settings: Settings) -> Iterator[Line]:
 
 
 def _setting(value: object) -> str:
-    """A setting as it is written."""
+    """A setting as the user writes it."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, dict):
-        return ",".join(f"{name}={rate:g}" for name, rate in value.items()) or "as usual"
+        return ",".join(f"{name}={rate:g}" for name, rate in value.items()) or "default"
     return str(value)
 
 
-def _harmless(text: str) -> str:
-    """Control characters made visible: a stored text must not steer the terminal it is shown on."""
+def _printable(text: str) -> str:
+    """Replace control characters: a stored text must not control the terminal that shows it."""
     return "".join(char if char in "\n\t" or char.isprintable() else "\ufffd" for char in text)
 
 

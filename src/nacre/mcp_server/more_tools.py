@@ -107,7 +107,7 @@ def _save_lens(call: Call) -> Answer:
 def _why(call: Call) -> Answer:
     given = dict(call.arguments)
     memory_id = decode.fields({"id": given.pop("id", None)}, {"id": decode.text}, ("id",))["id"]
-    return Answer(encode.why(call.memory.why(decode.search(given), memory_id)))
+    return Answer(encode.why(call.memory.why(decode.search_request(given), memory_id)))
 
 
 # ---------------------------------------------------------------- more of memories

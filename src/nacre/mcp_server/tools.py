@@ -38,13 +38,13 @@ def _in_session(request: Asked, call: Call) -> Asked:
 
 
 def _search(call: Call) -> Answer:
-    request = decode.search(call.arguments)
+    request = decode.search_request(call.arguments)
     found = call.memory.search(_in_session(request, call))
     return Answer(encode.brief(found))
 
 
 def _timeline(call: Call) -> Answer:
-    return Answer(encode.timeline(call.memory.timeline(decode.timeline(call.arguments))))
+    return Answer(encode.timeline(call.memory.timeline(decode.timeline_request(call.arguments))))
 
 
 def _get(call: Call) -> Answer:
@@ -58,7 +58,7 @@ def _get(call: Call) -> Answer:
 
 
 def _context(call: Call) -> Answer:
-    request = decode.context(call.arguments)
+    request = decode.context_request(call.arguments)
     packed = call.memory.context(_in_session(request, call))
     return Answer(
         encode.context(packed), packed.text or "Nothing is remembered about it that you were not given already."

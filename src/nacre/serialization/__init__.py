@@ -1,1 +1,1 @@
-"""JSON, in both directions. Every door uses it."""
+"""Values to JSON and back. The command line and the MCP server use the same functions."""

@@ -1,6 +1,7 @@
-"""What does a JSON object ask for? Requests of doors that speak JSON, as values. The one codec's way in.
+"""JSON as values: search, timeline and context requests, and memories with their facts and entities.
 
-A field that is missing or null keeps the default of its dataclass; an unknown one is named, with those allowed.
+A field that is missing or null keeps the default of its dataclass. An unknown field is an error that lists the
+allowed ones.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from nacre.types.views import ContextRequest, TimelineRequest
 Reader = Callable[[str, object], Any]
 
 
-def fields(data: Mapping[str, Any], readers: Mapping[str, Reader], needed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The fields that were given, read."""
+def fields(data: Mapping[str, Any], readers: Mapping[str, Reader], required: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Read the fields that are present, each with its reader."""
     unknown = sorted(data.keys() - readers.keys())
     if unknown:
         raise InvalidInput(unknown[0], f"is unknown; allowed: {', '.join(readers)}")
-    for name in needed:
+    for name in required:
         if data.get(name) is None:
             raise InvalidInput(name, "is missing")
     return {name: readers[name](name, value) for name, value in data.items() if value is not None}
 
 
 def as_given(_: str, value: object) -> object:
-    """What the engine's own checks look at."""
+    """Accept any value; the engine validates it."""
     return value
 
 
@@ -44,7 +45,7 @@ def text(field: str, value: object) -> str:
 
 
 def texts(field: str, value: object) -> tuple[str, ...]:
-    """A list of texts, or one text for a list of one: models often write it so."""
+    """A list of texts. A single text counts as a list of one, since models often write it that way."""
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
@@ -53,7 +54,7 @@ def texts(field: str, value: object) -> tuple[str, ...]:
 
 
 def moment(field: str, value: object) -> datetime:
-    """When a time begins that is written as people say it, or in ISO 8601."""
+    """The start of a time as people write it (7d, yesterday) or in ISO 8601."""
     if not isinstance(value, str):
         raise InvalidInput(field, f"must be a text like 7d, yesterday or 2026-03-01, not {type(value).__name__}")
     return parse_time(field, value, datetime.now(UTC))
@@ -67,16 +68,16 @@ _FILTERS: Mapping[str, tuple[str, Reader]] = {
 }
 
 
-def _filtered(
-    data: Mapping[str, Any], readers: Mapping[str, Reader], filters: tuple[str, ...], needed: tuple[str, ...] = ()
+def _request_fields(
+    data: Mapping[str, Any], readers: Mapping[str, Reader], filters: tuple[str, ...], required: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """The fields of a request, those that filter put together as its `where`."""
-    given = fields(data, {**readers, **{name: _FILTERS[name][1] for name in filters}}, needed)
+    """Read the fields of a request. Those that filter are combined into `where`."""
+    given = fields(data, {**readers, **{name: _FILTERS[name][1] for name in filters}}, required)
     where = {_FILTERS[name][0]: given.pop(name) for name in filters if name in given}
     return {**given, "where": Filter(**where)}
 
 
-def search(data: Mapping[str, Any]) -> SearchRequest:
+def search_request(data: Mapping[str, Any]) -> SearchRequest:
     readers: dict[str, Reader] = {
         "query": text,
         "limit": as_given,
@@ -87,10 +88,10 @@ def search(data: Mapping[str, Any]) -> SearchRequest:
         "omit_delivered": as_given,
         "session": text,
     }
-    return SearchRequest(**_filtered(data, readers, ("namespaces", "kinds", "tags"), ("query",)))
+    return SearchRequest(**_request_fields(data, readers, ("namespaces", "kinds", "tags"), ("query",)))
 
 
-def timeline(data: Mapping[str, Any]) -> TimelineRequest:
+def timeline_request(data: Mapping[str, Any]) -> TimelineRequest:
     readers: dict[str, Reader] = {
         "start": moment,
         "end": moment,
@@ -101,10 +102,10 @@ def timeline(data: Mapping[str, Any]) -> TimelineRequest:
         "cursor": text,
         "histogram": text,
     }
-    return TimelineRequest(**_filtered(data, readers, ("namespaces", "kinds", "tags", "sessions")))
+    return TimelineRequest(**_request_fields(data, readers, ("namespaces", "kinds", "tags", "sessions")))
 
 
-def context(data: Mapping[str, Any]) -> ContextRequest:
+def context_request(data: Mapping[str, Any]) -> ContextRequest:
     readers: dict[str, Reader] = {
         "query": text,
         "budget_tokens": as_given,
@@ -113,7 +114,7 @@ def context(data: Mapping[str, Any]) -> ContextRequest:
         "repeat": as_given,
         "as_of": moment,
     }
-    return ContextRequest(**_filtered(data, readers, ("namespaces", "kinds", "tags"), ("query",)))
+    return ContextRequest(**_request_fields(data, readers, ("namespaces", "kinds", "tags"), ("query",)))
 
 
 # ---------------------------------------------------------------- memories
@@ -132,7 +133,7 @@ def new_memory(data: object) -> NewMemory:
     values: dict[str, Any] = dict(data)
     for name in ("created", "happened"):
         if values.get(name) is not None:
-            values[name] = parse_moment(name, values[name])
+            values[name] = parse_iso_time(name, values[name])
     if isinstance(values.get("facts"), list):
         values["facts"] = [new_fact(f"facts[{at}]", each) for at, each in enumerate(values["facts"])]
     if isinstance(values.get("entities"), list):
@@ -145,26 +146,28 @@ def new_memory(data: object) -> NewMemory:
 
 def new_fact(field: str, data: object) -> NewFact:
     """A fact from a JSON object with the fields of NewFact."""
-    values = _given(field, data, NewFact, ("subject", "predicate", "object"))
+    values = _object_fields(field, data, NewFact, ("subject", "predicate", "object"))
     for name in ("valid_from", "valid_to"):
         if values.get(name) is not None:
-            values[name] = parse_moment(f"{field}.{name}", values[name])
+            values[name] = parse_iso_time(f"{field}.{name}", values[name])
     return NewFact(**values)
 
 
 def new_entity(field: str, data: object) -> NewEntity:
     """An entity from a JSON object with the fields of NewEntity."""
-    return NewEntity(**_given(field, data, NewEntity, ("name",)))
+    return NewEntity(**_object_fields(field, data, NewEntity, ("name",)))
 
 
-def _given(field: str, data: object, kind: type[NewFact | NewEntity], needed: tuple[str, ...]) -> dict[str, Any]:
+def _object_fields(
+    field: str, data: object, kind: type[NewFact | NewEntity], required: tuple[str, ...]
+) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise InvalidInput(field, f"must be a JSON object, not {type(data).__name__}")
     allowed = [each.name for each in dataclasses.fields(kind)]
     for name in data:
         if name not in allowed:
             raise InvalidInput(f"{field}.{name}", f"is unknown; allowed: {', '.join(allowed)}")
-    for name in needed:
+    for name in required:
         if name not in data:
             raise InvalidInput(f"{field}.{name}", "is missing")
     return dict(data)
@@ -182,8 +185,8 @@ def new_memory_line(line: str, number: int) -> NewMemory:
         raise InvalidInput(f"line {number}: {problem.field}", problem.problem) from None
 
 
-def parse_moment(field: str, text: object) -> datetime:
-    """A time from ISO 8601. Whether a time zone is needed is checked with the other fields."""
+def parse_iso_time(field: str, text: object) -> datetime:
+    """A time in ISO 8601. The engine checks whether it has a time zone."""
     try:
         if isinstance(text, str):
             return datetime.fromisoformat(text)
@@ -193,7 +196,7 @@ def parse_moment(field: str, text: object) -> datetime:
 
 
 def parse_time(field: str, text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
-    """When the time that a person typed begins: 7d, yesterday, last week, March 2026, or ISO 8601."""
+    """The start of a time as people write it: 7d, yesterday, last week, March 2026, or ISO 8601."""
     period = dates.read(text, now, zone)
     if period is None or period.start is None:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""The one codec: JSON to values and back, and errors to exit codes. Every door uses it."""
+"""Values as JSON, one function per type, named after it. Also errors as JSON and as exit codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nacre.types.search import DidYouMean, Hit, Reason, RelationHit, SearchResul
 from nacre.types.stats import Facets, Stats
 from nacre.types.views import Context, Fetched, Timeline, TimelineEntry
 
-# The first class that fits an error decides. 0 is success, 1 an unexpected error, 130 an interruption.
+# The first matching class decides. 0 is success, 1 an unexpected error, 130 an interruption.
 EXIT_CODES: tuple[tuple[type[NacreError], int], ...] = (
     (InvalidInput, 2),
     (NotFound, 2),
@@ -40,15 +40,8 @@ def error(value: NacreError) -> dict[str, Json]:
 
 
 def dumps(value: Json, indent: int | None = 2) -> str:
-    """For people with indentation, for machines and models without a space too many."""
+    """JSON text: indented for people; with `indent=None` compact, for programs and models."""
     return json.dumps(value, ensure_ascii=False, indent=indent, separators=None if indent else (",", ":"))
-
-
-_BRIEF_CHARS = 125  # of a snippet
-_BRIEF_RELATIONS = 3
-
-
-# ---------------------------------------------------------------- out
 
 
 def moment(value: datetime) -> str:
@@ -72,13 +65,13 @@ def memory(value: Memory) -> dict[str, Json]:
         "importance": value.importance,
         "created": moment(value.created),
         "updated": moment(value.updated),
-        "deleted": _maybe(value.deleted),
-        "happened": _maybe(value.happened),
+        "deleted": _optional(value.deleted),
+        "happened": _optional(value.happened),
         "facts": [fact(each) for each in value.facts],
     }
 
 
-def _maybe(value: datetime | None) -> str | None:
+def _optional(value: datetime | None) -> str | None:
     return None if value is None else moment(value)
 
 
@@ -95,7 +88,7 @@ def fact(value: Fact) -> dict[str, Json]:
         "decay_rate": value.decay_rate,
         "reinforced": moment(value.reinforced),
         "valid_from": moment(value.valid_from),
-        "valid_to": _maybe(value.valid_to),
+        "valid_to": _optional(value.valid_to),
         "superseded_by": value.superseded_by,
         "quote": value.quote,
         "relation": value.relation,
@@ -142,9 +135,9 @@ def receipt(value: Receipt) -> dict[str, Json]:
                 "memory_id": each.memory_id,
                 "rank": each.rank,
                 "score": each.score,
-                "opened": _maybe(each.opened),
-                "used": _maybe(each.used),
-                "wrong": _maybe(each.wrong),
+                "opened": _optional(each.opened),
+                "used": _optional(each.used),
+                "wrong": _optional(each.wrong),
             }
             for each in value.deliveries
         ],
@@ -189,7 +182,7 @@ def facets(value: Facets) -> dict[str, Json]:
 
 
 def hit(value: Hit) -> dict[str, Json]:
-    """A hit without its full text: that is what `get` is for."""
+    """A hit with a snippet in place of the full text, which `get` returns."""
     found = value.memory
     return {
         "id": found.id,
@@ -214,7 +207,7 @@ def hit(value: Hit) -> dict[str, Json]:
         "session": found.session,
         "position": found.position,
         "created": moment(found.created),
-        "happened": _maybe(found.happened),
+        "happened": _optional(found.happened),
         "reasons": [reason(each) for each in value.reasons],
         "facts": [fact(each) for each in value.facts],
         "similar": list(value.similar),
@@ -222,8 +215,12 @@ def hit(value: Hit) -> dict[str, Json]:
     }
 
 
+_BRIEF_CHARS = 125  # of a snippet
+_BRIEF_RELATIONS = 3
+
+
 def brief(value: SearchResult) -> dict[str, Json]:
-    """The second layer for who pays by the token: what to look at and why, and only what there is to say."""
+    """A search result for clients that pay per token: short snippets, short reasons, and no empty fields."""
     found: dict[str, Json] = {"hits": [_brief_hit(each) for each in value.hits]}
     if value.relations:
         found["relations"] = [
@@ -253,7 +250,7 @@ def _brief_hit(value: Hit) -> dict[str, Json]:
 
 
 def without_empty(value: Json) -> Json:
-    """The same without what says nothing: null, and what is empty."""
+    """The same value without fields that are null or empty."""
     if isinstance(value, dict):
         kept = {key: without_empty(each) for key, each in value.items()}
         return {key: each for key, each in kept.items() if each is not None and each not in ("", [], {})}
@@ -270,7 +267,7 @@ def reason(value: Reason) -> dict[str, Json]:
 
 
 def timeline(value: Timeline) -> dict[str, Json]:
-    """The histogram is only there if it was asked for and counts something."""
+    """A page of the timeline. The histogram is included if it was requested and is not empty."""
     counted: dict[str, Json] = {"histogram": dict(value.histogram)} if value.histogram else {}
     return {"entries": [timeline_entry(each) for each in value.entries], "next": value.next, **counted}
 
@@ -286,22 +283,22 @@ def timeline_entry(value: TimelineEntry) -> dict[str, Json]:
         "session": value.session,
         "position": value.position,
         "summary": value.summary,
-        "happened": _maybe(value.happened),
+        "happened": _optional(value.happened),
         "anchor": value.anchor,
     }
 
 
 def fetched(value: Fetched) -> dict[str, Json]:
-    """Memories in full. Those that know their entities and neighbours were asked for them."""
+    """Memories in full, with entities and neighbours if these were requested."""
     return {"memories": [_fetched_memory(each, value) for each in value], "missing": list(value.missing)}
 
 
-def _fetched_memory(one: Memory, among: Fetched) -> dict[str, Json]:
+def _fetched_memory(one: Memory, result: Fetched) -> dict[str, Json]:
     encoded = memory(one)
-    if one.id in among.entities:
-        encoded["entities"] = [entity(each) for each in among.entities[one.id]]
-    if one.id in among.neighbours:
-        encoded["neighbours"] = [timeline_entry(each) for each in among.neighbours[one.id]]
+    if one.id in result.entities:
+        encoded["entities"] = [entity(each) for each in result.entities[one.id]]
+    if one.id in result.neighbours:
+        encoded["neighbours"] = [timeline_entry(each) for each in result.neighbours[one.id]]
     return encoded
 
 
@@ -344,6 +341,3 @@ def _counts(value: Stats | Facets) -> dict[str, Json]:
         found = getattr(value, each.name)
         counts[each.name] = dict(found) if isinstance(found, Mapping) else found
     return counts
-
-
-# ---------------------------------------------------------------- in

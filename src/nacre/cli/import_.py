@@ -1,4 +1,4 @@
-"""The command that takes over what another memory server has kept."""
+"""`nacre import`: import the memories of another memory server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NAMED_MAX = 10  # bad lines
 
 
 class _Reader:
-    """The things in a file, line by line. What cannot be read is kept for later: no other line is lost by it."""
+    """Entities and relations, read line by line. Errors are collected, so that a bad line stops no other."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
@@ -53,13 +53,13 @@ class _Reader:
 
 @nacre.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--format", "format_", type=click.Choice(FORMATS), help="What FILE is; seen from its lines if not given.")
-@click.option("--dry-run", is_flag=True, help="Only count what would be added.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), help="Format of FILE; default: detected.")
+@click.option("--dry-run", is_flag=True, help="Count what would be added, and write nothing.")
 @deferring
 @common
 @click.pass_context
 def import_(context: click.Context, /, file: Path, format_: str | None, dry_run: bool, defer_embeddings: bool) -> None:
-    """Take over the memories of another server from FILE; - is stdin. Repeated, it adds only what is new."""
+    """Import memories of another server from FILE; - is stdin. A repeated import adds only what is new."""
     merged = Merged()
     with lines_of(file) as lines:
         size = 0 if lines is sys.stdin else file.stat().st_size  # in bytes, where that is known
@@ -73,13 +73,14 @@ def import_(context: click.Context, /, file: Path, format_: str | None, dry_run:
         named = "; ".join(map(str, reader.bad[:_NAMED_MAX]))
         more = f"; and {len(reader.bad) - _NAMED_MAX:,} more" if len(reader.bad) > _NAMED_MAX else ""
         raise InvalidInput(
-            "file", f"{named}{more}. All other lines were read: repair these and import again, nothing is added twice"
+            "file",
+            f"{named}{more}. All other lines were imported. Repair these and import again; nothing is added twice",
         )
 
 
 @contextmanager
 def _target(context: click.Context, dry_run: bool, defer_embeddings: bool) -> Iterator[Nacre]:
-    """Where it goes. A dry run makes no store: where there is none, it is compared with an empty one."""
+    """The engine to import into. A dry run creates no store: without one, it uses an empty temporary store."""
     if not dry_run or settings_of(context).store.value.exists():
         deferring_now = defer_embeddings and not dry_run
         with opened(context, create=not dry_run, defer_embeddings=deferring_now, log=False) as memory:
@@ -93,19 +94,19 @@ def _target(context: click.Context, dry_run: bool, defer_embeddings: bool) -> It
 
 
 def _recognised(file: Path, lines: Lines) -> Lines:
-    """The same lines, if one of the first is a thing of a graph. An empty file is an empty graph."""
+    """The same lines, if one of the first is an entity or a relation. An empty file is an empty graph."""
     rest = iter(lines)
     first = list(islice(rest, _RECOGNISED_WITHIN))
-    if any(line.strip() for line in first) and not any(map(_is_of_a_graph, first)):
+    if any(line.strip() for line in first) and not any(map(_is_graph_line, first)):
         raise InvalidInput(
             "file",
-            f"{file} is in no known format; known is knowledge-graph, the memory.jsonl of the MCP reference memory "
-            "server. Nacre's own lines are read by `nacre remember --jsonl --file`",
+            f"{file} is in no known format; known: knowledge-graph, the memory.jsonl of the MCP reference memory "
+            "server. Import Nacre's own JSON Lines with `nacre remember --jsonl --file`",
         )
     return chain(first, rest)
 
 
-def _is_of_a_graph(line: bytes | str) -> bool:
+def _is_graph_line(line: bytes | str) -> bool:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -138,5 +139,5 @@ def _said(merged: Merged, dry_run: bool) -> render.Line:
             (merged.relations, "relation", "relations"),
         )
     )
-    already = f" ({merged.already:,} were there already)" if merged.already else ""
+    already = f" ({merged.already:,} already stored)" if merged.already else ""
     return [("would import " if dry_run else "imported ", ""), (counted, ""), (already, "dim")]

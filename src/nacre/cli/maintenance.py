@@ -1,0 +1,59 @@
+"""Commands on the store as a whole: stats, reembed, rebuild, config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from nacre.cli import render
+from nacre.cli.group import answer, nacre
+from nacre.cli.options import common, opened, settings_of
+from nacre.serialization import encode
+from nacre.types.memory import Json, Progress
+
+
+@nacre.command()
+@common
+@click.pass_context
+def stats(context: click.Context) -> None:
+    """Show the number of memories, the size and the model."""
+    with opened(context) as memory:
+        counted = memory.stats()
+    answer(context, encode.stats(counted), render.stats_lines(counted))
+
+
+@nacre.command()
+@common
+@click.pass_context
+def reembed(context: click.Context) -> None:
+    """Embed all memories with the configured model. After an interruption, it continues where it stopped."""
+    state = Progress(0, 0)
+    with opened(context, switch_model=True) as memory, render.progress("embedding") as bar:
+        for state in memory.reembed():
+            bar(state)
+    answer(context, {"embedded": state.done}, [[(f"embedded {state.done:,} memories", "")]])
+
+
+@nacre.command()
+@common
+@click.pass_context
+def rebuild(context: click.Context) -> None:
+    """Rebuild all indexes and caches from the memories."""
+    with opened(context) as memory:
+        memory.rebuild()
+    answer(context, {"rebuilt": True}, [[("rebuilt", "")]])
+
+
+@nacre.command()
+@common
+@click.pass_context
+def config(context: click.Context) -> None:
+    """Show every setting and where its value comes from."""
+    settings = settings_of(context)
+    sourced = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
+    encoded: dict[str, Json] = {
+        name: {"value": str(each.value) if isinstance(each.value, Path) else each.value, "source": each.source}
+        for name, each in sourced.items()
+    }
+    answer(context, encoded, render.settings_lines(settings))

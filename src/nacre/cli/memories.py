@@ -1,0 +1,246 @@
+"""Commands on memories: remember, update, forget, restore, purge, get, timeline, history."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from nacre.cli import render
+from nacre.cli.group import answer, nacre, print_json
+from nacre.cli.options import (
+    common,
+    deferring,
+    filters,
+    only_given,
+    opened,
+    to_filter,
+    to_metadata,
+    to_moment,
+    wants_json,
+)
+from nacre.errors import InvalidInput, NotFound
+from nacre.serialization import decode, encode
+from nacre.types.memory import NewMemory, Progress
+from nacre.types.views import Bucket, TimelineRequest
+
+# ---------------------------------------------------------------- remember, update
+
+
+def _fields(command: Any) -> Any:
+    """The options that set fields of a memory."""
+    for name, metavar, help_text in (
+        ("--kind", "KIND", "note, fact, episode, action, intent, observation or any other word."),
+        ("--namespace", "NAME", "decisions, patterns, learnings, context, apis, config or any other word."),
+        ("--summary", "TEXT", "One line that the timeline shows instead of the text."),
+        ("--source", "SOURCE", "Where the memory comes from."),
+        ("--session", "SESSION", "The conversation or run that it belongs to."),
+        ("--happened", "TIME", "When the event took place, if not at creation."),
+    ):
+        command = click.option(name, metavar=metavar, help=help_text)(command)
+    command = click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag. Repeatable.")(command)
+    command = click.option("--position", type=int, help="Position in the session.")(command)
+    command = click.option("--importance", type=float, help="A number from 0 to 1.")(command)
+    return click.option("--meta", metavar="KEY=VALUE", multiple=True, help="Metadata. Repeatable.")(command)
+
+
+@nacre.command()
+@click.argument("text", nargs=-1)
+@click.option("--file", type=click.Path(path_type=Path), help="Read the text from this file; - is stdin.")
+@click.option("--jsonl", is_flag=True, help="Read JSON Lines: one object per line with the fields of a memory.")
+@click.option("--created", metavar="TIME", help="Creation time; default: now.")
+@click.option("--entity", "entities", metavar="NAME", multiple=True, help="An entity it is about. Repeatable.")
+@click.option("--extract", type=click.Choice(["on", "off"]), help="Extract facts from the text, or not.")
+@_fields
+@deferring
+@common
+@click.pass_context
+def remember(
+    context: click.Context,
+    /,
+    text: tuple[str, ...],
+    file: Path | None,
+    jsonl: bool,
+    defer_embeddings: bool,
+    meta: tuple[str, ...],
+    **given: Any,
+) -> None:
+    """Store TEXT, the content of a file, or stdin as a memory."""
+    for name in ("created", "happened"):
+        given[name] = to_moment(name, given[name])
+    given["extract"] = None if given["extract"] is None else given["extract"] == "on"
+    fields = only_given(metadata=to_metadata(meta) or None, **given)
+    if jsonl:
+        if text or fields:
+            raise InvalidInput("jsonl", "takes all fields from the input; omit the text and all field options")
+        _remember_lines(context, file, defer_embeddings)
+        return
+    new = NewMemory(text=_text_given(text, file), **fields)
+    with opened(context, create=True, defer_embeddings=defer_embeddings) as memory:
+        receipt = memory.remember(new)
+    message = "already remembered as" if receipt.duplicate else "remembered"
+    answer(context, encode.remembered(receipt), [[(f"{message} ", ""), (receipt.id, "cyan")]])
+
+
+def _text_given(text: tuple[str, ...], file: Path | None) -> str:
+    if text and file:
+        raise InvalidInput("text", "give either a text or --file, not both")
+    if text and text != ("-",):
+        return " ".join(text)
+    if file and str(file) != "-":
+        return _read(file)
+    if sys.stdin.isatty() and text != ("-",):
+        raise InvalidInput("text", "is missing; give it as an argument, with --file, or on stdin")
+    return sys.stdin.read()
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput("file", f"{file} cannot be read as UTF-8 text ({error})") from None
+
+
+def _remember_lines(context: click.Context, file: Path | None, defer_embeddings: bool) -> None:
+    done = duplicates = 0
+    with (
+        opened(context, create=True, defer_embeddings=defer_embeddings) as memory,
+        render.progress("remembering") as bar,
+    ):
+        for receipts in memory.remember_batches(_new_memories(file)):
+            done += len(receipts)
+            duplicates += sum(receipt.duplicate for receipt in receipts)
+            bar(Progress(done, 0))
+            if wants_json(context):
+                for receipt in receipts:
+                    print_json(encode.remembered(receipt), indent=None)
+    if not wants_json(context):
+        render.show([[(f"remembered {done - duplicates:,}", ""), (f" ({duplicates:,} already stored)", "dim")]])
+
+
+def _new_memories(file: Path | None) -> Iterator[NewMemory]:
+    if file is None or str(file) == "-":
+        yield from _decoded(sys.stdin)
+        return
+    try:
+        with file.open(encoding="utf-8") as lines:
+            yield from _decoded(lines)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput("file", f"{file} cannot be read as UTF-8 text ({error})") from None
+
+
+def _decoded(lines: Iterable[str]) -> Iterator[NewMemory]:
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield decode.new_memory_line(line, number)
+
+
+@nacre.command()
+@click.argument("memory_id", metavar="ID")
+@click.option("--text", help="The new text.")
+@_fields
+@common
+@click.pass_context
+def update(context: click.Context, /, memory_id: str, meta: tuple[str, ...], **given: Any) -> None:
+    """Change the given fields of a memory. `history` shows the previous values."""
+    given["happened"] = to_moment("happened", given["happened"])
+    with opened(context) as memory:
+        changed = memory.update(memory_id, **only_given(metadata=to_metadata(meta) or None, **given))
+    answer(context, encode.memory(changed), render.memory_lines(changed))
+
+
+# ---------------------------------------------------------------- forget, restore, purge
+
+
+@nacre.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@common
+@click.pass_context
+def forget(context: click.Context, ids: tuple[str, ...]) -> None:
+    """Hide memories from all searches. `restore` undoes this."""
+    with opened(context) as memory:
+        memory.forget(ids)
+    _answer_done(context, "forgotten", ids)
+
+
+@nacre.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@common
+@click.pass_context
+def restore(context: click.Context, ids: tuple[str, ...]) -> None:
+    """Restore forgotten memories."""
+    with opened(context) as memory:
+        memory.restore(ids)
+    _answer_done(context, "restored", ids)
+
+
+@nacre.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@common
+@click.pass_context
+def purge(context: click.Context, ids: tuple[str, ...], yes: bool) -> None:
+    """Delete memories permanently. This cannot be undone."""
+    if not yes:
+        click.confirm(f"Delete {len(ids)} memories permanently?", abort=True, err=True)
+    with opened(context) as memory:
+        memory.purge(ids)
+    _answer_done(context, "purged", ids)
+
+
+def _answer_done(context: click.Context, action: str, ids: tuple[str, ...]) -> None:
+    answer(context, {action: list(ids)}, [[(f"{action} ", ""), (" ".join(ids), "cyan")]])
+
+
+# ---------------------------------------------------------------- get, timeline, history
+
+
+@nacre.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@click.option("--entities", is_flag=True, help="Include the entities that each memory is about.")
+@click.option("--neighbours", type=int, help="Include this many memories before and after each in its session.")
+@common
+@click.pass_context
+def get(context: click.Context, ids: tuple[str, ...], entities: bool, neighbours: int | None) -> None:
+    """Show memories in full."""
+    options = only_given(entities=entities or None, neighbours=neighbours)
+    with opened(context) as memory:
+        found = memory.get(ids, missing_ok=True, **options)
+    answer(context, encode.fetched(found), render.fetched_lines(found))
+    if found.missing:
+        raise NotFound(found.missing)
+
+
+@nacre.command()
+@click.option("--limit", type=int, help="Maximum number of memories.")
+@click.option("--oldest-first", is_flag=True, help="List the oldest memories first.")
+@click.option("--forgotten", is_flag=True, help="List forgotten memories instead.")
+@click.option("--cursor", metavar="CURSOR", help="Continue after the previous page.")
+@click.option("--around", metavar="ID", help="List the memories before and after this one.")
+@click.option("--span", type=int, help="With --around: how many memories before it, and how many after it.")
+@click.option("--histogram", metavar="|".join(get_args(Bucket)), help="Count all matching memories per period.")
+@filters
+@common
+@click.pass_context
+def timeline(context: click.Context, /, oldest_first: bool, forgotten: bool, **given: Any) -> None:
+    """List memories by creation time, newest first, one line each."""
+    where = to_filter(given)
+    options = only_given(oldest_first=oldest_first or None, forgotten=forgotten or None, **given)
+    request = TimelineRequest(where=where, **options)
+    with opened(context) as memory:
+        page = memory.timeline(request)
+    answer(context, encode.timeline(page), render.timeline_lines(page))
+
+
+@nacre.command()
+@click.argument("memory_id", metavar="ID")
+@common
+@click.pass_context
+def history(context: click.Context, memory_id: str) -> None:
+    """Show all changes to a memory. Each update is listed with the values that it replaced."""
+    with opened(context) as memory:
+        events = memory.history(memory_id)
+    answer(context, [encode.event(each) for each in events], render.history_lines(events))

@@ -1,0 +1,122 @@
+"""Commands that find memories: search, context, related, similar, facets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from nacre.cli import render
+from nacre.cli.group import answer, nacre
+from nacre.cli.options import (
+    QueryCommand,
+    common,
+    filters,
+    folder,
+    only_given,
+    opened,
+    search_options,
+    to_filter,
+    to_moment,
+    to_search,
+    with_reasons,
+)
+from nacre.serialization import encode
+from nacre.types.recipe import Recipe
+from nacre.types.search import RelatedRequest
+from nacre.types.views import ContextRequest
+
+
+@nacre.command(cls=QueryCommand)
+@click.argument("query", nargs=-1, required=True)
+@click.option("--brief", is_flag=True, help="Print one line per hit, as agents get it.")
+@with_reasons
+@search_options
+@filters
+@common
+@click.pass_context
+def search(context: click.Context, /, query: tuple[str, ...], brief: bool, why: bool, **given: Any) -> None:
+    """Find memories that answer QUERY, best first.
+
+    A memory matches if it shares any word with QUERY or is close in meaning. QUERY may contain AND, OR, NOT,
+    "phrases", prefix*, -exclusions, NEAR(a b, 5) and filters such as tag:x, ns:decisions, kind:fact, source:docs/*,
+    since:7d and on:yesterday.
+    """
+    request = to_search(" ".join(query), given)
+    with opened(context) as memory:
+        result = memory.search(request)
+    if brief:
+        answer(context, encode.brief(result), render.brief_lines(result, why=why))
+    else:
+        answer(context, encode.search_result(result), render.search_lines(result, why=why))
+
+
+@nacre.command(cls=QueryCommand)
+@click.argument("query", nargs=-1, required=True)
+@click.option("--budget", "budget_tokens", type=int, metavar="TOKENS", help="Maximum size of the text in tokens.")
+@click.option("--asked-in", "asked_in", metavar="SESSION", help="The asking session; it gets no memory twice.")
+@click.option("--repeat", is_flag=True, help="Include memories that were delivered to this session before.")
+@click.option("--min-score", type=float, metavar="RELEVANCE", help="Minimum relevance of a memory, from 0 to 1.")
+@click.option("--as-of", metavar="TIME", help="Answer as of this time.")
+@filters
+@common
+@click.pass_context
+def context(context: click.Context, /, query: tuple[str, ...], asked_in: str | None, **given: Any) -> None:
+    """Build a context for an agent. It holds the memories that answer QUERY, within a token budget."""
+    where = to_filter(given)
+    given["as_of"] = to_moment("as_of", given["as_of"])
+    options = only_given(session=asked_in, repeat=given.pop("repeat") or None, **given)
+    request = ContextRequest(query=" ".join(query), where=where, folder=folder(), **options)
+    with opened(context) as memory:
+        packed = memory.context(request)
+    answer(context, encode.context(packed), render.context_lines(packed))
+
+
+@nacre.command()
+@click.argument("memory_id", metavar="ID")
+@click.option("--limit", type=int, help="Maximum number of hits.")
+@click.option("--alpha", type=float, help="Weight of meaning against shared words, from 0 to 1.")
+@with_reasons
+@filters
+@common
+@click.pass_context
+def related(
+    context: click.Context, /, memory_id: str, limit: int | None, alpha: float | None, why: bool, **given: Any
+) -> None:
+    """Find memories related to one. They are close in meaning, share rare words, or are from the same session."""
+    options = only_given(limit=limit, recipe=None if alpha is None else Recipe(alpha=alpha))
+    request = RelatedRequest(memory_id=memory_id, where=to_filter(given), **options)
+    with opened(context) as memory:
+        result = memory.related(request)
+    answer(context, encode.search_result(result), render.search_lines(result, why=why))
+
+
+@nacre.command()
+@click.argument("memory_id", metavar="ID")
+@click.option("--separate", is_flag=True, help="Stop collapsing this memory with its near-duplicates.")
+@common
+@click.pass_context
+def similar(context: click.Context, memory_id: str, separate: bool) -> None:
+    """List the near-duplicates of a memory. Searches collapse them into one hit."""
+    with opened(context) as memory:
+        if separate:
+            count = memory.separate(memory_id)
+            lines: list[render.Line] = [[(f"separated from {count:,} {'memory' if count == 1 else 'memories'}", "")]]
+            answer(context, {"separated": count}, lines)
+            return
+        found = memory.similar(memory_id)
+    lines = [line for each in found for line in render.memory_lines(each)]
+    answer(context, [encode.memory(each) for each in found], lines or [[("nothing found", "dim")]])
+
+
+@nacre.command(cls=QueryCommand)
+@click.argument("query", nargs=-1)
+@filters
+@common
+@click.pass_context
+def facets(context: click.Context, /, query: tuple[str, ...], **given: Any) -> None:
+    """Count memories by kind, namespace, tag, source and month. With QUERY, only those that match."""
+    where = to_filter(given)
+    with opened(context) as memory:
+        counted = memory.facets(" ".join(query), where)
+    answer(context, encode.facets(counted), render.facets_lines(counted))
