@@ -317,7 +317,7 @@ def test_what_was_told_is_left_out_on_request(cli: Cli, filled: list[str]) -> No
     assert "1 that this session was given before are left out" in json.loads(answer.out)["notes"]
     unknown = cli("search", "kettle", "--omit-delivered")
     assert unknown.code == 0
-    assert "note: nothing is left out: without a session" in unknown.out
+    assert "note: `omit_delivered` has no effect without a session" in unknown.out
 
 
 def test_a_context_is_its_text_alone(cli: Cli, filled: list[str], path: Path) -> None:
