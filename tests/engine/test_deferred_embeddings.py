@@ -157,7 +157,7 @@ def test_the_command_line_says_how_many_wait(run: Any, tmp_path: Path) -> None:
     assert "remembered 40" in done.stdout
     assert done.stderr.strip() == "40 without vectors yet, found by words only: run `nacre reembed`"
     again = run("remember", "--jsonl", "--file", str(lines), "--defer-embeddings")
-    assert "remembered 0 (40 were there already)" in again.stdout
+    assert "remembered 0 (40 already stored)" in again.stdout
     found = json.loads(run("search", "lighthouse", "--json").stdout)
     assert found["hits"]
     assert found["notes"] == ["40 memories have no vectors yet: run `nacre reembed`"]
