@@ -74,6 +74,7 @@ def _failed(error: NacreError, *, as_json: bool) -> int:
 
 
 def _begin(arguments: list[str]) -> None:
+    """Start to load the models that the command needs, in the background."""
     from nacre.cli import preload
 
     models = preload.models(arguments, os.environ)

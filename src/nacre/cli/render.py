@@ -103,7 +103,7 @@ def search_lines(result: SearchResult, *, why: bool = False) -> Iterator[Line]:
 
 
 def _place(hit: Hit, *, with_space: bool) -> Iterator[str]:
-    """When and where a memory was written, and what else there is to know about the hit, in short."""
+    """Time, namespace, tags, source and session of a hit, and short marks such as `+1 similar`."""
     memory = hit.memory
     yield _local(memory.happened or memory.created)
     yield " ".join([memory.namespace, *(f"#{tag}" for tag in memory.tags)])
