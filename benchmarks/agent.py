@@ -1,15 +1,14 @@
-"""What an agent waits for: a server that starts, answers its first question, and serves several at once.
+"""How long does an agent wait for `nacre mcp`: its start, the first searches, several clients at once?
 
 python -m benchmarks.agent
 python -m benchmarks.agent --rival node path/to/server-memory/dist/index.js
 
-Each line of the first part is the median of fresh processes on the bundled sample memories, from the start of the
-process to its answer, by a client that writes its lines at once. A rival is asked for `initialize` and its tools.
+Times are medians of fresh processes on the bundled sample memories, from the start of the process to its answer. Of a
+rival, `initialize` and the list of tools are measured.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -21,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks import report
+from benchmarks.common import report
 from nacre.cli.demo import QUESTION, SAMPLES
 
 RUNS = 11
@@ -30,7 +29,7 @@ NACRE = [sys.executable, "-m", "nacre"]
 
 
 class Agent:
-    """A client at one end of a pipe."""
+    """An MCP client that talks to a server process over stdio."""
 
     def __init__(self, command: list[str]) -> None:
         self.start = time.perf_counter()
@@ -75,17 +74,17 @@ class Agent:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rival", nargs="+", help="the command of another MCP server of memories, over stdio")
-    asked = parser.parse_args()
+    parser = report.parser(__doc__, "agent")
+    parser.add_argument("--rival", nargs="+", help="command of another MCP memory server, over stdio")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = ["--store", str(Path(folder) / "agent.db"), "--space", "default"]
         subprocess.run([*NACRE, "remember", "--jsonl", "--file", str(SAMPLES), *store], check=True, capture_output=True)
         server = [*NACRE, "mcp", *store]
         rows = [*_started(server), *_sizes(server), _at_once(server)]
-        if asked.rival:
-            rows += _rival(asked.rival)
-    report.write("agent", rows)
+        if options.rival:
+            rows += _rival(options.rival)
+    report.write(options.name, {"From the start of the server process": rows})
 
 
 def _started(server: list[str]) -> list[dict[str, object]]:
@@ -97,30 +96,30 @@ def _started(server: list[str]) -> list[dict[str, object]]:
         agent.call("search_memories", query=QUESTION, mode="keyword")
         steps.setdefault("first keyword search, ms from start", []).append(agent.ms())
         agent.call("search_memories", query=QUESTION)
-        steps.setdefault("then first hybrid search, ms from start", []).append(agent.ms())
+        steps.setdefault("first hybrid search after that, ms from start", []).append(agent.ms())
         agent.close()
-    return [_row(name, taken[1:]) for name, taken in steps.items()]  # the first warms the disk cache
+    return [_row(name, taken[1:]) for name, taken in steps.items()]  # the first run warms the disk cache
 
 
 def _row(name: str, taken: list[float]) -> dict[str, object]:
-    return {"what": name, "median": f"{statistics.median(taken):.0f}", "worst": f"{max(taken):.0f}"}
+    return {"measured": name, "median": f"{statistics.median(taken):.0f}", "worst": f"{max(taken):.0f}"}
 
 
 def _sizes(server: list[str]) -> list[dict[str, object]]:
-    """In characters; what a model pays depends on its tokenizer."""
+    """Sizes in characters, because tokens depend on the model."""
     agent = Agent(server)
     agent.initialize()
     tools = json.dumps(agent.ask("tools/list")["result"]["tools"], separators=(",", ":"), ensure_ascii=False)
     hits = agent.call("search_memories", query=QUESTION)["content"][0]["text"]
     agent.close()
     return [
-        {"what": "list of tools, characters", "median": len(tools)},
-        {"what": "10 hits of search_memories, characters", "median": len(hits)},
+        {"measured": "list of tools, characters", "median": len(tools)},
+        {"measured": "10 hits of search_memories, characters", "median": len(hits)},
     ]
 
 
 def _at_once(server: list[str]) -> dict[str, object]:
-    """Calls of several clients at once, each a process of its own, on one store."""
+    """Calls of several clients at once, each with its own server process, on one store."""
     taken: list[float] = []
     failed: list[BaseException] = []
 
@@ -146,7 +145,7 @@ def _at_once(server: list[str]) -> dict[str, object]:
         thread.join()
     if failed:
         raise failed[0]
-    return _row(f"one of {CALLS} calls by {CLIENTS} clients at once, ms, cold start included", taken)
+    return _row(f"one of {CALLS} calls by {CLIENTS} clients at once, ms, including the cold start", taken)
 
 
 def _rival(command: list[str]) -> list[dict[str, object]]:
@@ -161,7 +160,7 @@ def _rival(command: list[str]) -> list[dict[str, object]]:
             size = len(json.dumps(agent.ask("tools/list")["result"]["tools"], separators=(",", ":")))
             agent.close()
     rows = [_row(name, taken[1:]) for name, taken in steps.items()]
-    return [*rows, {"what": "rival: list of tools, characters", "median": size}]
+    return [*rows, {"measured": "rival: list of tools, characters", "median": size}]
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""Whatever is typed: nothing raises, and nothing takes long.
+"""Does any query raise an error or take long?
 
-    python -m benchmarks.fuzz --data ../shared/eval [--memories 10000] [--queries 200000] [--seed 1] [--jobs 2]
+    python -m benchmarks.fuzz [--data ../shared/eval] [--memories 10000] [--queries 200000] [--seed 1] [--jobs 2]
 
-Random and adversarial queries, asked by keyword of a store of real sentences: some thousands are drawn from
-Hypothesis, then comes every special form of FTS5, and the generators of strange.py make the rest. A query follows from
-the seed and its number, whatever the number of jobs. Other work on the machine makes a search take longer, but not its
-CPU time: both are shown. A search that gives no answer for half a minute counts as an error.
+Random and adversarial queries search a store of real sentences by keyword: some thousands from Hypothesis, then every
+special form of FTS5, then those of common/fuzz_queries.py. The seed and the number of a query determine its text,
+whatever the number of jobs. Wall-clock and CPU time are both shown, because other work on the machine affects only the
+former. A search without an answer after 30 seconds counts as an error. The exit status is 1 if there was an error, or
+if a search took more than 2 seconds of CPU time.
 """
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import statistics
 import sys
@@ -28,22 +28,33 @@ from random import Random
 from typing import NamedTuple
 
 import nacre
-from benchmarks import report
-from benchmarks.corpus import questions, sentences
-from benchmarks.strange import KINDS, NAMESPACES, SESSIONS, SOURCES, SPACES, TAGS, Material, material_of, query
+from benchmarks.common import report
+from benchmarks.common.fuzz_queries import (
+    KINDS,
+    NAMESPACES,
+    SESSIONS,
+    SOURCES,
+    SPACES,
+    TAGS,
+    Material,
+    material_of,
+    query,
+)
+from benchmarks.common.paths import EVAL
+from benchmarks.common.sentences import questions, sentences
 
 LIMIT_S = 2.0
-PATIENCE_S = 30.0  # then the process is ended: a search cannot be
+SILENT_S_MAX = 30.0  # then the process is killed, because a search cannot be cancelled
 FACETS_EVERY = 60
-ERRORS_SHOWN = 10  # one of each sort
+ERRORS_SHOWN = 10  # one of each kind
 SHOWN_CHARS = 60
 QUESTIONS = 2_000
 SAMPLE = "facets of a sample"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/eval"))
+    parser = report.parser(__doc__, "fuzz")
+    parser.add_argument("--data", type=Path, default=EVAL, help="folder of labelled sets (default: %(default)s)")
     parser.add_argument("--memories", type=int, default=10_000)
     parser.add_argument("--queries", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=1)
@@ -59,13 +70,11 @@ def main() -> None:
     for each in asked:
         families[each.family].append(each)
     every = [each for each in asked if each.family != SAMPLE]
-    report.write(
-        "fuzz",
-        [
-            row(name, several, partial(query, arguments.seed, material=material))
-            for name, several in [*sorted(families.items()), (f"all, of {arguments.memories:,} memories", every)]
-        ],
-    )
+    rows = [
+        row(name, several, partial(query, arguments.seed, material=material))
+        for name, several in [*sorted(families.items()), ("all", every)]
+    ]
+    report.write(arguments.name, {f"Queries on {arguments.memories:,} memories": rows})
     failed = [each for each in asked if each.error]
     for each in list({each.error: each for each in reversed(failed)}.values())[:ERRORS_SHOWN]:
         print(f"#{each.number} {each.error}: {query(arguments.seed, each.number, material)[1]!r:.2000}")
@@ -74,7 +83,7 @@ def main() -> None:
 
 
 def asked_of(path: Path, material: Material, seed: int, queries: int, jobs: int) -> list[Asked]:
-    """All answers, in the order of the queries. A process that dies or falls silent is replaced by another."""
+    """All answers in the order of the queries. A process that dies or hangs is replaced."""
     asked: list[Asked] = []
     running = [Job.started(path, material, seed, range(job, queries, jobs)) for job in range(jobs)]
     while running:
@@ -114,7 +123,7 @@ def row(family: str, asked: Sequence[Asked], text_of: Callable[[int], tuple[str,
 
 
 def shown(text: str) -> str:
-    """Its beginning and end, fit for a table."""
+    """The beginning and end of a query, escaped for a table."""
     plain = ascii(text).replace("|", r"\x7c")
     short = plain if len(plain) <= SHOWN_CHARS else f"{plain[: SHOWN_CHARS // 2]} … {plain[-SHOWN_CHARS // 2 :]}"
     return f"`{short}` ({len(text):,} characters)"
@@ -124,7 +133,7 @@ def shown(text: str) -> str:
 
 
 def fill(path: Path, texts: Sequence[str], seed: int) -> None:
-    """Real sentences; about half of them with labels of every sort."""
+    """Real sentences, many of them with tags, sources, sessions and metadata."""
     chance = Random(seed)
     now = datetime.now(UTC)
     with nacre.open(path, embedder="none") as memory:
@@ -153,7 +162,7 @@ def _labelled(chance: Random, text: str, number: int, now: datetime) -> nacre.Ne
 
 
 class Asked(NamedTuple):
-    """One call: its family, what was asked, how long it took, and what was raised, if anything."""
+    """One call: the family and number of its query, its times, and its error, if any."""
 
     family: str
     number: int
@@ -164,7 +173,7 @@ class Asked(NamedTuple):
 
 @dataclass
 class Job:
-    """One process with its own connection to the store, and the numbers of the queries it has not answered yet."""
+    """A process with its own connection to the store, and the numbers of its unanswered queries."""
 
     process: SpawnProcess
     answers: Connection
@@ -181,9 +190,9 @@ class Job:
         return cls(process, answers, numbers, time.perf_counter())
 
     def received(self, is_ready: bool) -> tuple[list[Asked], str]:
-        """The answers to one query, or what is wrong."""
+        """The answers to one query, or what went wrong."""
         if not is_ready:
-            return [], "no answer" if self.silent_s() > PATIENCE_S else ""
+            return [], "no answer" if self.silent_s() > SILENT_S_MAX else ""
         try:
             asked: list[Asked] = self.answers.recv()
         except EOFError:
@@ -195,7 +204,7 @@ class Job:
         return time.perf_counter() - self.heard
 
     def replaced(self, path: Path, material: Material, seed: int) -> Job:
-        """Another one, for the queries after the one that was asked last."""
+        """A new process for the queries after the one that failed."""
         self.stop()
         return Job.started(path, material, seed, self.left[1:])
 

@@ -1,18 +1,15 @@
-"""Does learning from use let a few memories crowd out the rest? A simulation, with known relevance.
+"""Does learning from use let a few memories crowd out the rest? A simulation with known relevance.
 
-    python -m benchmarks.popularity [--searches 10000] [--days 60] [--json]
+    python -m benchmarks.popularity [--searches 10000] [--days 60]
 
-Memories have topics; a few match everything a little (hubs). Questions are skewed to popular topics, and
-half way interests turn round. Two noisy channels rank, are fused as in Nacre, and are multiplied by the
-factor of usage. The user looks at the first place always and at place r with probability 1/r, opens what
-is relevant more often than what is not, and marks some used, few wrong. Every row sees the same questions,
-noise and user.
+Memories have topics; a few match every question a little (hubs). Questions prefer popular topics, and half way the
+popularity of topics is reversed. Two noisy channels are fused and multiplied by the usage factor of Nacre. The user
+looks at rank r with probability 1/r, opens relevant memories more often than others, and marks some as used and a
+few as wrong. All rows have the same questions, noise and user.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -21,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import report
+from benchmarks.common import report
 from nacre.ranking import usage
 from nacre.types.recall_log import Outcome, Usage
 
@@ -32,7 +29,7 @@ HUBS = 40
 POOL, PLACES = 50, 10
 FAVOURITES = 10
 
-# By relevance: 0 another topic, 1 the topic, 2 the very aspect.
+# By relevance: 0 another topic, 1 the same topic, 2 the same aspect of it.
 OPENS = (0.3, 0.5, 0.9)  # when looked at
 USES = (0.05, 0.2, 0.6)  # when opened
 WRONG = (0.1, 0.02, 0.0)  # when opened
@@ -42,7 +39,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(kw_only=True)
 class Learner:
-    """Standings in the way of the stores. The switches show what each safeguard is for."""
+    """Usage counts as the stores keep them. Each switch turns one safeguard off."""
 
     name: str
     weight: float = 0.1
@@ -79,36 +76,36 @@ class Learner:
 
 @dataclass(frozen=True)
 class Search:
-    """A question with all its chances, drawn before anyone learns."""
+    """A question with all of its random numbers, so that every learner sees the same."""
 
     at: datetime
     relevance: NDArray[np.int64]  # of every memory
     pool: NDArray[np.int64]  # candidates, best first
     scores: Floats  # of the candidates
     looks: NDArray[np.bool_]  # at each place
-    chances: Floats  # for each place: to open, to use, to call wrong
-    late: bool  # after interests have turned round
+    chances: Floats  # for each place: to open, to mark as used, to mark as wrong
+    late: bool  # after the popularity of topics was reversed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcomes:
-    """What a run came to. Deliveries are places among the first ten."""
+    """The results of one learner. A delivery is a place among the first ten."""
 
     name: str
     top_ten_share: float  # of all places, taken by the ten most delivered memories
     distinct: int  # memories ever delivered
-    gini: float  # of deliveries: 0 all alike, 1 one has all
+    gini: float  # of deliveries: 0 when all memories have equally many, 1 when one has all
     ndcg: float
-    ndcg_late: float  # after interests have turned round
+    ndcg_late: float  # after the popularity of topics was reversed
     largest: float  # factor at the end
-    former: tuple[float, float]  # mean factor of the ten in best standing when interests turned: then, and at the end
+    former: tuple[float, float]  # mean factor of the ten favourites at the reversal: then, and at the end
 
 
 def searches(number: int, days: float, seed: int = 1) -> Iterator[Search]:
     random = np.random.default_rng(seed)
     topic_of = np.repeat(np.arange(TOPICS), ASPECTS * TWINS)
     aspect_of = np.tile(np.repeat(np.arange(ASPECTS), TWINS), TOPICS)
-    lure = random.normal(0, 0.3, MEMORIES)  # matches more than it should, or less, in every question
+    lure = random.normal(0, 0.3, MEMORIES)  # matches every question more, or less, than it should
     lure[random.choice(MEMORIES, HUBS, replace=False)] += 1.2
     popularity = 1 / np.arange(1, TOPICS + 1)
     popularity /= popularity.sum()
@@ -191,42 +188,38 @@ def gini(counts: NDArray[np.int64]) -> float:
 def learners() -> list[Learner]:
     return [
         Learner(name="off", weight=0),
-        Learner(name="as it is: bounded, fading, once a day, by rank"),
-        Learner(name="without by rank", by_rank=False),
-        Learner(name="without once a day", daily=False),
-        Learner(name="without fading", fading=False),
+        Learner(name="shipped: bounded, decaying, once a day, by rank"),
+        Learner(name="shipped, but not by rank", by_rank=False),
+        Learner(name="shipped, but not once a day", daily=False),
+        Learner(name="shipped, but not decaying", fading=False),
         Learner(name="bounded only", fading=False, daily=False, by_rank=False),
         Learner(name="unbounded: 1 + weight · (g - b)", bounded=False),
-        Learner(name="nothing of it", bounded=False, fading=False, daily=False, by_rank=False),
+        Learner(name="no safeguard", bounded=False, fading=False, daily=False, by_rank=False),
     ]
 
 
 def row(outcomes: Outcomes) -> dict[str, Any]:
     return {
         "learning": outcomes.name,
-        "share of the top ten": f"{outcomes.top_ten_share:.1%}",
-        f"delivered ever, of {MEMORIES}": outcomes.distinct,
+        "share of the ten most delivered": f"{outcomes.top_ten_share:.1%}",
+        f"ever delivered, of {MEMORIES}": outcomes.distinct,
         "Gini": f"{outcomes.gini:.3f}",
         "nDCG@10": f"{outcomes.ndcg:.4f}",
-        "nDCG@10 after the turn": f"{outcomes.ndcg_late:.4f}",
+        "nDCG@10 after the reversal": f"{outcomes.ndcg_late:.4f}",
         "largest factor": f"{outcomes.largest:.3f}",
-        "former favourites, at the turn and at the end": "{:.3f}, {:.3f}".format(*outcomes.former),
+        "factor of former favourites, at the reversal and at the end": "{:.3f}, {:.3f}".format(*outcomes.former),
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = report.parser(__doc__, "popularity")
     parser.add_argument("--searches", type=int, default=10_000)
     parser.add_argument("--days", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="print JSON and write no file")
     arguments = parser.parse_args()
     asked = list(searches(arguments.searches, arguments.days, arguments.seed))
     rows = [row(simulate(learner, asked)) for learner in learners()]
-    if arguments.json:
-        print(json.dumps(rows, indent=1, ensure_ascii=False))
-    else:
-        report.write("popularity", rows)
+    report.write(arguments.name, {"What learning from use does": rows})
 
 
 if __name__ == "__main__":

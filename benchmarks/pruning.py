@@ -1,14 +1,14 @@
-"""How much of a full keyword search survives, by the index and by FTS5 alone, which is asked for rare words only.
+"""Do keyword searches find the same as a full search that skips nothing, and how much faster are they?
 
-    python -m benchmarks.pruning --data ../shared/eval [--sizes 10000,100000,1000000]
+    python -m benchmarks.pruning [--data ../shared/eval] [--sizes 10000,100000,1000000]
 
-Overlap@10 with the order of a search by FTS5 that leaves no telling word out and scores every match, and the time all
-take, as the best of three passes. Beyond 100,000 memories, texts are made of halves of real sentences.
+Three ways are compared: FTS5 with all significant terms, scoring every match (the full search); FTS5 with rare terms
+only, which is used where there is no index; and the index. Overlap@10 is with the full search. Times are from the best
+of three passes. Beyond 100,000 memories, texts are joined from halves of real sentences.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -17,20 +17,21 @@ from pathlib import Path
 from unittest.mock import patch
 
 import nacre
-from benchmarks import report
-from benchmarks.corpus import questions, sentences
+from benchmarks.common import report
+from benchmarks.common.paths import EVAL
+from benchmarks.common.sentences import questions, sentences
 from nacre.storage.sqlite import SqliteStore, keyword_search
 
 QUERIES = 200
 PASSES = 3
-EVERYTHING = 10**9
-UNCACHED = nacre.Limits(results_cached=0)  # each question is asked several times
+UNLIMITED = 10**9
+UNCACHED = nacre.Limits(results_cached=0)  # every question is asked several times
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/eval"))
-    parser.add_argument("--sizes", default="10000,100000,1000000")
+    parser = report.parser(__doc__, "pruning")
+    parser.add_argument("--data", type=Path, default=EVAL, help="folder of labelled sets (default: %(default)s)")
+    parser.add_argument("--sizes", default="10000,100000,1000000", help="numbers of memories (default: %(default)s)")
     arguments = parser.parse_args()
     asked = questions(arguments.data, QUERIES)
     shipped = (keyword_search.MATCHED_ROWS_MIN, keyword_search.CANDIDATES_MIN)
@@ -42,14 +43,14 @@ def main() -> None:
         ):
             memory.remember_many(sentences(arguments.data, size))
             with patch.object(SqliteStore, "_indexed", return_value=None):
-                keyword_search.MATCHED_ROWS_MIN, keyword_search.CANDIDATES_MIN = EVERYTHING, 5_000
+                keyword_search.MATCHED_ROWS_MIN, keyword_search.CANDIDATES_MIN = UNLIMITED, 5_000
                 full, full_ms = answers(memory, asked)
-                rows.append(row(size, "FTS5, all words", full, full, full_ms))
+                rows.append(row(size, "FTS5, all terms", full, full, full_ms))
                 keyword_search.MATCHED_ROWS_MIN, keyword_search.CANDIDATES_MIN = shipped
-                rows.append(row(size, "FTS5, rare words", full, *best_pass(memory, asked)))
+                rows.append(row(size, "FTS5, rare terms", full, *best_pass(memory, asked)))
             memory.rebuild()
             rows.append(row(size, "index", full, *best_pass(memory, asked)))
-    report.write("pruning", rows)
+    report.write(arguments.name, {"Overlap with the full search, and time": rows})
 
 
 def row(
@@ -70,7 +71,7 @@ def best_pass(memory: nacre.Nacre, asked: Sequence[str]) -> tuple[list[list[str]
 
 
 def answers(memory: nacre.Nacre, asked: Sequence[str]) -> tuple[list[list[str]], tuple[float, float]]:
-    """What is found, and the median and 95th percentile of the time it takes."""
+    """The hits, and the median and 95th percentile of the time in ms."""
     found, taken = [], []
     for query in asked:
         start = time.perf_counter()

@@ -1,15 +1,15 @@
-"""How well searches find what others have labelled as the answer, and whether anything else finds it better.
+"""How well do searches find the documents that a labelled set names as the answer, and do other products do better?
 
     python -m benchmarks.quality [--modes hybrid] [--sets locomo,scifact] [--set bm25_b=0.4] [--rivals all]
     python -m benchmarks.quality --half choose --sweep bm25_k1=0.9,1.2 --sweep bm25_b=0.3,0.4,0.75
     python -m benchmarks.quality --modes hybrid --ablate
 
-Each set goes into a store of its own, one space a scope, and each question is asked in its own space with the
-defaults of a search, but for what the options say. Means are over sets, each set counting the same. Rivals are asked
-the same questions of the same documents, by the same vectors where they take any.
+Each set gets its own store, and each scope of it its own space. A question searches its own space with the defaults,
+except for what the options say. Means are over sets, and every set has the same weight. Rivals search the same
+documents for the same questions, with the same vectors where they take any.
 
-Vectors are computed once and kept under benchmarks/.cache/. Latency leaves out the embedding of the question, which
-is the same for all that embed (the report says how long it takes), and is of as many processes at once as --jobs says.
+Vectors are computed once and cached under benchmarks/.cache/. Latency does not include the embedding of the question,
+which takes equally long for everyone (the report says how long), and is measured with --jobs processes at once.
 """
 
 from __future__ import annotations
@@ -33,19 +33,21 @@ from pathlib import Path
 from typing import Any, get_args
 
 import nacre
-from benchmarks import judging, report
-from benchmarks.filling import LIMIT, Part, Way, embedder_for, filled, queries_of
-from benchmarks.judging import METRICS, SETS, Answer, Figure, Judged, Results, judged, table
-from benchmarks.labelled import DATA, Document, LabelledSet, load
-from benchmarks.rivals import RIVALS
+from benchmarks.common import quality_report, report
+from benchmarks.common.filled_store import LIMIT, Part, Way, embedder_for, filled, queries_of
+from benchmarks.common.labelled_sets import Document, LabelledSet, load
+from benchmarks.common.paths import EVAL
+from benchmarks.common.quality_report import SETS, Results
+from benchmarks.common.scoring import Answer, Judged, judged
+from benchmarks.rivals import QUALITY, quality_rival
 from nacre.embedders.minilm import MiniLM
 from nacre.types.recipe import CLASSIC, WEIGHTS, adjusted, weights_of
 from nacre.types.search import Mode
 
-QUERIES_TIMED = 50  # to tell how long the model takes for one
+QUERIES_TIMED = 50  # for the time to embed a question
 INSTALL = "`pip install -e '.[bench]'`"
-MORE_SIGNALS = ("echo", "rerank")  # whose strengths are not called weights
-# Weights of what no labelled set has, or no search of it uses.
+MORE_SIGNALS = ("echo", "rerank")  # signals whose fields do not end in _weight
+# Weights of what no labelled set contains, or of what no search of it uses.
 IDLE = ("summary", "tags", "source", "session", "relation", "usage")
 
 
@@ -54,10 +56,12 @@ IDLE = ("summary", "tags", "source", "session", "relation", "usage")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What is done with each set."""
+    """What to do with each set."""
 
     data: Path
-    ways: Mapping[str, tuple[Mode, Mapping[str, Any]]]  # by name; what is special about a recipe can travel, it cannot
+    ways: Mapping[
+        str, tuple[Mode, Mapping[str, Any]]
+    ]  # by name: mode, and the fields that differ from the default recipe
     part: Part
     limit: int
     title_as_summary: bool
@@ -67,7 +71,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What some contenders made of a set."""
+    """The answers of some contenders to the questions of a set."""
 
     name: str
     documents: int
@@ -90,13 +94,14 @@ def rival_on(run: Run, rival: str, name: str) -> Measured:
     scopes: dict[str | None, list[Document]] = defaultdict(list)
     for document in labelled.documents:
         scopes[document.scope].append(document)
+    index = quality_rival(rival).indexed
     answers: list[Answer] = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, ExitStack() as opened:
         searches = {}
         for number, (scope, documents) in enumerate(scopes.items()):
             place = Path(folder, str(number))
             place.mkdir()
-            searches[scope] = opened.enter_context(RIVALS[rival].indexed(documents, embedder, place))
+            searches[scope] = opened.enter_context(index(documents, embedder, place))
         for query in queries_of(labelled, run.part):
             start = time.perf_counter()
             documents_found = searches[query.scope](query.text, run.limit)
@@ -105,11 +110,11 @@ def rival_on(run: Run, rival: str, name: str) -> Measured:
 
 
 def measured(run: Run, names: Sequence[str], rivals: Sequence[str], jobs: int) -> tuple[list[Measured], list[str]]:
-    """All contenders on all sets, and a line for each that failed. Largest sets first, so that none is waited for."""
+    """All contenders on all sets, and a line for each failure. The largest sets come first, so that no core idles."""
     names = sorted(names, key=lambda name: -sum(file.stat().st_size for file in (run.data / name).iterdir()))
     done: list[Measured] = []
     failed: list[str] = []
-    # Not forked: the rivals' packages have threads of their own.
+    # Spawned, not forked: the packages of the rivals start threads.
     with ProcessPoolExecutor(jobs, get_context("spawn")) as processes:
         tasks: dict[Future[Measured], str] = {}
         for name in names:
@@ -126,7 +131,7 @@ def measured(run: Run, names: Sequence[str], rivals: Sequence[str], jobs: int) -
 
 
 def in_order(done: Sequence[Measured], names: Sequence[str], contenders: Sequence[str]) -> Results:
-    """By set, then by contender, as they were asked for and not as they came."""
+    """By set, then by contender, in the order of the options."""
     found = {(each.name, contender): value for each in done for contender, value in each.found.items()}
     results = {
         name: {contender: found[name, contender] for contender in contenders if (name, contender) in found}
@@ -139,7 +144,7 @@ def in_order(done: Sequence[Measured], names: Sequence[str], contenders: Sequenc
 
 
 def signals() -> dict[str, list[str]]:
-    """The fields of the recipe that switch a signal off when they are 0, by signal."""
+    """For each signal, the weights that switch it off when they are 0."""
     strengths = [name for name, value in weights_of(nacre.Recipe()).items() if isinstance(value, float) and value > 0]
     named = [name.removesuffix("_weight") for name in strengths if name.endswith("_weight")]
     wanted = [name for name in (*MORE_SIGNALS, *named) if name not in IDLE]
@@ -148,7 +153,7 @@ def signals() -> dict[str, list[str]]:
 
 
 def ablations(recipe: nacre.Recipe) -> dict[str, nacre.Recipe]:
-    """Each signal off, each alone, all off."""
+    """Each signal off, each signal alone, and all off."""
     off: dict[str, dict[str, Any]] = {signal: dict.fromkeys(names, 0.0) for signal, names in signals().items()}
     none: dict[str, Any] = {name: 0.0 for names in off.values() for name in names}
     alone = {
@@ -172,7 +177,7 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def value(text: str) -> Any:
-    """A number where it reads as one, else the text itself."""
+    """A Python literal where the text is one, otherwise the text itself."""
     try:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError):
@@ -180,11 +185,11 @@ def value(text: str) -> Any:
 
 
 def recipes_of(options: argparse.Namespace) -> dict[str, nacre.Recipe]:
-    """By what is special about each. Raises ValueError."""
+    """Recipes by the text that distinguishes them. Raises ValueError."""
     fixed = {name: value(text) for name, text in map(setting, options.set)}
     named = {
         "default": adjusted(nacre.Recipe(), **fixed),
-        "unread": adjusted(nacre.Recipe(), **(fixed | {"rerank_weight": 0})),
+        "no-rerank": adjusted(nacre.Recipe(), **(fixed | {"rerank_weight": 0})),
         "classic": adjusted(CLASSIC, **fixed),
     }
     check_names("--recipes", options.recipes.split(","), list(named))
@@ -201,13 +206,13 @@ def recipes_of(options: argparse.Namespace) -> dict[str, nacre.Recipe]:
 
 
 def special(recipe: nacre.Recipe) -> dict[str, Any]:
-    """What is not as it is by default."""
+    """The weights that differ from the default recipe."""
     default = weights_of(nacre.Recipe())
     return {name: one for name, one in weights_of(recipe).items() if one != default[name]}
 
 
 def try_out(recipes: Sequence[nacre.Recipe], limit: int) -> None:
-    """Complain about values that are not allowed now, not after an hour of embedding."""
+    """Reject values that are not allowed now, not after an hour of embedding."""
     with tempfile.TemporaryDirectory() as folder, nacre.open(Path(folder) / "empty.db", embedder="none") as memory:
         for recipe in recipes:
             memory.search("anything", mode="keyword", limit=limit, recipe=recipe)
@@ -219,56 +224,68 @@ def try_out(recipes: Sequence[nacre.Recipe], limit: int) -> None:
 def main() -> None:
     parser = arguments()
     options = parser.parse_args()
-    rivals = list(RIVALS) if options.rivals == "all" else [each for each in options.rivals.split(",") if each]
+    rivals = list(QUALITY) if options.rivals == "all" else [each for each in options.rivals.split(",") if each]
     try:
         run = run_of(options)
         there = sets_in(options.data)
         names = options.sets.split(",") if options.sets else there
         check_names("--sets", names, there)
-        check_names("--rivals", rivals, list(RIVALS))
+        check_names("--rivals", rivals, list(QUALITY))
     except (ValueError, nacre.InvalidInput) as error:
         parser.error(str(error))
-    versions = {name: RIVALS[name].installed() for name in rivals}
+    versions = {name: quality_rival(name).installed() for name in rivals}
     installed = [name for name, version in versions.items() if version is not None]
     absent = [name for name in rivals if name not in installed]
-    notes = [f"Not installed, so left out: {', '.join(absent)}. {INSTALL} installs them."] if absent else []
+    notes = [f"Not installed and left out: {', '.join(absent)}. {INSTALL} installs them."] if absent else []
     if any(mode != "keyword" for mode, _ in run.ways.values()):
         took_ms = milliseconds_to_embed(load(run.data, names[0]))
-        notes.append(f"To embed a question takes {took_ms:.1f} ms, which the times of searches leave out.")
+        notes.append(f"Embedding a question takes {took_ms:.1f} ms, which the times of searches do not include.")
     done, failed = measured(run, names, installed, options.jobs)
     results = in_order(done, names, [*run.ways, *installed])
-    about = report.circumstances() | {
-        "questions": "all questions" if run.part == "all" else f"the {run.part} half of the questions",
-        "limit": f"limit {run.limit}",
-        "rivals": ", ".join(dict.fromkeys(version for version in versions.values() if version)) or "no rivals",
-    }
+    asked = "all questions" if run.part == "all" else f"the {run.part} half of the questions"
+    products = ", ".join(dict.fromkeys(version for version in versions.values() if version)) or "no rivals"
     given = [*options.set, *([options.fields] if options.fields else []), *(["audited"] if options.audited else [])]
-    notes = [*([f"With {', '.join(given)}."] if given else []), *notes, *failed]
+    notes = [f"{asked[0].upper()}{asked[1:]}, limit {run.limit}, {products}.", *notes]
+    notes += [*([f"With {', '.join(given)}."] if given else []), *failed]
     documents = {each.name: each.documents for each in done}
-    text = written(about, notes, results, documents, installed, next(iter(run.ways)) if options.ablate else None)
-    print(text)
+    ways = {name: {"mode": mode, "recipe": special} for name, (mode, special) in run.ways.items()}
+    figures = report.circumstances() | {"notes": notes, "ways": ways}
+    figures |= quality_report.figures(results, documents, "nacre hybrid", installed)
+    if options.ablate:
+        figures |= quality_report.changes(results, next(iter(run.ways)))
     if options.name:
-        report.keep(options.name, text, about | {"notes": notes} | figures(run, results, documents))
+        print(report.keep(options.name, figures, quality_report.tables))
+    else:
+        print(report.page(figures, quality_report.tables))
     sys.exit(1 if failed else 0)
 
 
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA, help="the folder of labelled sets (default: %(default)s)")
-    parser.add_argument("--sets", help="names with commas between them (default: all)")
+    parser.add_argument("--data", type=Path, default=EVAL, help="the folder of labelled sets (default: %(default)s)")
+    parser.add_argument("--sets", help="comma-separated names (default: all)")
     parser.add_argument("--modes", default=",".join(get_args(Mode)), help="(default: %(default)s)")
-    parser.add_argument("--half", choices=("choose", "report", "all"), default="report", help="of the questions")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a field of the recipe")
-    parser.add_argument("--recipes", default="default", help="some of: default, unread, classic")
+    parser.add_argument(
+        "--half",
+        choices=("choose", "report", "all"),
+        default="report",
+        help="which questions to ask (default: %(default)s)",
+    )
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="set a field of the recipe")
+    parser.add_argument(
+        "--recipes", default="default", help="comma-separated: default, no-rerank, classic (default: %(default)s)"
+    )
     several = parser.add_mutually_exclusive_group()
-    several.add_argument("--sweep", action="append", default=[], metavar="NAME=A,B,…", help="every value, as a grid")
-    several.add_argument("--ablate", action="store_true", help="each signal off, each alone")
-    parser.add_argument("--rivals", default="", metavar="NAMES", help=f"all, or some of: {', '.join(RIVALS)}")
-    parser.add_argument("--limit", type=int, default=LIMIT, help="hits asked for (default: %(default)s)")
-    parser.add_argument("--fields", choices=("title=summary",), help="give titles as summaries, not in the text")
-    parser.add_argument("--audited", action="store_true", help="corrected labels, where a set has them")
-    parser.add_argument("--jobs", type=int, default=2, help="processes at once (default: %(default)s)")
-    parser.add_argument("--name", help="keep the results under benchmarks/results/ by this name")
+    several.add_argument(
+        "--sweep", action="append", default=[], metavar="NAME=A,B,…", help="try every value; several form a grid"
+    )
+    several.add_argument("--ablate", action="store_true", help="switch each signal off, and all others off")
+    parser.add_argument("--rivals", default="", metavar="NAMES", help=f"all, or comma-separated: {', '.join(QUALITY)}")
+    parser.add_argument("--limit", type=int, default=LIMIT, help="hits per question (default: %(default)s)")
+    parser.add_argument("--fields", choices=("title=summary",), help="store titles as summaries instead of in the text")
+    parser.add_argument("--audited", action="store_true", help="use corrected labels where a set has them")
+    parser.add_argument("--jobs", type=int, default=2, help="parallel processes (default: %(default)s)")
+    parser.add_argument("--name", help="write the results to benchmarks/results/NAME.json and .md")
     return parser
 
 
@@ -284,7 +301,7 @@ def run_of(options: argparse.Namespace) -> Run:
             " ".join(["nacre", mode, *name.split()]): (mode, special(recipe))
             for mode in modes
             for name, recipe in recipes.items()
-            if mode == "hybrid" or name not in ("unread", "classic")  # which differ in how channels are joined
+            if mode == "hybrid" or name not in ("no-rerank", "classic")  # these differ in hybrid mode only
         },
         part=options.half,
         limit=options.limit,
@@ -296,14 +313,14 @@ def run_of(options: argparse.Namespace) -> Run:
 
 def check_names(option: str, names: Sequence[str], allowed: Sequence[str]) -> None:
     if unknown := [name for name in names if name not in allowed]:
-        raise ValueError(f"{option}: {', '.join(unknown)} not found; there are: {', '.join(allowed)}")
+        raise ValueError(f"{option}: {', '.join(unknown)} is unknown; allowed: {', '.join(allowed)}")
 
 
 def sets_in(folder: Path) -> list[str]:
-    """In the order of the groups, then by name."""
+    """The sets of a folder in the order of the report, then by name."""
     there = sorted(each.parent.name for each in folder.glob("*/corpus.jsonl.gz"))
     if not there:
-        raise ValueError(f"--data: no labelled sets under {folder}")
+        raise ValueError(f"--data: {folder} has no labelled sets; expected are folders with corpus.jsonl.gz")
     return sorted(there, key=lambda name: SETS.index(name) if name in SETS else len(SETS))
 
 
@@ -316,70 +333,6 @@ def milliseconds_to_embed(labelled: LabelledSet) -> float:
         model.embed_query(query.text)
         taken.append(1000 * (time.perf_counter() - start))
     return statistics.median(taken)
-
-
-# ---------------------------------------------------------------- report
-
-
-def written(
-    about: Mapping[str, str],
-    notes: Sequence[str],
-    results: Results,
-    documents: Mapping[str, int],
-    rivals: Sequence[str],
-    base: str | None,
-) -> str:
-    """As Markdown. `base`: what the others are variants of."""
-    ours = next((name for name in judging.contenders_of(results) if name == "nacre hybrid"), None)
-    sections: dict[str, list[judging.Row]] = {}
-    for metric in ("nDCG@10", "R@5"):
-        if rivals and ours:
-            sections[f"{metric}: {ours} and the best rival"] = judging.verdict_rows(results, ours, rivals, metric)
-        if base:
-            sections[f"{metric}: what each signal changes (* more than chance)"] = judging.change_rows(
-                results, base, metric
-            )
-        sections[f"{metric}, the best in bold"] = judging.matrix_rows(results, metric)
-    sections["Every figure, ± half of its 95 % interval"] = judging.figure_rows(results, documents)
-    sections["By category of question"] = judging.category_rows(results)
-    parts = [", ".join(about.values()), *notes]
-    parts += [f"## {title}\n\n{table(rows)}" for title, rows in sections.items() if rows]
-    return "\n\n".join(parts) + "\n"
-
-
-def figures(run: Run, results: Results, documents: Mapping[str, int]) -> dict[str, object]:
-    """Everything measured, as JSON."""
-    sets: dict[str, object] = {}
-    for name, by_contender in results.items():
-        found: dict[str, object] = {}
-        for contender, each in by_contender.items():
-            p50_ms, p95_ms = judging.latency(each)
-            metrics = judging.figures_of(results, [name], contender) or {}
-            by_category = {metric: judging.category_figures(each, metric) for metric in METRICS}
-            found[contender] = {metric: plain(one) for metric, one in metrics.items()} | {
-                "p50_ms": round(p50_ms, 3),
-                "p95_ms": round(p95_ms, 3),
-                "categories": {
-                    category: {metric: plain(by_category[metric][category]) for metric in METRICS}
-                    for category in by_category["nDCG@10"]
-                },
-            }
-        questions = len(next(iter(by_contender.values())).ids)
-        sets[name] = {"documents": documents[name], "questions": questions, "found": found}
-    means = {
-        group: {
-            contender: {metric: plain(one) for metric, one in whole.items()}
-            for contender in judging.contenders_of(results)
-            if (whole := judging.figures_of(results, members, contender))
-        }
-        for group, members in judging.groups_of(list(results)).items()
-    }
-    ways = {name: {"mode": mode, "recipe": special} for name, (mode, special) in run.ways.items()}
-    return {"ways": ways, "sets": sets, "means": means}
-
-
-def plain(found: Figure) -> dict[str, float]:
-    return {name: round(each, 6) for name, each in found._asdict().items()}
 
 
 if __name__ == "__main__":

@@ -1,21 +1,20 @@
-"""How far a hit's relevance can be believed: of hits that say .7, do seven in ten answer the question?
+"""Is the relevance of a hit calibrated: of the hits with .7, do seven in ten answer the question?
 
-    python -m benchmarks.relevance [--data ../shared/eval] [--sets locomo,scifact] [--json FILE]
+    python -m benchmarks.relevance [--data ../shared/eval] [--sets locomo,scifact]
     python -m benchmarks.relevance --fit [--train ../shared/train]
 
-Without --fit: the calibration error of each set, mode and half of the queries, over all hits delivered and over the
-first hit alone (ten bins of equal width); how often hits of each bin are answers; and how well the best relevance
-tells questions that a store can answer from questions of strangers, which it cannot (area under the ROC curve).
+Without --fit: the expected calibration error (ten bins of equal width) of each set and mode, over all hits and over the
+first hit alone; the share of answers in each bin; and how well the best relevance separates questions that a store can
+answer from foreign ones, which it cannot (area under the ROC curve).
 
---fit prints the weights of `nacre.ranking.relevance`. They come from sets that are made for training, so that every set
-under --data is one they have never seen; nothing under --data is fitted on. Of SQuAD there are sentences, paragraphs
-and runs of paragraphs as memories, of QMSum passages of meetings, each in a space of its own, among a few and among
-all. Filling stores takes most of the time: --stores keeps them.
+--fit computes the weights of `nacre.ranking.relevance` from training sets, so that they have seen nothing of the sets
+under --data. Memories are sentences, paragraphs and runs of paragraphs of SQuAD and passages of the meetings of QMSum;
+questions search their own space, a few spaces, all spaces, or a foreign one. Filling the stores takes most of the
+time: --stores keeps them.
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import random
@@ -24,7 +23,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC
 from hashlib import sha256
@@ -35,12 +34,14 @@ import numpy as np
 import numpy.typing as npt
 
 import nacre
-from benchmarks import report
-from benchmarks.filling import Clock, new_memory
-from benchmarks.judging import SETS, table
-from benchmarks.labelled import DATA, Document, Grades, Half, LabelledSet, Query, half, load
-from benchmarks.vectors import Cached
+from benchmarks.common import report
+from benchmarks.common.embedding_cache import CachedEmbedder
+from benchmarks.common.filled_store import Clock, new_memory
+from benchmarks.common.labelled_sets import Document, Half, LabelledSet, Query, half, load
+from benchmarks.common.paths import EVAL, TRAIN
+from benchmarks.common.quality_report import SETS
 from nacre.embedders.minilm import MiniLM
+from nacre.evaluation.metrics import Grades
 from nacre.interfaces import Embedder
 from nacre.query.parser import parse
 from nacre.ranking.relevance import Evidence, Meaning, Others, Weights, Words, evidence, others, relevance
@@ -52,19 +53,18 @@ from nacre.types.search import Filter, Found, Mode
 if TYPE_CHECKING:
     from nacre.types.memory import FloatVector
 
-TRAIN = Path("../shared/train")
 LIMIT = 10
 BINS = 10
 QUERIES_MAX = 1_000  # of a set
-STRANGERS_MAX = 500  # questions that a set cannot answer
+FOREIGN_MAX = 500  # questions that a set cannot answer
 SOME_SPACES = 5
 RIDGE = 1e-5  # on the slopes, so that there is always a solution
 NEWTON_STEPS = 30
 SEED = 7
 MODES: tuple[Mode, ...] = get_args(Mode)
 CONSTANTS: Mapping[Mode, str] = {"keyword": "BY_WORDS", "semantic": "BY_MEANING", "hybrid": "BY_BOTH"}
-# Whose questions a set of one space is asked as a stranger's. Another language would be too easy.
-STRANGERS: Mapping[str, Sequence[str]] = {
+# The sets whose questions are foreign to a set of one space. Another language would be too easy.
+FOREIGN: Mapping[str, Sequence[str]] = {
     "scifact": ("hotpotqa-1k", "cosqa"),
     "nfcorpus": ("hotpotqa-1k", "cosqa"),
     "hotpotqa-1k": ("scifact", "nfcorpus"),
@@ -72,14 +72,14 @@ STRANGERS: Mapping[str, Sequence[str]] = {
     "xquad-en": ("hotpotqa-1k", "scifact"),
 }
 
-Kind: TypeAlias = Literal["own", "some", "all", "stranger"]
+Kind: TypeAlias = Literal["own", "some", "all", "foreign"]
 Paragraph: TypeAlias = Mapping[str, Any]
 Cut: TypeAlias = Callable[[Sequence[Paragraph]], Iterable[Sequence[Paragraph]]]  # into memories
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 class Case(NamedTuple):
-    """A question put to some spaces. Whose it is: asked of its own space, among some, among all, or of others."""
+    """A question and the spaces that it searches: its own, some, all, or a foreign one."""
 
     query: Query
     spaces: Sequence[str]
@@ -88,7 +88,7 @@ class Case(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The hits that one question was given, best first."""
+    """The hits of one question, best first."""
 
     kind: Kind
     half: Half
@@ -116,7 +116,7 @@ def training_sets(folder: Path) -> Iterator[LabelledSet]:
 
 
 def squad(name: str, articles: Iterable[Mapping[str, Any]], cut: Cut) -> LabelledSet:
-    """One space an article. A memory is evidence for the questions whose answers stand in it."""
+    """One space per article. A memory answers the questions whose answers it contains."""
     documents: list[Document] = []
     queries: list[Query] = []
     qrels: dict[str, Grades] = {}
@@ -135,7 +135,7 @@ def squad(name: str, articles: Iterable[Mapping[str, Any]], cut: Cut) -> Labelle
 
 
 def sentences(paragraphs: Sequence[Paragraph]) -> Iterator[Sequence[Paragraph]]:
-    """Each sentence as a paragraph of its own, with the questions whose answers begin in it."""
+    """Each sentence as its own paragraph, with the questions whose answers begin in it."""
     for paragraph in paragraphs:
         text = paragraph["context"]
         starts = [0, *(found.end() for found in re.finditer(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])", text))]
@@ -153,12 +153,12 @@ def runs(paragraphs: Sequence[Paragraph], length: int) -> Iterator[Sequence[Para
 
 
 def picked(queries: Iterable[Query], most: int) -> list[Query]:
-    """The same ones in every run, and no more of one space than of another by their order."""
+    """A pseudo-random selection that is the same in every run."""
     return sorted(queries, key=lambda query: _hash(query.id))[:most]
 
 
 def training_cases(labelled: LabelledSet) -> Iterator[Case]:
-    """Questions in turn among the memories of their own space, of some, of all, and of one that cannot answer."""
+    """Questions search, in turn, their own space, some, all, and one that cannot answer."""
     spaces = sorted({document.scope or DEFAULT_SPACE for document in labelled.documents})
     for number, query in enumerate(picked(labelled.queries, QUERIES_MAX)):
         own = query.scope or DEFAULT_SPACE
@@ -167,39 +167,39 @@ def training_cases(labelled: LabelledSet) -> Iterator[Case]:
             ("own", [own]),
             ("some", [own, *foreign[: SOME_SPACES - 1]]),
             ("all", spaces),
-            ("stranger", foreign[:1]),
+            ("foreign", foreign[:1]),
         )
         kind, among = ways[number % len(ways)]
-        yield Case(query, among, {} if kind == "stranger" else labelled.qrels[query.id], kind)
+        yield Case(query, among, {} if kind == "foreign" else labelled.qrels[query.id], kind)
 
 
 def cases(labelled: LabelledSet, data: Path) -> Iterator[Case]:
-    """Every question to its own space; and questions of other spaces, or else of other sets."""
+    """Every question in its own space; and foreign questions, of other spaces or of other sets."""
     spaces = sorted({document.scope or DEFAULT_SPACE for document in labelled.documents})
     chosen = picked(labelled.queries, QUERIES_MAX)
     for query in chosen:
         yield Case(query, [query.scope or DEFAULT_SPACE], labelled.qrels[query.id], "own")
     if len(spaces) > 1:
-        for query in chosen[:STRANGERS_MAX]:
-            foreign = [space for space in spaces if space != query.scope]
-            yield Case(query, [foreign[int(_hash(query.id), 16) % len(foreign)]], {}, "stranger")
-    strange = STRANGERS.get(labelled.name, ())
-    for name in strange:
-        for query in picked(load(data, name).queries, STRANGERS_MAX // len(strange)):
-            yield Case(query, spaces, {}, "stranger")
+        for query in chosen[:FOREIGN_MAX]:
+            elsewhere = [space for space in spaces if space != query.scope]
+            yield Case(query, [elsewhere[int(_hash(query.id), 16) % len(elsewhere)]], {}, "foreign")
+    others = FOREIGN.get(labelled.name, ())
+    for name in others:
+        for query in picked(load(data, name).queries, FOREIGN_MAX // len(others)):
+            yield Case(query, spaces, {}, "foreign")
 
 
 # ---------------------------------------------------------------- evidence from searches
 
 
-class Asked:
-    """An open store that holds a set, and says what its hits show."""
+class EvidenceStore:
+    """An open memory that holds a set, and the evidence for its hits."""
 
     def __init__(self, labelled: LabelledSet, path: Path, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._store = SqliteStore(path)
         self._clock = Clock(labelled)
-        self._memory = nacre.Nacre(self._store, embedder, clock=self._clock, zone=UTC)
+        self._memory = nacre.open(path, embedder=embedder, reranker=None, clock=self._clock, time_zone=UTC)
+        self._store = SqliteStore(path)  # for the matches of each channel, which a search does not return
         self._vectors: dict[str, FloatVector] = {}
         self._documents: dict[str, list[str]] = defaultdict(list)
         receipts = (
@@ -215,6 +215,7 @@ class Asked:
                 progress(f"{labelled.name}: remembered {number:,} of {len(labelled.documents):,}")
 
     def close(self) -> None:
+        self._store.close()
         self._memory.close()
 
     def seen(self, case: Case, mode: Mode, limit: int) -> Seen:
@@ -234,7 +235,7 @@ class Asked:
         return Seen(case.kind, half(case.query.id), shown, relevant)
 
     def _others(self, text: str, where: Filter, mode: Mode, limit: int) -> Others:
-        """What a search knows of its matches, found out once more from outside."""
+        """What a search knows of all matches, computed again from the store."""
         recipe = Recipe()
         pool = max(recipe.pool, 2 * limit)
         question = parse(text, self._clock(), UTC)
@@ -243,7 +244,7 @@ class Asked:
         if mode != "semantic":
             lexical = self._store.lexical(question, frequencies, where, recipe, pool)
         if mode != "keyword" and question.meaning.strip():
-            if question.meaning not in self._vectors:  # the same for all modes
+            if question.meaning not in self._vectors:  # shared by all modes
                 self._vectors = {question.meaning: self._embedder.embed_query(question.meaning)}
             vector = self._vectors[question.meaning]
             found = self._store.semantic(vector, self._embedder.fingerprint, question, where, pool)
@@ -251,20 +252,11 @@ class Asked:
         return others(question.terms, frequencies.memories, frequencies.having, lexical, semantic, recipe, pool)
 
 
-@contextmanager
-def asked(labelled: LabelledSet, stores: Path, embedder: Embedder) -> Iterator[Asked]:
-    store = Asked(labelled, stores / f"{labelled.name}.db", embedder)
-    try:
-        yield store
-    finally:
-        store.close()
-
-
 def collect(
     labelled: LabelledSet, questions: Sequence[Case], stores: Path, embedder: Embedder, limit: int
 ) -> dict[Mode, list[Seen]]:
     seen: dict[Mode, list[Seen]] = {mode: [] for mode in MODES}
-    with asked(labelled, stores, embedder) as store:
+    with closing(EvidenceStore(labelled, stores / f"{labelled.name}.db", embedder)) as store:
         for number, case in enumerate(questions, 1):
             for mode in MODES:
                 seen[mode].append(store.seen(case, mode, limit))
@@ -286,7 +278,7 @@ FITTED: Mapping[Mode, Sequence[str]] = {
 
 
 def features(shown: Evidence) -> dict[str, float]:
-    """What each weight is multiplied with."""
+    """The value that each weight is multiplied with."""
     words = shown.words or Words(0, 0)
     meaning = shown.meaning or Meaning(0, 0, 0)
     return {
@@ -301,7 +293,7 @@ def features(shown: Evidence) -> dict[str, float]:
 
 
 def fitted(sets: Iterable[Sequence[Seen]], mode: Mode) -> Weights:
-    """Every kind of question of every set counts the same, however many hits it had."""
+    """Every kind of question of every set has the same weight, however many hits it has."""
     rows: list[list[float]] = []
     labels: list[bool] = []
     counts: list[float] = []
@@ -316,7 +308,7 @@ def fitted(sets: Iterable[Sequence[Seen]], mode: Mode) -> Weights:
 
 
 def logistic_regression(rows: Floats, labels: Floats, counts: Floats) -> list[float]:
-    """Slopes, none below 0, and the start. Newton's steps; a slope that would fall below 0 is held there."""
+    """Slopes, none negative, and the intercept, by Newton's method. A slope that would be negative is fixed at 0."""
     rows = np.column_stack([rows, np.ones(len(rows))])
     counts = counts / counts.sum()
     ridge = np.full(rows.shape[1], RIDGE)
@@ -336,22 +328,22 @@ def logistic_regression(rows: Floats, labels: Floats, counts: Floats) -> list[fl
         free &= ~below
 
 
-# ---------------------------------------------------------------- judging
+# ---------------------------------------------------------------- calibration
 
 
 class Judged(NamedTuple):
-    """Predictions and what came true."""
+    """Predicted relevance, and whether the hit was an answer."""
 
     predicted: Floats
     observed: Floats
 
 
 def judged(seen: Iterable[Seen], weights: Weights | None = None, first: int | None = None) -> Judged:
-    """All hits of answerable questions, or the first ones only; by the product's weights or by others."""
+    """All hits of answerable questions, or only the first ones; with the shipped weights or with others."""
     hits = [
         hit
         for each in seen
-        if each.kind != "stranger"
+        if each.kind != "foreign"
         for hit in list(zip(each.evidence, each.relevant, strict=True))[:first]
     ]
     predicted = [relevance(shown) if weights is None else weighed(shown, weights) for shown, _ in hits]
@@ -364,7 +356,7 @@ def weighed(shown: Evidence, weights: Weights) -> float:
 
 
 def calibration_error(each: Judged) -> float:
-    """The mean distance between what the hits of a bin promise and what they hold."""
+    """The mean distance between the prediction of a bin and its share of answers, weighted by hits."""
     return sum(abs(said - held) * hits for _, said, held, hits in reliability(each)) / max(1, len(each.predicted))
 
 
@@ -378,15 +370,15 @@ def reliability(each: Judged) -> Iterator[tuple[int, float, float, int]]:
             yield number, float(said), float(held), int(inside.sum())
 
 
-def told_apart(seen: Sequence[Seen]) -> float:
-    """How often an answerable question has a better best hit than a stranger's: 1 always, .5 by chance."""
+def auc(seen: Sequence[Seen]) -> float:
+    """How often the best hit of an answerable question is above that of a foreign one: 1 always, .5 by chance."""
     best: dict[bool, list[float]] = {True: [], False: []}
     for each in seen:
-        best[each.kind != "stranger"].append(max(map(relevance, each.evidence), default=0.0))
+        best[each.kind != "foreign"].append(max(map(relevance, each.evidence), default=0.0))
     if not best[False]:
         return float("nan")
-    answerable, strange = np.array(best[True]), np.array(best[False])
-    above = (answerable[:, None] > strange).mean() + (answerable[:, None] == strange).mean() / 2
+    answerable, foreign = np.array(best[True]), np.array(best[False])
+    above = (answerable[:, None] > foreign).mean() + (answerable[:, None] == foreign).mean() / 2
     return float(above)
 
 
@@ -405,10 +397,10 @@ def report_rows(sets: Mapping[str, Mapping[Mode, Sequence[Seen]]]) -> list[dict[
                     "answers": f"{of_all.observed.mean():.3f}",
                     "ECE": f"{calibration_error(of_all):.3f}",
                     "ECE, choose half": f"{calibration_error(judged(chosen)):.3f}",
-                    "first: said": f"{of_first.predicted.mean():.3f}",
+                    "first: predicted": f"{of_first.predicted.mean():.3f}",
                     "first: answers": f"{of_first.observed.mean():.3f}",
                     "first: ECE": f"{calibration_error(of_first):.3f}",
-                    "AUC": f"{told_apart(kept):.3f}",
+                    "AUC": f"{auc(kept):.3f}",
                 }
             )
     return rows
@@ -422,7 +414,7 @@ def reliability_rows(sets: Mapping[str, Mapping[Mode, Sequence[Seen]]]) -> list[
             {
                 "mode": mode,
                 "bin": f"{number / BINS:.1f}–{(number + 1) / BINS:.1f}",
-                "said": f"{said:.3f}",
+                "predicted": f"{said:.3f}",
                 "answers": f"{held:.3f}",
                 "hits": f"{hits:,}",
             }
@@ -432,15 +424,13 @@ def reliability_rows(sets: Mapping[str, Mapping[Mode, Sequence[Seen]]]) -> list[
 
 
 def left_out_rows(sets: Mapping[str, Mapping[Mode, Sequence[Seen]]]) -> list[dict[str, str]]:
-    """Each training set judged by weights that were fitted on the others."""
+    """Each training set with weights that were fitted on the others."""
     rows = []
     for mode in MODES:
         for name, by_mode in sets.items():
             weights = fitted([other[mode] for each, other in sets.items() if each != name], mode)
             errors = [calibration_error(judged(by_mode[mode], weights, first)) for first in (None, 1)]
-            rows.append(
-                {"mode": mode, "left out": name, "ECE": f"{errors[0]:.3f}", "ECE of the first": f"{errors[1]:.3f}"}
-            )
+            rows.append({"mode": mode, "left out": name, "ECE": f"{errors[0]:.3f}", "first: ECE": f"{errors[1]:.3f}"})
     return rows
 
 
@@ -448,16 +438,15 @@ def left_out_rows(sets: Mapping[str, Mapping[Mode, Sequence[Seen]]]) -> list[dic
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA, help="the folder of labelled sets (default: %(default)s)")
-    parser.add_argument("--train", type=Path, default=TRAIN, help="the folder of sets to fit on (default: %(default)s)")
-    parser.add_argument("--sets", default=",".join(SETS), help="names with commas between them (default: all)")
-    parser.add_argument("--fit", action="store_true", help="fit new weights and print them")
-    parser.add_argument("--limit", type=int, default=LIMIT, help="hits asked for (default: %(default)s)")
+    parser = report.parser(__doc__, "relevance")
+    parser.add_argument("--data", type=Path, default=EVAL, help="folder of labelled sets (default: %(default)s)")
+    parser.add_argument("--train", type=Path, default=TRAIN, help="folder of training sets (default: %(default)s)")
+    parser.add_argument("--sets", default=",".join(SETS), help="comma-separated names (default: all)")
+    parser.add_argument("--fit", action="store_true", help="fit weights on the training sets and print them")
+    parser.add_argument("--limit", type=int, default=LIMIT, help="hits per question (default: %(default)s)")
     parser.add_argument("--stores", type=Path, help="keep the filled stores in this folder")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
     options = parser.parse_args()
-    embedder = Cached(MiniLM())
+    embedder = CachedEmbedder(MiniLM())
     seen: dict[str, dict[Mode, list[Seen]]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         stores = options.stores or Path(temporary)
@@ -470,22 +459,16 @@ def main() -> None:
             for name in options.sets.split(","):
                 labelled = load(options.data, name)
                 seen[name] = collect(labelled, list(cases(labelled, options.data)), stores, embedder, options.limit)
-    tables = (
-        {"fitted on all others": left_out_rows(seen)}
-        if options.fit
-        else {"by set": report_rows(seen), "by relevance": reliability_rows(seen)}
-    )
-    for rows in tables.values():
-        print(table(rows), end="\n\n")
-    weights = (
-        {mode: fitted([by_mode[mode] for by_mode in seen.values()], mode) for mode in MODES} if options.fit else {}
-    )
-    for mode, found in weights.items():
+    if not options.fit:
+        tables = {"Calibration by set": report_rows(seen), "Share of answers by relevance": reliability_rows(seen)}
+        report.write(options.name, tables, [f"At most {options.limit} hits of {QUERIES_MAX:,} questions per set."])
+        return
+    name = "relevance-fit" if options.name == "relevance" else options.name
+    report.write(name, {"Each set with weights fitted on the others": left_out_rows(seen)})
+    for mode in MODES:
+        weights = asdict(fitted([by_mode[mode] for by_mode in seen.values()], mode))
         print(f"{CONSTANTS[mode]} = Weights(")
-        print("".join(f"    {name}={value:.2f},\n" for name, value in asdict(found).items() if value), end=")\n")
-    if options.json:
-        figures = {"limit": options.limit, "weights": {mode: asdict(each) for mode, each in weights.items()}, **tables}
-        options.json.write_text(json.dumps(report.circumstances() | figures, indent=1) + "\n", "utf-8")
+        print("".join(f"    {name}={value:.2f},\n" for name, value in weights.items() if value), end=")\n")
 
 
 def progress(line: str) -> None:

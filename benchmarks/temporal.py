@@ -1,21 +1,21 @@
-"""What to do with the time that a question names: nothing, a boost, or a restriction.
+"""What should a search do with a time that the question names: ignore it, boost memories of that time, or filter?
 
     python -m benchmarks.temporal [--data ../shared/eval] [--half report]
 
-Only questions that name a time count, of conversations whose turns have dates, by keyword.
+Measured by keyword on the questions that name a time, of conversations whose turns have dates.
 """
 
 from __future__ import annotations
 
-import argparse
 from datetime import UTC
 from pathlib import Path
 
 import nacre
-from benchmarks import report
-from benchmarks.filling import LIMIT, Filled, filled
-from benchmarks.judging import Answer, score
-from benchmarks.labelled import half, load
+from benchmarks.common import report
+from benchmarks.common.filled_store import LIMIT, Filled, filled
+from benchmarks.common.labelled_sets import half, load
+from benchmarks.common.paths import EVAL
+from benchmarks.common.scoring import Answer, score
 from nacre.query.dates import mentions
 from nacre.types.memory import DEFAULT_SPACE
 
@@ -24,20 +24,20 @@ WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/eval"))
-    parser.add_argument("--half", choices=["choose", "report", "all"], default="report")
+    parser = report.parser(__doc__, "temporal")
+    parser.add_argument("--data", type=Path, default=EVAL, help="folder of labelled sets (default: %(default)s)")
+    parser.add_argument("--half", choices=["choose", "report", "all"], default="report", help="which questions to ask")
     arguments = parser.parse_args()
     rows: list[dict[str, object]] = []
     for name in SETS:
         with filled(load(arguments.data, name), "keyword") as store:
             rows += [row(store, f"boost {weight:g}", answers(store, arguments.half, weight)) for weight in WEIGHTS]
-            rows.append(row(store, "restriction", answers(store, arguments.half, None)))
-    report.write("temporal", rows)
+            rows.append(row(store, "filter", answers(store, arguments.half, None)))
+    report.write(arguments.name, {"Questions that name a time": rows})
 
 
 def answers(store: Filled, part: str, weight: float | None) -> list[Answer]:
-    """A weight of None restricts to the time named."""
+    """With a weight of None the named time is a filter."""
     given = []
     for query in store.labelled.queries:
         store.clock.ask(query.scope)

@@ -1,4 +1,4 @@
-"""bm25s as it comes, and with the stemmer its documents recommend."""
+"""bm25s with its defaults, and with the stemmer that its documentation recommends."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from benchmarks.labelled import Document
-from benchmarks.rivals.rival import Rival, Search, package
+from benchmarks.common.labelled_sets import Document
+from benchmarks.rivals.base import Rival, Search, package
 from nacre.interfaces import Embedder
 
 
@@ -31,7 +31,7 @@ def indexed(stem: bool, documents: Sequence[Document], _: Embedder, __: Path) ->
     yield search
 
 
-RIVALS = (
-    Rival("bm25s", package("bm25s"), partial(indexed, False)),
-    Rival("bm25s stemmed", package("bm25s"), partial(indexed, True)),
-)
+RIVALS = {
+    "bm25s": Rival(package("bm25s"), partial(indexed, False)),
+    "bm25s stemmed": Rival(package("bm25s"), partial(indexed, True)),
+}

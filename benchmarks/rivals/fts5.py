@@ -1,6 +1,6 @@
-"""SQLite's full-text index: any of the question's words, ordered by its bm25().
+"""SQLite's full-text index FTS5: any word of the question, ordered by its bm25().
 
-With the trigram tokenizer, any three letters in a row of its words: the one for languages without blanks.
+With the trigram tokenizer, any three consecutive letters of a word: the one for languages without spaces.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
-from benchmarks.labelled import Document
-from benchmarks.rivals.rival import Rival, Search, words
+from benchmarks.common.labelled_sets import Document
+from benchmarks.rivals.base import Rival, Search, words
 from nacre.interfaces import Embedder
 
 LETTERS = 3  # of a trigram
@@ -51,8 +51,8 @@ def _installed() -> str:
     return f"SQLite {sqlite3.sqlite_version}"
 
 
-RIVALS = (
-    Rival("fts5 unicode61", _installed, partial(indexed, "unicode61", words)),
-    Rival("fts5 porter", _installed, partial(indexed, "porter unicode61", words)),
-    Rival("fts5 trigram", _installed, partial(indexed, "trigram", trigrams)),
-)
+RIVALS = {
+    "fts5 unicode61": Rival(_installed, partial(indexed, "unicode61", words)),
+    "fts5 porter": Rival(_installed, partial(indexed, "porter unicode61", words)),
+    "fts5 trigram": Rival(_installed, partial(indexed, "trigram", trigrams)),
+}

@@ -1,4 +1,4 @@
-"""Counting: the documents that contain most of the question's words, then those that contain them most often."""
+"""Substring counts: documents that contain most words of the question first, then those with most occurrences."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.labelled import Document
-from benchmarks.rivals.rival import Rival, Search, words
+from benchmarks.common.labelled_sets import Document
+from benchmarks.rivals.base import Rival, Search, words
 from nacre.interfaces import Embedder
 
 
@@ -16,10 +16,10 @@ def indexed(documents: Sequence[Document], _: Embedder, __: Path) -> Iterator[Se
     texts = [(document.id, document.text.lower()) for document in documents]
 
     def search(question: str, limit: int) -> Sequence[str]:
-        asked = words(question)
+        wanted = words(question)
         counted = []
         for document_id, text in texts:
-            counts = [text.count(word) for word in asked]
+            counts = [text.count(word) for word in wanted]
             if found := len(counts) - counts.count(0):
                 counted.append((-found, -sum(counts), document_id))
         return [document_id for *_, document_id in sorted(counted)[:limit]]
@@ -27,4 +27,4 @@ def indexed(documents: Sequence[Document], _: Embedder, __: Path) -> Iterator[Se
     yield search
 
 
-RIVALS = (Rival("grep", lambda: "", indexed),)
+RIVALS = {"grep": Rival(lambda: "", indexed)}

@@ -1,7 +1,7 @@
-"""MemPalace: drawers found by vectors and ranked anew by words and vectors; with `union`, found by words, too.
+"""MemPalace: finds drawers by vectors and reranks them by words and vectors; with `union` it finds them by words, too.
 
 Drawers are filled as its `add_drawer` tool does, in chunks of its own size. Its default model is all-MiniLM-L6-v2,
-which it would download; the same model, as Nacre ships it, computes the vectors instead.
+which it would download; the same model as shipped with Nacre computes the vectors instead.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.labelled import Document
-from benchmarks.rivals.rival import PASSAGES_A_DOCUMENT, Rival, Search, folded, package
+from benchmarks.common.labelled_sets import Document
+from benchmarks.rivals.base import PASSAGES_A_DOCUMENT, Rival, Search, documents_of, package
 from nacre.interfaces import Embedder
 
 CHUNKS_AT_ONCE = 1_000
@@ -48,14 +48,14 @@ def indexed(candidates: str, documents: Sequence[Document], embedder: Embedder, 
             found = search_memories(question, palace, wing=WING, n_results=wanted, candidate_strategy=candidates)
             if "error" in found:
                 raise RuntimeError(found["error"])
-            return folded((documents[int(hit["drawer_id"])].id for hit in found["results"]), limit)
+            return documents_of((documents[int(hit["drawer_id"])].id for hit in found["results"]), limit)
 
         yield search
 
 
 @contextmanager
 def _at_home(folder: Path) -> Iterator[None]:
-    """Its settings and locks are kept in the user's home, which is none of a benchmark's business."""
+    """Point HOME at the folder: MemPalace writes settings and locks to the home directory."""
     home = os.environ.get("HOME")
     os.environ["HOME"] = str(folder)
     try:
@@ -71,7 +71,7 @@ def _compute_vectors_with(embedder: Embedder) -> None:
     from chromadb.utils.embedding_functions import ONNXMiniLM_L6_V2
 
     def forward(_: object, documents: Sequence[str], __: int = 0) -> Any:
-        # Questions come one at a time, and are known already.
+        # Questions come one at a time, and their vectors are cached.
         return embedder.embed_query(documents[0])[None] if len(documents) == 1 else embedder.embed_passages(documents)
 
     model: Any = ONNXMiniLM_L6_V2
@@ -79,7 +79,7 @@ def _compute_vectors_with(embedder: Embedder) -> None:
     model._download_model_if_not_exists = lambda _: None
 
 
-RIVALS = (
-    Rival("mempalace", package("mempalace"), partial(indexed, "vector")),
-    Rival("mempalace union", package("mempalace"), partial(indexed, "union")),
-)
+RIVALS = {
+    "mempalace": Rival(package("mempalace"), partial(indexed, "vector")),
+    "mempalace union": Rival(package("mempalace"), partial(indexed, "union")),
+}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from datetime import tzinfo
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -39,6 +39,7 @@ def open_store(
     decay_rates: Mapping[FactType, float] | None = None,
     log: bool = True,
     log_days: int = LOG_DAYS,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Nacre:
     """Open a store. If there is no file it is made, or with `create=False` StoreUnavailable is raised.
 
@@ -49,7 +50,7 @@ def open_store(
     call `reembed` on it. `time_zone` is the user's, for words like "yesterday"; None means the system's.
     `extract` reads facts from texts. `defer_embeddings=True` remembers without vectors, which `reembed` adds later:
     until then what is new is found by words, and searches say how many wait. `decay_rates` changes how fast types of
-    facts fade, `log` keeps the recall log for `log_days`.
+    facts fade, `log` keeps the recall log for `log_days`. `clock` gives the current time, for tests and replays.
     """
     validation.opening(space, threads, busy_timeout_ms, limits, log_days)  # before a file is made for nothing
     rates = validation.decay_rates(decay_rates or {})
@@ -78,6 +79,7 @@ def open_store(
             decay_rates=rates,
             log=log,
             log_days=log_days,
+            clock=clock,
         )
     except BaseException:
         store.close()

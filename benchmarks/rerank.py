@@ -1,0 +1,80 @@
+"""What does reranking gain in quality and cost in time, by the number of candidates?
+
+    python -m benchmarks.rerank [--data ../shared/eval] [--sets locomo,scifact] [--pools 0,10,30] [--questions 150]
+
+Measured on the half of the questions on which parameters are chosen. Each number of candidates has its own engine, so
+that none profits from the cached scores of another. Times are of whole searches without the embedding of the question.
+The first row is the model alone: 20 texts of 60 word pieces with a question of 10.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import nacre
+from benchmarks.common import report, scoring
+from benchmarks.common.filled_store import Filled, Way, embedder_for, filled, opened, queries_of
+from benchmarks.common.labelled_sets import load
+from benchmarks.common.paths import EVAL
+from nacre.interfaces import RerankText
+from nacre.rerankers.nacre_rerank import NacreRerank
+
+TEXTS, TEXT_PIECES = 20, 60
+ROUNDS = 15
+
+
+def main() -> None:
+    parser = report.parser(__doc__, "rerank")
+    parser.add_argument("--data", type=Path, default=EVAL, help="folder of labelled sets (default: %(default)s)")
+    parser.add_argument(
+        "--sets", default="locomo,locomo-session,scifact,hotpotqa-1k,cosqa", help="(default: %(default)s)"
+    )
+    parser.add_argument(
+        "--pools", default="0,5,10,20,30,50", help="numbers of candidates to rerank; 0: none (default: %(default)s)"
+    )
+    parser.add_argument("--questions", type=int, default=150, help="at most, of each set (default: %(default)s)")
+    options = parser.parse_args()
+    rows: list[dict[str, object]] = [{"set": "the model alone", "reranked": TEXTS} | model_alone()]
+    print(rows[-1], flush=True)
+    for name in options.sets.split(","):
+        labelled = load(options.data, name)
+        with filled(labelled, "hybrid") as store:
+            for pool in map(int, options.pools.split(",")):
+                rows.append({"set": name, "reranked": pool} | measured(store, pool, options.questions))
+                print(rows[-1], flush=True)
+    report.write(options.name, {"Quality and time by the number of reranked candidates": rows})
+
+
+def model_alone() -> dict[str, object]:
+    model = NacreRerank()
+    question = "where is the blue key of the old shed ?"  # every word is one piece
+    taken = []
+    for number in range(ROUNDS):
+        texts = [RerankText(" ".join(["key"] * (TEXT_PIECES - 2) + [str(number), str(each)])) for each in range(TEXTS)]
+        start = time.perf_counter()
+        model.scores(question, texts)
+        taken.append(1000 * (time.perf_counter() - start))
+    return {"p50 ms": round(statistics.median(taken)), "p95 ms": round(max(taken[1:]))}
+
+
+def measured(store: Filled, pool: int, questions: int) -> dict[str, object]:
+    recipe = nacre.Recipe(rerank_pool=pool) if pool else nacre.Recipe(rerank_weight=0)
+    labelled = store.labelled
+    chosen = replace(labelled, queries=tuple(queries_of(labelled, "choose")[:questions]))
+    with opened(store.path, embedder_for(chosen, 0), store.clock) as memory:
+        memory.search("warm", recipe=recipe)
+        (answers,) = replace(store, labelled=chosen, memory=memory).answers([Way("hybrid", recipe)], "choose")
+    scores = scoring.score(answers, labelled.qrels)
+    return {
+        "nDCG@10": round(scores.ndcg_10, 4),
+        "R@5": round(scores.recall_5, 4),
+        "p50 ms": round(scores.p50_ms),
+        "p95 ms": round(scores.p95_ms),
+    }
+
+
+if __name__ == "__main__":
+    main()
