@@ -31,7 +31,7 @@ bench-speed: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.speed --data $(TRAIN)
 
 bench-quality: $(VENV)/.bench
-	$(BIN)/python -m benchmarks.quality --data $(DATA) --recipes default,unread,classic --rivals all --name quality
+	$(BIN)/python -m benchmarks.quality --data $(DATA) --recipes default,no-rerank,classic --rivals all --name quality
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.cache
