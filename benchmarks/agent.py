@@ -76,20 +76,21 @@ class Agent:
 def main() -> None:
     parser = report.parser(__doc__, "agent")
     parser.add_argument("--rival", nargs="+", help="command of another MCP memory server, over stdio")
+    parser.add_argument("--runs", type=int, default=RUNS, help="fresh processes per figure (default: %(default)s)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = ["--store", str(Path(folder) / "agent.db"), "--space", "default"]
         subprocess.run([*NACRE, "remember", "--jsonl", "--file", str(SAMPLES), *store], check=True, capture_output=True)
         server = [*NACRE, "mcp", *store]
-        rows = [*_started(server), *_sizes(server), _at_once(server)]
+        rows = [*_started(server, options.runs), *_sizes(server), _at_once(server)]
         if options.rival:
-            rows += _rival(options.rival)
+            rows += _rival(options.rival, options.runs)
     report.write(options.name, {"From the start of the server process": rows})
 
 
-def _started(server: list[str]) -> list[dict[str, object]]:
+def _started(server: list[str], runs: int) -> list[dict[str, object]]:
     steps: dict[str, list[float]] = {}
-    for _ in range(RUNS + 1):
+    for _ in range(runs + 1):
         agent = Agent(server)
         agent.initialize()
         steps.setdefault("initialize, ms from start", []).append(agent.ms())
@@ -148,10 +149,10 @@ def _at_once(server: list[str]) -> dict[str, object]:
     return _row(f"one of {CALLS} calls by {CLIENTS} clients at once, ms, including the cold start", taken)
 
 
-def _rival(command: list[str]) -> list[dict[str, object]]:
+def _rival(command: list[str], runs: int) -> list[dict[str, object]]:
     steps: dict[str, list[float]] = {}
     size = 0
-    for _ in range(RUNS + 1):
+    for _ in range(runs + 1):
         with tempfile.TemporaryDirectory() as folder:
             os.environ["MEMORY_FILE_PATH"] = str(Path(folder) / "memory.jsonl")
             agent = Agent(command)

@@ -30,6 +30,7 @@ from nacre.types.memory import Tokens
 SETS = ("locomo", "hotpotqa-1k", "xquad-en", "nfcorpus", "cosqa", "xquad-de", "cmrc2018-zh")
 SENTENCE_CHARS = range(25, 400)
 BUCKET_MAX = 200  # texts that share a hash; more of them share only a common phrase
+SHOWN_CHARS = 80
 JACCARDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
 
 Edit: TypeAlias = Callable[[str, random.Random], str | None]
@@ -68,7 +69,9 @@ def main() -> None:
         "Edited sentences": edits_table(pairs),
         "Real texts": [{"texts": name, **each.counts()} for name, each in among.items()],
         "Thresholds": thresholds_table(pairs),
-        "Duplicates among real texts": [{"one": a, "other": b} for a, b in among["all"].examples(arguments.examples)],
+        "Duplicates among real texts": [
+            {"one": a[:SHOWN_CHARS], "other": b[:SHOWN_CHARS]} for a, b in among["all"].examples(arguments.examples)
+        ],
     }
     report.write(arguments.name, tables, [f"{arguments.sentences} sentences per set, cosine: {arguments.model}."])
 

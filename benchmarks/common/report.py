@@ -69,13 +69,17 @@ def page(figures: Figures, tables_of: Callable[[Figures], Tables] | None = None)
 def table(rows: Sequence[Row]) -> str:
     """Rows as a Markdown table whose columns are aligned in plain text, too."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    cells = [columns, *([str(row.get(column, "")) for column in columns] for row in rows)]
+    cells = [columns, *([_cell(row.get(column, "")) for column in columns] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         "| " + " | ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) + " |" for line in cells
     ]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    return str(value).replace("|", r"\|").replace("\n", " ")
 
 
 def _processor() -> str:

@@ -27,7 +27,8 @@ REVERSED_BITS = 31
 _CLAUSE_WORDS_MIN = 2
 _MOVED_WORDS_MAX = 64  # long texts have many sentences, whose order tells something
 
-# Chosen by benchmarks/near_duplicates.py. The rules above refuse what is harmful; these, texts that are mostly mild words.
+# Chosen by benchmarks/near_duplicates.py. The rules above refuse what is harmful; these, texts that are mostly
+# mild words.
 COSINE_MIN = 0.9
 JACCARD_MIN = 0.1  # of shingles, where a cosine is known as well
 JACCARD_ALONE_MIN = 0.4
