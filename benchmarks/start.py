@@ -53,7 +53,7 @@ STEPS = (
 )
 PACKAGE = Path(nacre.__file__).parent
 UNCACHED = nacre.Limits(results_cached=0)
-SHARE_MIN = 0.02  # functions that take less in every store are left out
+SHARE_MIN = 0.03  # functions that take less in every store are left out
 
 
 def main() -> None:

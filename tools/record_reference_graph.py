@@ -1,11 +1,11 @@
-"""Records what the reference memory server answers, for tests/test_graph.py to compare with.
+"""Records the answers of the reference memory server, which tests/knowledge_graph compares with Nacre's.
 
     npm install @modelcontextprotocol/server-memory
     python tools/record_reference_graph.py node_modules/@modelcontextprotocol/server-memory/dist/index.js
 
-The real server is started on an empty file and asked every call below, in order. Its tools and every answer are
-written to tests/data/reference_graph.json: `structured` is the structured content, `text` the text where that is not
-just JSON of what it holds, `error` the text of an error. Needs node, and the package `mcp`.
+The real server starts on an empty file and gets every call below, in order. Its tools and all answers are written to
+tests/data/reference_graph.json: `structured` is the structured content, `text` is the text where it is not the same
+content as JSON, `error` is the text of an error. Needs node and the package `mcp`.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ CALLS: list[Call] = [
     # nothing there yet
     READ, search("x"), search(""), open_nodes("Ada"), open_nodes(), drop_entities("Ada"), drop(("Ada", ["x"])),
     drop_relations(relation("a", "b", "c")), create(), relate(), add(), drop(), drop_entities(), drop_relations(), READ,
-    # as it is meant
+    # typical use
     create(entity("Ada", "person", "likes tea", "was born in London"), entity("Acme", "company")),
     create(entity("Charles", "person", "builds engines")),
     relate(relation("Ada", "works_at", "Acme"), relation("Ada", "knows", "Charles")),
     add(("Ada", ["writes programs", "plays the harp"]), ("Acme", ["makes anvils"])),
     READ, search("tea"), search("PERSON"), search("acme"), search("nobody"), search("likes tea"), search("tea likes"),
     open_nodes("Ada"), open_nodes("Acme", "Charles"), open_nodes("Charles", "Acme", "nobody"),
-    # once is enough
+    # duplicates are ignored
     create(entity("Ada", "robot", "is new"), entity("Boole", "person")),
     relate(relation("Ada", "works_at", "Acme"), relation("Acme", "employs", "Ada")),
     add(("Ada", ["likes tea", "rides"]), ("Ada", ["rides", "swims"])),
@@ -106,10 +106,10 @@ CALLS: list[Call] = [
     drop(("Ada", ["likes tea", "is unknown"]), ("nobody", ["x"]), ("Acme", [])),
     drop(("ada", ["LIKES TEA"])), drop_relations(relation("Ada", "knows", "Acme"), relation("Ada", "knows", "Charles")),
     READ, drop_entities("Ada", "nobody"), READ, open_nodes("Ada", "Acme"),
-    # and again
+    # create again after deleting
     create(entity("Ada", "countess", "is back")), add(("Ada", ["likes tea"])),
     relate(relation("Ada", "works_at", "Acme")), READ, search("is back"), search("likes tea"),
-    # what texts may hold
+    # characters in texts
     create(
         entity("Zoë 🦪", "人", "mag \"Tee\" und 'Kaffee'", "zwei\nZeilen\tund\r\nmehr", "\\", "\u2028 \u007f \u0001"),
         entity("ΟΔΟΣ", "Straße", "İstanbul", "ﬁne", "  spaces  "),
@@ -119,7 +119,7 @@ CALLS: list[Call] = [
     search("%"), search("*"), search("tea OR nothing"), search("likes_tea"), search("人"),
     relate(relation("Zoë 🦪", "kennt → mag", "ΟΔΟΣ")), open_nodes("Zoë 🦪"),
     drop(("Zoë 🦪", ["zwei\nZeilen\tund\r\nmehr", "\u2028 \u007f \u0001"])), READ,
-    # what names may be
+    # unusual names
     create(entity("", ""), entity(" ", " ", "", " "), entity("a: b", "c"), entity("a", "b: c"), entity("a (b)", "c")),
     add(("", ["", "x"]), ("a: b", ["c"]), ("a", ["b: c"])),
     relate(relation("", "", ""), relation("a", "b c", "d"), relation("a b", "c", "d"), relation("a", "b", "c d")),
@@ -128,12 +128,12 @@ CALLS: list[Call] = [
     drop_entities("", " ", "a", "a: b", "a (b)"), READ,
     create(entity("x" * 300, "y" * 300, "z" * 300)), relate(relation("x" * 300, "y" * 300, "x" * 300)),
     open_nodes("x" * 300), drop_entities("x" * 300), READ,
-    # keys come in the order of the schema, and what is not in it is left out
+    # keys follow the order of the schema, and unknown keys are dropped
     create({"observations": ["c"], "entityType": "b", "name": "order"}), drop_entities("order"),
     relate({"relationType": "b", "to": "c", "from": "a"}), drop_relations(relation("a", "b", "c")),
     create({**entity("Plus", "thing"), "more": 1}), relate({**relation("Plus", "is", "Plus"), "more": [1]}),
     ("read_graph", {"more": 1}), ("search_nodes", {"query": "plus", "more": 1}), drop_entities("Plus"),
-    # what the schema refuses
+    # rejected by the schema
     ("create_entities", {}), ("create_entities", {"entities": "Ada"}), create({"name": "x"}),
     create({"name": "x", "entityType": 7, "observations": []}), create({**entity("x"), "observations": [1]}),
     create({**entity("x"), "observations": "y"}), create(entity("good"), {**entity("x"), "name": None}),
@@ -176,7 +176,7 @@ async def ask(client: Client, name: str, arguments: dict[str, Any]) -> dict[str,
 
 
 def as_json(structured: dict[str, Any]) -> str:
-    """What it holds, or the only thing in it, as JavaScript writes it with two spaces."""
+    """The content, or its only value, as JavaScript formats it with two spaces."""
     (only, *more) = structured.values()
     return json.dumps(structured if more else only, ensure_ascii=False, indent=2)
 
@@ -193,7 +193,7 @@ def readable(recorded: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Record what the reference memory server answers.")
+    parser = argparse.ArgumentParser(description="Record the answers of the reference memory server.")
     parser.add_argument("index_js", type=Path, help="dist/index.js of the installed package")
     parser.add_argument("--out", type=Path, default=RECORDED)
     given = parser.parse_args()

@@ -1,13 +1,13 @@
-"""Turns trained weights into the file that ships: src/nacre/rerankers/nacre_rerank_v1/model.onnx.
+"""Exports trained weights as the model that ships: src/nacre/rerankers/nacre_rerank_v1/model.onnx.
 
     python training/export_reranker.py --weights weights/nacre-rerank --out model.onnx
 
-The word table is the sentence model's, as trained weights leave it alone. The score is read from the first token, so
-the last layer computes nothing else. The same weights give the same bytes each time.
+The word table is the sentence model's, because training does not change it. The score is computed from the first token,
+so the last layer computes no other token. The same weights always give the same bytes.
 
 Variants differ in how matrices are stored and multiplied:
-    int8-rows   in integers: each token's values share a scale, found as they come, and so do the weights of a column.
-                No token depends on another's scale, so a score does not depend on what else is in its batch.
+    int8-rows   in integers: the values of a token share a scale, computed at run time, and so do the weights of a
+                column. No token depends on the scale of another, so a score does not depend on its batch.
     the others  in float32, stored as in tools/build_minilm.py
 """
 
@@ -26,10 +26,10 @@ from onnx import TensorProto, helper, numpy_helper
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 import build_minilm as minilm
 
-PIECES = 192  # of a question and a text together; see examples.py
+PIECES = 192  # word pieces of a question and a text together; see training_data.py
 ROWS = "int8-rows"
-LEVELS = 127  # of a token's value, each way
-# Of a weight, each way. Where a processor adds two products in 16 bits, 255 × 63 × 2 still fits, 255 × 127 × 2 not.
+LEVELS = 127  # of a value of a token, in each direction
+# Of a weight, in each direction. Some processors add two products in 16 bits: 255 × 63 × 2 fits, 255 × 127 × 2 doesn't.
 WEIGHT_LEVELS = 63
 SHIPPED = Path(__file__).parent.parent / "src" / "nacre" / "embedders" / "minilm_l6_v2" / "model.onnx"
 Floats = npt.NDArray[np.float32]
@@ -43,7 +43,7 @@ def word_table() -> Floats:
 
 
 def as_official(trained: dict[str, Floats]) -> minilm.Weights:
-    """The weights under the names of the official model, by which the graph is assembled."""
+    """The weights under the names of the official model, which the functions of build_minilm expect."""
     words = word_table()
     words[: len(trained["marks"])] += trained["marks"]
     weights: minilm.Weights = {
@@ -75,7 +75,7 @@ def layers_in(trained: dict[str, Floats]) -> int:
 
 
 class Graph(minilm.Graph):
-    """Multiplies by matrices of every variant."""
+    """A graph that can also multiply in integers."""
 
     def __init__(self, variant: str) -> None:
         super().__init__(variant)
@@ -108,7 +108,7 @@ class Graph(minilm.Graph):
         return self.node("Mul", product, largest)
 
     def _by_token(self, hidden: str) -> tuple[str, str]:
-        """Values as integers, and the largest of each token, which they are measured by; made once."""
+        """Values as integers, and the largest absolute value of each token, which is their scale. Computed once."""
         if hidden not in self._quantised:
             peak = self.node("ReduceMax", self.node("Abs", hidden), "within", keepdims=1)
             largest = self.node("Max", peak, "least")
@@ -118,7 +118,7 @@ class Graph(minilm.Graph):
 
 
 def add_layer(graph: Graph, weights: minilm.Weights, number: int, hidden: str, asking: str) -> str:
-    """What the tokens `asking` are after this layer, having looked at all that are `hidden`."""
+    """The output of this layer for the tokens `asking`, which attend to all tokens of `hidden`."""
 
     def weight(name: str) -> Floats:
         return weights[f"encoder.layer.{number}.{name}"]
@@ -198,9 +198,9 @@ def read(prefix: Path) -> dict[str, Floats]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weights", type=Path, required=True, help="what the files of trained weights begin with")
+    parser.add_argument("--weights", type=Path, required=True, help="common prefix of the files with trained weights")
     parser.add_argument("--variant", choices=(ROWS, *minilm.VARIANTS), default=ROWS)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="the model file to write")
     options = parser.parse_args()
     options.out.write_bytes(build(read(options.weights), options.variant).SerializeToString(deterministic=True))
     content = options.out.read_bytes()

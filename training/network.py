@@ -1,13 +1,12 @@
-"""The cross-encoder as a PyTorch module, begun from the sentence model that ships with Nacre.
+"""The cross-encoder as a PyTorch module, initialised from the sentence model that ships with Nacre.
 
-A question and a text go in together, a score comes out. The network is all-MiniLM-L6-v2's, some or all of its
-layers, with one linear layer on the first token.
+The input is a question together with a text, the output is a score. The network is some or all layers of
+all-MiniLM-L6-v2, with one linear layer on the first token.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -38,7 +37,7 @@ def shipped_weights(path: Path) -> dict[str, torch.Tensor]:
     return weights
 
 
-class Layer(nn.Module):
+class Layer(nn.Module):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self.attention = nn.Linear(HIDDEN, 3 * HIDDEN)
@@ -48,7 +47,7 @@ class Layer(nn.Module):
         self.narrowed = nn.Linear(WIDE, HIDDEN)
         self.narrowed_norm = nn.LayerNorm(HIDDEN, EPSILON)
 
-    def forward(self, hidden: Any, mask: Any, dropout: float) -> Any:
+    def forward(self, hidden: torch.Tensor, mask: torch.Tensor, dropout: float) -> torch.Tensor:
         batch, length, _ = hidden.shape
         query, key, value = self.attention(hidden).view(batch, length, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
         attended = functional.scaled_dot_product_attention(query, key, value, mask)
@@ -58,21 +57,19 @@ class Layer(nn.Module):
         return self.narrowed_norm(hidden + functional.dropout(self.narrowed(wide), dropout, self.training))
 
 
-class CrossEncoder(nn.Module):
+class CrossEncoder(nn.Module):  # type: ignore[misc]
     def __init__(self, words: int, layers: int) -> None:
         super().__init__()
         self.words = nn.Embedding(words, HIDDEN)
-        self.words.weight.requires_grad_(False)  # words that training never saw keep their place among the others
-        self.marks = nn.Parameter(
-            torch.zeros(MARKS, HIDDEN)
-        )  # added to the first words of the table, which mean nothing
+        self.words.weight.requires_grad_(False)  # words that training never saw keep their relation to the others
+        self.marks = nn.Parameter(torch.zeros(MARKS, HIDDEN))  # added to the first, unused words of the table
         self.positions = nn.Embedding(POSITIONS, HIDDEN)
         self.norm = nn.LayerNorm(HIDDEN, EPSILON)
         self.layers = nn.ModuleList(Layer() for _ in range(layers))
         self.score = nn.Linear(HIDDEN, 1)
         self.dropout = 0.1
 
-    def hidden(self, ids: Any, mask: Any) -> Any:
+    def hidden(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         places = torch.arange(ids.shape[1], device=ids.device)
         marks = functional.embedding(ids.clamp(max=MARKS), functional.pad(self.marks, (0, 0, 0, 1)))
         hidden = self.norm(self.words(ids) + marks + self.positions(places))
@@ -82,17 +79,17 @@ class CrossEncoder(nn.Module):
             hidden = layer(hidden, seen, self.dropout)
         return hidden
 
-    def forward(self, ids: Any, mask: Any) -> Any:
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return self.score(self.hidden(ids, mask)[:, 0]).squeeze(-1)
 
-    def meaning(self, ids: Any, mask: Any) -> Any:
-        """The vector that the untrained network, all six layers of it, gives a text."""
+    def meaning(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """The sentence vector of a text, by the untrained network with all six layers."""
         weights = mask[:, :, None].to(torch.float32)
         return functional.normalize((self.hidden(ids, mask).float() * weights).sum(1), dim=-1)
 
 
-def begun(weights: dict[str, torch.Tensor], chosen: list[int]) -> CrossEncoder:
-    """The network with these layers of the shipped model."""
+def initialised(weights: dict[str, torch.Tensor], chosen: list[int]) -> CrossEncoder:
+    """The network with the chosen layers of the shipped model."""
     network = CrossEncoder(len(weights["words"]), len(chosen))
     state: dict[str, torch.Tensor] = {
         "words.weight": weights["words"],

@@ -1,10 +1,11 @@
-"""Trains the reranker on a GPU: two teachers, and a student that learns what both agree on.
+"""Trains the reranker on a GPU: two teachers, and a student that learns from both.
 
     python training/train_reranker.py --squad squad-train-v1.1.json.gz --qmsum qmsum --out weights
 
-One teacher learns from texts as they are written, the other also from texts as people would say them. The student
-begins as the first and learns from the labels and from the mean of their scores. What is in `--out` already is not
-trained again. How well each ranks is checked on articles that are held out. The labelled sets are never seen.
+One teacher learns from written texts, the other also from texts in the first person. The student starts with the
+weights of the first and learns from the labels and from the mean of the teachers' scores. A model that `--out` already
+has is not trained again. Each model is checked on held-out articles. The labelled sets of the benchmarks are
+never used.
 """
 
 from __future__ import annotations
@@ -12,36 +13,44 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
-import examples
-import network
 import numpy as np
+import numpy.typing as npt
 import torch
+from tokenizers import BertWordPieceTokenizer
 from torch.nn import functional
+
+import network
+import training_data
+from training_data import Corpus, Lists, Mined, Unit
 
 MODEL = Path(__file__).parent.parent / "src" / "nacre" / "embedders" / "minilm_l6_v2"
 DEVICE = "cuda"
-MANY = 15  # texts that do not answer, to one that does
-QUESTIONS = 64  # in a step
+MANY = 15  # negatives per positive
+QUESTIONS = 64  # per step
 SMOOTHING = 0.05
 LAYERS = 6
-# How often a list is made in which way; see examples.py.
+# The share of each form of list; see training_data.py.
 WRITTEN = {"turns": 0.45, "sentences": 0.15, "paragraphs": 0.20, "quoted": 0.10, "meeting": 0.10}
 SPOKEN = {"spoken": 0.30, "turns": 0.18, "sentences": 0.12, "paragraphs": 0.18, "quoted": 0.10, "meeting": 0.12}
 BOTH = {name: (WRITTEN.get(name, 0.0) + SPOKEN[name]) / 2 for name in SPOKEN}
 
-_lists: examples.Lists | None = None
+Rows: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]  # padded ids, and the length of each row
+Weights: TypeAlias = dict[str, torch.Tensor]
+
+_lists: Lists | None = None  # of a worker process
 
 
-def _begin(corpus: Any, mined: Any, mix: Any) -> None:
+def _begin(corpus: Corpus, mined: Mined, mix: Mapping[str, float]) -> None:
     global _lists
-    _lists = examples.Lists(corpus, mined, examples.tokenizer(MODEL), MANY, mix)
+    _lists = Lists(corpus, mined, training_data.tokenizer(MODEL), MANY, mix)
 
 
-def _made(numbers: list[int], seed: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _made(numbers: Sequence[int], seed: int) -> Rows:
     """The lists of some questions as padded rows."""
     assert _lists is not None
     _lists.chance.seed(seed)
@@ -56,9 +65,9 @@ def _made(numbers: list[int], seed: int) -> tuple[np.ndarray[Any, Any], np.ndarr
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--squad", type=Path, required=True)
-    parser.add_argument("--qmsum", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--squad", type=Path, required=True, help="squad-train-v1.1.json.gz")
+    parser.add_argument("--qmsum", type=Path, required=True, help="folder of QMSum")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the weights")
     parser.add_argument("--teacher-steps", type=int, default=1_800)
     parser.add_argument("--student-steps", type=int, default=1_600)
     parser.add_argument("--rate", type=float, default=1e-4)
@@ -67,21 +76,27 @@ def main() -> None:
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = True
     begun = time.time()
-    pieces = examples.tokenizer(MODEL)
-    corpus = examples.load(options.squad, options.qmsum, pieces)
+    pieces = training_data.tokenizer(MODEL)
+    corpus = training_data.load(options.squad, options.qmsum, pieces)
     weights = network.shipped_weights(MODEL / "model.onnx")
     print(f"{len(corpus.questions)} questions on {len(corpus.sentences)} sentences", flush=True)
     mined = _mined(corpus, weights, pieces)
     print(f"mined, {time.time() - begun:.0f} s", flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
-    held_out = [at for at, each in enumerate(corpus.questions) if each.article < examples.HELD_OUT_ARTICLES]
-    train = [at for at, each in enumerate(corpus.questions) if each.article >= examples.HELD_OUT_ARTICLES]
+    held_out = [at for at, each in enumerate(corpus.questions) if each.article < training_data.HELD_OUT_ARTICLES]
+    train = [at for at, each in enumerate(corpus.questions) if each.article >= training_data.HELD_OUT_ARTICLES]
     _begin(corpus, mined, BOTH)
     checks = [_made([at], at) for at in held_out[::5][:512]]
-    found: dict[str, Any] = {}
+    found: dict[str, dict[str, float]] = {}
 
-    def model(name: str, mix: Any, begin: Any, teachers: Any, steps: int) -> Any:
-        made = network.begun(weights, list(range(LAYERS))).to(DEVICE)
+    def model(
+        name: str,
+        mix: Mapping[str, float],
+        begin: network.CrossEncoder | None,
+        teachers: Sequence[network.CrossEncoder],
+        steps: int,
+    ) -> network.CrossEncoder:
+        made: network.CrossEncoder = network.initialised(weights, list(range(LAYERS))).to(DEVICE)
         path = options.out / f"{name}.pt"
         if path.exists():
             made.load_state_dict(torch.load(path, weights_only=True))
@@ -100,24 +115,32 @@ def main() -> None:
     print(json.dumps(found, indent=1))
 
 
-def _mined(corpus: examples.Corpus, weights: Any, pieces: Any) -> dict[str, Any]:
-    base = network.begun(weights, list(range(LAYERS))).to(DEVICE).eval()
+def _mined(corpus: Corpus, weights: Weights, pieces: BertWordPieceTokenizer) -> Mined:
+    base = network.initialised(weights, list(range(LAYERS))).to(DEVICE).eval()
     base.dropout = 0.0
     asked = [each.pieces for each in corpus.questions]
-    questions = examples.vectors(base, asked, DEVICE)
-    found: dict[str, Any] = {"common": examples.common_pieces(pieces)}
-    for name, units in (("sentences", corpus.sentences), ("paragraphs", corpus.paragraphs)):
+    questions = training_data.vectors(base, asked, DEVICE)
+
+    def nearest(units: Sequence[Unit]) -> npt.NDArray[np.int32]:
         texts = [each.pieces for each in units]
-        near = examples.vectors(base, texts, DEVICE, 192)
-        lexical = examples.bm25_weights(texts, len(weights["words"]), DEVICE)
-        found[name] = examples.nearest(questions, near, asked, lexical, len(weights["words"]), 30)
-    return found
+        near = training_data.vectors(base, texts, DEVICE, 192)
+        lexical = training_data.bm25_weights(texts, len(weights["words"]), DEVICE)
+        return training_data.nearest(questions, near, asked, lexical, len(weights["words"]), 30)
+
+    common = training_data.common_pieces(pieces)
+    return Mined(nearest(corpus.sentences), nearest(corpus.paragraphs), common)
 
 
 def _trained(
-    model: Any, teachers: Any, train: list[int], checks: Any, made_of: Any, rate: float, steps: int
+    model: network.CrossEncoder,
+    teachers: Sequence[network.CrossEncoder],
+    train: Sequence[int],
+    checks: Sequence[Rows],
+    made_of: tuple[Corpus, Mined, Mapping[str, float]],
+    rate: float,
+    steps: int,
 ) -> dict[str, float]:
-    """Train with a rate that rises and then falls to nothing."""
+    """Train with a learning rate that rises and then falls to 2 %, and return the checks on held-out articles."""
     trained = [each for each in model.parameters() if each.requires_grad]
     decayed = [each for each in trained if each.ndim > 1]
     others = [each for each in trained if each.ndim <= 1]
@@ -127,7 +150,7 @@ def _trained(
     generator = np.random.default_rng(3)
     start, losses = time.time(), []
     with ProcessPoolExecutor(14, initializer=_begin, initargs=made_of) as workers:
-        pending: list[Any] = []
+        pending: list[Future[Rows]] = []
 
         def more() -> None:
             numbers = generator.choice(len(train), QUESTIONS, replace=False)
@@ -149,17 +172,7 @@ def _trained(
             right = torch.zeros(len(scores), dtype=torch.long, device=DEVICE)
             loss = functional.cross_entropy(scores, right, label_smoothing=SMOOTHING)
             if teachers:
-                for each in teachers:
-                    each.eval()
-                with torch.no_grad(), torch.autocast(DEVICE, torch.bfloat16):
-                    wanted = sum(each(ids_on, mask).float() for each in teachers).view(-1, MANY + 1) / len(teachers)
-                learned = functional.kl_div(
-                    functional.log_softmax(scores, 1),
-                    functional.log_softmax(wanted, 1),
-                    log_target=True,
-                    reduction="batchmean",
-                )
-                loss = 0.3 * loss + 0.7 * learned
+                loss = 0.3 * loss + 0.7 * _distance(scores, teachers, ids_on, mask)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -173,27 +186,41 @@ def _trained(
     return _checked(model, checks) | {"steps": steps}
 
 
-def _sent(ids: Any, lengths: Any) -> tuple[Any, Any]:
+def _distance(
+    scores: torch.Tensor, teachers: Sequence[network.CrossEncoder], ids: torch.Tensor, mask: torch.Tensor
+) -> torch.Tensor:
+    """The KL divergence of the scores from the mean of the teachers' scores."""
+    for each in teachers:
+        each.eval()
+    with torch.no_grad(), torch.autocast(DEVICE, torch.bfloat16):
+        wanted = sum(each(ids, mask).float() for each in teachers).view(-1, MANY + 1) / len(teachers)
+    return functional.kl_div(
+        functional.log_softmax(scores, 1), functional.log_softmax(wanted, 1), log_target=True, reduction="batchmean"
+    )
+
+
+def _sent(ids: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids and attention mask on the GPU."""
     ids_on = torch.from_numpy(ids).to(DEVICE, non_blocking=True).long()
     places = torch.arange(ids_on.shape[1], device=DEVICE)
     return ids_on, (places[None, :] < torch.from_numpy(lengths).to(DEVICE)[:, None]).long()
 
 
-@torch.no_grad()
-def _checked(model: Any, checks: Any) -> dict[str, float]:
+def _checked(model: network.CrossEncoder, checks: Sequence[Rows]) -> dict[str, float]:
+    """How often the answer is ranked first, and the mean reciprocal rank."""
     model.eval()
     ranks = []
     for ids, lengths in checks:
         ids_on, mask = _sent(ids, lengths)
-        with torch.autocast(DEVICE, torch.bfloat16):
+        with torch.no_grad(), torch.autocast(DEVICE, torch.bfloat16):
             scores = model(ids_on, mask).float()
         ranks.append(1 + int((scores[1:] > scores[0]).sum()))
     ranked = np.array(ranks)
     return {"first": float((ranked == 1).mean()), "mrr": float((1 / ranked).mean())}
 
 
-def _save(model: Any, path: Path) -> None:
-    """Half-precision weights without the words, which are those of the sentence model; in two files, by layer."""
+def _save(model: network.CrossEncoder, path: Path) -> None:
+    """Half-precision weights in two files, without the word table, which is the sentence model's."""
     state = {name: value.detach().half().cpu().numpy() for name, value in model.state_dict().items()}
     del state["words.weight"]
     late = {name for name in state if name.startswith("layers.") and int(name.split(".")[1]) >= 3}

@@ -1,10 +1,9 @@
-"""Questions with texts that answer them and texts that only look like it.
+"""Training data of the reranker: questions, texts that answer them, and hard negatives.
 
-From SQuAD: the sentence with the answer (alone, or marked between its neighbours as a turn of a conversation is, or
-said by someone who speaks of himself) and the paragraph with it, or a stretch of that. From QMSum: stretches of
-meetings. And sentences as questions for the paragraph they were taken from, because not everything that is asked is a
-question. What looks like an answer is mined with the sentence model and with BM25, or stands in the same paragraph,
-article or meeting.
+From SQuAD: the sentence with the answer (alone, marked between its neighbours like a turn of a conversation, or in the
+first person) and the paragraph with the answer, or a part of it. From QMSum: passages of meetings. Also sentences as
+queries for the paragraph they were taken from, because not every query is a question. Hard negatives are mined with the
+sentence model and BM25, or come from the same paragraph, article or meeting.
 """
 
 from __future__ import annotations
@@ -13,18 +12,23 @@ import gzip
 import json
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from tokenizers import BertWordPieceTokenizer
 
 CLS, SEP, TARGET, TARGET_END = 101, 102, 2, 3  # the last two are [unused1] and [unused2]
 QUESTION_PIECES, TARGET_PIECES, BESIDE_PIECES, PIECES = 40, 96, 24, 192
 HELD_OUT_ARTICLES = 30
+
+Pieces: TypeAlias = list[int]  # ids of word pieces
+T = TypeVar("T")
+
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z0-9\"'(\[])")
 _NAME = re.compile(r"\b[A-Z][\w'’.-]*[\w](?: (?:of |the |de |van )?[A-Z][\w'’.-]*[\w])*")
 _ASKS_WHEN = re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|decade|century)\b", re.IGNORECASE)
@@ -60,7 +64,7 @@ _NAMES = (
 class Unit:
     """A text with the texts before and after it."""
 
-    pieces: list[int]
+    pieces: Pieces
     article: int
     paragraph: int
     before: int | None = None
@@ -69,21 +73,43 @@ class Unit:
 
 
 @dataclass
-class ParsedQuery:
+class Question:
     text: str
-    pieces: list[int]
+    pieces: Pieces
     article: int
     paragraph: int
-    sentence: int  # the unit that answers
+    sentence: int  # the number of the sentence that answers
     answers: tuple[str, ...]
+
+
+class Meeting(NamedTuple):
+    """A question about a meeting, and passages of the meeting."""
+
+    question: Pieces
+    relevant: list[Pieces]
+    others: list[Pieces]
+    split: str
+
+
+class Tokenised(Protocol):
+    text: str
+    pieces: Pieces
+
+
+class Mined(NamedTuple):
+    """Hard negatives: for each question, the numbers of the nearest sentences and paragraphs."""
+
+    sentences: npt.NDArray[np.int32]
+    paragraphs: npt.NDArray[np.int32]
+    common: frozenset[int]  # pieces that say little, which people leave out
 
 
 @dataclass
 class Corpus:
     sentences: list[Unit]
     paragraphs: list[Unit]
-    questions: list[ParsedQuery]
-    meetings: list[tuple[list[int], list[list[int]], list[list[int]], str]]  # question, relevant, others, split
+    questions: list[Question]
+    meetings: list[Meeting]
 
 
 def tokenizer(folder: Path) -> BertWordPieceTokenizer:
@@ -92,7 +118,9 @@ def tokenizer(folder: Path) -> BertWordPieceTokenizer:
 
 def load(squad: Path, qmsum: Path, pieces: BertWordPieceTokenizer) -> Corpus:
     articles = json.loads(gzip.decompress(squad.read_bytes()))["data"]
-    sentences, paragraphs, asked, texts = [], [], [], []
+    sentences: list[Unit] = []
+    paragraphs: list[Unit] = []
+    questions: list[Question] = []
     for article, each in enumerate(articles):
         for found in each["paragraphs"]:
             context, number = found["context"], len(paragraphs)
@@ -109,15 +137,19 @@ def load(squad: Path, qmsum: Path, pieces: BertWordPieceTokenizer) -> Corpus:
                 place = one["answers"][0]["answer_start"]
                 at = max(index for index, start in enumerate(starts) if start <= place)
                 answers = tuple({answer["text"].casefold() for answer in one["answers"]})
-                asked.append(ParsedQuery(one["question"].strip(), [], article, number, first + at, answers))
-    for units in (sentences, paragraphs, asked):
-        texts = [unit.text for unit in units]  # type: ignore[attr-defined]
-        for unit, encoded in zip(units, pieces.encode_batch(texts, add_special_tokens=False), strict=True):
-            unit.pieces = encoded.ids[:PIECES]  # type: ignore[attr-defined]
-    return Corpus(sentences, paragraphs, asked, _meetings(qmsum, pieces))
+                questions.append(Question(one["question"].strip(), [], article, number, first + at, answers))
+    for units in (sentences, paragraphs, questions):
+        _tokenise(units, pieces)
+    return Corpus(sentences, paragraphs, questions, _meetings(qmsum, pieces))
 
 
-def _meetings(folder: Path, pieces: BertWordPieceTokenizer) -> list[Any]:
+def _tokenise(units: Sequence[Tokenised], pieces: BertWordPieceTokenizer) -> None:
+    encoded = pieces.encode_batch([unit.text for unit in units], add_special_tokens=False)
+    for unit, each in zip(units, encoded, strict=True):
+        unit.pieces = each.ids[:PIECES]
+
+
+def _meetings(folder: Path, pieces: BertWordPieceTokenizer) -> list[Meeting]:
     def lines(name: str) -> Iterator[Any]:
         with gzip.open(folder / name, "rt", encoding="utf-8") as file:
             yield from map(json.loads, file)
@@ -142,28 +174,28 @@ def _meetings(folder: Path, pieces: BertWordPieceTokenizer) -> list[Any]:
         others = [name for name in by_meeting[each["metadata"]["scope"]] if name not in good]
         if good and len(others) >= 7:
             question = pieces.encode(each["text"], add_special_tokens=False).ids
-            found.append((question, [ids[x] for x in good], [ids[x] for x in others], each["metadata"]["split"]))
+            answers, rest = [ids[name] for name in good], [ids[name] for name in others]
+            found.append(Meeting(question, answers, rest, each["metadata"]["split"]))
     return found
 
 
-# ---------------------------------------------------------------- what looks like an answer
+# ---------------------------------------------------------------- hard negatives
 
 
-@torch.no_grad()
 def vectors(network: Any, units: Sequence[Sequence[int]], device: str, pieces_max: int = 96) -> torch.Tensor:
-    """Vectors of meaning of texts, in float16."""
+    """Sentence vectors of texts in float16."""
     order = sorted(range(len(units)), key=lambda at: len(units[at]))
     out = torch.empty(len(units), 384, dtype=torch.float16, device=device)
     for start in range(0, len(order), 1024):
         rows = order[start : start + 1024]
         ids, mask = padded([[CLS, *units[at][:pieces_max], SEP] for at in rows], device)
-        with torch.autocast(device, torch.bfloat16):
+        with torch.no_grad(), torch.autocast(device, torch.bfloat16):
             out[rows] = network.meaning(ids, mask).half()
     return out
 
 
 def bm25_weights(units: Sequence[Sequence[int]], words: int, device: str) -> torch.Tensor:
-    """Documents by pieces, sparse: what each piece adds to a document's BM25 score."""
+    """A sparse matrix of documents by pieces: what each piece adds to the BM25 score of a document."""
     rows, columns, values = [], [], []
     mean = np.mean([len(each) for each in units])
     having = np.zeros(words)
@@ -183,9 +215,15 @@ def bm25_weights(units: Sequence[Sequence[int]], words: int, device: str) -> tor
     return torch.sparse_coo_tensor(places, weights, (len(units), words)).coalesce().to(device).to_sparse_csr()
 
 
-@torch.no_grad()
-def nearest(questions: Any, units: Any, asked: Sequence[Sequence[int]], weights: Any, words: int, many: int) -> Any:
-    """For each question the best units by a blend of cosine and BM25, each on the scale of its own best."""
+def nearest(
+    questions: torch.Tensor,
+    units: torch.Tensor,
+    asked: Sequence[Sequence[int]],
+    weights: torch.Tensor,
+    words: int,
+    many: int,
+) -> npt.NDArray[np.int32]:
+    """The best units for each question by the sum of cosine and BM25, each divided by its maximum."""
     found = []
     for start in range(0, len(asked), 512):
         cosine = (questions[start : start + 512] @ units.T).float()
@@ -195,10 +233,11 @@ def nearest(questions: Any, units: Any, asked: Sequence[Sequence[int]], weights:
         lexical = (weights @ query).T
         blended = cosine / cosine.amax(1, keepdim=True) + lexical / lexical.amax(1, keepdim=True).clamp_min(1e-6)
         found.append(blended.topk(many, dim=1).indices.to(torch.int32).cpu())
-    return torch.cat(found).numpy()
+    numbers: npt.NDArray[np.int32] = torch.cat(found).numpy()
+    return numbers
 
 
-# ---------------------------------------------------------------- lists to be ranked
+# ---------------------------------------------------------------- lists to rank
 
 
 def alone(unit: Unit, name: list[int]) -> list[int]:
@@ -206,7 +245,7 @@ def alone(unit: Unit, name: list[int]) -> list[int]:
 
 
 def marked(unit: Unit, units: Sequence[Unit], names: Sequence[list[int]], beside: int) -> list[int]:
-    """A text between its neighbours, with marks around it."""
+    """A text between its neighbours, with markers around it."""
     here, there = names
     before = [] if unit.before is None else [*there, *units[unit.before].pieces][:beside]
     after = [] if unit.after is None else [*there, *units[unit.after].pieces][:beside]
@@ -229,10 +268,10 @@ def padded(rows: Sequence[Sequence[int]], device: str) -> tuple[torch.Tensor, to
 
 
 class Lists:
-    """Makes lists to be ranked: one text that answers, then `many` that do not."""
+    """Makes lists to rank: one text that answers, then `many` that do not."""
 
     def __init__(
-        self, corpus: Corpus, mined: dict[str, Any], pieces: BertWordPieceTokenizer, many: int, mix: dict[str, float]
+        self, corpus: Corpus, mined: Mined, pieces: BertWordPieceTokenizer, many: int, mix: Mapping[str, float]
     ) -> None:
         self._corpus, self._mined, self._pieces, self._many, self._mix = corpus, mined, pieces, many, mix
         self._names = speaker_names(pieces)
@@ -245,30 +284,31 @@ class Lists:
             self._in_article.setdefault(unit.article, []).append(at)
         for at, unit in enumerate(corpus.paragraphs):
             self._article_paragraphs.setdefault(unit.article, []).append(at)
-        self._meetings = [each for each in corpus.meetings if each[3] == "train"]
+        self._meetings = [each for each in corpus.meetings if each.split == "train"]
 
     def of(self, number: int) -> list[list[int]]:
-        """The list of one question, in one of the forms, by chance."""
-        made = self.chance.choices(list(self._mix), list(self._mix.values()))[0]
-        return {
+        """The list of one question, in a random form."""
+        form = self.chance.choices(list(self._mix), list(self._mix.values()))[0]
+        forms: dict[str, Callable[[int], list[Pieces]]] = {
             "spoken": self._spoken,
             "turns": self._turns,
             "sentences": self._sentences,
             "paragraphs": self._paragraphs,
             "quoted": self._quoted,
             "meeting": self._meeting,
-        }[made](number)
+        }
+        return forms[form](number)
 
-    def _question(self, asked: ParsedQuery) -> list[int]:
-        """As asked, or as people type: without the words that say nothing."""
+    def _question(self, asked: Question) -> list[int]:
+        """The question, or as people type it: without the words that say little."""
         if self.chance.random() < 0.15:
-            return [piece for piece in asked.pieces if piece not in self._mined["common"]] or asked.pieces
+            return [piece for piece in asked.pieces if piece not in self._mined.common] or asked.pieces
         return asked.pieces
 
     def _wrong_sentences(self, number: int) -> list[int]:
         corpus, asked = self._corpus, self._corpus.questions[number]
         near = [at for at in self._in_paragraph[asked.paragraph] if at != asked.sentence]
-        mined = [int(at) for at in self._mined["sentences"][number] if at != asked.sentence]
+        mined = [int(at) for at in self._mined.sentences[number] if at != asked.sentence]
         wrong = list(dict.fromkeys([*self._some(near, 4), *self._some(mined[:24], 9)]))
         wrong += self._some(self._in_article[asked.article], self._many)
         found = []
@@ -279,7 +319,7 @@ class Lists:
         return found[: self._many]
 
     def _spoken(self, number: int) -> list[list[int]]:
-        """As people talk: who is asked about says "I", and tells of yesterday where a book has a year."""
+        """In the first person: the name becomes "I", and a date may become a word like "yesterday"."""
         corpus, asked = self._corpus, self._corpus.questions[number]
         right = corpus.sentences[asked.sentence].text
         names = sorted((each.group() for each in _NAME.finditer(asked.text, 1)), key=len, reverse=True)
@@ -300,11 +340,11 @@ class Lists:
         question = re.sub(rf"(?:\bthe )?\b{re.escape(name)}\b", speaker, asked.text)
         encoded = self._pieces.encode(question, add_special_tokens=False).ids
         if self.chance.random() < 0.1:
-            encoded = [piece for piece in encoded if piece not in self._mined["common"]] or encoded
+            encoded = [piece for piece in encoded if piece not in self._mined.common] or encoded
         return self._listed(encoded, texts)
 
     def _said(self, text: str, unit: Unit, name: str, speaker: str, other: str) -> list[int]:
-        """A sentence as a turn, between the turns of the other."""
+        """A sentence as a turn of one speaker between turns of the other."""
 
         def turn(sentence: str, by: str, most: int) -> list[int]:
             sentence = re.sub(rf"(?:\b[Tt]he )?\b{re.escape(name)}['’]s\b", "my", sentence)
@@ -312,7 +352,8 @@ class Lists:
             for pattern, said in _AS_SPOKEN:
                 sentence = pattern.sub(said, sentence)
             line = f"{by}: {self.chance.choice(_OPENERS)}{sentence}"
-            return self._pieces.encode(line, add_special_tokens=False).ids[:most]
+            encoded: Pieces = self._pieces.encode(line, add_special_tokens=False).ids
+            return encoded[:most]
 
         units = self._corpus.sentences
         here = turn(text, speaker, TARGET_PIECES)
@@ -343,22 +384,22 @@ class Lists:
 
     def _paragraphs(self, number: int) -> list[list[int]]:
         asked = self._corpus.questions[number]
-        mined = [int(at) for at in self._mined["paragraphs"][number][:20]]
+        mined = [int(at) for at in self._mined.paragraphs[number][:20]]
         wrong = [*self._some(mined, 9), *self._some(self._article_paragraphs[asked.article], self._many)]
         found = []
         for at in dict.fromkeys(wrong):
             text = self._corpus.paragraphs[at].text.casefold()
             if at != asked.paragraph and not any(answer in text for answer in asked.answers):
                 found.append(at)
-        stretched = self.chance.random() < 0.5
+        shortened = self.chance.random() < 0.5
         texts = [
-            self._stretch(at, asked.sentence) if stretched else self._corpus.paragraphs[at].pieces
+            self._window(at, asked.sentence) if shortened else self._corpus.paragraphs[at].pieces
             for at in (asked.paragraph, *found[: self._many])
         ]
         return self._listed(self._question(asked), texts)
 
-    def _stretch(self, paragraph: int, sentence: int) -> list[int]:
-        """Some sentences of a paragraph, with this one if it is there: long texts are read through a window."""
+    def _window(self, paragraph: int, sentence: int) -> list[int]:
+        """Some sentences of a paragraph around this one, because long texts are reranked through a window."""
         inside = self._in_paragraph[paragraph]
         middle = sentence if sentence in inside else self.chance.choice(inside)
         first = max(inside[0], middle - self.chance.randrange(3))
@@ -366,7 +407,7 @@ class Lists:
         return [piece for at in range(first, last + 1) for piece in self._corpus.sentences[at].pieces]
 
     def _quoted(self, number: int) -> list[list[int]]:
-        """A sentence is asked for the paragraph that it was taken from."""
+        """A sentence is the query for the paragraph that it was taken from."""
         asked = self._corpus.questions[number]
         inside = self._in_paragraph[asked.paragraph]
         if len(inside) < 3:
@@ -375,27 +416,28 @@ class Lists:
         kept = self.chance.uniform(0.5, 1.0)
         said = [piece for piece in self._corpus.sentences[taken].pieces if self.chance.random() < kept]
         rest = [piece for at in inside if at != taken for piece in self._corpus.sentences[at].pieces]
-        mined = [int(at) for at in self._mined["paragraphs"][number][:20] if at != asked.paragraph]
+        mined = [int(at) for at in self._mined.paragraphs[number][:20] if at != asked.paragraph]
         others = [at for at in self._article_paragraphs[asked.article] if at != asked.paragraph]
         wrong = list(dict.fromkeys([*self._some(others, 8), *self._some(mined, self._many)]))[: self._many]
         return self._listed(said or asked.pieces, [rest, *(self._corpus.paragraphs[at].pieces for at in wrong)])
 
     def _meeting(self, _: int) -> list[list[int]]:
-        question, relevant, others, _ = self.chance.choice(self._meetings)
-        return self._listed(question, [self.chance.choice(relevant), *self._some(others, self._many)])
+        meeting = self.chance.choice(self._meetings)
+        relevant = self.chance.choice(meeting.relevant)
+        return self._listed(meeting.question, [relevant, *self._some(meeting.others, self._many)])
 
     def _listed(self, question: Sequence[int], texts: Sequence[Sequence[int]]) -> list[list[int]]:
         rows = [paired(question, text) for text in texts]
-        while len(rows) < self._many + 1:  # rare: so few look like an answer
+        while len(rows) < self._many + 1:  # rare: there are too few negatives
             rows.append(rows[self.chance.randrange(1, len(rows))] if len(rows) > 1 else paired(question, [TARGET]))
         return rows
 
-    def _some(self, of: Sequence[int], many: int) -> list[int]:
+    def _some(self, of: Sequence[T], many: int) -> list[T]:
         return self.chance.sample(list(of), min(many, len(of)))
 
 
-def common_pieces(pieces: BertWordPieceTokenizer) -> set[int]:
-    return {pieces.token_to_id(word) for word in (*_COMMON, "?")} - {None}
+def common_pieces(pieces: BertWordPieceTokenizer) -> frozenset[int]:
+    return frozenset(pieces.token_to_id(word) for word in (*_COMMON, "?")) - {None}
 
 
 def speaker_names(pieces: BertWordPieceTokenizer) -> list[list[int]]:
