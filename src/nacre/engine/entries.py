@@ -1,4 +1,4 @@
-"""How a text on its way in takes shape: checked input, memory, entry; and in what batches."""
+"""A text on its way in: validated input becomes a draft, a draft an entry for the store; and in which batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Key: TypeAlias = tuple[str, bytes]  # space and content hash: what makes two mem
 
 
 class Draft(NamedTuple):
-    """A checked memory, not yet tokenised or embedded."""
+    """A validated memory, not yet tokenized or embedded."""
 
     memory: Memory
     content_hash: bytes
@@ -50,7 +50,7 @@ def draft(checked: NewMemory, memory_id: str, updated: datetime, text: str | Non
         updated=updated,
         happened=checked.happened,
     )
-    # 128 bits: no two texts share them, and the index over them stays half the size.
+    # 128 bits are enough to tell texts apart, and the index over them is half the size.
     content_hash = hashlib.sha256(memory.text.encode()).digest()[:16]
     # Names alone became entities when they were checked.
     entities = [each for each in checked.entities if isinstance(each, NewEntity)] if checked.entities else ()
@@ -58,7 +58,7 @@ def draft(checked: NewMemory, memory_id: str, updated: datetime, text: str | Non
 
 
 def as_new(memory: Memory) -> NewMemory:
-    """A stored memory as input, to be changed and checked again."""
+    """A stored memory as input, to be changed and validated again."""
     return NewMemory(
         text=memory.text,
         space=memory.space,
@@ -77,7 +77,7 @@ def as_new(memory: Memory) -> NewMemory:
 
 
 def entries(ready: Iterable[tuple[Draft, Passages | None, Sequence[Fact]]]) -> list[Entry]:
-    """Drafts tokenised, given with their passages and facts."""
+    """Entries for the store: drafts with their tokens, passages and facts."""
     listed = [(each, embedded, facts, tokens_of(each.memory)) for each, embedded, facts in ready]
     return [
         Entry(each.memory, each.content_hash, tokens, embedded, tuple(facts), tuple(each.entities), sketch)

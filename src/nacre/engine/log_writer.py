@@ -1,4 +1,4 @@
-"""Receipts are written beside the searches that they are about: no search waits for its receipt, or fails by it."""
+"""Writes receipts in the background: no search waits for its receipt, or fails because of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")  # a receipt, or what else belongs into the log
 
 PENDING_MAX = 10_000  # receipts
 ATTEMPTS_MAX = 3  # of one write, before its receipts are dropped
-DELAY_S = 0.25  # until notes are written: those that come meanwhile are written with them
+DELAY_S = 0.25  # until notes are written; those that come meanwhile are written with them
 
 _log = logging.getLogger("nacre")
 
@@ -39,7 +39,7 @@ class LogWriter(Generic[T]):
         self._pending_max = pending_max
         self._attempts_max = attempts_max
         self._delay_s = delay_s
-        self._hurried = False  # somebody waits for what is pending
+        self._hurried = False  # a flush waits for what is pending
         self._changed = threading.Condition()
         self._noted = 0
         self._pending: deque[tuple[int, T]] = deque()  # each with its number
@@ -51,7 +51,7 @@ class LogWriter(Generic[T]):
         self._closed = False
 
     def note(self, receipt: T) -> None:
-        """Returns at once. After close, receipts are ignored."""
+        """Queue a receipt and return at once. After close, receipts are ignored."""
         with self._changed:
             if self._closed:
                 return

@@ -28,7 +28,7 @@ Part: TypeAlias = Literal["facts", "tags", "source", "session", "summary", "meta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which memories may be found. Empty fields do not restrict; fields are joined by AND.
+    """Which memories match. Empty fields do not restrict; fields are joined by AND.
 
     `spaces=()` means the space the engine was opened with. `sources` may have `*` and `?`.
     `created_from` is inclusive, `created_until` exclusive. `metadata` compares top-level keys with JSON
@@ -79,13 +79,12 @@ class SearchOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """A question and how it is to be answered.
+    """A query and its options.
 
-    `lens=None` lets a lens select itself by the question or the folder; "none" keeps all away. `session` and
-    `folder` say who asks and where. `as_of` answers as of then. `min_score` is the least relevance of a hit.
-    `collapse` shows near-duplicates once. `token_budget` bounds what the hits cost a context window. `omit_delivered`
-    leaves out what searches of this session gave already; otherwise it is marked. `rerank` reads the best again
-    together with the question, where words and meaning count.
+    `lens=None` lets a lens select itself by the query or the folder; "none" disables all lenses. `session` and `folder`
+    identify the caller. `as_of` searches the memories and facts of that time. `min_score` is the least relevance of a
+    hit. `collapse` shows near-duplicates once. `token_budget` bounds the size of all hits. `omit_delivered` leaves out
+    what searches of this session gave before; otherwise it is marked. `rerank=False` skips the cross-encoder.
     """
 
     query: str
