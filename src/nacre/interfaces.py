@@ -69,7 +69,7 @@ class Reranker(Protocol):
         """How well each text answers, in order: the higher, the better. On a scale of the model's own."""
 
 
-class KnowledgeStore(Protocol):
+class FactStore(Protocol):
     """Keeps what memories say: facts, entities, relations; and which memories say nearly the same."""
 
     def add_facts(self, facts: Sequence[Fact], at: datetime) -> None:
@@ -78,7 +78,7 @@ class KnowledgeStore(Protocol):
     def drop_facts(self, ids: Sequence[str], at: datetime) -> None:
         """Delete facts; what they had superseded holds again. Raises NotFound."""
 
-    def believe(self, facts: Sequence[Fact]) -> None:
+    def update_confidence(self, facts: Sequence[Fact]) -> None:
         """Write confidence, last reinforcement and its time of facts that are there."""
 
     def facts(self, query: FactQuery) -> list[Fact]:
@@ -90,7 +90,7 @@ class KnowledgeStore(Protocol):
     def facts_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
         """By memory, live or forgotten, in the order they were written; a memory without any is missing."""
 
-    def rivals(self, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
+    def conflicting_facts(self, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
         """Groups of facts that hold at once though only one of each can."""
 
     def relations(
@@ -98,7 +98,7 @@ class KnowledgeStore(Protocol):
     ) -> list[tuple[Fact, float]]:
         """Relations that hold then and have one of the telling terms, by BM25, best first; of equals the newest."""
 
-    def touching(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
+    def relations_of(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
         """Relations that hold then, from or to one of these names, the newest first."""
 
     def put_entity(self, space: str, entity: NewEntity, memory_ids: Sequence[str]) -> None:
@@ -157,7 +157,7 @@ class LogStore(Protocol):
         """Bodies by name."""
 
 
-class Store(KnowledgeStore, LogStore, Protocol):
+class Store(FactStore, LogStore, Protocol):
     """Keeps memories and finds candidates, channel by channel. It never mixes signals.
 
     Each writing method is one transaction: after it returns, nothing of it is lost and every

@@ -440,17 +440,19 @@ def knowledge(engine: Nacre, ids: list[str]) -> tuple[Any, ...]:
             FactQuery(predicate="lives_in", history=True, limit=2),
         )
     ]
-    rivals = [sorted(store.rivals(SPACES, moment), key=lambda group: group[0].id) for moment in MOMENTS[::2]]
+    conflicting = [
+        sorted(store.conflicting_facts(SPACES, moment), key=lambda group: group[0].id) for moment in MOMENTS[::2]
+    ]
     entities = [store.entities(SPACES, None, 100), store.entities(SPACES[:2], ["ALICE", "bob", "nobody"], 100)]
     found = [store.relations(ASKED, spaces, START, limit) for spaces in (SPACES, SPACES[:1]) for limit in (2, 100)]
-    touching = [
-        store.touching(["Alice", "paris"], SPACES, moment, limit) for moment, limit in ((START, 100), (START, 1))
+    neighbours = [
+        store.relations_of(["Alice", "paris"], SPACES, moment, limit) for moment, limit in ((START, 100), (START, 1))
     ]
     about = {name: store.matching([*ids, "never"], Linked(name)) for name in ("alice", "al", "bob", "acme", "berlin")}
     alike = store.similar([*ids, "never"])
     entities_of = store.entities_of([*ids, "never"])
     by_id = sorted(store.facts_by_id([*named, "never"]), key=lambda fact: fact.id)
-    return facts, by_id, listed, rivals, entities, found, touching, about, alike, entities_of
+    return facts, by_id, listed, conflicting, entities, found, neighbours, about, alike, entities_of
 
 
 def side_by_side(engine: Nacre, ids: Sequence[str]) -> list[Any]:
@@ -662,10 +664,10 @@ class Machine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.facts)
     @rule(numbers=numbers, confidence=st.sampled_from([0.0, 0.3, 2 / 3, 1.0]), moment=st.sampled_from(MOMENTS))
-    def believe(self, numbers: list[int], confidence: float, moment: datetime) -> None:
+    def update_confidence(self, numbers: list[int], confidence: float, moment: datetime) -> None:
         chosen = [self.facts[number % len(self.facts)] for number in numbers]
         changed = [replace(fact, confidence=confidence, reinforced=moment, touched=START) for fact in chosen]
-        self.pair.same(lambda nacre: nacre._store.believe([*changed, replace(changed[0], id="never")]))
+        self.pair.same(lambda nacre: nacre._store.update_confidence([*changed, replace(changed[0], id="never")]))
 
     @rule(numbers=numbers, how=st.sampled_from(["explicit", "import", "reference", "recall", "never"]))
     def reinforce(self, numbers: list[int], how: Any) -> None:
@@ -1182,7 +1184,7 @@ def test_aliases_that_come_later_settle_what_was_said(pair: Pair) -> None:
     pair.same(lambda nacre: nacre.remember("z", entities=[one]))
     assert pair.same(superseded).answer == [True, False]
     doubt = [replace(fact, confidence=0.01) for fact in pair.same(lambda n: n._store.facts_by_id(["id-0003"])).answer]
-    pair.same(lambda nacre: nacre._store.believe(doubt))
+    pair.same(lambda nacre: nacre._store.update_confidence(doubt))
     assert pair.same(superseded).answer == [False, False]
     assert len(pair.same(lambda nacre: nacre.conflicts()).answer[0].beliefs) == 2
     pair.same(lambda nacre: nacre.drop_entity("Al"))

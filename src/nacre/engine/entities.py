@@ -51,7 +51,7 @@ class EntityService:
         found: list[RelatedEntity] = []
         for distance in range(1, depth + 1):
             further: dict[str, tuple[Fact, ...]] = {}
-            for fact in self._store.touching(list(paths), asked.spaces, asked.as_of, _NEIGHBOURS_MAX):
+            for fact in self._store.relations_of(list(paths), asked.spaces, asked.as_of, _NEIGHBOURS_MAX):
                 for here, there in ((fact.subject, fact.object), (fact.object, fact.subject)):
                     if fold(here) not in paths or fold(there) in seen:
                         continue

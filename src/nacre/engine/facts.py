@@ -65,7 +65,7 @@ class FactService:
         now = self._parts.clock()
         changed = [after for each in facts if (after := reinforced(each, SHARES[how], now)) != each]
         if changed:
-            self._store.believe(changed)
+            self._store.update_confidence(changed)
         return len(changed)
 
     def stale(self, spaces: Sequence[str]) -> list[Belief]:
@@ -77,7 +77,7 @@ class FactService:
 
     def conflicts(self, spaces: Sequence[str]) -> list[Disagreement]:
         now = self._parts.clock()
-        groups = self._store.rivals(validation.spaces(spaces, self._parts.access, self._parts.limits), now)
+        groups = self._store.conflicting_facts(validation.spaces(spaces, self._parts.access, self._parts.limits), now)
         return [Disagreement(facts[-1].subject, facts[-1].predicate, tuple(_believed(facts, now))) for facts in groups]
 
     def stated(self, memory: Memory, facts: Sequence[NewFact], origin: Origin) -> list[Fact]:

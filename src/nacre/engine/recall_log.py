@@ -132,7 +132,7 @@ class RecallLog:
         if outcome != "wrong":
             self._facts.reinforce_all(facts, "recall")
         elif facts:
-            self._store.believe([replace(each, confidence=each.confidence * WRONG_LEAVES) for each in facts])
+            self._store.update_confidence([replace(each, confidence=each.confidence * WRONG_LEAVES) for each in facts])
 
     # ---- what a session was given
 

@@ -34,7 +34,7 @@ class _Entity:
 
 
 class MemoryKnowledge(ABC):
-    """Implements `nacre.interfaces.KnowledgeStore`."""
+    """Implements `nacre.interfaces.FactStore`."""
 
     _lock: threading.RLock
 
@@ -80,7 +80,7 @@ class MemoryKnowledge(ABC):
             for memory_id in dict.fromkeys(each.memory_id for each in gone):
                 self._log("facts dropped", memory_id, at=at)
 
-    def believe(self, facts: Sequence[Fact]) -> None:
+    def update_confidence(self, facts: Sequence[Fact]) -> None:
         with self._lock:
             for each in facts:
                 if each.id in self._facts:
@@ -122,7 +122,7 @@ class MemoryKnowledge(ABC):
                     found[fact.memory_id].append(fact)
         return {memory_id: tuple(facts) for memory_id, facts in found.items()}
 
-    def rivals(self, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
+    def conflicting_facts(self, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
         with self._lock:
             groups = [each for each in self._groups() if each[0].space in spaces]
         ordered = [sorted(each, key=lambda fact: (fact.valid_from, fact.id)) for each in groups]
@@ -169,7 +169,7 @@ class MemoryKnowledge(ABC):
         ]
         return sorted(found, key=lambda each: -each[1])[:limit]
 
-    def touching(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
+    def relations_of(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
         keys = {fold(name) for name in names}
         with self._lock:
             live = [each for each in self._settled() if each.relation and self._is_live(each.memory_id)]

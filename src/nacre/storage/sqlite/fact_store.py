@@ -20,7 +20,7 @@ from nacre.types.memory import Entry, Tokens
 
 
 class KnowledgeTables:
-    """Implements `nacre.interfaces.KnowledgeStore`."""
+    """Implements `nacre.interfaces.FactStore`."""
 
     _connections: Connections
 
@@ -48,7 +48,7 @@ class KnowledgeTables:
             entities.drop_unlinked(db, known)
             log_events(db, "facts dropped", touched, at)
 
-    def believe(self, changed: Sequence[Fact]) -> None:
+    def update_confidence(self, changed: Sequence[Fact]) -> None:
         with self._connections.writing() as db:
             facts.settle(db, facts.update(db, changed))
             bump(db)
@@ -65,9 +65,9 @@ class KnowledgeTables:
         with self._connections.reading() as db:
             return facts.by_memory(db, memory_ids)
 
-    def rivals(self, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
+    def conflicting_facts(self, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
         with self._connections.reading() as db:
-            return facts.rivals(db, spaces, at)
+            return facts.conflicting(db, spaces, at)
 
     def relations(
         self, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
@@ -75,9 +75,9 @@ class KnowledgeTables:
         with self._connections.reading() as db:
             return facts.relations(db, terms, spaces, at, limit)
 
-    def touching(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
+    def relations_of(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
         with self._connections.reading() as db:
-            return facts.touching(db, spaces, [fold(name) for name in names], at, limit)
+            return facts.relations_of(db, spaces, [fold(name) for name in names], at, limit)
 
     def put_entity(self, space: str, entity: NewEntity, memory_ids: Sequence[str]) -> None:
         with self._connections.writing() as db:

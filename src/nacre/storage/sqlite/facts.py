@@ -262,7 +262,7 @@ def _called(column: str, key: str) -> Clause:
     return Clause(f"(f.{column} = ? OR f.{column} IN ({_NAMES.format('f.space')}))", (key, key))
 
 
-def rivals(db: apsw.Connection, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
+def conflicting(db: apsw.Connection, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
     """Groups of single-valued facts of which several hold at once, with different objects."""
     clause = _holding(at) & Clause(
         f"m.deleted_us IS NULL AND f.single = 1 AND f.space IN ({marks(spaces)})", tuple(spaces)
@@ -280,7 +280,9 @@ def rivals(db: apsw.Connection, spaces: Sequence[str], at: datetime) -> list[lis
     return [found for facts in groups.values() if (found := supersession.disagreeing(facts, at))]
 
 
-def touching(db: apsw.Connection, spaces: Sequence[str], keys: Sequence[str], at: datetime, limit: int) -> list[Fact]:
+def relations_of(
+    db: apsw.Connection, spaces: Sequence[str], keys: Sequence[str], at: datetime, limit: int
+) -> list[Fact]:
     """Relations that hold then, from or to what has one of these names."""
     clause = _holding(at) & Clause(
         f"m.deleted_us IS NULL AND f.relation = 1 AND f.space IN ({marks(spaces)}) "
