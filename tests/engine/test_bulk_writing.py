@@ -13,7 +13,7 @@ from test_stores_agree import check_derived_tables, check_integrity
 import nacre
 from nacre import NewMemory
 from nacre.errors import InvalidInput
-from nacre.storage.sqlite import document_frequencies
+from nacre.storage.sqlite import vocabulary
 
 
 def many(count: int) -> list[NewMemory]:
@@ -72,7 +72,7 @@ def test_many_at_once_are_written_as_one_by_one(tmp_path: Path) -> None:
 
 def test_counts_of_many_follow_forgetting_restoring_and_purging(path: Path) -> None:
     with nacre.open(path, embedder="none") as memory:
-        ids = [receipt.id for receipt in memory.remember_many(many(3 * document_frequencies.MANY))]
+        ids = [receipt.id for receipt in memory.remember_many(many(3 * vocabulary.BATCH_MIN))]
         memory.forget(ids[::2])
         check_derived_tables(path)
         memory.restore(ids[::2])  # enough of one space to be counted by SQLite

@@ -34,7 +34,7 @@ from nacre.embedders.hashing import Hashing
 from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, Only, Phrase, Term, Without
 from nacre.query.parser import parse
 from nacre.storage.sqlite import SqliteStore
-from nacre.storage.sqlite.filters import LIVE, Clause, matching
+from nacre.storage.sqlite.filters import LIVE, Clause, search_clause
 from nacre.storage.sqlite.index.filter_mask import FilterMask
 from nacre.storage.sqlite.index.segment import Hashes, Segment, hashed
 from nacre.storage.sqlite.index.segment_builder import of_rows
@@ -83,17 +83,17 @@ class Filled:
                 self.segments[space] = of_rows(db, space, every, Hashes())
 
     def agrees(self, must: Condition | None, where: Filter) -> int:
-        """How many pass: as many, and the same ones, by segments and by SQL."""
-        passing = 0
+        """How many match: as many, and the same ones, by segments and by SQL."""
+        count = 0
         with self.store._connections.reading() as db:
-            met = FilterMask(db, must, where)
+            mask = FilterMask(db, where, must)
             for space, segment in self.segments.items():
-                clause = LIVE & Clause("m.space = ?", (space,)) & matching(must, where)
+                clause = LIVE & Clause("m.space = ?", (space,)) & search_clause(where, must)
                 sql = f"SELECT m.row FROM memories AS m WHERE {clause.sql} ORDER BY m.row"
                 right = [row for (row,) in db.execute(sql, clause.parameters)]
-                assert segment.rows[met.flags(segment, space)].tolist() == right, (space, must, where)
-                passing += len(right)
-        return passing
+                assert segment.rows[mask.of(segment, space)].tolist() == right, (space, must, where)
+                count += len(right)
+        return count
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from nacre.query.ast import Term, occurs, term_counts
 from nacre.ranking.bm25 import bm25, idf
 from nacre.storage.sqlite.index import postings, segment_builder
-from nacre.storage.sqlite.index.postings import Weighing, best, best_of
-from nacre.storage.sqlite.index.segment import Flags, Segment, Stamp, hashed
+from nacre.storage.sqlite.index.postings import TermWeights, best_of_segment, best_of_spaces
+from nacre.storage.sqlite.index.segment import Mask, Segment, Stamp, hashed
 from nacre.storage.sqlite.index.segment_builder import merge
 from nacre.storage.sqlite.index.space_index import Part, Space
 from nacre.types.memory import Tokens
@@ -151,24 +151,24 @@ def same(first: Segment, second: Segment) -> None:
 # ---------------------------------------------------------------- scoring
 
 
-def plain_best(memories: Sequence[Plain], alive: Sequence[bool], weighing: Weighing) -> list[tuple[int, float]]:
-    """Every memory that has a telling term, scored in full; best first."""
-    telling = [term for term, tells in zip(weighing.terms, weighing.telling, strict=True) if tells]
+def plain_best(memories: Sequence[Plain], alive: Sequence[bool], weights: TermWeights) -> list[tuple[int, float]]:
+    """Every memory that has a significant term, scored in full; best first."""
+    significant = [term for term, tells in zip(weights.terms, weights.significant, strict=True) if tells]
     scored = []
     for each, living in zip(memories, alive, strict=True):
-        if living and any(occurs(term, each.tokens) for term in telling):
-            counts = term_counts(weighing.terms, each.tokens, weighing.recipe)
-            score = bm25(counts, weighing.idfs, each.tokens.length, weighing.mean_length, weighing.recipe)
+        if living and any(occurs(term, each.tokens) for term in significant):
+            counts = term_counts(weights.terms, each.tokens, weights.recipe)
+            score = bm25(counts, weights.idfs, each.tokens.length, weights.mean_length, weights.recipe)
             scored.append((each.row, score))
     return sorted(scored, key=lambda each: (-each[1], each[0]))
 
 
 @st.composite
-def weighings(draw: st.DrawFn) -> Weighing:
+def weightings(draw: st.DrawFn) -> TermWeights:
     terms = draw(st.lists(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=6, unique=True))
-    telling = draw(st.lists(st.booleans(), min_size=len(terms), max_size=len(terms)))
+    significant = draw(st.lists(st.booleans(), min_size=len(terms), max_size=len(terms)))
     weight = st.sampled_from([0, 0.001, 1, 2.5, 100])
-    return Weighing(
+    return TermWeights(
         [Term(term) for term in terms],
         draw(st.lists(st.sampled_from([0.01, 0.5, 0.5, 2.0, 7.3]), min_size=len(terms), max_size=len(terms))),
         draw(st.sampled_from([0, 1, 3.7, 40])),
@@ -181,7 +181,7 @@ def weighings(draw: st.DrawFn) -> Weighing:
             tags_weight=draw(weight),
             source_weight=draw(weight),
         ),
-        telling if any(telling) else [True] * len(terms),
+        significant if any(significant) else [True] * len(terms),
     )
 
 
@@ -207,7 +207,7 @@ def patched(branch: dict[str, int]) -> AbstractContextManager[object]:
 livings = st.sampled_from([None, 1.0, 0.5, 0.1, 0.0])  # the share of memories that are alive
 
 
-def alive_of(random: Random, count: int, living: float | None) -> Flags | None:
+def alive_of(random: Random, count: int, living: float | None) -> Mask | None:
     return None if living is None else np.array([random.random() < living for _ in range(count)], np.bool_)
 
 
@@ -215,7 +215,7 @@ def alive_of(random: Random, count: int, living: float | None) -> Flags | None:
 @given(
     seed=st.integers(0, 2**32),
     count=st.integers(0, 60),
-    weighing=weighings(),
+    weights=weightings(),
     limit=st.integers(1, 50),
     living=livings,
     branch=branches,
@@ -225,7 +225,7 @@ def alive_of(random: Random, count: int, living: float | None) -> Flags | None:
 def test_the_best_of_a_segment_are_those_of_a_full_search(
     seed: int,
     count: int,
-    weighing: Weighing,
+    weights: TermWeights,
     limit: int,
     living: float | None,
     branch: dict[str, int],
@@ -236,10 +236,10 @@ def test_the_best_of_a_segment_are_those_of_a_full_search(
     random = Random(seed)
     memories = some_memories(random, sorted(random.sample(range(1, 1000), count)), labelled=labelled)
     alive = alive_of(random, count, living)
-    right = plain_best(memories, [True] * count if alive is None else alive.tolist(), weighing)
+    right = plain_best(memories, [True] * count if alive is None else alive.tolist(), weights)
     least = right[known][1] if 0 <= known < len(right) else 0.0
     with patched(branch):
-        found = best(segment_of(memories), alive, weighing, weighing.hashes, limit, least)
+        found = best_of_segment(segment_of(memories), alive, weights, weights.hashes, limit, least)
     cut = right[limit - 1][1] if len(right) >= limit else 0.0
     if least == 0:
         assert sorted(found) == sorted(each for each in right if each[1] >= cut)
@@ -251,13 +251,13 @@ def test_the_best_of_a_segment_are_those_of_a_full_search(
 @given(
     seed=st.integers(0, 2**32),
     counts=st.lists(st.integers(0, 25), min_size=1, max_size=4),
-    weighing=weighings(),
+    weights=weightings(),
     limit=st.integers(1, 50),
     living=livings,
     branch=branches,
 )
 def test_the_best_of_several_segments_and_spaces(
-    seed: int, counts: list[int], weighing: Weighing, limit: int, living: float | None, branch: dict[str, int]
+    seed: int, counts: list[int], weights: TermWeights, limit: int, living: float | None, branch: dict[str, int]
 ) -> None:
     """Best first, ties by id; ids are in another order than rows."""
     random = Random(seed)
@@ -274,11 +274,11 @@ def test_the_best_of_several_segments_and_spaces(
         alive = alive_of(random, count, living)
         stamp = Stamp("store", "model", 1, f"space {number % 2}", number, number + 1, "")
         parts[number % 2].append(Part(stamp, segment_of(memories), alive, saved=False))
-        scored = plain_best(memories, [True] * count if alive is None else alive.tolist(), weighing)
+        scored = plain_best(memories, [True] * count if alive is None else alive.tolist(), weights)
         right += [(ids[row], score) for row, score in scored]
     spaces = [Space(f"space {number}", "model", 9, tuple(each)) for number, each in enumerate(parts)]
     with patched(branch):
-        found = best_of(db, spaces, weighing, None, Filter(spaces=("space 0", "space 1")), limit)
+        found = best_of_spaces(db, spaces, weights, Filter(spaces=("space 0", "space 1")), None, limit)
     db.close()
     right.sort(key=lambda each: (-each[1], each[0]))
     assert [(match.id, match.score) for match in found] == right[:limit]
@@ -293,7 +293,7 @@ class Lake:
 
     segment: Segment
     right: list[tuple[int, float]]
-    weighing: Weighing
+    weights: TermWeights
 
 
 @pytest.fixture(scope="module")
@@ -305,10 +305,10 @@ def lake() -> Lake:
     memories = [Plain(row, Tokens(tuple(words), (), len(words)), (), 0, ()) for row, words in enumerate(said)]
     terms = [Term("water"), Term("heron"), Term("boat")]
     having = [sum(term.text in words for words in said) for term in terms]
-    weighing = Weighing(
+    weights = TermWeights(
         terms, [idf(len(said), each) for each in having], 3.0, adjusted(Recipe(), bm25_padding=0), [True, True, True]
     )
-    return Lake(segment_of(memories), plain_best(memories, [True] * len(said), weighing), weighing)
+    return Lake(segment_of(memories), plain_best(memories, [True] * len(said), weights), weights)
 
 
 @pytest.fixture
@@ -317,8 +317,8 @@ def read_through(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     words: list[str] = []
     usual = postings._Scorer._contributions
 
-    def noting(self: postings._Scorer, each: postings._List) -> object:
-        words.append(self._weighing.terms[each.at].text)
+    def noting(self: postings._Scorer, each: postings._TermPostings) -> object:
+        words.append(self._weights.terms[each.at].text)
         return usual(self, each)
 
     monkeypatch.setattr(postings._Scorer, "_contributions", noting)
@@ -332,14 +332,14 @@ def ranked(found: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
 
 def test_a_frequent_word_is_looked_up_where_rare_ones_decide(lake: Lake, read_through: list[str]) -> None:
     """Five have the heron: no other can be among the best three, so nobody reads who has water or boats."""
-    found = best(lake.segment, None, lake.weighing, lake.weighing.hashes, 3, 0.0)
+    found = best_of_segment(lake.segment, None, lake.weights, lake.weights.hashes, 3, 0.0)
     assert ranked(found)[:3] == lake.right[:3]
     assert read_through == ["heron"]
 
 
 def test_a_frequent_word_is_read_where_rare_ones_are_too_few(lake: Lake, read_through: list[str]) -> None:
     """The sixth has no heron: boats tell more than water, and who has both is among the ten best."""
-    found = best(lake.segment, None, lake.weighing, lake.weighing.hashes, 10, 0.0)
+    found = best_of_segment(lake.segment, None, lake.weights, lake.weights.hashes, 10, 0.0)
     assert ranked(found)[:10] == lake.right[:10]
     assert read_through == ["heron", "boat"]
 
@@ -347,15 +347,15 @@ def test_a_frequent_word_is_read_where_rare_ones_are_too_few(lake: Lake, read_th
 def test_what_is_known_from_elsewhere_spares_reading(lake: Lake, read_through: list[str]) -> None:
     """Another segment has ten that are better than anything without a heron."""
     least = lake.right[4][1]
-    found = best(lake.segment, None, lake.weighing, lake.weighing.hashes, 10, least)
+    found = best_of_segment(lake.segment, None, lake.weights, lake.weights.hashes, 10, least)
     assert ranked(found)[:5] == lake.right[:5]
     assert read_through == ["heron"]
 
 
 def test_words_that_tell_nothing_are_never_read(lake: Lake, read_through: list[str]) -> None:
     """They score those that others have found, and nothing else."""
-    weighing = replace(lake.weighing, telling=[False, True, False])
-    found = best(lake.segment, None, weighing, weighing.hashes, 10, 0.0)
+    weights = replace(lake.weights, significant=[False, True, False])
+    found = best_of_segment(lake.segment, None, weights, weights.hashes, 10, 0.0)
     assert ranked(found) == lake.right[:5]
     assert read_through == ["heron"]
 
@@ -363,7 +363,7 @@ def test_words_that_tell_nothing_are_never_read(lake: Lake, read_through: list[s
 def test_the_few_that_pass_a_filter_are_looked_up(lake: Lake, read_through: list[str]) -> None:
     alive = np.zeros(20_000, np.bool_)
     alive[[7, 8, 9, 4_007, 19_999]] = True
-    found = best(lake.segment, alive, lake.weighing, lake.weighing.hashes, 2, 0.0)
+    found = best_of_segment(lake.segment, alive, lake.weights, lake.weights.hashes, 2, 0.0)
     passing = [each for each in lake.right if alive[each[0]]]
     assert ranked(found)[:2] == passing[:2]
     assert {row for row, _ in found[:2]} <= {7, 4_007}
@@ -379,11 +379,11 @@ def test_long_questions_are_exact_too() -> None:
         said = [word for word in words for _ in range(random.choice([1, 1, 1, 1, 2]))]
         memories.append(Plain(row, Tokens(tuple(said), (), len(said)), (), 0, ()))
     idfs = [14 + number / 300 for number in range(300)]
-    weighing = Weighing([Term(word) for word in words], idfs, 350.0, Recipe(), [True] * 300)
-    right = plain_best(memories, [True] * 600, weighing)
+    weights = TermWeights([Term(word) for word in words], idfs, 350.0, Recipe(), [True] * 300)
+    right = plain_best(memories, [True] * 600, weights)
     segment = segment_of(memories)
     for limit in (85, 92, 99, 120):
-        found = best(segment, None, weighing, weighing.hashes, limit, 0.0)
+        found = best_of_segment(segment, None, weights, weights.hashes, limit, 0.0)
         assert ranked(found)[:limit] == right[:limit]
 
 
@@ -406,7 +406,7 @@ def test_merged_segments_are_one_segment_of_what_is_alive(
     random = Random(seed)
     numbers = random.sample(range(1, 1000), sum(counts))
     keys = iter(random.sample(range(1, 100_000), 4 * sum(counts)))
-    parts: list[tuple[Segment, Flags | None]] = []
+    parts: list[tuple[Segment, Mask | None]] = []
     left: list[Plain] = []
     touched: set[int] = set()
     for count in counts:

@@ -24,7 +24,7 @@ from nacre.analysis import tokenizer
 from nacre.embedders.hashing import Hashing
 from nacre.errors import NacreError, StoreCorrupt, StoreError, StoreFull, StoreTooNew, StoreUnavailable
 from nacre.storage.sqlite import SqliteStore, schema
-from nacre.storage.sqlite import fact_store as knowing_module
+from nacre.storage.sqlite import facts as facts_module
 from nacre.storage.sqlite import store as store_module
 from nacre.types.facts import NewEntity, NewFact
 
@@ -303,7 +303,7 @@ def test_an_interrupted_tokenising_after_a_migration_is_done_again(path: Path, m
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    for step in ("write_tokens", "count", "set_meta"):
+    for step in ("write_tokens", "update_counts", "set_meta"):
         with monkeypatch.context() as failing:
             failing.setattr(store_module, step, interrupt)
             with pytest.raises(KeyboardInterrupt):
@@ -574,7 +574,7 @@ def test_what_needs_little_room_works_on_a_full_disk(path: Path, memory: nacre.N
     check_derived_tables(path)
 
 
-FAILING = ("log_events", "write_tokens", "write_passages", "count", "write_entries", "rewrite_entry")
+FAILING = ("log_events", "write_tokens", "write_passages", "update_counts", "write_entries", "rewrite_entry")
 LIVES_IN = NewFact(subject="Alice", predicate="lives in", object="Berlin", relation=True)
 SUGAR = nacre.NewMemory(text="sugar", facts=[LIVES_IN], entities=[NewEntity(name="Alice", aliases=["Al"])])
 
@@ -601,7 +601,7 @@ def test_a_write_that_fails_half_way_leaves_nothing(
     ]
     if step in ("write_entries", "rewrite_entry"):
         calls = calls[:1] if step == "write_entries" else calls[1:]
-    if step in ("log_events", "count"):
+    if step in ("log_events", "update_counts"):
         calls += [lambda: memory.forget(known), lambda: memory.restore(forgotten), lambda: memory.purge(known)]
     for call in calls:
         with monkeypatch.context() as failing:
@@ -621,10 +621,10 @@ def test_a_write_that_fails_half_way_leaves_nothing(
     [
         ("log_events", lambda memory, ids: memory.add_facts(ids[0], [replace(LIVES_IN, object="Rome")])),
         ("log_events", lambda memory, _: memory.drop_facts(memory.facts()[0].fact.id)),
-        ("bump", lambda memory, ids: memory.reinforce(ids[0])),
-        ("bump", lambda memory, ids: memory.add_entity("Alicia", aliases=["Alice", "Bob"], memory_ids=ids)),
-        ("bump", lambda memory, _: memory.drop_entity("Alice")),
-        ("bump", lambda memory, ids: memory.separate(ids[1])),
+        ("bump_revision", lambda memory, ids: memory.reinforce(ids[0])),
+        ("bump_revision", lambda memory, ids: memory.add_entity("Alicia", aliases=["Alice", "Bob"], memory_ids=ids)),
+        ("bump_revision", lambda memory, _: memory.drop_entity("Alice")),
+        ("bump_revision", lambda memory, ids: memory.separate(ids[1])),
     ],
 )
 def test_knowledge_that_is_written_by_half_is_not_written(
@@ -641,7 +641,7 @@ def test_knowledge_that_is_written_by_half_is_not_written(
         raise RuntimeError("in the middle")
 
     with monkeypatch.context() as failing:
-        failing.setattr(knowing_module, step, fail)
+        failing.setattr(facts_module if step == "log_events" else store_module, step, fail)
         with pytest.raises(RuntimeError, match="in the middle"):
             call(memory, ids)
     assert contents(path) == before
@@ -661,7 +661,7 @@ def test_an_interrupted_rebuild_leaves_the_old_index(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as failing:
-        failing.setattr(store_module, "count", interrupt)
+        failing.setattr(store_module, "update_counts", interrupt)
         with pytest.raises(KeyboardInterrupt):
             memory.rebuild()
     assert contents(path) == before

@@ -1,21 +1,31 @@
-"""BM25, exactly: one formula that every store scores with."""
+"""BM25: the one formula that every store scores with, for single numbers and numpy arrays alike."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from nacre.query.ast import Term
 from nacre.types.recipe import Recipe
 from nacre.types.stats import Frequencies
 
-COMMON_SHARE = 0.5  # of the documents that a common word counts as standing in, at the least
+if TYPE_CHECKING:  # keyword search never needs numpy
+    import numpy as np
+    import numpy.typing as npt
+
+    Array: TypeAlias = npt.NDArray[np.floating[Any]]
+
+COMMON_SHARE = 0.5  # of the documents: a common word counts as occurring in at least so many
+
+# Added to numbers that may be 0, so that 0 occurrences are never divided by 0. It changes no sum with a larger number.
+_TINY = 1e-20
 
 
 def idf(documents: int, with_term: float, *, common: bool = False) -> float:
-    """How much a term tells: rare ones much, frequent ones little, never less than nothing.
+    """Inverse document frequency: high for rare terms, low for frequent ones, never negative.
 
-    Few notes say "did" or "where", but questions do: words like these must not decide because they are rare here.
+    `common` words like "did" or "where" are rare in notes but frequent in questions. They count as frequent.
     """
     if common:
         with_term = max(with_term, COMMON_SHARE * documents)
@@ -23,7 +33,7 @@ def idf(documents: int, with_term: float, *, common: bool = False) -> float:
 
 
 def weights(terms: Sequence[Term], frequencies: Frequencies) -> dict[Term, float]:
-    """How much each term that occurs tells. How often a prefix occurs is not known: it tells as much as the best."""
+    """The idf of each term that occurs. The frequency of a prefix is unknown: it weighs as much as the rarest term."""
     having = frequencies.having
     known = {
         term: 0.0 if term.common else idf(frequencies.memories, having[term.text])
@@ -34,17 +44,38 @@ def weights(terms: Sequence[Term], frequencies: Frequencies) -> dict[Term, float
     return {term: known.get(term, most) for term in terms if term in known or term.prefix}
 
 
-def bm25(counts: Sequence[float], idfs: Sequence[float], length: int, mean_length: float, recipe: Recipe) -> float:
-    """The score of one text: `counts[i]` occurrences of a term that tells `idfs[i]`.
+@overload
+def length_damping(length: float, mean_length: float, recipe: Recipe) -> float: ...
+@overload
+def length_damping(length: Array, mean_length: float, recipe: Recipe) -> Array: ...
+def length_damping(length: float | Array, mean_length: float, recipe: Recipe) -> float | Array:
+    """The part of BM25's denominator that depends on the length of a text: occurrences count less in longer texts.
 
-    A text of ten words is not verbose beside one of five, but one of a thousand is beside one of five hundred:
-    so every length is padded by a few words before it is compared with the mean.
+    A text of ten words is not verbose beside one of five, but one of a thousand is beside one of five hundred. So a
+    few words are added to every length before it is compared with the mean.
     """
-    k1, b, padding = recipe.tuning.bm25_k1, recipe.tuning.bm25_b, recipe.tuning.bm25_padding
+    tuning = recipe.tuning
+    k1, b, padding = tuning.bm25_k1, tuning.bm25_b, tuning.bm25_padding
     padded_mean = mean_length + padding
-    damping = k1 * (1 - b + b * (length + padding) / padded_mean) if padded_mean else k1
-    score = 0.0  # not `sum`, which rounds otherwise in newer versions of Python than an array does
-    for count, idf in zip(counts, idfs, strict=True):
+    if not padded_mean:  # no text has a word
+        return length * 0.0 + (k1 or _TINY)
+    return (k1 or _TINY) * (1 - b + _TINY + b * (length + padding) / padded_mean)
+
+
+@overload
+def term_score(idf: float, count: float, damping: float, k1: float) -> float: ...
+@overload
+def term_score(idf: float | Array, count: Array, damping: Array, k1: float) -> Array: ...
+def term_score(idf: float | Array, count: float | Array, damping: float | Array, k1: float) -> float | Array:
+    """What `count` occurrences of a term add to the score of a text with this `length_damping`."""
+    return idf * count * (k1 + 1) / (count + damping)
+
+
+def bm25(counts: Sequence[float], idfs: Sequence[float], length: int, mean_length: float, recipe: Recipe) -> float:
+    """The score of one text: `counts[i]` occurrences of a term with `idfs[i]`."""
+    k1, damping = recipe.tuning.bm25_k1, length_damping(length, mean_length, recipe)
+    score = 0.0  # not `sum`: since Python 3.12 it rounds differently from the additions of an array
+    for count, weight in zip(counts, idfs, strict=True):
         if count:
-            score += idf * count * (k1 + 1) / (count + damping)
+            score += term_score(weight, count, damping, k1)
     return score

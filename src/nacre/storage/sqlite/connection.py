@@ -1,4 +1,4 @@
-"""Connections to one store file: many readers, one writer, and SQLite's errors in our words."""
+"""Connections to one store file: many readers and one writer. Errors of SQLite become errors of Nacre."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _IDLE_READERS_MAX = 16
 
 
 class Connections:
-    """Safe to use from several threads. Each transaction has its connection to itself."""
+    """Safe to use from several threads. No two transactions share a connection."""
 
     def __init__(self, path: Path, busy_timeout_ms: int, create: bool) -> None:
         self.path = path
@@ -28,7 +28,7 @@ class Connections:
         self._idle: list[apsw.Connection] = []
         self._idle_lock = threading.Lock()
         self._writer_lock = threading.Lock()
-        self._views = threading.local()  # the connection whose view a thread holds, if it does
+        self._views = threading.local()  # the connection of the snapshot that a thread holds, if any
         self._closed = False
         self._check_path(create)
         with self._translated():
@@ -36,7 +36,7 @@ class Connections:
 
     @contextmanager
     def view(self) -> Iterator[None]:
-        """What this thread reads within is of one moment, and costs one transaction."""
+        """A snapshot: all reads of this thread inside the block share one read transaction."""
         if self._viewing is not None:
             yield
             return
@@ -52,9 +52,9 @@ class Connections:
         return getattr(self._views, "db", None)
 
     def reading(self, *, latest: bool = False) -> AbstractContextManager[apsw.Connection]:
-        """One consistent view of the store: that which the thread holds, unless it must be the latest."""
-        held = self._viewing
-        return self._latest() if latest or held is None else nullcontext(held)
+        """A read transaction: that of the snapshot the thread holds, unless there is none or `latest` is set."""
+        db = self._viewing
+        return self._latest() if latest or db is None else nullcontext(db)
 
     @contextmanager
     def _latest(self) -> Iterator[apsw.Connection]:
@@ -68,9 +68,9 @@ class Connections:
 
     @contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
-        """One transaction: all of it is written, or nothing.
+        """A write transaction: all of it is written, or nothing.
 
-        One that is not durable does not wait for the disk: a crash of the machine, not of the process, may undo it.
+        Without `durable` it does not wait for the disk: a crash of the machine, not of the process, may undo it.
         """
         if not self._writer_lock.acquire(timeout=self._busy_timeout_ms / 1000):
             raise self._busy()
@@ -94,7 +94,7 @@ class Connections:
 
     @contextmanager
     def exclusive(self) -> Iterator[apsw.Connection]:
-        """The writer outside a transaction, for upkeep."""
+        """The writing connection outside a transaction, for maintenance."""
         with self._writer_lock, self._translated():
             self._check_open()
             yield self._writer
@@ -127,9 +127,9 @@ class Connections:
             raise StoreUnavailable(f"store: {self.path} is a folder; give the path of a file in it")
 
     def _prepare(self) -> apsw.Connection:
-        """A connection to a file that is ours and up to date. Several processes may do this at once."""
+        """A connection to a file that has the current schema. Several processes may do this at once."""
         db = self._connect()
-        db.execute("PRAGMA cache_size = -65536")  # KiB; a bulk write touches pages all over the indexes
+        db.execute("PRAGMA cache_size = -65536")  # KiB; a bulk write changes pages all over the indexes
         deadline = time.monotonic() + self._busy_timeout_ms / 1000
         try:
             while True:
@@ -158,11 +158,11 @@ class Connections:
             raise
 
     def _connect(self) -> apsw.Connection:
-        db = apsw.Connection(str(self.path.absolute()))  # ":memory:" is a name like any other
+        db = apsw.Connection(str(self.path.absolute()))  # an absolute path: ":memory:" is a file name like any other
         db.set_busy_timeout(self._busy_timeout_ms)
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("PRAGMA synchronous = FULL")
-        db.execute("PRAGMA secure_delete = ON")  # what is purged leaves no bytes; costs nothing measurable
+        db.execute("PRAGMA secure_delete = ON")  # purged text leaves no bytes in the file; the cost is not measurable
         db.execute("PRAGMA cache_size = -16384")  # KiB
         db.execute("PRAGMA temp_store = MEMORY")
         return db
@@ -199,11 +199,11 @@ class Connections:
         except NacreError:
             raise
         except apsw.Error as error:
-            raise self._in_our_words(error) from error
+            raise self._store_error(error) from error
         except (UnicodeDecodeError, json.JSONDecodeError, OverflowError) as error:
             raise StoreCorrupt(f"store: {self.path} is damaged ({error}); restore it from a backup") from error
 
-    def _in_our_words(self, error: apsw.Error) -> StoreError:
+    def _store_error(self, error: apsw.Error) -> StoreError:
         path = self.path
         match error:
             case apsw.BusyError() | apsw.LockedError():

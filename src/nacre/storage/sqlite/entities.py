@@ -1,6 +1,7 @@
-"""Entities as rows: canonical names, aliases, and which memories callers linked with them.
+"""Entities as rows: canonical names, aliases, and links to memories.
 
-A memory is about an entity, too, when a fact of it names the entity: facts have keys for that.
+A memory is about an entity if a caller linked the two, or if a fact of the memory names the entity. Links are stored
+here; facts are looked up by the folded names that they store.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import apsw
 
 from nacre.analysis.names import fold
-from nacre.storage.sqlite.filters import marks
+from nacre.storage.sqlite.filters import placeholders
 from nacre.storage.sqlite.rows import fetch, to_json
 from nacre.types.facts import Entity, NewEntity
 
@@ -46,7 +47,10 @@ _NAMED = "n.space = f.space AND (n.key = f.subject_key OR (f.relation = 1 AND n.
 
 
 def put(db: apsw.Connection, space: str, new: NewEntity, *, kept: bool = False) -> int:
-    """Add an entity, or a type and aliases to the one that has this name. Entities that share a name become one."""
+    """Add an entity, or add a type and aliases to the one that has this name. Entities that share a name are merged.
+
+    `kept`: the entity stays even if no memory is about it.
+    """
     found = _numbers(db, space, [new.name, *new.aliases])
     entity = found.get(fold(new.name))
     if entity is None and found:
@@ -58,7 +62,7 @@ def put(db: apsw.Connection, space: str, new: NewEntity, *, kept: bool = False) 
                 (space, new.name, new.type),
             ).get
         )
-    elif fold(new.name) not in found:  # known by its aliases only: the new name is the canonical one
+    elif fold(new.name) not in found:  # found by an alias: the new name becomes the canonical one
         db.execute("UPDATE entities SET name = ? WHERE entity = ?", (new.name, entity))
     if new.type is not None:
         db.execute("UPDATE entities SET type = ? WHERE entity = ?", (new.type, entity))
@@ -85,16 +89,16 @@ def _numbers(db: apsw.Connection, space: str, names: Sequence[str]) -> dict[str,
 
 
 def put_all(db: apsw.Connection, several: Iterable[tuple[str, NewEntity, int | None]]) -> set[int]:
-    """Add entities, given with their space, and link each with the memory in a row where there is one.
+    """Add entities, given with their space, and link each with the memory in `row`, if any.
 
-    Gives those that got aliases, and may so have become one with others.
+    Returns the entities that got aliases: these may have been merged with others.
     """
     known: dict[tuple[str, str], int] = {}
     changed: set[int] = set()
     for space, new, row in several:
         place = space, fold(new.name)
         if new.aliases:
-            known.clear()  # numbers that were known may be gone
+            known.clear()  # a merge deletes numbers
         if place not in known or new.type is not None:
             known[place] = put(db, space, new)
         if new.aliases:
@@ -108,7 +112,7 @@ def link(db: apsw.Connection, entity: int, memory_rows: Iterable[int]) -> None:
     db.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", ((entity, row) for row in memory_rows))
 
 
-def about(db: apsw.Connection, memory_rows: Sequence[int]) -> list[int]:
+def of_rows(db: apsw.Connection, memory_rows: Sequence[int]) -> list[int]:
     """The entities that these memories are about, by a link or by a fact."""
     sql = (
         "SELECT entity FROM links WHERE row IN (SELECT value FROM json_each(?1)) UNION "
@@ -119,7 +123,7 @@ def about(db: apsw.Connection, memory_rows: Sequence[int]) -> list[int]:
 
 
 def drop_unlinked(db: apsw.Connection, numbers: Sequence[int]) -> None:
-    """Those of these that no memory is about any more, unless they were made known for themselves."""
+    """Delete those of these entities that no memory is about any more, unless a caller added them by themselves."""
     db.execute(
         "DELETE FROM entities WHERE kept = 0 AND entity IN (SELECT value FROM json_each(?)) "
         "AND NOT EXISTS (SELECT 1 FROM links WHERE links.entity = entities.entity) AND NOT EXISTS ("
@@ -133,8 +137,8 @@ def number_of(db: apsw.Connection, space: str, name: str) -> int | None:
 
 
 def listed(db: apsw.Connection, spaces: Sequence[str], names: Sequence[str] | None, limit: int) -> list[Entity]:
-    """Entities by name; those that have one of these names, or all."""
-    clause = f"e.space IN ({marks(spaces)})"
+    """Entities that have one of these names, or all, ordered by space and name."""
+    clause = f"e.space IN ({placeholders(spaces)})"
     parameters: tuple[str | int, ...] = tuple(spaces)
     if names is not None:
         known = "SELECT entity FROM entity_names WHERE space = e.space AND key IN (SELECT value FROM json_each(?))"
@@ -145,9 +149,9 @@ def listed(db: apsw.Connection, spaces: Sequence[str], names: Sequence[str] | No
     return list(_entities(db, fetch(db, sql, (*parameters, limit))).values())
 
 
-def of(db: apsw.Connection, memory_ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
-    """By memory, the entities that it is about, by name."""
-    about_each = fetch(
+def by_memory(db: apsw.Connection, memory_ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
+    """By id of a memory, the entities that it is about, ordered by name."""
+    links = fetch(
         db,
         "WITH asked AS (SELECT row, id FROM memories WHERE id IN (SELECT value FROM json_each(?))) "
         "SELECT a.id, l.entity FROM asked AS a JOIN links AS l ON l.row = a.row "
@@ -161,16 +165,16 @@ def of(db: apsw.Connection, memory_ids: Sequence[str]) -> dict[str, tuple[Entity
         "SELECT e.entity, e.space, e.name, e.type FROM entities AS e "
         "WHERE e.entity IN (SELECT value FROM json_each(?)) ORDER BY e.name, e.entity"
     )
-    known = _entities(db, fetch(db, sql, (to_json(list({entity for _, entity in about_each})),)))
+    known = _entities(db, fetch(db, sql, (to_json(list({entity for _, entity in links})),)))
     place = {entity: at for at, entity in enumerate(known)}
     found: defaultdict[str, list[Entity]] = defaultdict(list)
-    for memory_id, entity in sorted(about_each, key=lambda each: place[each[1]]):
+    for memory_id, entity in sorted(links, key=lambda each: place[each[1]]):
         found[memory_id].append(known[entity])
     return {memory_id: tuple(several) for memory_id, several in found.items()}
 
 
 def _entities(db: apsw.Connection, found: Sequence[tuple[Any, ...]]) -> dict[int, Entity]:
-    """Entities from rows of number, space, name and type, in their order."""
+    """By number, entities from rows of (number, space, name, type), with their aliases."""
     aliases: defaultdict[int, list[str]] = defaultdict(list)
     of_these = (
         "SELECT entity, name, key FROM entity_names WHERE entity IN (SELECT value FROM json_each(?)) ORDER BY key"

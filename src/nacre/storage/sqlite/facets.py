@@ -1,4 +1,4 @@
-"""Counts over all matches of a query, made in SQL."""
+"""Facets: counts of all memories that match a query, by kind, namespace, tag, source and time."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import apsw
 
 from nacre.query.ast import AnyOf, ParsedQuery, significant_terms
 from nacre.storage.sqlite import rows
-from nacre.storage.sqlite.filters import LIVE, condition_clause, matching
+from nacre.storage.sqlite.filters import LIVE, condition_clause, search_clause
 from nacre.types.search import Filter
 from nacre.types.stats import FacetCounts
 
 _QUARTER_US = timedelta(minutes=15) // timedelta(microseconds=1)
-# SQLite divides towards zero; without the second remainder, times before 1970 would fall into the quarter after.
+# SQLite divides towards zero. The second remainder puts times before 1970 into their own quarter, not the next one.
 _QUARTER = f"m.created_us - (m.created_us % {_QUARTER_US} + {_QUARTER_US}) % {_QUARTER_US}"
 
 
 def facet_counts(db: apsw.Connection, question: ParsedQuery, where: Filter) -> FacetCounts:
-    clause = matching(question.must, where) & LIVE
+    """Counts of live memories that match the filter, the conditions and, except in a listing, a significant term."""
+    clause = search_clause(where, question.must) & LIVE
     if question.terms and not question.listing:
         clause &= condition_clause(AnyOf(tuple(significant_terms(question.terms))))
     kinds, namespaces, sources = Counter[str](), Counter[str](), Counter[str]()

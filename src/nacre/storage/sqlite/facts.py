@@ -1,4 +1,8 @@
-"""Facts and relations as rows: written with their memory, settled by subject and predicate, found by words."""
+"""Facts and relations as rows. Every function runs inside a transaction that its caller holds.
+
+A fact is written with its memory. A newer fact of the same subject and predicate may supersede an older one: the end
+and the successor of each fact are computed by group and stored. Relations are found by their words.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,13 @@ from typing import Any
 import apsw
 
 from nacre.analysis.names import fold, predicate_words, relation_words
+from nacre.errors import NotFound
 from nacre.facts import supersession
-from nacre.facts.statements import said
+from nacre.facts.statements import entities_named, said
 from nacre.query.ast import Term, significant_terms
 from nacre.ranking.bm25 import idf
-from nacre.storage.sqlite.filters import Clause, marks
+from nacre.storage.sqlite import entities, near_duplicates
+from nacre.storage.sqlite.filters import EVERYTHING, LIVE, Clause, one_of, placeholders
 from nacre.storage.sqlite.rows import (
     fetch,
     json_columns,
@@ -24,9 +30,11 @@ from nacre.storage.sqlite.rows import (
     moment,
     to_json,
 )
-from nacre.types.facts import Fact, FactQuery
+from nacre.storage.sqlite.writes import live_rows, log_events
+from nacre.types.facts import Fact, FactQuery, NewEntity
+from nacre.types.memory import Entry, Tokens
 
-Group = tuple[str, str, str]  # space, key of the subject, key of the predicate
+Group = tuple[str, str, str]  # space, subject key, predicate key: facts of one group may supersede each other
 
 TABLES = """
 CREATE TABLE facts (
@@ -71,26 +79,28 @@ WHEN old.deleted_us IS NULL AND new.deleted_us IS NOT NULL BEGIN
 END;
 """
 
-COLUMNS = (
+_COLUMNS = (
     "f.id, m.id, f.space, f.subject, f.predicate, f.object, f.type, f.confidence, f.decay_rate, f.reinforced_us, "
     "f.touched_us, f.valid_from_us, f.valid_to_us, f.superseded_by, f.quote, f.relation, f.single, f.origin, f.ends_us"
 )
 _FROM = "FROM facts AS f JOIN memories AS m ON m.row = f.row"
-_WRITTEN = (
+_INSERTED = (
     "id, row, space, subject, predicate, object, type, confidence, decay_rate, reinforced_us, touched_us, "
     "valid_from_us, valid_to_us, superseded_by, quote, relation, single, origin, ends_us, subject_key, "
     "predicate_key, object_key"
 )
-# All names of what has a name in a space.
+# All names of the entity that has a given name in a space.
 _NAMES = (
     "SELECT other.key FROM entity_names AS this JOIN entity_names AS other ON other.entity = this.entity "
     "WHERE this.space = {} AND this.key = ?"
 )
-_POSTINGS_MAX = 2_000  # of relation words looked at in one search, the rarest first
+_NEWEST_FIRST = "ORDER BY f.valid_from_us DESC, f.id DESC"
+_RELATION = Clause("f.relation = 1", ())
+_POSTINGS_MAX = 2_000  # relation words read in one search, the rarest first
 
 
-def fact(row: Sequence[Any]) -> Fact:
-    """A fact from a row of COLUMNS."""
+def _fact(row: Sequence[Any]) -> Fact:
+    """A fact from a row of _COLUMNS."""
     (
         fact_id, memory_id, space, subject, predicate, object_, type_, confidence, decay_rate, reinforced_us,
         touched_us, valid_from_us, valid_to_us, superseded_by, quote, relation, single, origin, ends_us,
@@ -121,71 +131,110 @@ def fact(row: Sequence[Any]) -> Fact:
 # ---------------------------------------------------------------- writing
 
 
-def write(db: apsw.Connection, written: Iterable[tuple[int, Fact]]) -> set[Group]:
-    """Keep facts of live memories, given by their rows. The groups are still to be settled."""
-    listed = list(written)
-    if not listed:
-        return set()
-    values = [
-        (
-            each.id, row, each.space, each.subject, each.predicate, each.object, each.type, each.confidence,
-            each.decay_rate, microseconds(each.reinforced), microseconds(each.touched), microseconds(each.valid_from),
-            maybe_microseconds(each.valid_to), None, each.quote, int(each.relation), int(each.single), each.origin,
-            maybe_microseconds(each.ends), *said(each),
-        )
-        for row, each in listed
-    ]  # fmt: skip
-    sql = f"INSERT INTO facts ({_WRITTEN}) SELECT {json_columns(22)} FROM json_each(?) WHERE true RETURNING id, fact"
-    number_of = dict(fetch(db, sql, (to_json(values),)))
-    _index_words(db, [(number_of[each.id], each) for _, each in listed if each.relation])
-    return {(each.space, *said(each)[:2]) for _, each in listed}
+def add(db: apsw.Connection, new: Sequence[Fact], at: datetime) -> None:
+    """Add facts to live memories. Raises NotFound."""
+    row_of = live_rows(db, [each.memory_id for each in new])
+    groups = _insert(db, [(row_of[each.memory_id], each) for each in new])
+    entities.put_all(db, _entities_of(new))
+    update_supersession(db, groups)
+    changed = dict.fromkeys((row_of[each.memory_id], each.space, each.memory_id, None) for each in new)
+    log_events(db, "facts added", changed, at)
 
 
-def _index_words(db: apsw.Connection, relations: Iterable[tuple[int, Fact]]) -> None:
-    listed = [
-        (each.space, word, number)
-        for number, each in relations
-        for word in relation_words(each.subject, each.predicate, each.object)
-    ]
-    if listed:
-        db.execute(
-            "INSERT OR IGNORE INTO relation_words SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)",
-            (to_json(listed),),
-        )
+def drop(db: apsw.Connection, ids: Sequence[str], at: datetime) -> None:
+    """Delete facts, and entities that no memory is about any more. Raises NotFound."""
+    found = {each.id: each for each in by_ids(db, ids)}
+    missing = tuple(each for each in ids if each not in found)
+    if missing:
+        raise NotFound(missing, "see `nacre fact list`", what="fact")
+    memory_ids = dict.fromkeys(each.memory_id for each in found.values())
+    sql = "SELECT row, space, id, NULL FROM memories WHERE id IN (SELECT value FROM json_each(?))"
+    changed = fetch(db, sql, (to_json(list(memory_ids)),))
+    linked = entities.of_rows(db, [row for row, *_ in changed])
+    clause = Clause("f.id IN (SELECT value FROM json_each(?))", (to_json(list(ids)),))
+    update_supersession(db, _delete(db, clause))
+    entities.drop_unlinked(db, linked)
+    log_events(db, "facts dropped", changed, at)
 
 
-def remove(db: apsw.Connection, clause: Clause) -> set[Group]:
-    """Delete facts. The groups are still to be settled."""
-    gone = fetch(
-        db, f"DELETE FROM facts AS f WHERE {clause.sql} RETURNING space, subject_key, predicate_key", clause.parameters
+def update_confidence(db: apsw.Connection, changed: Sequence[Fact]) -> None:
+    """Write the confidence of facts and when it was last reinforced."""
+    db.executemany(
+        "UPDATE facts SET confidence = ?, reinforced_us = ?, touched_us = ? WHERE id = ?",
+        ((each.confidence, microseconds(each.reinforced), microseconds(each.touched), each.id) for each in changed),
     )
-    return {(space, subject, predicate) for space, subject, predicate in gone}
+    update_supersession(db, {_group(each) for each in changed})
 
 
-def groups_of(db: apsw.Connection, rows: Sequence[int]) -> set[Group]:
+def put_entity(db: apsw.Connection, space: str, new: NewEntity, memory_ids: Sequence[str]) -> None:
+    """Add an entity and link it with live memories. Entities that become one join their groups. Raises NotFound."""
+    row_of = live_rows(db, memory_ids, space)
+    entity = entities.put(db, space, new, kept=True)
+    entities.link(db, entity, row_of.values())
+    update_supersession(db, _groups_of_entity(db, entity))
+
+
+def drop_entity(db: apsw.Connection, space: str, name: str) -> bool:
+    """Delete an entity. Its names do not join groups any more. False where there is none."""
+    entity = entities.number_of(db, space, name)
+    if entity is None:
+        return False
+    groups = _groups_of_entity(db, entity)
+    db.execute("DELETE FROM entities WHERE entity = ?", (entity,))
+    update_supersession(db, groups)
+    return True
+
+
+def write_entries(db: apsw.Connection, written: Sequence[tuple[int, Entry]], *, changed: bool = False) -> None:
+    """Write the facts, entities and near-duplicates of memories that are new or, if `changed`, have a new text."""
+    groups = _insert(db, [(row, fact) for row, entry in written for fact in entry.facts])
+    new: list[tuple[str, NewEntity, int | None]] = []
+    for row, entry in written:
+        if entry.facts:
+            new += _entities_of(entry.facts)
+        if entry.entities:
+            new += [(entry.memory.space, each, row) for each in entry.entities]
+    for entity in entities.put_all(db, new):
+        groups |= _groups_of_entity(db, entity)
+    update_supersession(db, groups)
+    near_duplicates.link(db, written, later=changed)
+
+
+def rewrite_entry(db: apsw.Connection, row: int, entry: Entry, before: Tokens) -> None:
+    """Replace what was extracted from the old text of a memory, whose tokens are `before`."""
+    linked = entities.of_rows(db, [row])
+    groups = _delete(db, Clause("f.row = ? AND f.origin = 'extracted'", (row,)))
+    near_duplicates.unlink(db, row)
+    near_duplicates.unsketch(db, [(row, entry.memory.space, before)])
+    write_entries(db, [(row, entry)], changed=True)
+    entities.drop_unlinked(db, linked)
+    update_supersession(db, groups)
+
+
+def index_relations(db: apsw.Connection, memory_rows: Sequence[int]) -> None:
+    """Make the relations of restored memories searchable again."""
+    sql = f"SELECT f.fact, {_COLUMNS} {_FROM} WHERE f.relation = 1 AND f.row IN (SELECT value FROM json_each(?))"
+    found = fetch(db, sql, (to_json(list(memory_rows)),))
+    _index_words(db, [(number, _fact(columns)) for number, *columns in found])
+
+
+def groups_of_rows(db: apsw.Connection, memory_rows: Sequence[int]) -> set[Group]:
+    """The groups in which facts of these memories may supersede others."""
     sql = (
         "SELECT DISTINCT space, subject_key, predicate_key FROM facts "
         "WHERE single = 1 AND row IN (SELECT value FROM json_each(?))"
     )
-    return {(space, subject, predicate) for space, subject, predicate in fetch(db, sql, (to_json(list(rows)),))}
+    return _groups(db, sql, (to_json(list(memory_rows)),))
 
 
-def restored(db: apsw.Connection, rows: Sequence[int]) -> None:
-    """Relations of memories that are live again are found again."""
-    sql = f"SELECT f.fact, {COLUMNS} {_FROM} WHERE f.relation = 1 AND f.row IN (SELECT value FROM json_each(?))"
-    _index_words(db, [(number, fact(columns)) for number, *columns in fetch(db, sql, (to_json(list(rows)),))])
-
-
-def settle(db: apsw.Connection, groups: Iterable[Group]) -> None:
-    """Which fact of each group holds until when."""
+def update_supersession(db: apsw.Connection, groups: Iterable[Group]) -> None:
+    """Compute the end and the successor of each fact of these groups again."""
     seen: set[str] = set()
     for space, subject, predicate in sorted(groups):
-        names = _names(db, space, subject)
-        sql = (
-            f"SELECT {COLUMNS} {_FROM} WHERE f.space = ? AND f.predicate_key = ? AND m.deleted_us IS NULL "
-            f"AND f.subject_key IN ({marks(names)})"
-        )
-        found = [fact(row) for row in fetch(db, sql, (space, predicate, *names))]
+        names = [name for (name,) in fetch(db, _NAMES.format("?"), (space, subject))] or [subject]
+        clause = Clause("f.space = ? AND f.predicate_key = ?", (space, predicate)) & LIVE
+        clause &= one_of("f.subject_key", names)
+        found = _select(db, clause)
         if not found or found[0].id in seen:
             continue
         seen.update(each.id for each in found)
@@ -197,50 +246,95 @@ def settle(db: apsw.Connection, groups: Iterable[Group]) -> None:
         )
 
 
-def _names(db: apsw.Connection, space: str, key: str) -> list[str]:
-    """All names of what has this name."""
-    return [name for (name,) in fetch(db, _NAMES.format("?"), (space, key))] or [key]
+def _insert(db: apsw.Connection, new: Sequence[tuple[int, Fact]]) -> set[Group]:
+    """Insert facts, given with the row of their memory. The caller updates the supersession of the groups."""
+    if not new:
+        return set()
+    values = [
+        (
+            each.id, row, each.space, each.subject, each.predicate, each.object, each.type, each.confidence,
+            each.decay_rate, microseconds(each.reinforced), microseconds(each.touched), microseconds(each.valid_from),
+            maybe_microseconds(each.valid_to), None, each.quote, int(each.relation), int(each.single), each.origin,
+            maybe_microseconds(each.ends), *said(each),
+        )
+        for row, each in new
+    ]  # fmt: skip
+    sql = f"INSERT INTO facts ({_INSERTED}) SELECT {json_columns(22)} FROM json_each(?) WHERE true RETURNING id, fact"
+    number_of = dict(fetch(db, sql, (to_json(values),)))
+    _index_words(db, [(number_of[each.id], each) for _, each in new if each.relation])
+    return {_group(each) for _, each in new}
 
 
-def update(db: apsw.Connection, changed: Sequence[Fact]) -> set[Group]:
-    """Write how far facts are believed, and since when. The groups are still to be settled."""
-    db.executemany(
-        "UPDATE facts SET confidence = ?, reinforced_us = ?, touched_us = ? WHERE id = ?",
-        ((each.confidence, microseconds(each.reinforced), microseconds(each.touched), each.id) for each in changed),
+def _delete(db: apsw.Connection, clause: Clause) -> set[Group]:
+    """Delete facts. The caller updates the supersession of the groups."""
+    sql = f"DELETE FROM facts AS f WHERE {clause.sql} RETURNING space, subject_key, predicate_key"
+    return _groups(db, sql, clause.parameters)
+
+
+def _index_words(db: apsw.Connection, relations: Iterable[tuple[int, Fact]]) -> None:
+    listed = [
+        (each.space, word, number)
+        for number, each in relations
+        for word in relation_words(each.subject, each.predicate, each.object)
+    ]
+    if listed:
+        db.execute(
+            f"INSERT OR IGNORE INTO relation_words SELECT {json_columns(3)} FROM json_each(?)", (to_json(listed),)
+        )
+
+
+def _entities_of(stated: Sequence[Fact]) -> list[tuple[str, NewEntity, int | None]]:
+    """The entities that facts name. They need no link to a memory: the facts name them."""
+    return [(each.space, NewEntity(name=name), None) for each in stated for name in entities_named(each)]
+
+
+def _group(fact: Fact) -> Group:
+    subject, predicate, _ = said(fact)
+    return fact.space, subject, predicate
+
+
+def _groups_of_entity(db: apsw.Connection, entity: int) -> set[Group]:
+    sql = (
+        "SELECT DISTINCT f.space, f.subject_key, f.predicate_key FROM entity_names AS n "
+        "JOIN facts AS f ON f.space = n.space AND f.subject_key = n.key WHERE n.entity = ?"
     )
-    return {(each.space, *said(each)[:2]) for each in changed}
+    return _groups(db, sql, (entity,))
+
+
+def _groups(db: apsw.Connection, sql: str, parameters: tuple[Any, ...]) -> set[Group]:
+    return {(space, subject, predicate) for space, subject, predicate in fetch(db, sql, parameters)}
 
 
 # ---------------------------------------------------------------- reading
 
 
 def by_ids(db: apsw.Connection, ids: Sequence[str]) -> list[Fact]:
-    sql = f"SELECT {COLUMNS} {_FROM} WHERE f.id IN (SELECT value FROM json_each(?))"
-    return [fact(row) for row in fetch(db, sql, (to_json(list(ids)),))]
+    return _select(db, Clause("f.id IN (SELECT value FROM json_each(?))", (to_json(list(ids)),)))
 
 
-def by_rows(db: apsw.Connection, memory_rows: Sequence[int]) -> list[tuple[int, Fact]]:
-    sql = f"SELECT f.row, {COLUMNS} {_FROM} WHERE f.row IN (SELECT value FROM json_each(?)) ORDER BY f.fact"
-    return [(row, fact(columns)) for row, *columns in fetch(db, sql, (to_json(list(memory_rows)),))]
+def by_rows(db: apsw.Connection, memory_rows: Sequence[int]) -> dict[int, tuple[Fact, ...]]:
+    """By row of a memory, its facts in the order they were written."""
+    sql = f"SELECT f.row, {_COLUMNS} {_FROM} WHERE f.row IN (SELECT value FROM json_each(?)) ORDER BY f.fact"
+    found: defaultdict[int, list[Fact]] = defaultdict(list)
+    for row, *columns in fetch(db, sql, (to_json(list(memory_rows)),)):
+        found[row].append(_fact(columns))
+    return {row: tuple(facts) for row, facts in found.items()}
 
 
 def by_memory(db: apsw.Connection, memory_ids: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
-    """The facts of memories, in the order they were written."""
+    """By id of a memory, its facts in the order they were written."""
     sql = "SELECT row FROM memories WHERE id IN (SELECT value FROM json_each(?))"
     memory_rows = [row for (row,) in fetch(db, sql, (to_json(list(memory_ids)),))]
-    found: defaultdict[str, list[Fact]] = defaultdict(list)
-    for _, each in by_rows(db, memory_rows):
-        found[each.memory_id].append(each)
-    return {memory_id: tuple(facts) for memory_id, facts in found.items()}
+    return {facts[0].memory_id: facts for facts in by_rows(db, memory_rows).values()}
 
 
 def listed(db: apsw.Connection, query: FactQuery) -> list[Fact]:
     """Facts of live memories, the newest first."""
-    clause = _holding(query.as_of) if query.as_of is not None and not query.history else Clause("1", ())
-    clause &= Clause(f"m.deleted_us IS NULL AND f.space IN ({marks(query.spaces)})", tuple(query.spaces))
+    clause = _current_clause(query.as_of) if query.as_of is not None and not query.history else EVERYTHING
+    clause &= LIVE & one_of("f.space", query.spaces)
     for column, name in (("subject_key", query.subject), ("object_key", query.object)):
         if name is not None:
-            clause &= _called(column, fold(name))
+            clause &= _name_clause(column, fold(name))
     if query.predicate is not None:
         clause &= Clause("f.predicate_key = ?", (predicate_words(query.predicate),))
     if query.type is not None:
@@ -248,66 +342,75 @@ def listed(db: apsw.Connection, query: FactQuery) -> list[Fact]:
     if query.memory_id is not None:
         clause &= Clause("m.id = ?", (query.memory_id,))
     if query.relations:
-        clause &= Clause("f.relation = 1", ())
-    sql = f"SELECT {COLUMNS} {_FROM} WHERE {clause.sql} ORDER BY f.valid_from_us DESC, f.id DESC LIMIT ?"
-    return [fact(row) for row in fetch(db, sql, (*clause.parameters, query.limit))]
-
-
-def _holding(at: datetime) -> Clause:
-    us = microseconds(at)
-    return Clause("f.valid_from_us <= ? AND (f.valid_to_us IS NULL OR f.valid_to_us > ?)", (us, us))
-
-
-def _called(column: str, key: str) -> Clause:
-    return Clause(f"(f.{column} = ? OR f.{column} IN ({_NAMES.format('f.space')}))", (key, key))
+        clause &= _RELATION
+    return _select(db, clause, f"{_NEWEST_FIRST} LIMIT ?", query.limit)
 
 
 def conflicting(db: apsw.Connection, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
-    """Groups of single-valued facts of which several hold at once, with different objects."""
-    clause = _holding(at) & Clause(
-        f"m.deleted_us IS NULL AND f.single = 1 AND f.space IN ({marks(spaces)})", tuple(spaces)
-    )
+    """Groups of single-valued facts of which several are current, with different objects."""
+    clause = _current_clause(at) & LIVE & Clause("f.single = 1", ()) & one_of("f.space", spaces)
     sql = (
-        f"SELECT f.space, coalesce('=' || n.entity, f.subject_key), f.predicate_key, {COLUMNS} {_FROM} "
+        f"SELECT f.space, coalesce('=' || n.entity, f.subject_key), f.predicate_key, {_COLUMNS} {_FROM} "
         "LEFT JOIN entity_names AS n ON n.space = f.space AND n.key = f.subject_key "
         f"WHERE {clause.sql} AND (f.space, f.predicate_key) IN ("
         "SELECT space, predicate_key FROM facts WHERE single = 1 GROUP BY space, predicate_key "
         "HAVING count(DISTINCT object_key) > 1) ORDER BY 1, 2, 3, f.valid_from_us, f.id"
     )
-    groups: defaultdict[tuple[str, str, str], list[Fact]] = defaultdict(list)
+    groups: defaultdict[Group, list[Fact]] = defaultdict(list)
     for space, subject, predicate, *columns in fetch(db, sql, clause.parameters):
-        groups[space, subject, predicate].append(fact(columns))
+        groups[space, subject, predicate].append(_fact(columns))
     return [found for facts in groups.values() if (found := supersession.disagreeing(facts, at))]
 
 
 def relations_of(
-    db: apsw.Connection, spaces: Sequence[str], keys: Sequence[str], at: datetime, limit: int
+    db: apsw.Connection, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int
 ) -> list[Fact]:
-    """Relations that hold then, from or to what has one of these names."""
-    clause = _holding(at) & Clause(
-        f"m.deleted_us IS NULL AND f.relation = 1 AND f.space IN ({marks(spaces)}) "
-        "AND (f.subject_key IN (SELECT value FROM json_each(?)) OR f.object_key IN (SELECT value FROM json_each(?)))",
-        (*spaces, to_json(list(keys)), to_json(list(keys))),
+    """Current relations from or to one of these names, the newest first."""
+    keys = to_json([fold(name) for name in names])
+    clause = _current_clause(at) & LIVE & _RELATION & one_of("f.space", spaces)
+    clause &= Clause(
+        "(f.subject_key IN (SELECT value FROM json_each(?)) OR f.object_key IN (SELECT value FROM json_each(?)))",
+        (keys, keys),
     )
-    sql = f"SELECT {COLUMNS} {_FROM} WHERE {clause.sql} ORDER BY f.valid_from_us DESC, f.id DESC LIMIT ?"
-    return [fact(row) for row in fetch(db, sql, (*clause.parameters, limit))]
+    return _select(db, clause, f"{_NEWEST_FIRST} LIMIT ?", limit)
 
 
-def relations(
+def search_relations(
     db: apsw.Connection, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
 ) -> list[tuple[Fact, float]]:
-    """Relations by BM25 without length normalisation: each word that a relation has adds its idf."""
+    """The best current relations with their scores: a relation scores the sum of the idfs of the terms it has.
+
+    That is BM25 for texts in which each word occurs once and whose length does not matter.
+    """
+    scores = _relation_scores(db, terms, spaces)
+    best = sorted(scores, key=lambda number: (-scores[number], -number))
+    clause = _current_clause(at)
+    sql = f"SELECT f.fact, {_COLUMNS} {_FROM} WHERE f.fact IN (SELECT value FROM json_each(?)) AND {clause.sql}"
+    found: list[tuple[Fact, float]] = []
+    for start in range(0, len(best), 2 * limit):  # most are current, so the first batch is usually enough
+        numbers = best[start : start + 2 * limit]
+        current = {
+            number: _fact(columns) for number, *columns in fetch(db, sql, (to_json(numbers), *clause.parameters))
+        }
+        found += [(current[number], scores[number]) for number in numbers if number in current]
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def _relation_scores(db: apsw.Connection, terms: Sequence[Term], spaces: Sequence[str]) -> dict[int, float]:
+    """Scores by number of the fact. Stops at a bounded number of postings, so the most frequent words may not count."""
     wanted = {term.text: term for term in significant_terms(terms) if not term.prefix}
-    in_spaces = f"w.space IN ({marks(spaces)})"
+    in_spaces = f"w.space IN ({placeholders(spaces)})"
     sql = (
         "SELECT w.word, count(*) FROM json_each(?) AS j CROSS JOIN relation_words AS w "
         f"ON {in_spaces} AND w.word = j.value GROUP BY 1"
     )
     having = dict(fetch(db, sql, (to_json(list(wanted)), *spaces)))
     if not having:
-        return []
-    # Counted from the index alone, so forgotten ones count, too: this weighs words, and finds nothing.
-    counted = f"SELECT count(*) FROM facts WHERE relation = 1 AND space IN ({marks(spaces)})"
+        return {}
+    # Counted from an index alone, so relations of forgotten memories count, too. This only weighs words.
+    counted = f"SELECT count(*) FROM facts WHERE relation = 1 AND space IN ({placeholders(spaces)})"
     total = db.execute(counted, tuple(spaces)).get
     postings = 0
     scores: defaultdict[int, float] = defaultdict(float)
@@ -320,14 +423,19 @@ def relations(
             f"SELECT w.fact FROM relation_words AS w WHERE {in_spaces} AND w.word = ?", (*spaces, word)
         ):
             scores[number] += weight
-    best = sorted(scores, key=lambda number: (-scores[number], -number))
-    clause = _holding(at)
-    sql = f"SELECT f.fact, {COLUMNS} {_FROM} WHERE f.fact IN (SELECT value FROM json_each(?)) AND {clause.sql}"
-    found: list[tuple[Fact, float]] = []
-    for start in range(0, len(best), 2 * limit):  # most hold, so that the first rows are mostly enough
-        numbers = best[start : start + 2 * limit]
-        holding = {number: fact(columns) for number, *columns in fetch(db, sql, (to_json(numbers), *clause.parameters))}
-        found += [(holding[number], scores[number]) for number in numbers if number in holding]
-        if len(found) >= limit:
-            break
-    return found[:limit]
+    return scores
+
+
+def _select(db: apsw.Connection, clause: Clause, order: str = "", *parameters: int) -> list[Fact]:
+    sql = f"SELECT {_COLUMNS} {_FROM} WHERE {clause.sql} {order}"
+    return [_fact(row) for row in fetch(db, sql, (*clause.parameters, *parameters))]
+
+
+def _current_clause(at: datetime) -> Clause:
+    us = microseconds(at)
+    return Clause("f.valid_from_us <= ? AND (f.valid_to_us IS NULL OR f.valid_to_us > ?)", (us, us))
+
+
+def _name_clause(column: str, key: str) -> Clause:
+    """Facts that have this name, or another one of the same entity, in a column."""
+    return Clause(f"(f.{column} = ? OR f.{column} IN ({_NAMES.format('f.space')}))", (key, key))

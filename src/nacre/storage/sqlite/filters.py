@@ -1,4 +1,9 @@
-"""Filters and conditions as SQL over `memories AS m`, so that they act before any ranking."""
+"""Filters and conditions as SQL over `memories AS m`, so that they apply before any ranking.
+
+`filter_matches` and `condition_matches` of `nacre.query.ast` define what matches; this is their execution in SQL.
+Clauses compiled with `few=True` are for statements that visit a few rows: they look up the tags of each row, rather
+than list all rows that have a tag.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, Only, Phrase,
 from nacre.storage.sqlite.rows import microseconds, space_token, to_json
 from nacre.types.search import Filter, Part
 
-_IN_ORDER = "{words summary tags source}"  # the columns of `fts` in which words stand side by side
+_IN_ORDER = "{words summary tags source}"  # the columns of `fts` that keep the order of words
 
 
 class Clause(NamedTuple):
@@ -22,11 +27,11 @@ class Clause(NamedTuple):
         return Clause(f"{self.sql} AND {other.sql}", self.parameters + other.parameters)
 
 
-# JSON equality: true is not 1, but 1 is 1.0; a key that is there with null is not a missing key.
+# JSON equality: true does not equal 1, but 1 equals 1.0. A key with the value null is not a missing key.
 _METADATA_EQUALS = """NOT EXISTS (
   SELECT 1 FROM json_each(?) AS wanted WHERE NOT EXISTS (
-    SELECT 1 FROM json_each(m.metadata) AS held WHERE held.key = wanted.key AND held.atom IS wanted.atom
-      AND replace(held.type, 'real', 'integer') = replace(wanted.type, 'real', 'integer')
+    SELECT 1 FROM json_each(m.metadata) AS stored WHERE stored.key = wanted.key AND stored.atom IS wanted.atom
+      AND replace(stored.type, 'real', 'integer') = replace(wanted.type, 'real', 'integer')
   )
 )"""
 
@@ -39,7 +44,8 @@ _HAS: dict[Part, str] = {
     "summary": "m.summary IS NOT NULL",
 }
 
-# By a caller, or by a fact that has one of the entity's names as its subject or, in a relation, as its object.
+# A memory is linked with an entity by a caller, or by a fact that has one of the entity's names as its subject or, in
+# a relation, as its object.
 _NAMES = (
     "entity_names AS this JOIN entity_names AS n ON n.entity = this.entity "
     "JOIN facts AS f ON f.space = n.space AND f.{} = n.key WHERE this.key = ? AND this.space = m.space"
@@ -51,19 +57,23 @@ _LINKED = f"""m.row IN (
   UNION ALL SELECT f.row FROM {_NAMES.format("object_key")} AND f.relation = 1
 )"""
 
-_TAGGED = "SELECT row FROM tags WHERE"
-
 EVERYTHING = Clause("1", ())
 LIVE = Clause("m.deleted_us IS NULL", ())
 FORGOTTEN = Clause("m.deleted_us IS NOT NULL", ())
 
 
-def filter_clause(where: Filter) -> Clause:
-    """All fields of the filter, joined by AND. Without spaces it allows nothing: no search sees all by accident."""
-    return _one_of("m.space", where.spaces) & _restrictions(where)
+def search_clause(where: Filter, must: Condition | None) -> Clause:
+    """Memories that match a filter and, if there is one, a condition."""
+    clause = filter_clause(where)
+    return clause if must is None else clause & condition_clause(must)
 
 
-def _restrictions(where: Filter) -> Clause:
+def filter_clause(where: Filter, *, few: bool = False) -> Clause:
+    """All fields of a filter, joined by AND. Without spaces nothing matches, so no search sees all by mistake."""
+    return one_of("m.space", where.spaces) & _filter_beyond_spaces(where, few)
+
+
+def _filter_beyond_spaces(where: Filter, few: bool) -> Clause:
     clause = EVERYTHING
     for column, values in (
         ("m.kind", where.kinds),
@@ -71,15 +81,15 @@ def _restrictions(where: Filter) -> Clause:
         ("m.session", where.sessions),
     ):
         if values:
-            clause &= _one_of(column, values)
+            clause &= one_of(column, values)
     if where.sources:
-        clause &= _from_source(where.sources)
+        clause &= _source_clause(where.sources)
     if where.tags_any:
-        clause &= _tagged(where.tags_any)
+        clause &= _tags_clause(where.tags_any, few)
     if where.tags_all:
-        clause &= _tagged(where.tags_all, f"GROUP BY row HAVING count(*) = {len(where.tags_all)}")
+        clause &= _tags_clause(where.tags_all, few, f"GROUP BY row HAVING count(*) = {len(where.tags_all)}")
     if where.tags_none:
-        tagged = _tagged(where.tags_none)
+        tagged = _tags_clause(where.tags_none, few)
         clause &= Clause(f"NOT {tagged.sql}", tagged.parameters)
     if where.created_from is not None:
         clause &= Clause("m.created_us >= ?", (microseconds(where.created_from),))
@@ -92,48 +102,30 @@ def _restrictions(where: Filter) -> Clause:
     return clause
 
 
-def matching(must: Condition | None, where: Filter) -> Clause:
-    """What a filter allows and, where there is one, a condition holds for."""
-    clause = filter_clause(where)
-    return clause if must is None else clause & condition_clause(must)
-
-
-def of_few(clause: Clause) -> Clause:
-    """The same, to be asked of a few rows: the tags of each are looked up, and not all rows with a tag listed."""
-    return clause._replace(sql=clause.sql.replace(_TAGGED, f"{_TAGGED} tags.row = m.row AND"))
-
-
-def only_spaces(where: Filter) -> bool:
-    """Whether the filter restricts nothing but the space."""
-    return where == Filter(spaces=where.spaces)
-
-
-def condition_clause(condition: Condition) -> Clause:
-    """Where a condition holds. Simple parts become one FTS5 query; FTS5 has no room for deep ones."""
-    if _simple(condition):
+def condition_clause(condition: Condition, *, few: bool = False) -> Clause:
+    """Memories that match a condition. A flat one becomes one FTS5 query; FTS5 refuses deeply nested ones."""
+    if _is_flat(condition):
         return Clause("m.row IN (SELECT rowid FROM fts WHERE fts MATCH ?)", (fts_query(condition),))
     match condition:
         case Only(where):
-            allowed = filter_clause(where) if where.spaces else _restrictions(where)
-            return Clause(f"({allowed.sql})", allowed.parameters)
+            clause = filter_clause(where, few=few) if where.spaces else _filter_beyond_spaces(where, few)
+            return Clause(f"({clause.sql})", clause.parameters)
         case Linked(name):
             return Clause(_LINKED, (name, name, name))
         case AnyOf(parts):
-            return _joined(" OR ", parts)
+            return _join(" OR ", [condition_clause(part, few=few) for part in parts])
         case AllOf(parts):
-            return _joined(" AND ", parts)
-        case Without(None, unwanted):
-            refused = condition_clause(unwanted)
-            return Clause(f"NOT ifnull({refused.sql}, 0)", refused.parameters)  # a missing source is not unlike any
+            return _join(" AND ", [condition_clause(part, few=few) for part in parts])
         case Without(wanted, unwanted):
-            assert wanted is not None
-            accepted, refused = condition_clause(wanted), condition_clause(Without(None, unwanted))
-            return Clause(f"({accepted.sql} AND {refused.sql})", accepted.parameters + refused.parameters)
+            clause = condition_clause(unwanted, few=few)
+            # A comparison with a missing source is NULL, and so would be its negation.
+            clause = Clause(f"NOT ifnull({clause.sql}, 0)", clause.parameters)
+            return clause if wanted is None else _join(" AND ", [condition_clause(wanted, few=few), clause])
     raise AssertionError(condition)
 
 
 def fts_query(condition: Condition) -> str:
-    """An FTS5 expression. Tokens are quoted, so nothing in them is syntax."""
+    """A flat condition as an FTS5 expression. Tokens are quoted, so that nothing in them is syntax."""
     match condition:
         case Term(text, prefix=True):
             return f"{_IN_ORDER} : {_quoted(text)} *"
@@ -150,12 +142,12 @@ def fts_query(condition: Condition) -> str:
     raise AssertionError("exclusions are compiled to SQL")
 
 
-def in_spaces(spaces: Sequence[str]) -> str:
-    """An FTS5 expression for the rows of these spaces."""
+def fts_spaces(spaces: Sequence[str]) -> str:
+    """An FTS5 expression that matches the rows of these spaces."""
     return f"({' OR '.join(_quoted(space_token(space)) for space in spaces)})"
 
 
-def _simple(condition: Condition) -> bool:
+def _is_flat(condition: Condition) -> bool:
     parts = condition.parts if isinstance(condition, AnyOf | AllOf) else (condition,)
     return all(isinstance(part, Term | Phrase | Near) for part in parts)
 
@@ -164,8 +156,7 @@ def _phrase(phrase: Phrase) -> str:
     return _quoted(" ".join(phrase.words)) + " *" * phrase.prefix
 
 
-def _joined(operator: str, parts: Sequence[Condition]) -> Clause:
-    clauses = [condition_clause(part) for part in parts]
+def _join(operator: str, clauses: Sequence[Clause]) -> Clause:
     sql = operator.join(clause.sql for clause in clauses)
     return Clause(f"({sql})", tuple(each for clause in clauses for each in clause.parameters))
 
@@ -174,23 +165,25 @@ def _quoted(token: str) -> str:
     return '"' + token.replace('"', '""') + '"'
 
 
-def _one_of(column: str, values: Sequence[str]) -> Clause:
-    return Clause(f"{column} IN ({marks(values)})", tuple(values))
+def one_of(column: str, values: Sequence[str]) -> Clause:
+    return Clause(f"{column} IN ({placeholders(values)})", tuple(values))
 
 
-def _from_source(patterns: Sequence[str]) -> Clause:
-    """Equal to any of these, or like it: in SQLite's GLOB a bracket is special, in ours it is not."""
+def _source_clause(patterns: Sequence[str]) -> Clause:
+    """A source equals or matches one of the patterns. Brackets are special in SQLite's GLOB, not in our patterns."""
     exact = [each for each in patterns if not has_wildcards(each)]
     globs = [each.replace("[", "[[]") for each in patterns if has_wildcards(each)]
     tests = ["m.source GLOB ?"] * len(globs)
     if exact:
-        tests.append(f"m.source IN ({marks(exact)})")
+        tests.append(f"m.source IN ({placeholders(exact)})")
     return Clause(f"({' OR '.join(tests)})", (*globs, *exact))
 
 
-def _tagged(tags: Sequence[str], having: str = "") -> Clause:
-    return Clause(f"m.row IN ({_TAGGED} tag IN ({marks(tags)}) {having})", tuple(tags))
+def _tags_clause(tags: Sequence[str], few: bool, having: str = "") -> Clause:
+    of_this_row = "tags.row = m.row AND " if few else ""
+    sql = f"m.row IN (SELECT row FROM tags WHERE {of_this_row}tag IN ({placeholders(tags)}) {having})"
+    return Clause(sql, tuple(tags))
 
 
-def marks(values: Sequence[object]) -> str:
+def placeholders(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))

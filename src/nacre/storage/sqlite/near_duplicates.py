@@ -1,4 +1,7 @@
-"""Memories that say nearly the same: looked up when one is written, and linked, never merged."""
+"""Near-duplicates: found when a memory is written, and linked, never merged.
+
+Each text has a sketch, a few hashes of its shingles. Texts that share enough hashes are compared.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,12 @@ CREATE TABLE similar (
 CREATE INDEX similar_by_other ON similar (other);
 """
 
-# Texts made from one template share shingles with thousands: only the newest few are compared.
+# Texts made from one template share hashes with thousands of others. Only the newest few are compared.
 _SHARING_MAX = 8
 _COMPARED_MAX = 4
-_PLACES = near_duplicates.SKETCH_HASHES  # that each row has for its hashes, some of them empty
+_PLACES = near_duplicates.SKETCH_HASHES  # for the hashes of one row; unused places are NULL
 
-# Hashes that more than one text has. Few do: most texts say nothing that was said before.
+# Hashes that more than one text has. Most have none: they repeat no earlier text.
 _SHARED = (
     "SELECT json_group_array(value) FROM json_each(?) "
     "WHERE EXISTS (SELECT 1 FROM sketches WHERE hash = value LIMIT 1 OFFSET 1)"
@@ -56,14 +59,14 @@ SELECT value ->> 0, (
 
 @lru_cache(maxsize=1_024)
 def _salt(space: str) -> int:
-    """Keeps the texts of other spaces out of the way."""
+    """Makes hashes differ between spaces, so that texts are compared within their space only."""
     return int.from_bytes(hashlib.blake2b(space.encode(), digest_size=8).digest()) >> 1
 
 
 def sketch(db: apsw.Connection, sketched: Iterable[tuple[int, str, tuple[int, ...]]]) -> list[str]:
-    """Write by what texts, given by row and space, are looked up; gives all hashes as JSON, some of them empty.
+    """Write the hashes of texts, given as (row, space, hashes). Returns them as JSON arrays with NULL in unused places.
 
-    Rows mostly follow one another: then one statement will do.
+    Consecutive rows are written by one statement.
     """
     salted = [(row, [key ^ _salt(space) for key in hashes]) for row, space, hashes in sketched]
     written = []
@@ -80,9 +83,9 @@ def _filled(hashes: Sequence[int]) -> list[int | None]:
 
 
 def link(db: apsw.Connection, texts: Sequence[tuple[int, Entry]], *, later: bool = False) -> None:
-    """Find and link those that earlier texts of their space, or also later ones, are nearly the same as.
+    """Link texts, given with their rows, with near-duplicates in their space.
 
-    Texts are given with their rows, which are written.
+    Earlier rows are compared; with `later`, later ones as well. The rows themselves are written already.
     """
     written = sketch(db, [(row, entry.memory.space, entry.sketch) for row, entry in texts])
     shared = {key for each in written for key in json.loads(db.execute(_SHARED, (each,)).get)}
@@ -93,12 +96,12 @@ def link(db: apsw.Connection, texts: Sequence[tuple[int, Entry]], *, later: bool
     for row, others in fetch(db, _SHARING, (int(later), to_json(looked_up))):
         sharing[row].update(json.loads(others))
     alike = [(row, entry, _alike(entry, sharing[row])) for row, entry in texts if row in sharing]
-    said = _said(db, {other for _, _, others in alike for other in others})
+    stored = _texts(db, {other for _, _, others in alike for other in others})
     pairs = [
         (row, other)
         for row, entry, others in alike
         for other in others
-        if other in said and said[other][0] == entry.memory.space and _same(db, row, entry, other, said[other][1])
+        if other in stored and stored[other][0] == entry.memory.space and _same(db, row, entry, other, stored[other][1])
     ]
     db.executemany(
         "INSERT OR IGNORE INTO similar (row, other) VALUES (?, ?)",
@@ -107,24 +110,24 @@ def link(db: apsw.Connection, texts: Sequence[tuple[int, Entry]], *, later: bool
 
 
 def _shared(hashes: Sequence[int], salt: int, shared: Set[int]) -> list[int]:
-    """The hashes of a text that others have, too, where there are enough to compare it with another."""
+    """The hashes of a text that other texts have, or none if they are too few for a comparison."""
     known = [key ^ salt for key in hashes if key ^ salt in shared]
     return known if len(known) >= _enough(hashes) else []
 
 
 def _alike(entry: Entry, sharing: Counter[int]) -> list[int]:
-    """The few rows that share most with a text, of equals the newest."""
+    """The few rows that share most hashes with a text; of equals the newest."""
     enough = _enough(entry.sketch)
     most = sorted((-shared, -row) for row, shared in sharing.items() if shared >= enough)
     return [-row for _, row in most[:_COMPARED_MAX]]
 
 
 def _enough(hashes: Sequence[int]) -> int:
-    """So many of these another text must have, too, to be compared."""
+    """How many of these hashes another text must share to be compared."""
     return min(near_duplicates.SHARED_MIN, len(hashes))
 
 
-def _said(db: apsw.Connection, rows: Iterable[int]) -> dict[int, tuple[str, str]]:
+def _texts(db: apsw.Connection, rows: Iterable[int]) -> dict[int, tuple[str, str]]:
     """Spaces and texts of live memories by row."""
     sql = (
         "SELECT m.row, m.space, m.text FROM json_each(?) AS j CROSS JOIN memories AS m ON m.row = j.value "
@@ -134,7 +137,7 @@ def _said(db: apsw.Connection, rows: Iterable[int]) -> dict[int, tuple[str, str]
 
 
 def _same(db: apsw.Connection, row: int, entry: Entry, other: int, other_text: str) -> bool:
-    """Most of what shares some words is told apart by its text alone."""
+    """Compares the texts first: that decides most pairs, and tokens and vectors need not be read."""
     verdict = near_duplicates.worded_the_same(entry.memory.text, other_text)
     if verdict is not None:
         return verdict
@@ -143,7 +146,7 @@ def _same(db: apsw.Connection, row: int, entry: Entry, other: int, other_text: s
 
 
 def _cosine(db: apsw.Connection, row: int, other: int) -> float | None:
-    """How near two texts of one passage each are in meaning."""
+    """The cosine of two texts of one passage each; None if either has another number of passages."""
     blobs = [
         [blob for (blob,) in fetch(db, "SELECT vector FROM passages WHERE row = ? LIMIT 2", (each,))]
         for each in (row, other)
@@ -156,12 +159,12 @@ def _cosine(db: apsw.Connection, row: int, other: int) -> float | None:
 
 
 def unlink(db: apsw.Connection, row: int) -> None:
-    """A changed text is looked up anew."""
+    """Remove the links of a memory whose text changed."""
     db.execute("DELETE FROM similar WHERE row = ?1 OR other = ?1", (row,))
 
 
 def unsketch(db: apsw.Connection, texts: Iterable[tuple[int, str, Tokens]]) -> None:
-    """Texts, given as (row, space, tokens) with the tokens that were written, are not looked up any more."""
+    """Delete the hashes of texts, given as (row, space, tokens). Hashes are computed from the stored tokens again."""
     db.executemany(
         "DELETE FROM sketches WHERE hash = ? AND row = ?",
         ((key ^ _salt(space), row) for row, space, tokens in texts for key in near_duplicates.sketch(tokens)),
@@ -169,13 +172,13 @@ def unsketch(db: apsw.Connection, texts: Iterable[tuple[int, str, Tokens]]) -> N
 
 
 def separate(db: apsw.Connection, row: int) -> int:
-    """Never show this memory as nearly the same as another; gives from how many it was separated."""
+    """Mark the links of a memory as separated. Returns how many there were."""
     sql = "UPDATE similar SET apart = 1 WHERE (row = ?1 OR other = ?1) AND apart = 0 RETURNING row = ?1"
     return sum(own for (own,) in fetch(db, sql, (row,)))
 
 
-def of(db: apsw.Connection, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """By id, the live memories that are linked with it."""
+def by_memory(db: apsw.Connection, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """By id of a memory, the live memories that are linked with it."""
     sql = (
         "SELECT m.id, o.id FROM memories AS m JOIN similar AS s ON s.row = m.row AND s.apart = 0 "
         "JOIN memories AS o ON o.row = s.other AND o.deleted_us IS NULL "

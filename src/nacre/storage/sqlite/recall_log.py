@@ -1,7 +1,7 @@
 """The recall log in SQLite. Every function runs inside a transaction that its caller holds.
 
-Deliveries and usage refer to memories by row and go with them, so a purged memory leaves the log, too.
-`usage` is a running sum: it outlives the receipts that it came from.
+Deliveries and usage refer to memories by row and are deleted with them, so a purged memory leaves the log, too.
+`usage` is a running sum: it outlives the receipts that it was computed from.
 """
 
 from __future__ import annotations
@@ -58,12 +58,14 @@ CREATE TABLE usage (
 ) STRICT;
 """
 
+RECEIPTS_MAX = 1_000_000  # the oldest beyond this number are dropped, whatever their age
+
 _LISTED = "(SELECT value FROM json_each(?))"
 _MARKS: dict[Outcome, str] = {"opened": "opened_us", "used": "used_us", "wrong": "wrong_us"}
 
 
 def record(db: apsw.Connection, receipts: Sequence[Receipt]) -> None:
-    """Write receipts. One that is there already changes nothing, so a write may be tried again."""
+    """Write receipts. A receipt that is stored already is skipped, so a write can be retried."""
     values = [
         (each.id, rows.microseconds(each.at), each.space, each.session, logged_query(each.query), each.mode, each.lens)
         for each in receipts
@@ -103,10 +105,10 @@ def mark(
     at: datetime,
     session: str | None = None,
 ) -> list[str]:
-    """Say what became of delivered memories; gives those whose mark is new.
+    """Mark delivered memories with an outcome. Returns those that did not have this mark before.
 
-    Without a receipt's id, a memory's latest delivery (to that session) in the 24 hours before `at` is meant. Raises
-    NotFound for an unknown memory, InvalidInput for an unknown receipt or one that did not deliver a memory.
+    Without `receipt_id`, the latest delivery of each memory (to `session`, if given) in the 24 hours before `at` is
+    marked. Raises NotFound for an unknown memory, InvalidInput for an unknown receipt or one that did not deliver it.
     """
     ids = list(dict.fromkeys(memory_ids))
     known = _standings(db, ids)
@@ -133,7 +135,7 @@ def mark(
 
 
 def listed(db: apsw.Connection, which: ReceiptFilter) -> list[Receipt]:
-    """Receipts by (time, id), newest first."""
+    """Receipts ordered by (time, id), the newest first."""
     spaces = rows.to_json(list(which.spaces))
     conditions = [f"r.space IN {_LISTED}"]
     parameters: list[Any] = [spaces]
@@ -169,7 +171,7 @@ def listed(db: apsw.Connection, which: ReceiptFilter) -> list[Receipt]:
 def delivered(
     db: apsw.Connection, sessions: Sequence[tuple[str, str]], limit: int
 ) -> dict[tuple[str, str], dict[str, bool]]:
-    """What searches of a session gave back, the latest first, and whether it was opened."""
+    """By session, the live memories delivered to it since they last changed, the latest first: id, and if opened."""
     sql = (
         "SELECT m.id, max(d.opened_us IS NOT NULL) FROM receipts AS r JOIN deliveries AS d ON d.receipt = r.receipt "
         "JOIN memories AS m ON m.row = d.row WHERE r.space = ?1 AND r.session = ?2 "
@@ -184,16 +186,16 @@ def delivered(
 
 
 def usage(db: apsw.Connection, memory_ids: Sequence[str]) -> dict[str, Usage]:
-    """Standings as of their last credit; memories without one are missing from the answer."""
+    """Usage as of the last credit. Memories without usage are missing from the result."""
     known = _standings(db, memory_ids)
     return {memory_id: each.usage for memory_id, each in known.items() if each.usage is not None}
 
 
 def prune(db: apsw.Connection, before: datetime, receipts_max: int) -> int:
-    """Drop receipts from before that time, and the oldest beyond that number; gives how many went."""
+    """Delete receipts from before that time, and the oldest beyond that number. Returns how many were deleted."""
     db.execute("DELETE FROM receipts WHERE at_us < ?", (rows.microseconds(before),))
     gone = db.changes()
-    # Numbers are given in turn: their span tells at once that there are not too many, which counting does not.
+    # Receipts are numbered in order, so the span of their numbers bounds their count, without counting them.
     span = db.execute("SELECT (SELECT max(receipt) FROM receipts) - (SELECT min(receipt) FROM receipts)").get
     if span is None or span < receipts_max:
         return gone
@@ -206,7 +208,7 @@ def prune(db: apsw.Connection, before: datetime, receipts_max: int) -> int:
 
 
 def purge(db: apsw.Connection, purged: Sequence[int]) -> None:
-    """Drop the receipts that delivered these rows: what was asked may quote what was found."""
+    """Delete the receipts that delivered these rows: a query may quote the text that it found."""
     db.execute(
         f"DELETE FROM receipts WHERE receipt IN (SELECT receipt FROM deliveries WHERE row IN {_LISTED})",
         (rows.to_json(list(purged)),),
@@ -221,7 +223,7 @@ def count(db: apsw.Connection) -> int:
 
 
 class _Standing(NamedTuple):
-    """Of a memory: its row, its usage, and when each outcome last earned a credit."""
+    """The row and usage of a memory, and when each outcome last earned a credit."""
 
     row: int
     usage: Usage | None
@@ -235,7 +237,7 @@ class _Standing(NamedTuple):
 
 
 def _standings(db: apsw.Connection, memory_ids: Sequence[str] | set[str]) -> dict[str, _Standing]:
-    """Of each known memory."""
+    """By id, of each memory that exists."""
     sql = (
         "SELECT m.id, m.row, u.good, u.bad, u.seen, u.at_us, u.opened_us, u.used_us, u.wrong_us "
         f"FROM memories AS m LEFT JOIN usage AS u ON u.row = m.row WHERE m.id IN {_LISTED}"
@@ -259,7 +261,7 @@ def _write_usage(db: apsw.Connection, standing_of: dict[int, Usage]) -> None:
 
 
 def _delivered_by(db: apsw.Connection, receipt_id: str, row_of: dict[str, int]) -> dict[str, int]:
-    """The receipt's number for each memory, once it is sure that it delivered them all."""
+    """By memory, the number of the receipt. Raises InvalidInput unless it delivered all of them."""
     number = db.execute("SELECT receipt FROM receipts WHERE id = ?", (receipt_id,)).get
     if number is None:
         raise InvalidInput("receipt", f"no receipt {receipt_id!r} is kept; see `nacre log`")
@@ -272,7 +274,7 @@ def _delivered_by(db: apsw.Connection, receipt_id: str, row_of: dict[str, int]) 
 
 
 def _latest(db: apsw.Connection, row_of: dict[str, int], at: datetime, session: str | None) -> dict[str, int]:
-    """The number of the latest receipt that delivered each memory."""
+    """By memory, the number of the latest receipt that delivered it. Raises InvalidInput where there is none."""
     sql = (
         "SELECT d.receipt FROM deliveries AS d JOIN receipts AS r ON r.receipt = d.receipt "
         "WHERE d.row = ?1 AND d.at_us BETWEEN ?2 AND ?3 AND (?4 IS NULL OR r.session = ?4) "

@@ -21,13 +21,13 @@ COLUMNS = (
     "m.metadata, m.importance, m.created_us, m.updated_us, m.deleted_us, m.happened_us"
 )
 WORD_COLUMNS = "t.words, t.forms, t.length, t.summary, t.tags, t.source"
-# Tokens come ready-made: FTS5 only has to split them at white space.
+# Texts are tokenised already: FTS5 only splits them at white space.
 _SYMBOLS = "".join(chr(code) for code in range(33, 127) if not chr(code).isalnum())
 TOKENIZE = f"ascii tokenchars '{_SYMBOLS.replace(chr(39), chr(39) * 2)}'".replace('"', '""')
 
 
 def fetch(db: apsw.Connection, sql: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """All rows of a query. STRICT tables make sure of the types that apsw cannot know."""
+    """All rows of a query. STRICT tables guarantee the types that apsw cannot know."""
     return db.execute(sql, parameters).fetchall()
 
 
@@ -48,7 +48,7 @@ def maybe_moment(us: int | None) -> datetime | None:
 
 
 def json_columns(count: int) -> str:
-    """The columns of a row that is given as a JSON array."""
+    """SQL for the columns of a row that is a JSON array."""
     return ", ".join(f"value ->> {at}" for at in range(count))
 
 
@@ -79,7 +79,7 @@ def memory(row: Iterable[Any]) -> Memory:
 
 
 def memory_columns(entries: Sequence[Entry]) -> list[Sequence[Any]]:
-    """What is written of memories: COLUMNS, then content_hash in hex and embedded. All of it fits into JSON."""
+    """The columns that are written for memories: COLUMNS, then content_hash in hex and embedded, all as JSON values."""
     memories = [entry.memory for entry in entries]
     read = [(list(map(field, memories)), convert) for field, convert in _FIELDS]
     return [
@@ -90,7 +90,7 @@ def memory_columns(entries: Sequence[Entry]) -> list[Sequence[Any]]:
 
 
 def token_columns(written: Sequence[tuple[int, str, Tokens]]) -> list[Sequence[Any]]:
-    """What is written of tokens, in the order of the table."""
+    """The columns that are written for tokens, in the order of the table."""
     numbers, spaces, tokens = zip(*written, strict=True)
     words, forms, lengths, *labels = zip(*tokens, strict=True)
     return [
@@ -103,10 +103,10 @@ def token_columns(written: Sequence[tuple[int, str, Tokens]]) -> list[Sequence[A
     ]
 
 
-def given(columns: Sequence[Sequence[Any]]) -> tuple[list[str], tuple[Any, ...]]:
-    """Rows as SQL: what to select `FROM json_each(?)`, and the parameters.
+def json_source(columns: Sequence[Sequence[Any]]) -> tuple[list[str], tuple[Any, ...]]:
+    """Rows, given by column, as a JSON parameter: the expressions to select `FROM json_each(?)`, and all parameters.
 
-    A value that all rows share is given once: SQLite reads the JSON of a row again for each column taken from it.
+    A value that all rows share becomes a parameter of its own: SQLite parses the JSON of a row once per column.
     """
     selected: list[str] = []
     shared: list[Any] = []
@@ -127,7 +127,7 @@ def _is_shared(column: Sequence[Any]) -> bool:
 
 
 def _converted(column: Sequence[Any], convert: Callable[[Any], Any]) -> Sequence[Any]:
-    """Each value converted; one that all rows share, only once."""
+    """Each value converted. A value that all rows share is converted once."""
     return [convert(column[0])] * len(column) if _is_shared(column) else list(map(convert, column))
 
 
@@ -139,7 +139,7 @@ def tokens(row: Iterable[Any]) -> Tokens:
 
 @lru_cache(maxsize=1_024)
 def space_token(space: str) -> str:
-    """The name of a space as one token for FTS5. No word has a bar, so no query can ask for it."""
+    """The name of a space as one token for FTS5. No word contains a bar, so no query can match it."""
     return f"{BREAK}{space.encode().hex()}"
 
 
@@ -154,8 +154,8 @@ def _metadata(memory: Memory) -> str:
     return to_json(memory.metadata) if memory.metadata else "{}"
 
 
-# How the fields of a memory are read and, where they are not what is written, converted; in the order of COLUMNS.
-# Metadata are compared as JSON: there, true is not 1.
+# How the fields of a memory are read and converted for writing, in the order of COLUMNS. Metadata become JSON when they
+# are read: shared values are found by equality, and in Python true equals 1.
 _READ: dict[str, Callable[[Memory], Any]] = {"metadata": _metadata}
 _CONVERT: dict[str, Callable[[Any], Any]] = {
     "tags": _tags,

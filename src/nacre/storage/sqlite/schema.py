@@ -1,9 +1,9 @@
-"""The tables of a store file, and how older files become newer ones.
+"""The tables of a store file, and the migrations from older versions.
 
-Rows are the truth: `memories`, `passages`, `events`, `facts`, `entities`, `receipts` and theirs, `lenses`,
-`meta`. `tokens`, `tags`, `fts`, `vocabulary`, `corpus` and `sketches` can be made anew from them (see `rebuild` in
-store.py). Times are microseconds since 1970 in UTC. A migration, once released, is
-never changed; a new one is appended.
+The source of truth are `memories`, `passages`, `events`, `facts`, `entities`, `receipts` with the tables that belong to
+them, `lenses` and `meta`. `tokens`, `tags`, `fts`, `vocabulary`, `corpus` and `sketches` are derived from these (see
+`rebuild` in store.py). Times are microseconds since 1970 in UTC. A released migration is never changed; a new one is
+appended.
 """
 
 from __future__ import annotations
@@ -16,11 +16,22 @@ from nacre.errors import StoreCorrupt, StoreTooNew
 from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log
 from nacre.storage.sqlite.rows import TOKENIZE
 
-APPLICATION_ID = 0x4E616372  # "Nacr": tells our files from other programs' databases
+APPLICATION_ID = 0x4E616372  # "Nacr": distinguishes our files from databases of other programs
 
 _FTS_HASH_BYTES = 8 << 20
 _FTS_COLUMNS = "space, words, forms, summary, tags, source"
 _NEW_COLUMNS = ", ".join(f"new.{column}" for column in _FTS_COLUMNS.split(", "))
+
+# The same in the first and the second version of `fts`.
+_FTS_DELETIONS = """
+CREATE TRIGGER tokens_removed AFTER DELETE ON tokens BEGIN
+  DELETE FROM fts WHERE rowid = old.row;
+END;
+CREATE TRIGGER memories_forgotten AFTER UPDATE OF deleted_us ON memories
+WHEN old.deleted_us IS NULL AND new.deleted_us IS NOT NULL BEGIN
+  DELETE FROM fts WHERE rowid = old.row;
+END;
+"""
 
 _FIRST = f"""
 CREATE TABLE meta (
@@ -95,19 +106,12 @@ CREATE TRIGGER tokens_changed AFTER UPDATE OF words, forms ON tokens BEGIN
   INSERT INTO fts (rowid, words, forms) SELECT new.row, new.words, new.forms FROM memories
   WHERE row = new.row AND deleted_us IS NULL;
 END;
-CREATE TRIGGER tokens_removed AFTER DELETE ON tokens BEGIN
-  DELETE FROM fts WHERE rowid = old.row;
-END;
-CREATE TRIGGER memories_forgotten AFTER UPDATE OF deleted_us ON memories
-WHEN old.deleted_us IS NULL AND new.deleted_us IS NOT NULL BEGIN
-  DELETE FROM fts WHERE rowid = old.row;
-END;
-CREATE TRIGGER memories_restored AFTER UPDATE OF deleted_us ON memories
+{_FTS_DELETIONS}CREATE TRIGGER memories_restored AFTER UPDATE OF deleted_us ON memories
 WHEN old.deleted_us IS NOT NULL AND new.deleted_us IS NULL BEGIN
   INSERT INTO fts (rowid, words, forms) SELECT row, words, forms FROM tokens WHERE row = new.row;
 END;
 
--- Document frequencies and lengths of live memories, by space: no space's words weigh in another's scores.
+-- Document frequencies and lengths of live memories by space: other spaces do not influence the scores of one.
 CREATE TABLE vocabulary (
   space    TEXT NOT NULL,
   term     TEXT NOT NULL,
@@ -136,7 +140,7 @@ END;
 CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN
   SELECT RAISE (ABORT, 'the event log is append-only');
 END;
--- Only what an update replaced may go, when its memory is purged.
+-- The one change that is allowed: a purge clears what an update replaced.
 CREATE TRIGGER events_unchanged BEFORE UPDATE ON events
 WHEN new.before IS NOT NULL OR new.seq <> old.seq OR new.at_us <> old.at_us OR new.action <> old.action
   OR new.space <> old.space OR new.row <> old.row OR new.memory_id <> old.memory_id BEGIN
@@ -144,8 +148,8 @@ WHEN new.before IS NOT NULL OR new.seq <> old.seq OR new.at_us <> old.at_us OR n
 END;
 """
 
-# Labels (summary, tags, source) are found, too, and the index knows spaces, so that a search in one space does
-# not go through all others. Everything dropped here is made anew from the memories when the store is opened.
+# Labels (summary, tags, source) are searched, too, and `fts` has the space of each memory, so a search in one space
+# does not read the others. Everything dropped here is derived from the memories again when the store is opened.
 _SECOND = f"""
 DROP TRIGGER memories_forgotten;
 DROP TRIGGER memories_restored;
@@ -177,20 +181,13 @@ CREATE TRIGGER tokens_changed AFTER UPDATE ON tokens BEGIN
   INSERT INTO fts (rowid, {_FTS_COLUMNS}) SELECT new.row, {_NEW_COLUMNS} FROM memories
   WHERE row = new.row AND deleted_us IS NULL;
 END;
-CREATE TRIGGER tokens_removed AFTER DELETE ON tokens BEGIN
-  DELETE FROM fts WHERE rowid = old.row;
-END;
-CREATE TRIGGER memories_forgotten AFTER UPDATE OF deleted_us ON memories
-WHEN old.deleted_us IS NULL AND new.deleted_us IS NOT NULL BEGIN
-  DELETE FROM fts WHERE rowid = old.row;
-END;
-CREATE TRIGGER memories_restored AFTER UPDATE OF deleted_us ON memories
+{_FTS_DELETIONS}CREATE TRIGGER memories_restored AFTER UPDATE OF deleted_us ON memories
 WHEN old.deleted_us IS NOT NULL AND new.deleted_us IS NULL BEGIN
   INSERT INTO fts (rowid, {_FTS_COLUMNS}) SELECT row, {_FTS_COLUMNS} FROM tokens WHERE row = new.row;
 END;
 """
 
-# What memories say and what became of them: facts, entities, near-duplicates, lenses, the recall log.
+# Facts, entities, near-duplicates, lenses and the recall log.
 _THIRD = f"""
 ALTER TABLE memories ADD COLUMN happened_us INTEGER;
 {facts.TABLES}
@@ -205,15 +202,15 @@ CREATE TABLE lenses (
 ) STRICT, WITHOUT ROWID;
 """
 
-# Who stands next to whom in a session is read from the index alone.
+# The neighbours of a memory in its session are read from this index alone.
 _FOURTH = """
 DROP INDEX memories_by_session;
 CREATE INDEX memories_in_session ON memories (space, session, position, created_us, id, deleted_us)
 WHERE session IS NOT NULL;
 """
 
-# Writing many memories: a text's hashes are computed again when they have to go, so no index and no foreign key has
-# to lead to them, and FTS5 keeps the tokens of a batch in memory until they are one segment.
+# Faster bulk writes. The hashes of a text are computed again when they are deleted, so `sketches` needs no index by row
+# and no foreign key. FTS5 keeps the tokens of a batch in memory until they are one segment.
 _FIFTH = f"""
 CREATE TABLE hashes (
   hash INTEGER NOT NULL,
@@ -231,7 +228,7 @@ VERSION = len(MIGRATIONS)
 
 
 def version(db: apsw.Connection) -> int:
-    """The schema version of an open file; 0 for an empty one. Refuses files that are not ours."""
+    """The schema version of an open file; 0 for an empty one. Raises StoreCorrupt for a file of another program."""
     if not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").get:
         return 0
     if db.execute("PRAGMA application_id").get != APPLICATION_ID:

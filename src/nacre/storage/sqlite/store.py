@@ -1,4 +1,8 @@
-"""The store in one SQLite file: every write is one transaction of row, tokens, FTS, vectors and event."""
+"""The store in one SQLite file.
+
+Each writing method is one transaction, which writes rows, tokens, FTS, vectors and events together. The methods here
+open the transaction and call the modules that own the tables.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,12 @@ from nacre.analysis import tokenizer
 from nacre.analysis.near_duplicates import sketch
 from nacre.analysis.tokenizer import tokens_of
 from nacre.errors import Conflict, StoreError, StoreUnavailable
-from nacre.query.ast import Condition, ParsedQuery
+from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.storage.changes import replaced
 from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, rows, schema
 from nacre.storage.sqlite.connection import BUSY_TIMEOUT_MS, Connections
-from nacre.storage.sqlite.document_frequencies import count
 from nacre.storage.sqlite.facets import facet_counts
-from nacre.storage.sqlite.fact_store import KnowledgeTables, rewrite_entry, write_entries
+from nacre.storage.sqlite.facts import rewrite_entry, write_entries
 from nacre.storage.sqlite.filters import (
     EVERYTHING,
     FORGOTTEN,
@@ -30,58 +33,57 @@ from nacre.storage.sqlite.filters import (
     Clause,
     condition_clause,
     filter_clause,
-    matching,
-    of_few,
+    search_clause,
 )
 from nacre.storage.sqlite.keyword_search import lexical
-from nacre.storage.sqlite.log_store import LogTables
 from nacre.storage.sqlite.neighbours import neighbours
 from nacre.storage.sqlite.signals import signals
-from nacre.storage.sqlite.vocabulary import frequencies, spellings
+from nacre.storage.sqlite.vocabulary import frequencies, spellings, update_counts
 from nacre.storage.sqlite.writes import (
-    adopt,
-    bump,
+    adopt_model,
+    bump_revision,
+    duplicate_of,
+    duplicates_of,
     insert,
-    live_twin,
+    live_rows,
     log_events,
     meta,
-    mismatch,
-    one,
+    model_mismatch,
     rekey_passages,
     set_meta,
-    several,
-    twin_of,
-    twins_of,
+    with_tokens,
     write_passages,
     write_tokens,
 )
+from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.memory import Entry, Event, Memory, Passages, Remembered
+from nacre.types.recall_log import Outcome, Receipt, ReceiptFilter
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals
 from nacre.types.stats import FacetCounts, Frequencies, Stats
 from nacre.types.views import Neighbours
 
-if TYPE_CHECKING:  # numpy is loaded with the first vector, not with the store
+if TYPE_CHECKING:  # numpy is imported with the first vector, not with the store
     from nacre.storage.sqlite.index.space_index import Index
     from nacre.types.memory import FloatMatrix, FloatVector
 
 _log = logging.getLogger("nacre")
 _REBUILD_ROWS = 500
-UNINDEXED_MEMORIES_MAX = 65_536  # written by this process: then they are indexed beside it
-LEFT_MEMORIES_MAX = 4_096  # that a process leaves to the next one, which catches up with them in a tenth of a second
-SEARCHES_WITHOUT_INDEX = 3  # by words, in a smaller store: a process that asks more often gains by it, too
-INDEXED_MEMORIES_MIN = 50_000  # below, FTS5 answers a search by words about as fast as numpy is imported
+UNINDEXED_MEMORIES_MAX = 65_536  # written by this process; beyond, they are indexed in the background
+LEFT_MEMORIES_MAX = 4_096  # left unindexed at close: the next process indexes so many in a tenth of a second
+SEARCHES_WITHOUT_INDEX = 3  # keyword searches of a smaller store; after that many, the import of numpy pays off
+INDEXED_MEMORIES_MIN = 50_000  # below, FTS5 answers a keyword search about as fast as numpy is imported
 
 
-class SqliteStore(KnowledgeTables, LogTables):
+class SqliteStore:
     """Implements `nacre.interfaces.Store`. Safe to share between threads; processes may share the file."""
 
     def __init__(self, path: Path, busy_timeout_ms: int = BUSY_TIMEOUT_MS, create: bool = True) -> None:
         self._path = path
         self._index: Index | None = None
         self._index_lock = threading.Lock()
-        self._searched_by_words = 0
-        self._unindexed: Counter[str] = Counter()  # memories by space that this process wrote since it indexed
+        self._keyword_searches = 0
+        self._unindexed: Counter[str] = Counter()  # by space: memories that this process wrote and has not indexed
         self._connections = Connections(path, busy_timeout_ms, create)
         with self._connections.reading() as db:
             self._store_id: str = meta(db, "store_id") or ""
@@ -96,49 +98,50 @@ class SqliteStore(KnowledgeTables, LogTables):
     # ---- writing
 
     def add(self, entries: Sequence[Entry], model: str | None) -> list[Remembered]:
-        self._index_meanwhile(entries)
+        self._index_in_background(entries)
         with self._connections.writing() as db:
             if any(entry.passages is not None for entry in entries):
-                adopt(db, model, self._path)
+                adopt_model(db, model, self._path)
             written = insert(db, entries)
             tokenised = [(row, entry.memory.space, entry.tokens) for row, entry in written]
             write_tokens(db, tokenised)
-            count(db, tokenised, 1)
+            update_counts(db, tokenised, 1)
             write_passages(db, ((row, entry.passages) for row, entry in written))
             write_entries(db, written)
             new = [entry.memory.id for _, entry in written]
             log_events(db, "remembered", [(row, entry.memory.space, entry.memory.id, None) for row, entry in written])
             if len(new) == len(entries):
                 return [Remembered(memory_id, duplicate=False) for memory_id in new]
-            known = set(new)
+            added = set(new)
+            existing = duplicates_of(db, ((entry.memory.space, entry.content_hash) for entry in entries))
             return [
                 Remembered(entry.memory.id, duplicate=False)
-                if entry.memory.id in known
-                else Remembered(live_twin(db, entry), duplicate=True)
+                if entry.memory.id in added
+                else Remembered(existing[entry.memory.space, entry.content_hash], duplicate=True)
                 for entry in entries
             ]
 
     def replace(self, entry: Entry, previous: Memory, model: str | None) -> None:
         memory = entry.memory
         with self._connections.writing() as db:
-            row, stored, tokens = one(db, memory.id)
+            ((row, stored, tokens),) = with_tokens(db, [memory.id])
             if stored != previous:
                 raise Conflict(f"id: memory {memory.id} was changed by someone else meanwhile; read it again")
             if entry.passages is not None:
-                adopt(db, model, self._path)
+                adopt_model(db, model, self._path)
             if memory.text != stored.text:
-                twin = twin_of(db, memory.space, entry.content_hash)
-                if twin is not None:
-                    raise Conflict(f"text: memory {twin} has this text already; forget one of them")
+                duplicate = duplicate_of(db, memory.space, entry.content_hash)
+                if duplicate is not None:
+                    raise Conflict(f"text: memory {duplicate} has this text already; forget one of them")
             assignments = ", ".join(f"{column[2:]} = ?" for column in rows.COLUMNS.split(", "))
             db.execute(
                 f"UPDATE memories SET {assignments}, content_hash = ? WHERE row = ?",
                 (*(column[0] for column in rows.memory_columns([entry])[:-2]), entry.content_hash, row),
             )
             if entry.tokens != tokens:
-                count(db, [(row, stored.space, tokens)], -1)
+                update_counts(db, [(row, stored.space, tokens)], -1)
                 write_tokens(db, [(row, memory.space, entry.tokens)])
-                count(db, [(row, memory.space, entry.tokens)], 1)
+                update_counts(db, [(row, memory.space, entry.tokens)], 1)
             if memory.text != stored.text or entry.passages is not None:
                 db.execute("DELETE FROM passages WHERE row = ?", (row,))
                 write_passages(db, [(row, entry.passages)])
@@ -150,49 +153,50 @@ class SqliteStore(KnowledgeTables, LogTables):
 
     def forget(self, ids: Sequence[str], at: datetime) -> None:
         with self._connections.writing() as db:
-            live = [found for found in several(db, ids) if found[1].deleted is None]
+            live = [found for found in with_tokens(db, ids) if found[1].deleted is None]
             db.executemany(
                 "UPDATE memories SET deleted_us = ? WHERE row = ?",
                 ((rows.microseconds(at), row) for row, _, _ in live),
             )
-            facts.settle(db, facts.groups_of(db, [row for row, _, _ in live]))
-            count(db, ((row, memory.space, tokens) for row, memory, tokens in live), -1)
+            facts.update_supersession(db, facts.groups_of_rows(db, [row for row, _, _ in live]))
+            update_counts(db, ((row, memory.space, tokens) for row, memory, tokens in live), -1)
             log_events(db, "forgotten", ((row, memory.space, memory.id, None) for row, memory, _ in live), at)
 
     def restore(self, ids: Sequence[str], at: datetime) -> None:
         with self._connections.writing() as db:
-            forgotten = [found for found in several(db, ids) if found[1].deleted is not None]
+            forgotten = [found for found in with_tokens(db, ids) if found[1].deleted is not None]
             for row, memory, _ in forgotten:
                 content_hash = db.execute("SELECT content_hash FROM memories WHERE row = ?", (row,)).get
-                twin = twin_of(db, memory.space, content_hash)
-                if twin is not None:
-                    raise Conflict(f"id: memory {twin} has the same text as {memory.id}; forget it first")
+                duplicate = duplicate_of(db, memory.space, content_hash)
+                if duplicate is not None:
+                    raise Conflict(f"id: memory {duplicate} has the same text as {memory.id}; forget it first")
                 db.execute(
                     "UPDATE memories SET deleted_us = NULL, updated_us = ? WHERE row = ?", (rows.microseconds(at), row)
                 )
             restored = [row for row, _, _ in forgotten]
             rekey_passages(db, restored)
-            facts.restored(db, restored)
-            facts.settle(db, facts.groups_of(db, restored))
-            count(db, ((row, memory.space, tokens) for row, memory, tokens in forgotten), 1)
+            facts.index_relations(db, restored)
+            facts.update_supersession(db, facts.groups_of_rows(db, restored))
+            update_counts(db, ((row, memory.space, tokens) for row, memory, tokens in forgotten), 1)
             log_events(db, "restored", ((row, memory.space, memory.id, None) for row, memory, _ in forgotten), at)
 
     def purge(self, ids: Sequence[str], at: datetime) -> None:
         with self._connections.writing() as db:
-            found = several(db, ids)
-            count(db, ((row, memory.space, tokens) for row, memory, tokens in found if memory.deleted is None), -1)
+            found = with_tokens(db, ids)
+            live = ((row, memory.space, tokens) for row, memory, tokens in found if memory.deleted is None)
+            update_counts(db, live, -1)
             purged = [row for row, _, _ in found]
-            groups = facts.groups_of(db, purged)
-            known = entities.about(db, purged)
+            groups = facts.groups_of_rows(db, purged)
+            linked = entities.of_rows(db, purged)
             recall_log.purge(db, purged)
             near_duplicates.unsketch(db, ((row, memory.space, tokens) for row, memory, tokens in found))
             for row, memory, _ in found:
                 db.execute("DELETE FROM tokens WHERE row = ?", (row,))
                 db.execute("DELETE FROM memories WHERE row = ?", (row,))
                 db.execute("UPDATE events SET before = NULL WHERE memory_id = ? AND before IS NOT NULL", (memory.id,))
-            entities.drop_unlinked(db, known)
-            facts.settle(db, groups)
-            db.execute("INSERT INTO fts (fts) VALUES ('optimize')")  # deleted tokens leave the file, too
+            entities.drop_unlinked(db, linked)
+            facts.update_supersession(db, groups)
+            db.execute("INSERT INTO fts (fts) VALUES ('optimize')")  # removes the deleted tokens from the file
             log_events(db, "purged", ((row, memory.space, memory.id, None) for row, memory, _ in found), at)
         with self._connections.reading() as db:
             self._ready_index.purge(db, {memory.space for _, memory, _ in found})
@@ -204,7 +208,7 @@ class SqliteStore(KnowledgeTables, LogTables):
     def embed(self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str) -> int:
         written = []
         with self._connections.writing() as db:
-            adopt(db, model, self._path)
+            adopt_model(db, model, self._path)
             for memory_id, each in passages.items():
                 sql = (
                     "SELECT row, space FROM memories WHERE id = ? AND text = ? AND embedded = 0 AND deleted_us IS NULL"
@@ -248,8 +252,8 @@ class SqliteStore(KnowledgeTables, LogTables):
             return neighbours(db, memory_ids, before, after)
 
     def matching(self, ids: Sequence[str], condition: Condition) -> set[str]:
-        clause = of_few(LIVE & condition_clause(condition))
-        # CROSS JOIN: the few ids first, or SQLite goes through the whole space.
+        clause = LIVE & condition_clause(condition, few=True)
+        # CROSS JOIN makes SQLite look up the ids, rather than scan the whole space.
         sql = f"SELECT m.id FROM json_each(?) AS j CROSS JOIN memories AS m ON m.id = j.value WHERE {clause.sql}"
         with self._connections.reading() as db:
             return {memory_id for (memory_id,) in rows.fetch(db, sql, (json.dumps(list(ids)), *clause.parameters))}
@@ -265,7 +269,7 @@ class SqliteStore(KnowledgeTables, LogTables):
 
     def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
         with self._connections.reading() as db:
-            return twins_of(db, keys)
+            return duplicates_of(db, keys)
 
     def lexical(
         self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
@@ -281,7 +285,7 @@ class SqliteStore(KnowledgeTables, LogTables):
             if stored is None:
                 return []
             if stored != model:
-                raise mismatch(stored, model, self._path)
+                raise model_mismatch(stored, model, self._path)
             from nacre.storage.sqlite.vector_search import semantic
 
             return semantic(db, self._ready_index, vector, question, where, limit)
@@ -296,7 +300,7 @@ class SqliteStore(KnowledgeTables, LogTables):
         forgotten: bool = False,
         after: tuple[datetime, str] | None = None,
     ) -> list[Memory]:
-        clause = matching(must, where) & (FORGOTTEN if forgotten else LIVE)
+        clause = search_clause(where, must) & (FORGOTTEN if forgotten else LIVE)
         direction, beyond = ("ASC", ">") if oldest_first else ("DESC", "<")
         if after is not None:
             clause &= Clause(f"(m.created_us, m.id) {beyond} (?, ?)", (rows.microseconds(after[0]), after[1]))
@@ -340,7 +344,7 @@ class SqliteStore(KnowledgeTables, LogTables):
             return [(memory_id, text) for memory_id, text in rows.fetch(db, sql, (*clause.parameters, limit))]
 
     def pending_count(self, where: Filter | None) -> int:
-        clause = EVERYTHING if where is None else of_few(filter_clause(where))  # mostly, none are pending
+        clause = EVERYTHING if where is None else filter_clause(where, few=True)  # usually none are pending
         sql = (
             "SELECT count(*) FROM memories AS m INDEXED BY memories_pending "
             f"WHERE m.embedded = 0 AND m.deleted_us IS NULL AND {clause.sql}"
@@ -381,6 +385,125 @@ class SqliteStore(KnowledgeTables, LogTables):
                 size_bytes=sum(each.stat().st_size for each in (self._path, wal) if each.is_file()),
             )
 
+    # ---- facts and entities
+
+    def add_facts(self, new: Sequence[Fact], at: datetime) -> None:
+        with self._connections.writing() as db:
+            facts.add(db, new, at)
+
+    def drop_facts(self, ids: Sequence[str], at: datetime) -> None:
+        with self._connections.writing() as db:
+            facts.drop(db, ids, at)
+
+    def update_confidence(self, changed: Sequence[Fact]) -> None:
+        with self._connections.writing() as db:
+            facts.update_confidence(db, changed)
+            bump_revision(db)
+
+    def facts(self, query: FactQuery) -> list[Fact]:
+        with self._connections.reading() as db:
+            return facts.listed(db, query)
+
+    def facts_by_id(self, ids: Sequence[str]) -> list[Fact]:
+        with self._connections.reading() as db:
+            return facts.by_ids(db, ids)
+
+    def facts_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
+        with self._connections.reading() as db:
+            return facts.by_memory(db, memory_ids)
+
+    def conflicting_facts(self, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
+        with self._connections.reading() as db:
+            return facts.conflicting(db, spaces, at)
+
+    def relations(
+        self, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
+    ) -> list[tuple[Fact, float]]:
+        with self._connections.reading() as db:
+            return facts.search_relations(db, terms, spaces, at, limit)
+
+    def relations_of(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
+        with self._connections.reading() as db:
+            return facts.relations_of(db, names, spaces, at, limit)
+
+    def put_entity(self, space: str, entity: NewEntity, memory_ids: Sequence[str]) -> None:
+        with self._connections.writing() as db:
+            facts.put_entity(db, space, entity, memory_ids)
+            bump_revision(db)
+
+    def drop_entity(self, space: str, name: str) -> bool:
+        with self._connections.writing() as db:
+            dropped = facts.drop_entity(db, space, name)
+            if dropped:
+                bump_revision(db)
+            return dropped
+
+    def entities(self, spaces: Sequence[str], names: Sequence[str] | None, limit: int) -> list[Entity]:
+        with self._connections.reading() as db:
+            return entities.listed(db, spaces, names, limit)
+
+    def entities_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
+        with self._connections.reading() as db:
+            return entities.by_memory(db, memory_ids)
+
+    # ---- near-duplicates
+
+    def similar(self, memory_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        with self._connections.reading() as db:
+            return near_duplicates.by_memory(db, memory_ids)
+
+    def separate(self, memory_id: str) -> int:
+        with self._connections.writing() as db:
+            bump_revision(db)
+            return near_duplicates.separate(db, live_rows(db, [memory_id])[memory_id])
+
+    # ---- the recall log
+
+    def record(self, receipts: Sequence[Receipt], keep_from: datetime) -> None:
+        with self._connections.writing(durable=False) as db:
+            recall_log.record(db, receipts)
+            recall_log.prune(db, keep_from, recall_log.RECEIPTS_MAX)
+
+    def mark(
+        self,
+        receipt_id: str | None,
+        memory_ids: Sequence[str],
+        outcome: Outcome,
+        at: datetime,
+        session: str | None = None,
+    ) -> list[str]:
+        with self._connections.writing() as db:
+            marked = recall_log.mark(db, receipt_id, memory_ids, outcome, at, session)
+            if marked:
+                bump_revision(db)
+            return marked
+
+    def receipts(self, which: ReceiptFilter) -> list[Receipt]:
+        with self._connections.reading() as db:
+            return recall_log.listed(db, which)
+
+    def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], dict[str, bool]]:
+        with self._connections.reading() as db:
+            return recall_log.delivered(db, sessions, limit)
+
+    # ---- lenses
+
+    def put_lens(self, space: str, name: str, body: str) -> None:
+        with self._connections.writing() as db:
+            db.execute("INSERT OR REPLACE INTO lenses VALUES (?, ?, ?)", (space, name, body))
+            bump_revision(db)
+
+    def drop_lens(self, space: str, name: str) -> bool:
+        with self._connections.writing() as db:
+            db.execute("DELETE FROM lenses WHERE space = ? AND name = ?", (space, name))
+            dropped = db.changes() > 0
+            bump_revision(db)
+            return dropped
+
+    def lenses(self, space: str) -> dict[str, str]:
+        with self._connections.reading() as db:
+            return dict(rows.fetch(db, "SELECT name, body FROM lenses WHERE space = ? ORDER BY name", (space,)))
+
     # ---- upkeep
 
     def rebuild(self) -> None:
@@ -393,11 +516,11 @@ class SqliteStore(KnowledgeTables, LogTables):
 
     def close(self) -> None:
         try:
-            self._index_what_is_left()
+            self._index_remaining()
         except StoreUnavailable:  # closed already
             pass
         except StoreError as error:
-            _log.warning("what was written last is not indexed yet (%s); the next search does it", error)
+            _log.warning("the latest memories are not indexed yet (%s); the next search indexes them", error)
         if self._index is not None:
             self._index.close()
         self._connections.close()
@@ -406,7 +529,7 @@ class SqliteStore(KnowledgeTables, LogTables):
 
     @property
     def _ready_index(self) -> Index:
-        """Made when first needed: it brings numpy."""
+        """Created on first use, because it imports numpy."""
         with self._index_lock:
             if self._index is None:
                 from nacre.storage.sqlite.index.space_index import Index
@@ -415,29 +538,29 @@ class SqliteStore(KnowledgeTables, LogTables):
                 self._index = Index(folder, self._store_id, self._connections)
             return self._index
 
-    def _index_meanwhile(self, entries: Sequence[Entry]) -> None:
-        """Have what was written before indexed while this is written: after a large import no search waits for it."""
+    def _index_in_background(self, entries: Sequence[Entry]) -> None:
+        """Index earlier entries while these are written, so that no search waits for it after a large import."""
         self._unindexed.update(entry.memory.space for entry in entries)
         if self._unindexed.total() > UNINDEXED_MEMORIES_MAX:
             names = list(self._unindexed)
             self._unindexed.clear()
             self._ready_index.catch_up_in_background(names)
 
-    def _index_what_is_left(self) -> None:
-        """An import ends with everything indexed, or each process that searches next would have to."""
+    def _index_remaining(self) -> None:
+        """Finish the index after an import, or every process that searches next would have to."""
         for name, written in self._unindexed.items():
             if written >= LEFT_MEMORIES_MAX:
                 with self._connections.reading() as db:
                     self._ready_index.caught_up(db, name)
 
     def _indexed(self, memories: int) -> Index | None:
-        """The index, where a search by words alone gains by it: its first use costs the import of numpy."""
-        self._searched_by_words += 1
-        worthwhile = memories >= INDEXED_MEMORIES_MIN or self._searched_by_words > SEARCHES_WITHOUT_INDEX
-        return self._ready_index if self._index is not None or worthwhile else None
+        """The index if a keyword search gains by it. Its first use costs the import of numpy."""
+        self._keyword_searches += 1
+        pays_off = memories >= INDEXED_MEMORIES_MIN or self._keyword_searches > SEARCHES_WITHOUT_INDEX
+        return self._ready_index if self._index is not None or pays_off else None
 
     def _retokenise(self) -> None:
-        """Make tokens, FTS, tags and counts anew from the memories."""
+        """Rebuild tokens, FTS, tags, counts and sketches from the memories."""
         with self._connections.writing() as db:
             db.execute("INSERT INTO fts (fts) VALUES ('delete-all')")
             db.execute("DELETE FROM tokens WHERE row NOT IN (SELECT row FROM memories)")
@@ -451,8 +574,8 @@ class SqliteStore(KnowledgeTables, LogTables):
                 tokenised = [(row, memory, tokens_of(memory)) for row, memory in memories]
                 write_tokens(db, [(row, memory.space, tokens) for row, memory, tokens in tokenised])
                 live = ((row, memory.space, tokens) for row, memory, tokens in tokenised if memory.deleted is None)
-                count(db, live, 1)
+                update_counts(db, live, 1)
                 near_duplicates.sketch(db, [(row, memory.space, sketch(tokens)) for row, memory, tokens in tokenised])
                 after = batch[-1][0]
             set_meta(db, "words_version", str(tokenizer.VERSION))
-            bump(db)
+            bump_revision(db)

@@ -1,7 +1,7 @@
-"""The semantic channel: the index finds passages that may be near, the rows say how near, and whose they are.
+"""Vector search: the index finds candidate passages, and the stored vectors give their scores.
 
-The index compares whole numbers of eight bits. What comes near is compared again by the vectors of the rows, in one way
-for all, so a score does not depend on the path by which a passage was found.
+The index compares vectors of 8-bit integers. All candidates are compared again by their stored vectors, in the same
+way, so a score does not depend on how a passage was found.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 
 from nacre.query.ast import ParsedQuery
 from nacre.ranking.scoring import best_first
-from nacre.storage.sqlite.index.filter_mask import FilterMask, matching, passing
-from nacre.storage.sqlite.index.segment import Array, Flags, Whole, located
+from nacre.storage.sqlite.index.filter_mask import FilterMask, filter_mask, live_matches
+from nacre.storage.sqlite.index.segment import Array, IntArray, Mask, located
 from nacre.storage.sqlite.index.segment_builder import quantised
 from nacre.storage.sqlite.index.space_index import Index, Part, Space
 from nacre.storage.sqlite.rows import fetch
@@ -28,136 +28,138 @@ from nacre.types.search import Filter, Match
 if TYPE_CHECKING:
     from nacre.types.memory import FloatVector
 
-SCANNED_MAX = 32_768  # passages that pass a filter: so many are compared one by one, more are asked of the graph
-_MARGIN = 0.004  # eight bits move a cosine by less, in all but odd cases
+SCANNED_MAX = 32_768  # memories that match a filter: up to so many are compared one by one, more by the graph
+_MARGIN = 0.004  # rounding to 8 bits changes a cosine by less, in all but odd cases
 
 
 def semantic(
     db: apsw.Connection, index: Index, vector: FloatVector, question: ParsedQuery, where: Filter, limit: int
 ) -> list[Match]:
     """The live memories with the best passages by cosine, best first, ties by id."""
-    wanted = _Wanted(vector, matching(db, question.must, where), limit)
+    query = _Query(vector, filter_mask(db, where, question.must), limit)
     matches: list[Match] = []
     for name in where.spaces:
-        matches += _nearest(db, index.caught_up(db, name), wanted)
+        matches += _nearest(db, index.caught_up(db, name), query)
     return best_first(matches)[:limit]
 
 
-class _Wanted:
-    """What a search is after."""
+class _Query:
+    """The vector of a search, stored and quantised, with its filter and limit."""
 
-    def __init__(self, vector: FloatVector, demanded: FilterMask | None, limit: int) -> None:
+    def __init__(self, vector: FloatVector, mask: FilterMask | None, limit: int) -> None:
         self.vector = vector
-        self.whole = quantised(vector[None])[0]
-        self.norm = np.float32(max(np.sqrt(np.square(self.whole.astype(np.float32)).sum()), 1e-12))
-        self.demanded = demanded
+        self.quantised = quantised(vector[None])[0]
+        self.norm = np.float32(max(np.sqrt(np.square(self.quantised.astype(np.float32)).sum()), 1e-12))
+        self.mask = mask
         self.limit = limit
 
 
-def _nearest(db: apsw.Connection, space: Space, wanted: _Wanted) -> list[Match]:
-    """The best of one space."""
+def _nearest(db: apsw.Connection, space: Space, query: _Query) -> list[Match]:
+    """The best memories of one space."""
     parts = [part for part in space.parts if len(part.segment.keys)]
-    if not parts or parts[0].segment.matrix.shape[1] != len(wanted.whole):
+    if not parts or parts[0].segment.matrix.shape[1] != len(query.quantised):
         return []
-    allowed = [passing(wanted.demanded, part, space.name) for part in parts]
+    masks = [live_matches(query.mask, part, space.name) for part in parts]
     memories = sum(len(part.segment) for part in parts)
-    count = int(wanted.limit * max(1.0, space.passages / memories)) + 1  # of each memory, one passage is wanted
+    count = int(query.limit * max(1.0, space.passages / memories)) + 1  # one passage of each memory is enough
     while True:
-        keys, exhausted = _candidates(space, parts, allowed, wanted, count)
-        matches = _compared(db, keys, wanted)
-        if len(matches) >= wanted.limit or exhausted:
+        keys, exhausted = _candidates(space, parts, masks, query, count)
+        matches = _scored(db, keys, query)
+        if len(matches) >= query.limit or exhausted:
             return matches
-        count *= 4  # long memories have many passages
+        count *= 4  # too many passages were of the same long memories
 
 
 def _candidates(
-    space: Space, parts: Sequence[Part], allowed: Sequence[Flags | None], wanted: _Wanted, count: int
+    space: Space, parts: Sequence[Part], masks: Sequence[Mask | None], query: _Query, count: int
 ) -> tuple[list[int], bool]:
-    """Keys of about `count` nearest passages that pass, and whether there are no others."""
-    found = _by_graph(space, parts, allowed, wanted, count)
+    """Keys of about `count` nearest passages of memories that match, and whether there are no others."""
+    found = _by_graph(space, parts, masks, query, count)
     exhausted = found is None
     if found is None:
-        found = [_scanned(part, flags, wanted) for part, flags in zip(parts, allowed, strict=True)]
+        found = [_scanned(part, mask, query) for part, mask in zip(parts, masks, strict=True)]
     keys = np.concatenate([each for each, _ in found])
-    scores = np.concatenate([values for _, values in found]) / wanted.norm
-    best = _top(scores, count, wanted.limit)
+    scores = np.concatenate([values for _, values in found]) / query.norm
+    best = _top(scores, count, query.limit)
     return keys[best].tolist(), exhausted and len(best) == len(keys)
 
 
 def _by_graph(
-    space: Space, parts: Sequence[Part], allowed: Sequence[Flags | None], wanted: _Wanted, count: int
-) -> list[tuple[Whole, Array]] | None:
-    """By part, keys of what the graph finds near, and of all that is newer, with how near it is. None: there is no
-    graph, or so little passes that it is quicker to compare all of that."""
+    space: Space, parts: Sequence[Part], masks: Sequence[Mask | None], query: _Query, count: int
+) -> list[tuple[IntArray, Array]] | None:
+    """By part, keys and scores of the passages that the graph finds, and of all that are newer than the graph.
+
+    None: there is no graph, or so few memories match that comparing all of them is faster.
+    """
     graph = space.graph
     if graph is None:
         return None
     memories = sum(len(part.segment) for part in parts)
-    many = sum(
-        len(part.segment) if flags is None else int(np.count_nonzero(flags))
-        for part, flags in zip(parts, allowed, strict=True)
+    matching = sum(
+        len(part.segment) if mask is None else int(np.count_nonzero(mask))
+        for part, mask in zip(parts, masks, strict=True)
     )
-    if many <= SCANNED_MAX:
+    if matching <= SCANNED_MAX:
         return None
-    asked = int(count * memories / many)
-    while asked < len(graph) // 8:
-        near = graph.nearest(wanted.whole, asked)
-        known = [_known(part, flags, near) for part, flags in zip(parts, allowed, strict=True)]
-        if sum(map(len, known)) >= wanted.limit:  # else what is newer, but far, would hide what is near
+    requested = int(count * memories / matching)
+    while requested < len(graph) // 8:
+        near = graph.nearest(query.quantised, requested)
+        found = [_places(part, mask, near) for part, mask in zip(parts, masks, strict=True)]
+        if sum(map(len, found)) >= query.limit:  # else newer passages that are far would hide older ones that are near
             return [
-                _compared_here(part, flags, own, graph.newest, wanted)
-                for part, flags, own in zip(parts, allowed, known, strict=True)
+                _with_newer(part, mask, own, graph.newest, query)
+                for part, mask, own in zip(parts, masks, found, strict=True)
             ]
-        asked *= 4
+        requested *= 4
     return None
 
 
-def _known(part: Part, flags: Flags | None, keys: Whole) -> Whole:
-    """The places of those of these passages that are here and pass."""
+def _places(part: Part, mask: Mask | None, keys: IntArray) -> IntArray:
+    """The places of those of these passages that the part has and whose memories match."""
     segment = part.segment
     at, here = located(segment.keys, keys)
     own = at[here]
-    return own if flags is None else own[flags[segment.owners[own]]]
+    return own if mask is None else own[mask[segment.owners[own]]]
 
 
-def _compared_here(part: Part, flags: Flags | None, known: Whole, newest: int, wanted: _Wanted) -> tuple[Whole, Array]:
-    """The keys of what the graph has found, and of what is newer than it, with how near it is."""
+def _with_newer(part: Part, mask: Mask | None, found: IntArray, newest: int, query: _Query) -> tuple[IntArray, Array]:
+    """Keys and scores of the passages that the graph found, and of all that are newer than the graph."""
     segment = part.segment
     newer = np.arange(np.searchsorted(segment.keys, newest, side="right"), len(segment.keys))
-    if flags is not None:
-        newer = newer[flags[segment.owners[newer]]]
-    own = np.concatenate([known, newer])
-    return segment.keys[own], _dots(segment.matrix[own], wanted) / segment.norms[own]
+    if mask is not None:
+        newer = newer[mask[segment.owners[newer]]]
+    own = np.concatenate([found, newer])
+    return segment.keys[own], _dots(segment.matrix[own], query) / segment.norms[own]
 
 
-def _scanned(part: Part, flags: Flags | None, wanted: _Wanted) -> tuple[Whole, Array]:
-    """The key of every passage that passes, and how near it is."""
+def _scanned(part: Part, mask: Mask | None, query: _Query) -> tuple[IntArray, Array]:
+    """Keys and scores of all passages whose memories match."""
     segment = part.segment
-    if flags is None:
-        return segment.keys, _dots(segment.matrix, wanted) / segment.norms
-    own = np.flatnonzero(flags[segment.owners])
+    if mask is None:
+        return segment.keys, _dots(segment.matrix, query) / segment.norms
+    own = np.flatnonzero(mask[segment.owners])
     if len(own) < len(segment.keys) // 4:
-        return segment.keys[own], _dots(segment.matrix[own], wanted) / segment.norms[own]
-    return segment.keys[own], (_dots(segment.matrix, wanted) / segment.norms)[own]
+        return segment.keys[own], _dots(segment.matrix[own], query) / segment.norms[own]
+    return segment.keys[own], (_dots(segment.matrix, query) / segment.norms)[own]
 
 
-def _dots(matrix: Array, wanted: _Wanted) -> Array:
+def _dots(matrix: Array, query: _Query) -> Array:
     if not len(matrix):
         return np.empty(0, np.float32)
-    products = numkong.cdist(wanted.whole[None], matrix, metric="dot")
+    products = numkong.cdist(query.quantised[None], matrix, metric="dot")
     return np.array(products, np.float32).reshape(len(matrix))
 
 
-def _top(scores: Array, count: int, limit: int) -> Whole:
-    """Places of the `count` best scores, and of all that may be as near as the `limit`-th of them."""
+def _top(scores: Array, count: int, limit: int) -> IntArray:
+    """Places of the `count` best scores, and of all that may equal the `limit`-th of them before rounding."""
     if count >= len(scores):
         return np.arange(len(scores))
     ordered = np.partition(scores, (-count, -limit))
     return np.flatnonzero(scores >= min(ordered[-count], ordered[-limit] - _MARGIN))
 
 
-def _compared(db: apsw.Connection, keys: Sequence[int], wanted: _Wanted) -> list[Match]:
-    """The best passage of each live memory, by the vectors of the rows."""
+def _scored(db: apsw.Connection, keys: Sequence[int], query: _Query) -> list[Match]:
+    """The best passage of each live memory by the stored vectors."""
     sql = (
         "SELECT m.id, p.start_char, p.end_char, p.vector FROM json_each(?) AS j "
         "JOIN passages AS p ON p.passage = j.value JOIN memories AS m ON m.row = p.row "
@@ -166,7 +168,7 @@ def _compared(db: apsw.Connection, keys: Sequence[int], wanted: _Wanted) -> list
     found = fetch(db, sql, (json.dumps(keys),))
     if not found:
         return []
-    exact = cosines(unpack([vector for *_, vector in found]), wanted.vector).tolist()
+    exact = cosines(unpack([vector for *_, vector in found]), query.vector).tolist()
     best: dict[str, Match] = {}
     for (memory_id, start, end, _), cosine in zip(found, exact, strict=True):
         known = best.get(memory_id)

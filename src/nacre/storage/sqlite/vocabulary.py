@@ -1,57 +1,149 @@
-"""Which tokens the live memories of a space have, and how many have each."""
+"""The vocabulary of each space: how many live memories have each token, and how long they are together.
+
+The counts are written in the same transaction as the memories that they count.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Literal
 
 import apsw
 
+from nacre.analysis.tokenizer import vocabulary
 from nacre.query import spelling
-from nacre.storage.sqlite import rows
-from nacre.storage.sqlite.filters import in_spaces, marks
+from nacre.storage.sqlite.filters import fts_spaces, placeholders
+from nacre.storage.sqlite.rows import TOKENIZE, fetch, to_json
+from nacre.types.memory import BREAK, Tokens
 from nacre.types.stats import Frequencies
+
+BATCH_MIN = 256  # texts of one space: SQLite counts so many faster than Python does
+
+# A temporary FTS5 index of one batch, which counts how many texts have each token. Each connection creates its own.
+_BATCH = f"""
+CREATE VIRTUAL TABLE IF NOT EXISTS temp.batch USING fts5 (
+  words, forms, summary, tags, source, content = '', detail = none, columnsize = 0, tokenize = "{TOKENIZE}"
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS temp.batch_terms USING fts5vocab (temp, batch, row);
+"""
+_UPSERT = "ON CONFLICT DO UPDATE SET memories = memories + excluded.memories"
+
+
+# ---------------------------------------------------------------- writing
+
+
+def update_counts(db: apsw.Connection, texts: Iterable[tuple[int, str, Tokens]], sign: Literal[1, -1]) -> None:
+    """Add live texts, given as (row, space, tokens), to the counts of their spaces, or subtract them.
+
+    The tokens of texts that are added must be written already.
+    """
+    by_space: defaultdict[str, list[tuple[int, Tokens]]] = defaultdict(list)
+    for row, space, tokens in texts:
+        by_space[space].append((row, tokens))
+    for space, several in by_space.items():
+        if sign > 0 and len(several) >= BATCH_MIN:
+            _add_batch(db, space, [row for row, _ in several])
+        else:
+            _count(db, space, [tokens for _, tokens in several], sign)
+    db.executemany(
+        "INSERT INTO corpus VALUES (?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET memories = memories + excluded.memories, length = length + excluded.length",
+        (
+            (space, sign * len(several), sign * sum(tokens.length for _, tokens in several))
+            for space, several in by_space.items()
+        ),
+    )
+    if sign < 0:
+        db.executemany("DELETE FROM corpus WHERE space = ? AND memories <= 0", ((space,) for space in by_space))
+
+
+def _count(db: apsw.Connection, space: str, texts: Sequence[Tokens], sign: Literal[1, -1]) -> None:
+    counted = Counter(chain.from_iterable(map(vocabulary, texts)))
+    db.execute(
+        f"INSERT INTO vocabulary SELECT ?, key, ? * value FROM json_each(?) WHERE true {_UPSERT}",
+        (space, sign, json.dumps(counted, ensure_ascii=False)),
+    )
+    if sign < 0:
+        db.executemany(
+            "DELETE FROM vocabulary WHERE space = ? AND term = ? AND memories <= 0",
+            ((space, term) for term in counted),
+        )
+
+
+def _add_batch(db: apsw.Connection, space: str, rows: Sequence[int]) -> None:
+    """Count the stored tokens in C, so that Python can prepare the next batch meanwhile."""
+    db.execute(_BATCH)
+    db.execute(
+        "INSERT INTO temp.batch (rowid, words, forms, summary, tags, source) "
+        "SELECT t.row, t.words, t.forms, t.summary, t.tags, t.source "
+        "FROM json_each(?) AS j CROSS JOIN tokens AS t ON t.row = j.value",  # CROSS JOIN: or SQLite scans all tokens
+        (to_json(rows),),
+    )
+    db.execute(
+        f"INSERT INTO vocabulary SELECT ?, term, doc FROM temp.batch_terms WHERE term <> ? {_UPSERT}", (space, BREAK)
+    )
+    db.execute("INSERT INTO temp.batch (batch) VALUES ('delete-all')")
+
+
+# ---------------------------------------------------------------- reading
 
 
 def frequencies(db: apsw.Connection, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
-    counted = f"SELECT coalesce(sum(memories), 0) FROM corpus WHERE space IN ({marks(spaces)})"
-    return Frequencies(db.execute(counted, tuple(spaces)).get, _having(db, tokens, spaces))
+    """How many live memories these spaces have, and how many of them have each token."""
+    counted = f"SELECT coalesce(sum(memories), 0) FROM corpus WHERE space IN ({placeholders(spaces)})"
+    return Frequencies(db.execute(counted, tuple(spaces)).get, _memories_having(db, tokens, spaces))
 
 
-def _having(db: apsw.Connection, tokens: Sequence[str], spaces: Sequence[str]) -> dict[str, int]:
-    if not tokens:
-        return {}
-    sql = (  # CROSS JOIN: each token is looked up as it comes, none is sorted
-        "SELECT v.term, sum(v.memories) FROM json_each(?) AS j CROSS JOIN vocabulary AS v "
-        f"ON v.space IN ({marks(spaces)}) AND v.term = j.value GROUP BY v.term"
-    )
-    return dict(rows.fetch(db, sql, (json.dumps(list(dict.fromkeys(tokens))), *spaces)))
+def prefix_frequency(db: apsw.Connection, prefix: str, spaces: Sequence[str]) -> int:
+    """The sum of the frequencies of all tokens of these spaces that begin with a prefix."""
+    sql = f"SELECT total(memories) FROM vocabulary WHERE space IN ({placeholders(spaces)}) AND term BETWEEN ? AND ?"
+    return int(db.execute(sql, (*spaces, *_range(prefix))).get)
 
 
-def has_others(db: apsw.Connection, spaces: Sequence[str]) -> bool:
-    """Whether live memories stand outside these spaces: if not, FTS5 need not be told of them."""
-    sql = f"SELECT EXISTS (SELECT 1 FROM corpus WHERE space NOT IN ({marks(spaces)}))"
+def has_other_spaces(db: apsw.Connection, spaces: Sequence[str]) -> bool:
+    """Whether other spaces have live memories. If not, an FTS5 query need not name these."""
+    sql = f"SELECT EXISTS (SELECT 1 FROM corpus WHERE space NOT IN ({placeholders(spaces)}))"
     return bool(db.execute(sql, tuple(spaces)).get)
 
 
 def spellings(db: apsw.Connection, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
-    """Read through where they begin alike; where the beginning is misspelled, looked up one by one."""
-    near = _having(db, list(spelling.one_edit(word, spelling.BEGINNING_CHARS)), spaces)
-    begun = (
-        f"SELECT term, sum(memories) FROM vocabulary WHERE space IN ({marks(spaces)}) "
+    """Words of these spaces that are spelled like `word`, with their frequencies.
+
+    Words with the same beginning are read from the vocabulary. For other beginnings, words are generated and looked up.
+    """
+    near = _memories_having(db, list(spelling.one_edit(word, spelling.BEGINNING_CHARS)), spaces)
+    same_beginning = (
+        f"SELECT term, sum(memories) FROM vocabulary WHERE space IN ({placeholders(spaces)}) "
         "AND term BETWEEN ? AND ? AND length(term) BETWEEN ? AND ? GROUP BY term"
     )
     beginning, edits = word[: spelling.BEGINNING_CHARS], 1 + spelling.looks_far(word)
-    bounds = (beginning, beginning + "\U0010ffff", len(word) - edits, len(word) + edits)
-    near.update(rows.fetch(db, begun, (*spaces, *bounds)))
+    near.update(fetch(db, same_beginning, (*spaces, *_range(beginning), len(word) - edits, len(word) + edits)))
     alike = [(each, memories) for each, memories in near.items() if spelling.alike(word, each) is not None]
     if not alike:
         return []
-    within = f"{in_spaces(spaces)} AND " if has_others(db, spaces) else ""
+    within = f"{fts_spaces(spaces)} AND " if has_other_spaces(db, spaces) else ""
     return [(each, memories) for each, memories in alike if _is_word(db, each, within)]
 
 
+def _memories_having(db: apsw.Connection, tokens: Sequence[str], spaces: Sequence[str]) -> dict[str, int]:
+    if not tokens:
+        return {}
+    sql = (  # CROSS JOIN: SQLite looks up the tokens in the given order, and need not sort them
+        "SELECT v.term, sum(v.memories) FROM json_each(?) AS j CROSS JOIN vocabulary AS v "
+        f"ON v.space IN ({placeholders(spaces)}) AND v.term = j.value GROUP BY v.term"
+    )
+    return dict(fetch(db, sql, (json.dumps(list(dict.fromkeys(tokens))), *spaces)))
+
+
+def _range(prefix: str) -> tuple[str, str]:
+    """Bounds of the tokens that begin with a prefix."""
+    return prefix, prefix + "\U0010ffff"
+
+
 def _is_word(db: apsw.Connection, token: str, within: str) -> bool:
-    """Whether a text has it: the vocabulary has stems and other forms, too."""
+    """Whether a text has the token as a word. The vocabulary also has stems and other forms."""
     query = f'{within}words : "{token}"'  # letters only: nothing to quote
     return bool(db.execute("SELECT EXISTS (SELECT 1 FROM fts WHERE fts MATCH ?)", (query,)).get)

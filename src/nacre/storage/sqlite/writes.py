@@ -1,4 +1,4 @@
-"""What the writing methods of the store are made of: rows, tokens, passages, events and settings of one transaction."""
+"""Reads and writes of single tables: memories, tokens, passages, events, settings. The caller holds a transaction."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from nacre.types.memory import Entry, Memory, Passages, Tokens
 
 
 def insert(db: apsw.Connection, entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
-    """Write the memories whose text is not there yet; gives these with their rows.
+    """Insert the memories whose text is new in their space. Returns these with their rows.
 
-    One statement a batch: it runs in C from beginning to end while Python prepares the next batch.
+    One statement inserts the whole batch in C, so that Python can prepare the next batch meanwhile.
     """
     last = db.execute("SELECT max(row) FROM memories").get or 0
-    selected, parameters = rows.given(rows.memory_columns(entries))
+    selected, parameters = rows.json_source(rows.memory_columns(entries))
     *columns, content_hash, embedded = selected
     db.execute(
         f"INSERT INTO memories ({rows.COLUMNS.replace('m.', '')}, content_hash, embedded) "
@@ -31,7 +31,7 @@ def insert(db: apsw.Connection, entries: Sequence[Entry]) -> list[tuple[int, Ent
         "ON CONFLICT (space, content_hash) WHERE deleted_us IS NULL DO NOTHING",
         parameters,
     )
-    if db.changes() == len(entries):  # then rows were counted up without a gap
+    if db.changes() == len(entries):  # then the rows are consecutive
         newest = db.last_insert_rowid()
         return list(zip(range(newest - len(entries) + 1, newest + 1), entries, strict=True))
     row_of = dict(rows.fetch(db, "SELECT id, row FROM memories WHERE row > ?", (last,)))
@@ -39,11 +39,11 @@ def insert(db: apsw.Connection, entries: Sequence[Entry]) -> list[tuple[int, Ent
 
 
 def write_tokens(db: apsw.Connection, written: Iterable[tuple[int, str, Tokens]]) -> None:
-    """One statement for all: FTS5 does much work for each statement that touches it, however small."""
+    """One statement for all rows: FTS5 has a high cost per statement, however small."""
     listed = list(written)
     if not listed:
         return
-    selected, parameters = rows.given(rows.token_columns(listed))
+    selected, parameters = rows.json_source(rows.token_columns(listed))
     db.execute(
         f"INSERT INTO tokens SELECT {', '.join(selected)} FROM json_each(?) WHERE true "
         "ON CONFLICT DO UPDATE SET words = excluded.words, forms = excluded.forms, length = excluded.length, "
@@ -69,16 +69,16 @@ def write_passages(db: apsw.Connection, written: Iterable[tuple[int, Passages | 
 
 
 def rekey_passages(db: apsw.Connection, listed: Sequence[int]) -> None:
-    """Give passages that come back new keys: what the vector index has seen go never comes back under its old one."""
+    """Give the passages of restored memories new keys: the vector index relies on keys that are never used again."""
     newest = db.execute("SELECT coalesce(max(passage), 0) FROM passages").get
-    among = "FROM passages WHERE row IN (SELECT value FROM json_each(?))"
+    selected = "FROM passages WHERE row IN (SELECT value FROM json_each(?))"
     rows_json = rows.to_json(list(listed))
     db.execute(
-        f"INSERT INTO passages (row, start_char, end_char, vector) SELECT row, start_char, end_char, vector {among} "
+        f"INSERT INTO passages (row, start_char, end_char, vector) SELECT row, start_char, end_char, vector {selected} "
         "ORDER BY passage",
         (rows_json,),
     )
-    db.execute(f"DELETE {among} AND passage <= ?", (rows_json, newest))
+    db.execute(f"DELETE {selected} AND passage <= ?", (rows_json, newest))
 
 
 def log_events(
@@ -91,7 +91,7 @@ def log_events(
     if not listed:
         return
     at_us = time.time_ns() // 1000 if at is None else rows.microseconds(at)
-    selected, parameters = rows.given(list(zip(*listed, strict=True)))
+    selected, parameters = rows.json_source(list(zip(*listed, strict=True)))
     db.execute(
         "INSERT INTO events (at_us, action, row, space, memory_id, before) "
         f"SELECT ?, ?, {', '.join(selected)} FROM json_each(?)",
@@ -99,16 +99,16 @@ def log_events(
     )
 
 
-def adopt(db: apsw.Connection, model: str | None, path: Path) -> None:
-    """Make the store's vectors this model's, unless they are another's."""
+def adopt_model(db: apsw.Connection, model: str | None, path: Path) -> None:
+    """Set the model of the store if it has none yet. Raises EmbedderMismatch if it has another one."""
     current = meta(db, "model")
     if current is None and model is not None:
         set_meta(db, "model", model)
     elif current != model:
-        raise mismatch(current, model, path)
+        raise model_mismatch(current, model, path)
 
 
-def mismatch(stored: str | None, given: str | None, path: Path) -> EmbedderMismatch:
+def model_mismatch(stored: str | None, given: str | None, path: Path) -> EmbedderMismatch:
     return EmbedderMismatch(
         f"embedder: the vectors of {path} come from {stored}, not from {given}; run `nacre reembed`"
     )
@@ -126,16 +126,16 @@ def set_meta(db: apsw.Connection, key: str, value: str) -> None:
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
-def twin_of(db: apsw.Connection, space: str, content_hash: bytes) -> str | None:
-    """The live memory with this text."""
-    twin: str | None = db.execute(
+def duplicate_of(db: apsw.Connection, space: str, content_hash: bytes) -> str | None:
+    """The id of the live memory with this text."""
+    duplicate: str | None = db.execute(
         "SELECT id FROM memories WHERE space = ? AND content_hash = ? AND deleted_us IS NULL", (space, content_hash)
     ).get
-    return twin
+    return duplicate
 
 
-def twins_of(db: apsw.Connection, keys: Iterable[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
-    """The live memories with these texts, by space and content hash: one statement for each space."""
+def duplicates_of(db: apsw.Connection, keys: Iterable[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
+    """The ids of live memories with these texts, by (space, content hash). One statement for each space."""
     hashes: defaultdict[str, list[str]] = defaultdict(list)
     for space, content_hash in keys:
         hashes[space].append(content_hash.hex())
@@ -150,14 +150,22 @@ def twins_of(db: apsw.Connection, keys: Iterable[tuple[str, bytes]]) -> dict[tup
     }
 
 
-def live_twin(db: apsw.Connection, entry: Entry) -> str:
-    twin = twin_of(db, entry.memory.space, entry.content_hash)
-    assert twin is not None, "the unique index refused a row that has no twin"
-    return twin
+def live_rows(db: apsw.Connection, memory_ids: Sequence[str], space: str | None = None) -> dict[str, int]:
+    """Rows of live memories by id. Raises NotFound for an id that no live memory (of this space) has."""
+    sql = "SELECT id, row, space FROM memories WHERE deleted_us IS NULL AND id IN (SELECT value FROM json_each(?))"
+    found = {
+        memory_id: row
+        for memory_id, row, stored_space in rows.fetch(db, sql, (rows.to_json(list(memory_ids)),))
+        if space in (None, stored_space)
+    }
+    missing = tuple(dict.fromkeys(each for each in memory_ids if each not in found))
+    if missing:
+        raise NotFound(missing)
+    return found
 
 
-def several(db: apsw.Connection, ids: Sequence[str]) -> list[tuple[int, Memory, Tokens]]:
-    """Rows, memories and tokens by id, each once, in order. Raises NotFound."""
+def with_tokens(db: apsw.Connection, ids: Sequence[str]) -> list[tuple[int, Memory, Tokens]]:
+    """Rows, memories and tokens of these ids, each once, in the given order. Raises NotFound."""
     sql = (
         f"SELECT m.row, {rows.COLUMNS}, {rows.WORD_COLUMNS} FROM memories AS m "
         "JOIN tokens AS t ON t.row = m.row WHERE m.id = ?"
@@ -176,12 +184,8 @@ def several(db: apsw.Connection, ids: Sequence[str]) -> list[tuple[int, Memory, 
     return found
 
 
-def one(db: apsw.Connection, memory_id: str) -> tuple[int, Memory, Tokens]:
-    return several(db, [memory_id])[0]
-
-
-def bump(db: apsw.Connection) -> None:
-    """Count a change that may change answers but is no event of a memory."""
+def bump_revision(db: apsw.Connection) -> None:
+    """Count a change that may change search results but is not an event of a memory."""
     db.execute(
         "INSERT INTO meta VALUES ('revision', '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value + 1 AS TEXT)"
     )

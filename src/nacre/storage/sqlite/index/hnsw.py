@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from nacre.runtime import native_packages
-from nacre.storage.sqlite.index.segment import Array, Flags, Segment, Whole, is_old, remove
+from nacre.storage.sqlite.index.segment import Array, IntArray, Mask, Segment, is_old, remove
 
 CONNECTIVITY = 16
 EXPANSION_ADD = 128
@@ -41,9 +41,9 @@ class Graph:
     def __len__(self) -> int:
         return len(self.index)
 
-    def nearest(self, vector: Array, count: int) -> Whole:
+    def nearest(self, vector: Array, count: int) -> IntArray:
         """Keys of about `count` passages, nearest first. Some may be gone."""
-        keys: Whole = self.index.search(vector, min(count, len(self.index))).keys.astype(np.int64)
+        keys: IntArray = self.index.search(vector, min(count, len(self.index))).keys.astype(np.int64)
         return keys
 
 
@@ -80,7 +80,7 @@ def opened(files: Sequence[Path], named: Callable[[int], str | None], dimensions
 
 def grown(
     graph: Graph | None,
-    parts: Sequence[tuple[Segment, Flags | None]],
+    parts: Sequence[tuple[Segment, Mask | None]],
     folder: Path,
     name: str,
     go_on: Callable[[], None],
@@ -111,7 +111,7 @@ def grown(
     return Graph(mapped, newest, path)
 
 
-def _additional(parts: Sequence[tuple[Segment, Flags | None]], newest: int) -> Any:
+def _additional(parts: Sequence[tuple[Segment, Mask | None]], newest: int) -> Any:
     """Slices of keys and vectors that are not in the graph yet, by ascending keys over all parts."""
     places = []
     for number, (part, alive) in enumerate(parts):

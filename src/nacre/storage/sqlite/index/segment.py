@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
-Whole: TypeAlias = npt.NDArray[np.int64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 Allocate: TypeAlias = Callable[[str, Any, tuple[int, ...]], Array]  # name, dtype, shape
 
 _FORMAT = 1
@@ -63,26 +63,26 @@ class Segment:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def places(self, hashes: Array) -> Whole:
+    def places(self, hashes: Array) -> IntArray:
         """Where these terms stand among `terms`; -1 for those that no memory here has."""
         at, here = located(self.terms, hashes)
         return np.where(here, at, -1)
 
-    def postings(self, places: Whole) -> list[slice]:
+    def postings(self, places: IntArray) -> list[slice]:
         """Where the postings of these terms stand."""
         return _between(self.ends, places)
 
-    def labelled(self, places: Whole) -> list[slice]:
+    def labelled(self, places: IntArray) -> list[slice]:
         """Where the labels of these terms stand."""
         return _between(self.label_ends, places)
 
-    def docs_of(self, rows: Array) -> Whole:
+    def docs_of(self, rows: Array) -> IntArray:
         """The places of those of these rows that are here."""
         at, here = located(self.rows, rows)
         return at[here]
 
 
-def located(ascending: Array, wanted: Array) -> tuple[Whole, Flags]:
+def located(ascending: Array, wanted: Array) -> tuple[IntArray, Mask]:
     """Where these values stand in an ascending array, and whether they do: if not, the place says nothing."""
     at = ascending.searchsorted(wanted)
     if not len(ascending):
@@ -91,7 +91,7 @@ def located(ascending: Array, wanted: Array) -> tuple[Whole, Flags]:
     return at, ascending[at] == wanted
 
 
-def _between(ends: Array, places: Whole) -> list[slice]:
+def _between(ends: Array, places: IntArray) -> list[slice]:
     begins = np.where(places, ends[places - 1], 0)
     return list(map(slice, begins.tolist(), ends[places].tolist()))
 

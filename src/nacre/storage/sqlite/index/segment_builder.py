@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 import numpy as np
 
-from nacre.storage.sqlite.index.segment import Allocate, Array, Flags, Hashes, Segment, Whole, in_memory
+from nacre.storage.sqlite.index.segment import Allocate, Array, Hashes, IntArray, Mask, Segment, in_memory
 from nacre.storage.sqlite.rows import fetch
 from nacre.storage.vectors import STORED
 from nacre.types.memory import Json
@@ -164,7 +164,7 @@ def _postings(
     }
 
 
-def first_of_each(*columns: Array) -> Whole:
+def first_of_each(*columns: Array) -> IntArray:
     """Where something begins that is not as the one before, in ordered columns."""
     new = np.zeros(len(columns[0]), np.bool_)
     new[:1] = True
@@ -173,7 +173,7 @@ def first_of_each(*columns: Array) -> Whole:
     return np.flatnonzero(new)
 
 
-def _passages(db: apsw.Connection, listed: tuple[str, str], rows: Whole) -> tuple[Array, Array, Array]:
+def _passages(db: apsw.Connection, listed: tuple[str, str], rows: IntArray) -> tuple[Array, Array, Array]:
     found = fetch(db, _PASSAGES, listed)
     keys = np.array([key for key, _, _ in found], np.int64)
     owners = np.searchsorted(rows, np.array([row for _, row, _ in found], np.int64)).astype(np.uint32)
@@ -184,7 +184,7 @@ def _passages(db: apsw.Connection, listed: tuple[str, str], rows: Whole) -> tupl
 
 
 def quantised(vectors: Array) -> Array:
-    """Whole numbers that point where the vectors do."""
+    """IntArray numbers that point where the vectors do."""
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
     whole: Array = np.rint(vectors * (127 / np.maximum(largest, 1e-12))).astype(np.int8)
     return whole
@@ -200,7 +200,7 @@ def _norms(matrix: Array) -> Array:
 
 
 def merge(
-    parts: Sequence[tuple[Segment, Flags | None]],
+    parts: Sequence[tuple[Segment, Mask | None]],
     base: bool,
     allocate: Allocate = in_memory,
     pulse: Callable[[], None] = lambda: None,
@@ -221,7 +221,7 @@ def merge(
     }
 
 
-def _new_places(parts: Sequence[tuple[Segment, Flags | None]]) -> tuple[Whole, list[Array]]:
+def _new_places(parts: Sequence[tuple[Segment, Mask | None]]) -> tuple[IntArray, list[Array]]:
     """All rows that are alive, and by part the new place of each of its memories."""
     kept = [np.arange(len(part)) if alive is None else np.flatnonzero(alive) for part, alive in parts]
     rows = np.concatenate([part.rows[each] for (part, _), each in zip(parts, kept, strict=True)])
@@ -316,7 +316,7 @@ def _merged_postings(
     }
 
 
-def _ranges(sizes: Whole) -> Iterator[tuple[int, int]]:
+def _ranges(sizes: IntArray) -> Iterator[tuple[int, int]]:
     """Ranges of terms with a bounded number of postings each, or a single term."""
     ends = np.cumsum(sizes)
     begin = 0

@@ -31,8 +31,8 @@ from nacre.storage.sqlite.index.segment import (
     Allocate,
     Array,
     Files,
-    Flags,
     Hashes,
+    Mask,
     Segment,
     Stamp,
     digest,
@@ -61,11 +61,11 @@ class Part:
 
     stamp: Stamp
     segment: Segment
-    alive: Flags | None
+    alive: Mask | None
     saved: bool
     refused: bool = False  # it could not be saved, and stays in memory until it is merged with others
 
-    def living(self) -> Flags:
+    def living(self) -> Mask:
         return np.ones(len(self.segment), np.bool_) if self.alive is None else self.alive
 
     def without(self, rows: Array) -> Part:
