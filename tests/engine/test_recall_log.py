@@ -26,7 +26,7 @@ from nacre.engine.log_writer import LogWriter
 from nacre.errors import InvalidInput, NacreError, NotFound, StoreBusy, StoreUnavailable
 from nacre.ranking import usage
 from nacre.storage.reference import MemoryStore
-from nacre.storage.reference.recall_log import MemoryReceipts
+from nacre.storage.reference.recall_log import RecallLog
 from nacre.storage.sqlite import SqliteStore
 from nacre.storage.sqlite import recall_log as sqlite
 from nacre.storage.sqlite.connection import Connections
@@ -248,7 +248,7 @@ def test_a_session_marks_what_was_delivered_to_itself() -> None:
 )
 def test_a_bad_mark_is_refused_whole(receipt_id: str | None, memory_id: str, error: type[NacreError]) -> None:
     db = database(m1="a", m2="a")
-    log = MemoryReceipts({"m1": "a", "m2": "a"}.get)
+    log = RecallLog({"m1": "a", "m2": "a"}.get)
     for record in (lambda each: sqlite.record(db, each), log.record):
         record([receipt("r1", "m1")])
     with pytest.raises(error) as refused:
@@ -319,7 +319,7 @@ class Logs(RuleBasedStateMachine):
     def start(self) -> None:
         self.db = database(**SPACE_OF)
         self.space_of = dict(SPACE_OF)
-        self.log = MemoryReceipts(self.space_of.get)
+        self.log = RecallLog(self.space_of.get)
 
     @rule(batch=st.lists(new_receipts, max_size=4))
     def record(self, batch: list[Receipt]) -> None:

@@ -1,4 +1,4 @@
-"""The recall log over dictionaries: the obviously-right reference that others are compared with."""
+"""The recall log of the reference store, in dictionaries."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from nacre.ranking.usage import add, earns
 from nacre.types.recall_log import MARK_WITHIN, Delivery, Outcome, Receipt, ReceiptFilter, Usage, logged_query
 
 
-class MemoryReceipts:
-    """The methods of `stores/sqlite/receipts.py`. Its owner holds a lock around every call.
+class RecallLog:
+    """The same functions as in `nacre.storage.sqlite.recall_log`. Its owner holds a lock around every call.
 
-    `space_of` says in which space a memory is, and None when there is none of that id.
+    `space_of` returns the space of a memory, or None if there is no memory of that id.
     """
 
     def __init__(self, space_of: Callable[[str], str | None]) -> None:
@@ -80,14 +80,16 @@ class MemoryReceipts:
             and (which.memory_id is None or any(each.memory_id == which.memory_id for each in receipt.deliveries))
         ][: which.limit]
 
-    def delivered(self, space: str, session: str, counts: Callable[[str, datetime], bool]) -> dict[str, bool]:
+    def delivered(self, space: str, session: str, unchanged_since: Callable[[str, datetime], bool]) -> dict[str, bool]:
+        """The memories delivered to a session and unchanged since, the latest first, and if each was opened."""
         latest: dict[str, datetime] = {}
         opened: dict[str, bool] = {}
         for receipt in self._newest_first():
             if (receipt.space, receipt.session) == (space, session):
-                for each in (delivery for delivery in receipt.deliveries if counts(delivery.memory_id, receipt.at)):
-                    latest.setdefault(each.memory_id, receipt.at)
-                    opened[each.memory_id] = opened.get(each.memory_id, False) or each.opened is not None
+                for each in receipt.deliveries:
+                    if unchanged_since(each.memory_id, receipt.at):
+                        latest.setdefault(each.memory_id, receipt.at)
+                        opened[each.memory_id] = opened.get(each.memory_id, False) or each.opened is not None
         newest_first = sorted(latest, key=lambda each: (-latest[each].timestamp(), each))
         return {each: opened[each] for each in newest_first}
 
@@ -104,7 +106,7 @@ class MemoryReceipts:
         return len(self._receipts)
 
     def purge(self, memory_ids: Sequence[str]) -> None:
-        """Drop the receipts that delivered these: what was asked may quote what was found."""
+        """Delete the receipts that delivered these memories: a query may quote the text that it found."""
         gone = set(memory_ids)
         self._receipts = {
             receipt.id: receipt

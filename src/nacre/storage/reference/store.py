@@ -1,6 +1,6 @@
-"""The plain reference store: everything in dictionaries, every search a full scan.
+"""The reference store: everything in dictionaries, every search a full scan.
 
-It is meant to be obviously right, not fast; the real stores are compared with it in tests.
+It is meant to be obviously right, not fast. Tests compare the other stores with it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -29,9 +29,12 @@ from nacre.query.ast import (
 from nacre.ranking.bm25 import bm25, idf
 from nacre.ranking.scoring import best_first
 from nacre.storage.changes import replaced
-from nacre.storage.reference.facts import MemoryKnowledge
-from nacre.storage.reference.log_store import MemoryLog
-from nacre.types.memory import Entry, Event, Json, Memory, Passages, Remembered, Span, Tokens
+from nacre.storage.reference.facts import Facts
+from nacre.storage.reference.recall_log import RecallLog
+from nacre.storage.reference.stored_memory import StoredMemory
+from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
+from nacre.types.memory import Entry, Event, Json, Memory, Passages, Remembered, Tokens
+from nacre.types.recall_log import Outcome, Receipt, ReceiptFilter
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals
 from nacre.types.stats import FacetCounts, Frequencies, Stats
@@ -41,42 +44,38 @@ if TYPE_CHECKING:
     from nacre.types.memory import FloatMatrix, FloatVector
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    memory: Memory
-    content_hash: bytes
-    tokens: Tokens
-    spans: tuple[Span, ...] | None
-    blobs: tuple[bytes, ...]
+_RECEIPTS_MAX = 1_000_000
 
 
-class MemoryStore(MemoryKnowledge, MemoryLog):
+class MemoryStore:
     """Implements `nacre.interfaces.Store`. One lock makes every call a transaction."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, _Kept] = {}
+        self._memories: dict[str, StoredMemory] = {}
         self._events: list[Event] = []
         self._model: str | None = None
+        self._revision = 0
+        self._lenses: dict[tuple[str, str], str] = {}
+        self._facts = Facts(self._stored)
+        self._recall_log = RecallLog(self._space_of)
         self._lock = threading.RLock()
-        MemoryKnowledge.__init__(self)
-        MemoryLog.__init__(self)
 
     # ---- writing
 
     def add(self, entries: Sequence[Entry], model: str | None) -> list[Remembered]:
         with self._lock:
             if any(entry.passages is not None for entry in entries):
-                self._adopt(model)
+                self._adopt_model(model)
             remembered = []
             for entry in entries:
-                twin = self._twin(entry.memory.space, entry.content_hash)
-                if twin is None:
-                    self._keep(entry)
-                    self._learn(entry)
+                duplicate = self._duplicate_of(entry.memory.space, entry.content_hash)
+                if duplicate is None:
+                    self._write(entry)
+                    self._facts.write_entry(entry)
                     self._log("remembered", entry.memory.id)
                     remembered.append(Remembered(entry.memory.id, duplicate=False))
                 else:
-                    remembered.append(Remembered(twin, duplicate=True))
+                    remembered.append(Remembered(duplicate, duplicate=True))
             return remembered
 
     def replace(self, entry: Entry, previous: Memory, model: str | None) -> None:
@@ -85,50 +84,50 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
             if old.memory != previous:
                 raise Conflict(f"id: memory {previous.id} was changed by someone else meanwhile; read it again")
             if entry.passages is not None:
-                self._adopt(model)
+                self._adopt_model(model)
             same_text = old.memory.text == entry.memory.text
             if not same_text:
-                twin = self._twin(entry.memory.space, entry.content_hash)
-                if twin is not None:
-                    raise Conflict(f"text: memory {twin} has this text already; forget one of them")
-            self._keep(entry)
+                duplicate = self._duplicate_of(entry.memory.space, entry.content_hash)
+                if duplicate is not None:
+                    raise Conflict(f"text: memory {duplicate} has this text already; forget one of them")
+            self._write(entry)
             if same_text and entry.passages is None:
-                kept = self._kept[previous.id]
-                self._kept[previous.id] = replace(kept, spans=old.spans, blobs=old.blobs)
+                stored = self._memories[previous.id]
+                self._memories[previous.id] = replace(stored, spans=old.spans, blobs=old.blobs)
             if not same_text:
-                self._relearn(entry)
+                self._facts.rewrite_entry(entry)
             self._log("updated", previous.id, replaced(old.memory, entry.memory))
 
     def forget(self, ids: Sequence[str], at: datetime) -> None:
         with self._lock:
-            for kept in self._found(ids):
-                if kept.memory.deleted is None:
-                    self._kept[kept.memory.id] = replace(kept, memory=replace(kept.memory, deleted=at))
-                    self._log("forgotten", kept.memory.id, at=at)
+            for stored in self._found(ids):
+                if stored.is_live:
+                    self._memories[stored.memory.id] = replace(stored, memory=replace(stored.memory, deleted=at))
+                    self._log("forgotten", stored.memory.id, at=at)
 
     def restore(self, ids: Sequence[str], at: datetime) -> None:
         with self._lock:
-            before = dict(self._kept)
+            before = dict(self._memories)
             events = len(self._events)
-            for kept in self._found(ids):
-                if kept.memory.deleted is None:
+            for stored in self._found(ids):
+                if stored.is_live:
                     continue
-                twin = self._twin(kept.memory.space, kept.content_hash)
-                if twin is not None:
-                    self._kept = before
+                duplicate = self._duplicate_of(stored.memory.space, stored.content_hash)
+                if duplicate is not None:
+                    self._memories = before
                     del self._events[events:]
-                    raise Conflict(f"id: memory {twin} has the same text as {kept.memory.id}; forget it first")
-                memory = replace(kept.memory, deleted=None, updated=at)
-                self._kept[memory.id] = replace(kept, memory=memory)
+                    raise Conflict(f"id: memory {duplicate} has the same text as {stored.memory.id}; forget it first")
+                memory = replace(stored.memory, deleted=None, updated=at)
+                self._memories[memory.id] = replace(stored, memory=memory)
                 self._log("restored", memory.id, at=at)
 
     def purge(self, ids: Sequence[str], at: datetime) -> None:
         with self._lock:
-            for kept in self._found(ids):
-                purged = kept.memory.id
-                del self._kept[purged]
-                self._unlearn(purged)
-                self._receipts.purge([purged])
+            for stored in self._found(ids):
+                purged = stored.memory.id
+                del self._memories[purged]
+                self._facts.purge(purged)
+                self._recall_log.purge([purged])
                 self._events = [
                     replace(event, before={}) if event.memory_id == purged else event for event in self._events
                 ]
@@ -136,12 +135,12 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
 
     def embed(self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str) -> int:
         with self._lock:
-            self._adopt(model)
+            self._adopt_model(model)
             done = 0
             for memory_id, each in passages.items():
-                kept = self._kept.get(memory_id)
-                if kept is not None and _pending(kept) and kept.memory.text == texts[memory_id]:
-                    self._kept[memory_id] = replace(kept, spans=each.spans, blobs=_blobs(each))
+                stored = self._memories.get(memory_id)
+                if stored is not None and _pending(stored) and stored.memory.text == texts[memory_id]:
+                    self._memories[memory_id] = replace(stored, spans=each.spans, blobs=_blobs(each))
                     self._log("embedded", memory_id)
                     done += 1
             return done
@@ -150,7 +149,9 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
         with self._lock:
             if model != self._model:
                 self._model = model
-                self._kept = {each: replace(kept, spans=None, blobs=()) for each, kept in self._kept.items()}
+                self._memories = {
+                    each: replace(stored, spans=None, blobs=()) for each, stored in self._memories.items()
+                }
                 self._log("model switched", "")
 
     # ---- reading
@@ -160,26 +161,26 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         with self._lock:
-            return {each: self._kept[each].memory for each in ids if each in self._kept}
+            return {each: self._memories[each].memory for each in ids if each in self._memories}
 
     def signals(self, ids: Sequence[str]) -> dict[str, Signals]:
         with self._lock:
             live = [memory for memory in self.get(ids).values() if memory.deleted is None]
-            facts, used, alike = self.facts_of(ids), self._receipts.usage(ids), self.similar(ids)
+            facts, usage, similar = self.facts_of(ids), self._recall_log.usage(ids), self.similar(ids)
         return {
             memory.id: Signals(
                 memory.happened or memory.created,
                 memory.namespace,
                 facts.get(memory.id, ()),
-                used.get(memory.id),
-                alike.get(memory.id, ()),
+                usage.get(memory.id),
+                similar.get(memory.id, ()),
             )
             for memory in live
         }
 
     def neighbours(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Neighbours]:
         with self._lock:
-            every = [kept.memory for kept in self._kept.values()]
+            every = [stored.memory for stored in self._memories.values()]
         found = {}
         for memory in every:
             if memory.id not in memory_ids or memory.session is None:
@@ -193,9 +194,8 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
         return {memory_id: near for memory_id, near in found.items() if near.before or near.after}
 
     def matching(self, ids: Sequence[str], condition: Condition) -> set[str]:
-        with self._lock:
-            live = [self._kept[each] for each in ids if each in self._kept and self._kept[each].memory.deleted is None]
-            return {kept.memory.id for kept in live if self._meets(kept, condition)}
+        live = [stored for stored in self._live() if stored.memory.id in ids]
+        return {stored.memory.id for stored in live if self._condition_matches(stored, condition)}
 
     def view(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -205,7 +205,7 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
 
     def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
         with self._lock:
-            found = {key: self._twin(*key) for key in keys}
+            found = {key: self._duplicate_of(*key) for key in keys}
         return {key: memory_id for key, memory_id in found.items() if memory_id is not None}
 
     def lexical(
@@ -214,22 +214,21 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
         corpus = self._corpus(where.spaces)
         if not corpus:
             return []
-        with self._lock:
-            live = [kept for kept in self._kept.values() if kept.memory.deleted is None]
         having = frequencies.having
         counted = (
-            (term, _beginning_so(term, corpus) if term.prefix else having.get(term.text, 0)) for term in question.terms
+            (term, _prefix_frequency(term, corpus) if term.prefix else having.get(term.text, 0))
+            for term in question.terms
         )
         known = [(term, min(n, len(corpus))) for term, n in counted if n]
         idfs = [idf(len(corpus), n, common=term.common) for term, n in known]
         enough = significant_terms(question.terms)
         mean_length = sum(tokens.length for tokens in corpus) / len(corpus)
         matches = []
-        for kept in live:
-            if any(occurs(term, kept.tokens) for term in enough) and self._passes(kept, question.must, where):
-                counts = term_counts([term for term, _ in known], kept.tokens, recipe)
-                score = bm25(counts, idfs, kept.tokens.length, mean_length, recipe)
-                matches.append(Match(kept.memory.id, score))
+        for stored in self._live():
+            if any(occurs(term, stored.tokens) for term in enough) and self._matches(stored, where, question.must):
+                counts = term_counts([term for term, _ in known], stored.tokens, recipe)
+                score = bm25(counts, idfs, stored.tokens.length, mean_length, recipe)
+                matches.append(Match(stored.memory.id, score))
         return best_first(matches)[:limit]
 
     def semantic(
@@ -241,13 +240,11 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
             raise _mismatch(self._model, model)
 
         matches = []
-        with self._lock:
-            live = [kept for kept in self._kept.values() if kept.memory.deleted is None and kept.spans]
-        for kept in live:
-            if kept.spans and self._passes(kept, question.must, where):
-                scores = cosines(unpack(list(kept.blobs)), vector)
+        for stored in self._live():
+            if stored.spans and self._matches(stored, where, question.must):
+                scores = cosines(unpack(list(stored.blobs)), vector)
                 best = int(scores.argmax())
-                matches.append(Match(kept.memory.id, float(scores[best]), kept.spans[best]))
+                matches.append(Match(stored.memory.id, float(scores[best]), stored.spans[best]))
         return best_first(matches)[:limit]
 
     def by_time(
@@ -261,8 +258,8 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
         after: tuple[datetime, str] | None = None,
     ) -> list[Memory]:
         with self._lock:
-            every = [kept for kept in self._kept.values() if (kept.memory.deleted is not None) == forgotten]
-        listed = [kept.memory for kept in every if self._passes(kept, must, where)]
+            every = [stored for stored in self._memories.values() if (stored.memory.deleted is not None) == forgotten]
+        listed = [stored.memory for stored in every if self._matches(stored, where, must)]
         listed.sort(key=lambda each: (each.created, each.id), reverse=not oldest_first)
         if after is not None:
             listed = [
@@ -273,14 +270,12 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
         return listed[:limit]
 
     def facet_counts(self, question: ParsedQuery, where: Filter) -> FacetCounts:
-        with self._lock:
-            live = [kept for kept in self._kept.values() if kept.memory.deleted is None]
         wanted = () if question.listing else significant_terms(question.terms)
         matched = [
-            kept.memory
-            for kept in live
-            if self._passes(kept, question.must, where)
-            and (not wanted or any(occurs(term, kept.tokens) for term in wanted))
+            stored.memory
+            for stored in self._live()
+            if self._matches(stored, where, question.must)
+            and (not wanted or any(occurs(term, stored.tokens) for term in wanted))
         ]
         return FacetCounts(
             total=len(matched),
@@ -304,17 +299,17 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
     def vectors(self, memory_id: str) -> FloatMatrix | None:
         from nacre.storage.vectors import unpack
 
-        kept = self._kept.get(memory_id)
-        return unpack(list(kept.blobs)) if kept is not None and kept.blobs else None
+        stored = self._memories.get(memory_id)
+        return unpack(list(stored.blobs)) if stored is not None and stored.blobs else None
 
     def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
         with self._lock:
-            waiting = [kept for kept in self._kept.values() if _pending(kept)]
-        passing = [kept.memory for kept in waiting if where is None or self._passes(kept, None, where)]
-        return [(each.id, each.text) for each in passing[:limit]]
+            waiting = [stored for stored in self._memories.values() if _pending(stored)]
+        matching = [stored.memory for stored in waiting if where is None or self._matches(stored, where, None)]
+        return [(each.id, each.text) for each in matching[:limit]]
 
     def pending_count(self, where: Filter | None) -> int:
-        return len(self.pending(where, len(self._kept)))
+        return len(self.pending(where, len(self._memories)))
 
     def history(self, memory_id: str) -> list[Event]:
         with self._lock:
@@ -322,12 +317,12 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
 
     def stats(self) -> Stats:
         with self._lock:
-            every = list(self._kept.values())
-        live = [kept.memory for kept in every if kept.memory.deleted is None]
+            every = list(self._memories.values())
+        live = [stored.memory for stored in every if stored.is_live]
         return Stats(
             memories=len(live),
             forgotten=len(every) - len(live),
-            passages=sum(len(kept.blobs) for kept in every),
+            passages=sum(len(stored.blobs) for stored in every),
             pending=self.pending_count(None),
             events=len(self._events),
             spaces=_tally(memory.space for memory in live),
@@ -338,10 +333,130 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
             size_bytes=0,
         )
 
+    # ---- facts and entities
+
+    def add_facts(self, facts: Sequence[Fact], at: datetime) -> None:
+        with self._lock:
+            self._facts.add(facts)
+            for memory_id in dict.fromkeys(each.memory_id for each in facts):
+                self._log("facts added", memory_id, at=at)
+
+    def drop_facts(self, ids: Sequence[str], at: datetime) -> None:
+        with self._lock:
+            for memory_id in dict.fromkeys(each.memory_id for each in self._facts.drop(ids)):
+                self._log("facts dropped", memory_id, at=at)
+
+    def update_confidence(self, facts: Sequence[Fact]) -> None:
+        with self._lock:
+            self._facts.update_confidence(facts)
+            self._revision += 1
+
+    def facts(self, query: FactQuery) -> list[Fact]:
+        with self._lock:
+            return self._facts.listed(query)
+
+    def facts_by_id(self, ids: Sequence[str]) -> list[Fact]:
+        with self._lock:
+            return self._facts.by_ids(ids)
+
+    def facts_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
+        with self._lock:
+            return self._facts.by_memory(memory_ids)
+
+    def conflicting_facts(self, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
+        with self._lock:
+            return self._facts.conflicting(spaces, at)
+
+    def relations(
+        self, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
+    ) -> list[tuple[Fact, float]]:
+        with self._lock:
+            return self._facts.search_relations(terms, spaces, at, limit)
+
+    def relations_of(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
+        with self._lock:
+            return self._facts.relations_of(names, spaces, at, limit)
+
+    def put_entity(self, space: str, entity: NewEntity, memory_ids: Sequence[str]) -> None:
+        with self._lock:
+            self._facts.put_entity(space, entity, memory_ids)
+            self._revision += 1
+
+    def drop_entity(self, space: str, name: str) -> bool:
+        with self._lock:
+            dropped = self._facts.drop_entity(space, name)
+            self._revision += dropped
+            return dropped
+
+    def entities(self, spaces: Sequence[str], names: Sequence[str] | None, limit: int) -> list[Entity]:
+        with self._lock:
+            return self._facts.entities(spaces, names, limit)
+
+    def entities_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
+        with self._lock:
+            return self._facts.entities_of(memory_ids)
+
+    # ---- near-duplicates
+
+    def similar(self, memory_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        with self._lock:
+            return self._facts.similar(memory_ids)
+
+    def separate(self, memory_id: str) -> int:
+        with self._lock:
+            separated = self._facts.separate(memory_id)
+            self._revision += 1
+            return separated
+
+    # ---- the recall log
+
+    def record(self, receipts: Sequence[Receipt], keep_from: datetime) -> None:
+        with self._lock:
+            self._recall_log.record(receipts)
+            self._recall_log.prune(keep_from, _RECEIPTS_MAX)
+
+    def mark(
+        self,
+        receipt_id: str | None,
+        memory_ids: Sequence[str],
+        outcome: Outcome,
+        at: datetime,
+        session: str | None = None,
+    ) -> list[str]:
+        with self._lock:
+            marked = self._recall_log.mark(receipt_id, memory_ids, outcome, at, session)
+            self._revision += bool(marked)
+            return marked
+
+    def receipts(self, which: ReceiptFilter) -> list[Receipt]:
+        with self._lock:
+            return self._recall_log.listed(which)
+
+    def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], dict[str, bool]]:
+        with self._lock:
+            found = {each: self._recall_log.delivered(*each, self._unchanged_since) for each in sessions}
+        return {each: dict(list(delivered.items())[:limit]) for each, delivered in found.items() if delivered}
+
+    # ---- lenses
+
+    def put_lens(self, space: str, name: str, body: str) -> None:
+        with self._lock:
+            self._lenses[space, name] = body
+            self._revision += 1
+
+    def drop_lens(self, space: str, name: str) -> bool:
+        with self._lock:
+            self._revision += 1
+            return self._lenses.pop((space, name), None) is not None
+
+    def lenses(self, space: str) -> dict[str, str]:
+        with self._lock:
+            return {name: body for (lens_space, name), body in sorted(self._lenses.items()) if lens_space == space}
+
     # ---- upkeep
 
     def rebuild(self) -> None:
-        """There is nothing but the rows."""
+        """Nothing is derived from the memories."""
         self._revision += 1
 
     def close(self) -> None:
@@ -349,54 +464,57 @@ class MemoryStore(MemoryKnowledge, MemoryLog):
 
     # ---- inside
 
-    def _keep(self, entry: Entry) -> None:
+    def _write(self, entry: Entry) -> None:
         spans = None if entry.passages is None else entry.passages.spans
         blobs = () if entry.passages is None else _blobs(entry.passages)
-        self._kept[entry.memory.id] = _Kept(entry.memory, entry.content_hash, entry.tokens, spans, blobs)
+        self._memories[entry.memory.id] = StoredMemory(entry.memory, entry.content_hash, entry.tokens, spans, blobs)
+
+    def _live(self) -> list[StoredMemory]:
+        with self._lock:
+            return [stored for stored in self._memories.values() if stored.is_live]
 
     def _corpus(self, spaces: Sequence[str]) -> list[Tokens]:
+        return [stored.tokens for stored in self._live() if stored.memory.space in spaces]
+
+    def _matches(self, stored: StoredMemory, where: Filter, must: Condition | None) -> bool:
+        matches = stored.memory.space in where.spaces and filter_matches(where, self._with_facts(stored.memory))
+        return matches and (must is None or self._condition_matches(stored, must))
+
+    def _condition_matches(self, stored: StoredMemory, condition: Condition) -> bool:
         with self._lock:
-            every = list(self._kept.values())
-        return [kept.tokens for kept in every if kept.memory.deleted is None and kept.memory.space in spaces]
-
-    def _passes(self, kept: _Kept, must: Condition | None, where: Filter) -> bool:
-        allowed = kept.memory.space in where.spaces and filter_matches(where, self._with_facts(kept.memory))
-        return allowed and (must is None or self._meets(kept, must))
-
-    def _meets(self, kept: _Kept, condition: Condition) -> bool:
-        return condition_matches(
-            condition, kept.tokens, self._with_facts(kept.memory), self._linked_names(kept.memory.id)
-        )
+            names = self._facts.linked_names(stored.memory.id)
+        return condition_matches(condition, stored.tokens, self._with_facts(stored.memory), names)
 
     def _with_facts(self, memory: Memory) -> Memory:
         return replace(memory, facts=self.facts_of([memory.id]).get(memory.id, ()))
 
-    def _memory(self, memory_id: str) -> Memory | None:
-        kept = self._kept.get(memory_id)
-        return None if kept is None else kept.memory
+    def _stored(self, memory_id: str) -> StoredMemory | None:
+        return self._memories.get(memory_id)
 
-    def _tokens(self, memory_id: str) -> Tokens:
-        return self._kept[memory_id].tokens
+    def _space_of(self, memory_id: str) -> str | None:
+        stored = self._stored(memory_id)
+        return None if stored is None else stored.memory.space
 
-    def _blobs(self, memory_id: str) -> tuple[bytes, ...]:
-        return self._kept[memory_id].blobs
+    def _unchanged_since(self, memory_id: str, at: datetime) -> bool:
+        stored = self._stored(memory_id)
+        return stored is not None and stored.is_live and stored.memory.updated <= at
 
-    def _adopt(self, model: str | None) -> None:
+    def _adopt_model(self, model: str | None) -> None:
         if self._model is None:
             self._model = model
         elif self._model != model:
             raise _mismatch(self._model, model)
 
-    def _found(self, ids: Sequence[str]) -> list[_Kept]:
-        missing = tuple(each for each in dict.fromkeys(ids) if each not in self._kept)
+    def _found(self, ids: Sequence[str]) -> list[StoredMemory]:
+        missing = tuple(each for each in dict.fromkeys(ids) if each not in self._memories)
         if missing:
             raise NotFound(missing)
-        return [self._kept[each] for each in dict.fromkeys(ids)]
+        return [self._memories[each] for each in dict.fromkeys(ids)]
 
-    def _twin(self, space: str, content_hash: bytes) -> str | None:
-        for kept in self._kept.values():
-            if kept.memory.deleted is None and (kept.memory.space, kept.content_hash) == (space, content_hash):
-                return kept.memory.id
+    def _duplicate_of(self, space: str, content_hash: bytes) -> str | None:
+        for stored in self._memories.values():
+            if stored.is_live and (stored.memory.space, stored.content_hash) == (space, content_hash):
+                return stored.memory.id
         return None
 
     def _log(
@@ -409,13 +527,13 @@ def _mismatch(stored: str | None, given: str | None) -> EmbedderMismatch:
     return EmbedderMismatch(f"embedder: the vectors come from {stored}, not from {given}; run `nacre reembed`")
 
 
-def _beginning_so(prefix: Term, corpus: Sequence[Tokens]) -> int:
-    """In how many texts the words occur that begin so: each counts its own texts."""
+def _prefix_frequency(prefix: Term, corpus: Sequence[Tokens]) -> int:
+    """The sum of the frequencies of all tokens that begin with a prefix."""
     return sum(token.startswith(prefix.text) for tokens in corpus for token in tokenizer.vocabulary(tokens))
 
 
 def _place(memory: Memory) -> tuple[bool, int, datetime, str]:
-    """By which a session is ordered."""
+    """The order of a session."""
     return memory.position is None, memory.position or 0, memory.created, memory.id
 
 
@@ -423,8 +541,8 @@ def _quarter(moment: datetime) -> datetime:
     return moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
 
 
-def _pending(kept: _Kept) -> bool:
-    return kept.memory.deleted is None and kept.spans is None
+def _pending(stored: StoredMemory) -> bool:
+    return stored.is_live and stored.spans is None
 
 
 def _blobs(passages: Passages) -> tuple[bytes, ...]:

@@ -1,0 +1,20 @@
+"""A memory as the reference store keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nacre.types.memory import Memory, Span, Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMemory:
+    memory: Memory
+    content_hash: bytes
+    tokens: Tokens
+    spans: tuple[Span, ...] | None  # of its passages; None: no vectors of the store's model
+    blobs: tuple[bytes, ...]  # the vectors of its passages
+
+    @property
+    def is_live(self) -> bool:
+        return self.memory.deleted is None
