@@ -1,7 +1,7 @@
-"""What the engine asks of a store, an embedder and a reranker. Every method is mandatory, batch-first and synchronous.
+"""The interfaces of a store, an embedder and a reranker. Every method is mandatory, synchronous, and takes batches.
 
-A server store can honour every method: nothing here knows files, rows or SQL. All methods
-may be called from several threads at once.
+Nothing here assumes files, rows or SQL, so a server can implement a store, too. All methods may be called from several
+threads at once.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ if TYPE_CHECKING:
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of meaning, L2-normalised. A vector depends on its text alone."""
+    """Turns texts into L2-normalised vectors. A vector depends on its text alone."""
 
     @property
     def fingerprint(self) -> str:
-        """Names the model and everything that changes its vectors. Known without loading the model."""
+        """Identifies the model and everything that changes its vectors. Available without loading the model."""
 
     @property
     def pieces_max(self) -> int:
-        """How many word pieces of a text one vector can take in."""
+        """The number of word pieces that one vector can represent."""
 
     def weigh(self, text: str) -> Sequence[tuple[Span, int]]:
-        """The text's indivisible units in order, each with its number of word pieces."""
+        """The indivisible units of a text, in order, each with its number of word pieces."""
 
     def vocabulary_coverage(self, text: str) -> float:
-        """How much of a text the model has words for, from 0 to 1. Known without loading the model."""
+        """The share of a text that the model has words for, from 0 to 1. Available without loading the model."""
 
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
-        """One row for each text, in order. Bounded memory whatever the input size."""
+        """One row for each text, in order. The memory it needs does not grow with the number of texts."""
 
     def embed_query(self, text: str) -> FloatVector: ...
 
 
 class RerankText(NamedTuple):
-    """A text with what stands next to it in its session; both are empty where nothing does."""
+    """A text with its neighbours in its session. A missing neighbour is empty."""
 
     text: str
     before: str = ""
@@ -56,77 +56,84 @@ class RerankText(NamedTuple):
 
 
 class Reranker(Protocol):
-    """Reads a question and a text together. A score depends on these two, and what stands next to the text, alone."""
+    """Scores texts against a question. A score depends on the question, the text and its neighbours alone."""
 
     @property
     def fingerprint(self) -> str:
-        """Names the model and everything that changes its scores. Known without loading the model."""
+        """Identifies the model and everything that changes its scores. Available without loading the model."""
 
     def vocabulary_coverage(self, question: str) -> float:
-        """How much of a question the model has words for, from 0 to 1. Known without loading the model."""
+        """The share of a question that the model has words for, from 0 to 1. Available without loading the model."""
 
     def scores(self, question: str, texts: Sequence[RerankText]) -> list[float]:
-        """How well each text answers, in order: the higher, the better. On a scale of the model's own."""
+        """How well each text answers the question, in order. Higher is better; the scale depends on the model."""
 
 
 class FactStore(Protocol):
-    """Keeps what memories say: facts, entities, relations; and which memories say nearly the same."""
+    """Stores facts, relations and entities of memories, and near-duplicates."""
 
     def add_facts(self, facts: Sequence[Fact], at: datetime) -> None:
-        """Keep facts with their memories. Raises NotFound for a memory that is not live."""
+        """Add facts to their memories. Raises NotFound for a memory that is not live."""
 
     def drop_facts(self, ids: Sequence[str], at: datetime) -> None:
-        """Delete facts; what they had superseded holds again. Raises NotFound."""
+        """Delete facts. Facts that they superseded become current again. Raises NotFound."""
 
     def update_confidence(self, facts: Sequence[Fact]) -> None:
-        """Write confidence, last reinforcement and its time of facts that are there."""
+        """Write `confidence`, `reinforced` and `touched` of these facts. Unknown facts are skipped."""
 
     def facts(self, query: FactQuery) -> list[Fact]:
-        """Facts of live memories, those that began to hold last first. `query.as_of` is set."""
+        """Facts of live memories, ordered by `valid_from`, the latest first. `query.as_of` is set."""
 
     def facts_by_id(self, ids: Sequence[str]) -> list[Fact]:
-        """Of live and forgotten memories; unknown ids are missing from the answer."""
+        """Facts of live and forgotten memories. Unknown ids are missing from the result."""
 
     def facts_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
-        """By memory, live or forgotten, in the order they were written; a memory without any is missing."""
+        """Facts by memory, live or forgotten, in the order they were written. A memory without facts is missing."""
 
     def conflicting_facts(self, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
-        """Groups of facts that hold at once though only one of each can."""
+        """Groups of facts that are all current at that time, though they contradict each other."""
 
     def relations(
         self, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
     ) -> list[tuple[Fact, float]]:
-        """Relations that hold then and have one of the telling terms, by BM25, best first; of equals the newest."""
+        """Relations that are current at that time and have one of the significant terms, with their scores by BM25.
+
+        The best come first; of equals, the newest.
+        """
 
     def relations_of(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
-        """Relations that hold then, from or to one of these names, the newest first."""
+        """Relations that are current at that time, from or to one of these names, the newest first."""
 
     def put_entity(self, space: str, entity: NewEntity, memory_ids: Sequence[str]) -> None:
-        """Add an entity, or a type and aliases to a known one, and link memories. Entities that share a name
-        become one. Raises NotFound for a memory that is not live in this space."""
+        """Add an entity, or add a type and aliases to an existing one, and link memories with it.
+
+        Entities that share a name are merged. Raises NotFound for a memory that is not live in this space.
+        """
 
     def drop_entity(self, space: str, name: str) -> bool:
-        """Delete an entity with its names and links; False where there is none."""
+        """Delete an entity with its names and links. Returns False if there is none."""
 
     def entities(self, spaces: Sequence[str], names: Sequence[str] | None, limit: int) -> list[Entity]:
-        """Entities that have one of these names or aliases, or all, by space and name."""
+        """Entities that have one of these names or aliases, or all entities, ordered by space and name."""
 
     def entities_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
-        """By memory, live or forgotten, the entities it is about, by a link or by a fact of it, by name; a memory
-        without any is missing."""
+        """By memory, live or forgotten, the entities that it is linked with or that its facts name, ordered by name.
+
+        A memory without entities is missing.
+        """
 
     def similar(self, memory_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """By memory, the live ones that were linked as nearly the same; a memory without any is missing."""
+        """By memory, its live near-duplicates. A memory without any is missing."""
 
     def separate(self, memory_id: str) -> int:
-        """Take a memory's links away for good; gives how many."""
+        """Stop treating a memory as a near-duplicate of others, for good. Returns how many others there were."""
 
 
 class LogStore(Protocol):
-    """Keeps the recall log, and the lenses."""
+    """Stores the recall log and the lenses."""
 
     def record(self, receipts: Sequence[Receipt], keep_from: datetime) -> None:
-        """Write receipts, and drop those that are older than `keep_from`."""
+        """Write receipts, and delete those that are older than `keep_from`."""
 
     def mark(
         self,
@@ -136,100 +143,105 @@ class LogStore(Protocol):
         at: datetime,
         session: str | None = None,
     ) -> list[str]:
-        """Say what became of delivered memories; gives those that were not marked so before.
+        """Mark delivered memories with an outcome. Returns those that did not have this mark before.
 
-        Without a receipt's id, the latest that delivered each within a day is meant, to this session where one is
-        named. Raises NotFound for an unknown memory, InvalidInput where no such receipt delivered it.
+        Without `receipt_id`, the latest receipt of the day before `at` that delivered the memory is marked; with
+        `session`, only receipts of that session count. Raises NotFound for an unknown memory, InvalidInput if no such
+        receipt delivered it.
         """
 
     def receipts(self, which: ReceiptFilter) -> list[Receipt]:
-        """The newest first."""
+        """Receipts, the newest first."""
 
     def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], dict[str, bool]]:
-        """By (space, session), the ids of live memories that its searches delivered as they are now, the latest first,
-        at most so many, each with whether it was opened. A session without any is missing."""
+        """By (space, session), the live memories that were delivered to it and have not changed since.
+
+        At most `limit` ids each, the latest delivery first, each with whether it was opened. A session without any is
+        missing.
+        """
 
     def put_lens(self, space: str, name: str, body: str) -> None: ...
 
     def drop_lens(self, space: str, name: str) -> bool: ...
 
     def lenses(self, space: str) -> dict[str, str]:
-        """Bodies by name."""
+        """The bodies of the lenses of a space, by name."""
 
 
 class Store(FactStore, LogStore, Protocol):
-    """Keeps memories and finds candidates, channel by channel. It never mixes signals.
+    """Stores memories and finds candidates. Each channel is a method of its own; the engine fuses their results.
 
-    Each writing method is one transaction: after it returns, nothing of it is lost and every
-    later read of any process sees it; if it raises, nothing of it was written.
+    Each writing method is one transaction. After it returns, its changes are durable, and every later read of any
+    process sees them. If it raises, nothing was written.
     """
 
     # ---- writing
 
     def add(self, entries: Sequence[Entry], model: str | None) -> list[Remembered]:
-        """Store new memories. One whose space and text equal a live memory's is not stored again.
+        """Store new memories. A memory whose space and text equal those of a live memory is not stored again.
 
-        `model` is the fingerprint of the entries' vectors. A store without vectors adopts it;
-        a store with another model's raises EmbedderMismatch.
+        `model` is the fingerprint of the entries' vectors. A store without vectors adopts it; a store with vectors of
+        another model raises EmbedderMismatch.
         """
 
     def replace(self, entry: Entry, previous: Memory, model: str | None) -> None:
-        """Write a changed memory over `previous` and log what it replaced.
+        """Replace the memory `previous` by a changed one, and log the old values.
 
-        Passages of None keep the stored ones when the text is unchanged. Raises Conflict when the
-        stored memory is no longer `previous`, or another live memory has the new text.
+        If the text is unchanged, passages of None keep the stored ones. Raises Conflict if the stored memory is no
+        longer `previous`, or if another live memory has the new text.
         """
 
     def forget(self, ids: Sequence[str], at: datetime) -> None:
-        """Soft-delete. Forgetting a forgotten memory changes nothing. Raises NotFound."""
+        """Soft-delete memories. Forgetting a forgotten memory has no effect. Raises NotFound."""
 
     def restore(self, ids: Sequence[str], at: datetime) -> None:
-        """Undo forget. Raises NotFound, and Conflict when a live memory has the same text."""
+        """Undo `forget`. Raises NotFound, and Conflict if a live memory has the same text."""
 
     def purge(self, ids: Sequence[str], at: datetime) -> None:
-        """Delete for good, with texts in the log and every cache. Raises NotFound."""
+        """Delete memories for good, with their texts in the event log and in every cache. Raises NotFound."""
 
     def embed(self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str) -> int:
-        """Set the vectors of these memories, unless their text has changed; gives how many were set."""
+        """Set the vectors of these memories, unless their text has changed. Returns how many were set."""
 
     def switch_model(self, model: str) -> None:
-        """From now on only this model's vectors count; all others are pending."""
+        """Drop the vectors of other models. All memories without vectors of this model become pending."""
 
     # ---- reading
 
     def model(self) -> str | None:
-        """Fingerprint of the model the store's vectors come from."""
+        """The fingerprint of the model that the store's vectors come from."""
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
-        """Memories by id, forgotten ones too; unknown ids are missing from the answer."""
+        """Memories by id, forgotten ones included. Unknown ids are missing from the result."""
 
     def signals(self, ids: Sequence[str]) -> dict[str, Signals]:
-        """What may move the rank of these; memories that are not live are missing from the answer."""
+        """Signals that may change the rank of memories. Memories that are not live are missing from the result."""
 
     def neighbours(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Neighbours]:
-        """By memory, live or forgotten, the live ones next to it in its session and space, the nearest so many.
+        """By memory, live or forgotten, the live memories next to it in its session and space.
 
-        A session is ordered by (position, created, id), missing positions last. A memory without any is missing.
+        At most `before` and `after` of them, in the order of the session: (position, created, id), missing positions
+        last. A memory without neighbours is missing.
         """
 
     def matching(self, ids: Sequence[str], condition: Condition) -> set[str]:
-        """Those of these live memories that meet a condition."""
+        """The ids of those of these memories that are live and match a condition."""
 
     def view(self) -> AbstractContextManager[None]:
-        """What the calling thread reads within may be of one moment: what is written meanwhile need not be seen."""
+        """A snapshot for the calling thread: its reads within the block need not see later writes."""
 
     def sequence(self) -> tuple[int, int]:
-        """Changes with every write that may change an answer."""
+        """A value that changes with every write that may change a search result."""
 
     def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
-        """Ids of live memories by (space, content hash)."""
+        """The ids of live memories by (space, content hash)."""
 
     def lexical(
         self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
     ) -> list[Match]:
         """The best live memories by BM25 over the question's terms, best first, ties by id.
 
-        `frequencies` are those of the terms, as counted a moment ago in these spaces; prefixes are not counted there.
+        `frequencies` are those of the terms in these spaces, counted a moment ago, without those of prefixes.
         """
 
     def semantic(
@@ -237,7 +249,7 @@ class Store(FactStore, LogStore, Protocol):
     ) -> list[Match]:
         """The live memories with the best passages by cosine, best first, ties by id.
 
-        `model` is the fingerprint of the vector; a store with another model's raises EmbedderMismatch.
+        `model` is the fingerprint of the vector's model. Raises EmbedderMismatch if the store's vectors are of another.
         """
 
     def by_time(
@@ -250,23 +262,25 @@ class Store(FactStore, LogStore, Protocol):
         forgotten: bool = False,
         after: tuple[datetime, str] | None = None,
     ) -> list[Memory]:
-        """Memories ordered by (created, id), beginning after that place.
+        """Memories ordered by (created, id), beginning after the place `after`.
 
-        `must` is for live memories: what forgotten ones say is not indexed.
+        `must` works for live memories only: the texts of forgotten ones are not indexed.
         """
 
     def facet_counts(self, question: ParsedQuery, where: Filter) -> FacetCounts:
-        """Counts of all live memories that meet the question's conditions, and have one of its telling terms
-        unless it is a listing."""
+        """Counts of all live memories that match the filter and the question's conditions.
+
+        Unless the question is a listing, a memory must also have one of its significant terms.
+        """
 
     def frequencies(self, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
-        """In how many live memories of these spaces each token occurs."""
+        """The number of live memories of these spaces, and of those that have each token."""
 
     def spellings(self, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
-        """The words in texts of these spaces that are `spelling.alike`, with how many live memories have each token."""
+        """Words in texts of these spaces that are `spelling.alike`, each with the number of live memories having it."""
 
     def vectors(self, memory_id: str) -> FloatMatrix | None:
-        """The vectors of a memory's passages, or None when it has none of the store's model."""
+        """The vectors of a memory's passages, or None if it has none of the store's model."""
 
     def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
         """(id, text) of live memories without vectors of the store's model."""
@@ -274,13 +288,13 @@ class Store(FactStore, LogStore, Protocol):
     def pending_count(self, where: Filter | None) -> int: ...
 
     def history(self, memory_id: str) -> list[Event]:
-        """The log of one memory, oldest first."""
+        """The events of one memory, the oldest first."""
 
     def stats(self) -> Stats: ...
 
-    # ---- upkeep
+    # ---- maintenance
 
     def rebuild(self) -> None:
-        """Throw every index and cache away and make it anew from the rows."""
+        """Delete every index and cache, and build them again from the stored memories."""
 
     def close(self) -> None: ...

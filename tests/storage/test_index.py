@@ -485,5 +485,5 @@ def test_a_failure_in_the_background_is_told_and_does_no_harm(
         engine.remember_many(flower_texts(30, first=50))
         check(engine)
         settled(engine)
-        assert "the index of a space could not be made ready (out of order)" in caplog.text
+        assert "the index of a space could not be brought up to date (out of order)" in caplog.text
         check(engine)

@@ -1,6 +1,7 @@
-"""What a question means: terms that score, and conditions that must hold.
+"""A parsed question: terms that score, and conditions that memories must match.
 
-A store compiles these values; `holds` and `allows` below are their plain meaning.
+`condition_matches` and `filter_matches` define what matches. Stores execute conditions and filters in their own way,
+for instance as SQL, and are compared with these definitions in tests.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ class Term:
 
     text: str
     prefix: bool = False
-    # A word that any text may have: it tells little even where it is rare. It follows from the text.
+    # A word that any text may have, like "where". It weighs little even if it is rare. It follows from the text.
     common: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Holds where these words stand side by side, in this order. `prefix`: the last may go on."""
+    """Matches texts that have these words next to each other, in this order. `prefix`: the last word is a prefix."""
 
     words: tuple[str, ...]
     prefix: bool = False
@@ -37,7 +38,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """Holds where all phrases stand with at most `distance` words between the end of each and the start of the last."""
+    """Matches texts with all phrases and at most `distance` words from the end of each to the start of the last."""
 
     phrases: tuple[Phrase, ...]
     distance: int
@@ -45,14 +46,14 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """Holds for the memories a filter allows. Its spaces restrict only where they are named."""
+    """Matches the memories that match a filter. A filter without spaces matches in every space."""
 
     where: Filter
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """Holds for the memories that are linked with the entity of this name, which is folded."""
+    """Matches memories that are linked with the entity of this name. The name is folded."""
 
     name: str
 
@@ -69,7 +70,7 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """Holds where `wanted` does and `unwanted` does not. `wanted=None` is anything."""
+    """Matches where `wanted` does and `unwanted` does not. `wanted=None` matches everything."""
 
     wanted: Condition | None
     unwanted: Condition
@@ -79,17 +80,17 @@ Condition: TypeAlias = Term | Phrase | Near | Only | Linked | AnyOf | AllOf | Wi
 
 
 def either(conditions: tuple[Condition, ...]) -> Condition:
-    """Any of them; a single one is itself."""
+    """Any of the conditions. A single one is returned as it is."""
     return conditions[0] if len(conditions) == 1 else AnyOf(conditions)
 
 
 def matches_everything(where: Filter, must: Condition | None) -> bool:
-    """Whether a search may see every live memory of its spaces."""
+    """Whether every live memory of the filter's spaces matches."""
     return must is None and where == Filter(spaces=where.spaces)
 
 
 def scope_condition(where: Filter, must: Condition | None) -> Condition:
-    """What a search may see of memories that no channel found: its filter, and what its question demands."""
+    """The filter of a search and the conditions of its question, as one condition."""
     return Only(where) if must is None else AllOf((Only(where), must))
 
 
@@ -97,10 +98,10 @@ def scope_condition(where: Filter, must: Condition | None) -> Condition:
 class ParsedQuery:
     """A parsed query.
 
-    `terms` score by BM25, any of them is enough. `must` restricts every channel; it is None for
-    plain words. `meaning` is the text to embed: the query without operators, filters and exclusions.
-    `text` is the query without what nobody sees, `spelled` the words in it that may be misspelled, with their
-    places; `spaces` are the spaces named by the query itself, `periods` the times a natural question names.
+    `terms` score by BM25; a memory needs only one of them. `must` restricts every channel; it is None for plain words.
+    `meaning` is the text to embed: the query without operators, filters and exclusions. `text` is the query without
+    invisible characters, `spelled` the words in it that may be misspelled, with their places. `spaces` are the spaces
+    that the query names, `periods` the times that a natural question names.
     """
 
     terms: tuple[Term, ...]
@@ -119,12 +120,12 @@ class ParsedQuery:
 
 
 def term_counts(terms: Sequence[Term], tokens: Tokens, recipe: Recipe) -> list[float]:
-    """How often each term occurs in a memory with these tokens; labels count with their weight."""
+    """How often each term occurs in a memory with these tokens. Occurrences in labels are weighted."""
     wanted = {term.text for term in terms}
-    # One pass in C, however many terms: bigrams make many.
+    # One pass in C, however many terms there are: bigrams make many.
     tally = Counter(filter(wanted.__contains__, chain(tokens.words, tokens.forms)))
     counts: list[float] = [
-        sum(_begun(term, tokens.words)) if term.prefix else tally.get(term.text, 0) for term in terms
+        sum(_with_prefix(term, tokens.words)) if term.prefix else tally.get(term.text, 0) for term in terms
     ]
     for label, weight in (
         (tokens.summary, recipe.tuning.summary_weight),
@@ -134,11 +135,11 @@ def term_counts(terms: Sequence[Term], tokens: Tokens, recipe: Recipe) -> list[f
         if label and weight:
             tally = Counter(label)
             for at, term in enumerate(terms):
-                counts[at] += weight * (sum(_begun(term, label)) if term.prefix else tally.get(term.text, 0))
+                counts[at] += weight * (sum(_with_prefix(term, label)) if term.prefix else tally.get(term.text, 0))
     return counts
 
 
-def _begun(term: Term, tokens: Sequence[str]) -> Iterator[bool]:
+def _with_prefix(term: Term, tokens: Sequence[str]) -> Iterator[bool]:
     return (token.startswith(term.text) for token in tokens)
 
 
@@ -148,22 +149,22 @@ def significant_terms(terms: Sequence[Term]) -> list[Term]:
 
 
 def occurs(term: Term, tokens: Tokens) -> bool:
-    """Whether a term stands anywhere in a memory with these tokens."""
+    """Whether a memory with these tokens has a term."""
     labels = (tokens.summary, tokens.tags, tokens.source)
     if term.prefix:
-        return any(any(_begun(term, each)) for each in (tokens.words, *labels))
+        return any(any(_with_prefix(term, each)) for each in (tokens.words, *labels))
     return any(term.text in each for each in (tokens.words, tokens.forms, *labels))
 
 
 def condition_matches(condition: Condition, tokens: Tokens, memory: Memory, linked: Set[str] = frozenset()) -> bool:
-    """Whether a memory with these tokens, linked with entities of these names, meets the condition."""
+    """Whether a memory with these tokens, linked with entities of these names, matches a condition."""
     match condition:
         case Term():
             return occurs(condition, tokens)
         case Phrase():
-            return any(next(_starts(condition, row), None) is not None for row in _rows(tokens))
+            return any(next(_starts(condition, words), None) is not None for words in _fields(tokens))
         case Near(phrases, distance):
-            return any(_close(phrases, distance, row) for row in _rows(tokens))
+            return any(_close(phrases, distance, words) for words in _fields(tokens))
         case Only(where):
             return filter_matches(where, memory)
         case AnyOf(parts):
@@ -173,25 +174,26 @@ def condition_matches(condition: Condition, tokens: Tokens, memory: Memory, link
         case Linked(name):
             return name in linked
         case Without(wanted, unwanted):
-            meets = wanted is None or condition_matches(wanted, tokens, memory, linked)
-            return meets and not condition_matches(unwanted, tokens, memory, linked)
+            matches = wanted is None or condition_matches(wanted, tokens, memory, linked)
+            return matches and not condition_matches(unwanted, tokens, memory, linked)
 
 
-def _rows(tokens: Tokens) -> tuple[tuple[str, ...], ...]:
-    """Where words stand side by side."""
+def _fields(tokens: Tokens) -> tuple[tuple[str, ...], ...]:
+    """The fields in which words have an order."""
     return tokens.words, tokens.summary, tokens.tags, tokens.source
 
 
-def _starts(phrase: Phrase, row: Sequence[str]) -> Iterator[int]:
+def _starts(phrase: Phrase, words: Sequence[str]) -> Iterator[int]:
+    """The places where a phrase begins."""
     *first, last = phrase.words
-    for at in range(len(row) - len(first)):
-        end = row[at + len(first)]
-        if list(row[at : at + len(first)]) == first and (end.startswith(last) if phrase.prefix else end == last):
+    for at in range(len(words) - len(first)):
+        end = words[at + len(first)]
+        if list(words[at : at + len(first)]) == first and (end.startswith(last) if phrase.prefix else end == last):
             yield at
 
 
-def _close(phrases: Sequence[Phrase], distance: int, row: Sequence[str]) -> bool:
-    starts = [list(_starts(phrase, row)) for phrase in phrases]
+def _close(phrases: Sequence[Phrase], distance: int, words: Sequence[str]) -> bool:
+    starts = [list(_starts(phrase, words)) for phrase in phrases]
     return any(
         all(
             any(last - len(phrase.words) - distance <= at <= last for at in places)
@@ -205,7 +207,7 @@ def _close(phrases: Sequence[Phrase], distance: int, row: Sequence[str]) -> bool
 
 
 def filter_matches(where: Filter, memory: Memory) -> bool:
-    """The plain meaning of a filter."""
+    """Whether a memory matches a filter: all of its fields that are not empty."""
     tags = set(memory.tags)
     return (
         (not where.spaces or memory.space in where.spaces)
@@ -218,7 +220,7 @@ def filter_matches(where: Filter, memory: Memory) -> bool:
         and tags.isdisjoint(where.tags_none)
         and (where.created_from is None or memory.created >= where.created_from)
         and (where.created_until is None or memory.created < where.created_until)
-        and all(_same(memory.metadata, key, value) for key, value in where.metadata.items())
+        and all(_metadata_equals(memory.metadata, key, value) for key, value in where.metadata.items())
         and all(_has(part, memory) for part in where.has)
     )
 
@@ -228,15 +230,15 @@ def has_wildcards(source: str) -> bool:
 
 
 def _source_matches(pattern: str, source: str | None) -> bool:
-    """`*` is any run of characters, `?` any one; nothing else is special."""
+    """`*` matches any characters, `?` any single one. No other character is special."""
     if source is None or not has_wildcards(pattern):
         return source == pattern
     expression = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
     return re.fullmatch(expression, source, re.DOTALL) is not None
 
 
-def _same(metadata: Mapping[str, Json], key: str, value: JsonScalar) -> bool:
-    """JSON equality: true is not 1, and null is not a missing key."""
+def _metadata_equals(metadata: Mapping[str, Json], key: str, value: JsonScalar) -> bool:
+    """JSON equality: true does not equal 1, and null is not a missing key."""
     if key not in metadata:
         return False
     stored = metadata[key]

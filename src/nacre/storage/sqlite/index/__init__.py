@@ -1,1 +1,1 @@
-"""Immutable segments, made from the rows, that large stores are searched through."""
+"""The index of a store: segments with postings and vectors, derived from the rows and kept in files."""

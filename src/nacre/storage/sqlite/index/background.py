@@ -1,4 +1,4 @@
-"""What is done in the background, by one thread at a time."""
+"""Background work, done by one thread at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Worker:
-    """One background thread at a time; what it does is done again when it was asked for meanwhile."""
+    """Runs `work` in a background thread. If it is woken while it runs, it runs once more."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work

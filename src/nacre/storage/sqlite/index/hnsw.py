@@ -1,8 +1,8 @@
-"""The HNSW graph of a large space: which passages are near a vector, without looking at all of them.
+"""The HNSW graph of a large space finds the passages near a vector without comparing all of them.
 
-Passages are known by their keys, which never come back, so a graph outlives the segments its vectors came from: what
-was added later is compared one by one, and what is gone is not found among the rows any more. It grows by what is
-new, is saved as it grows, and an interrupted build goes on from there.
+A graph knows passages by their keys, which are never used again, so it outlives the segments that its vectors came
+from. Passages that were added later are compared one by one; deleted ones are not found among the rows any more. A
+graph grows by new passages and is saved as it grows, so an interrupted build continues from there.
 """
 
 from __future__ import annotations
@@ -23,33 +23,36 @@ from nacre.storage.sqlite.index.segment import Array, IntArray, Mask, Segment, i
 CONNECTIVITY = 16
 EXPANSION_ADD = 128
 EXPANSION_SEARCH = 128
-SAVED_GROWTH = 2  # a graph in the making is saved each time it has grown so many times
-FORMAT = 1  # of the vectors in it and how they are joined
+SAVED_GROWTH = 2  # a graph that is being built is saved each time it has grown by this factor
+FORMAT = 1  # of the vectors and of the parameters above
 
-_SLICE = 500  # vectors added before looking whether the store is being closed
+_SLICE = 500  # vectors that are added at a time; in between, the store may be closed
 _log = logging.getLogger("nacre")
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Never changed once it is searched: a larger one takes its place."""
+    """Immutable: a larger graph replaces it."""
 
     index: Any
-    newest: int  # the largest key in it: all larger ones are compared one by one
+    newest: int  # the largest key in it; passages with larger keys are compared one by one
     path: Path | None
 
     def __len__(self) -> int:
         return len(self.index)
 
     def nearest(self, vector: Array, count: int) -> IntArray:
-        """Keys of about `count` passages, nearest first. Some may be gone."""
+        """Keys of about `count` passages, nearest first. Some may be deleted by now."""
         keys: IntArray = self.index.search(vector, min(count, len(self.index))).keys.astype(np.int64)
         return keys
 
 
 def opened(files: Sequence[Path], named: Callable[[int], str | None], dimensions: int) -> Graph | None:
-    """The largest of these graphs that is named as one of its event should be. Others are dropped, but for those whose
-    event is not known yet (None)."""
+    """The largest of these graph files whose name fits this store.
+
+    `named` returns the name that the file of an event must have, or None for an event that this reader cannot see yet.
+    Other files are removed, except recent ones of such events.
+    """
     found = []
     for path in files:
         name, _, newest = path.stem.rpartition("-")
@@ -67,8 +70,8 @@ def opened(files: Sequence[Path], named: Callable[[int], str | None], dimensions
         index = _new(dimensions)
         try:
             index.view(str(path))
-        except Exception as error:  # usearch raises what its C++ core throws
-            _log.warning("the vector graph %s cannot be read (%s); it is built anew", path.name, error)
+        except Exception as error:  # usearch raises whatever its C++ core throws
+            _log.warning("the vector graph %s cannot be read (%s); it is built again", path.name, error)
             remove(path)
             continue
         if len(index) and index.ndim == dimensions:
@@ -87,8 +90,10 @@ def grown(
     fits: Callable[[], bool],
     threads: int,
 ) -> Graph:
-    """A graph with all passages that are alive, saved and mapped. `go_on` may raise; what does not fit any more is not
-    saved."""
+    """A graph of all passages of live memories, saved and memory-mapped.
+
+    `go_on` is called now and then and may raise. `fits` says whether the graph may still be saved.
+    """
     dimensions = max(part.matrix.shape[1] for part, _ in parts)
     index = _new(dimensions)
     newest, path = -1, None
@@ -102,7 +107,7 @@ def grown(
         newest = int(keys[-1])
         if len(index) >= SAVED_GROWTH * saved:
             path, saved = _saved(index, folder / f"{name}-{newest}.hnsw", path, fits), len(index)
-    newest = max(newest, *(int(part.keys[-1]) for part, _ in parts if len(part.keys)))  # what is gone never comes back
+    newest = max(newest, *(int(part.keys[-1]) for part, _ in parts if len(part.keys)))  # deleted keys count as known
     path = _saved(index, folder / f"{name}-{newest}.hnsw", path, fits)
     if path is None:
         return Graph(index, newest, None)
@@ -112,7 +117,7 @@ def grown(
 
 
 def _additional(parts: Sequence[tuple[Segment, Mask | None]], newest: int) -> Any:
-    """Slices of keys and vectors that are not in the graph yet, by ascending keys over all parts."""
+    """Slices of keys and vectors that are not in the graph yet, in ascending order of keys over all parts."""
     places = []
     for number, (part, alive) in enumerate(parts):
         own = np.flatnonzero(part.keys > newest)
@@ -131,7 +136,7 @@ def _additional(parts: Sequence[tuple[Segment, Mask | None]], newest: int) -> An
 
 
 def _saved(index: Any, path: Path, before: Path | None, fits: Callable[[], bool]) -> Path | None:
-    """Best effort: a graph that cannot be kept is still good for this process."""
+    """Best effort: a graph that cannot be saved still serves this process."""
     aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(exist_ok=True)
@@ -152,7 +157,7 @@ def _saved(index: Any, path: Path, before: Path | None, fits: Callable[[], bool]
 
 
 def _new(dimensions: int) -> Any:
-    graph_index = native_packages.graph_index()  # 20 ms or more, which small stores never pay
+    graph_index = native_packages.graph_index()  # the import takes 20 ms or more, and small stores do not need it
     return graph_index(
         ndim=dimensions,
         metric="cos",

@@ -1,12 +1,12 @@
-"""A segment: a part of a space's memories, ready to be searched by words, filters and vectors; and its file.
+"""A segment: some memories of a space, ready to be searched by words, filters and vectors; and its file.
 
-A segment holds the live memories that were touched by the events after one number and up to another, as arrays that a
-file can be mapped to, so that processes share them and nothing is read before it is needed. It is never changed: what
-is touched later stands in a later segment. Files are caches: written aside and renamed, named after their events, and
-dropped when they do not fit the store.
+A segment holds the live memories that were changed by a range of events, as arrays. A file of them is memory-mapped, so
+that processes share it and only what is needed is read. A segment is immutable: memories that change later are in a
+later segment. Files are caches: they are written under a temporary name and renamed, named after their events, and
+removed if they do not fit the store.
 
-Words, and what filters ask for, are 64-bit hashes: nobody has to read a vocabulary to look one up, and segments
-are merged without a single string. Two words of a million share one with a chance of one to ten millions.
+Words, and the values that filters test, are 64-bit hashes. No vocabulary has to be read to look one up, and segments
+are merged without strings. Of a million words, the chance that any two share a hash is below one in ten million.
 """
 
 from __future__ import annotations
@@ -33,57 +33,61 @@ Allocate: TypeAlias = Callable[[str, Any, tuple[int, ...]], Array]  # name, dtyp
 _FORMAT = 1
 _HEADER_BYTES = 4096
 _ALIGNED = 64
-_ZEROS = 1 << 20  # bytes written at a time
-_OLD_S = 3_600  # nobody is still at a file of this age
+_ZEROS = 1 << 20  # bytes that are written at a time
+_OLD_S = 3_600  # a temporary file of this age was left behind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """Memories are known by their place in `rows`, passages by theirs in `keys`; both ascend."""
+    """Memories are referred to by their place in `rows`, passages by their place in `keys`. Both arrays ascend."""
 
     rows: Array  # int64
     lengths: Array  # int32: words
     created: Array  # int64: microseconds
-    superseded: Array  # int64, ascending: rows of earlier segments that were touched by this one's events
+    superseded: (
+        Array  # int64, ascending: rows that this segment's events changed; earlier segments have old versions of them
+    )
     terms: Array  # uint64, ascending
-    ends: Array  # int64: where the postings of each term end; they begin where those of the term before end
-    most: Array  # uint32: the largest count of each term; 0 where labels have it, too
-    docs: Array  # uint32: postings: places of memories, ascending in each term
-    counts: Array  # unsigned: how often the text has the term
-    label_ends: Array  # int64: the same for labels
+    ends: Array  # int64: where the postings of each term end; they begin where those of the previous term end
+    most: Array  # uint32: the largest count of each term; 0 if labels have it, too
+    docs: Array  # uint32: postings: places of memories, ascending within each term
+    counts: Array  # unsigned: occurrences in the text
+    label_ends: Array  # int64: like `ends`, for labels
     label_docs: Array
     label_fields: Array  # uint8: 0 summary, 1 tags, 2 source
     label_counts: Array  # uint32
     keys: Array  # int64: passages
     owners: Array  # uint32: the places of their memories
-    matrix: Array  # int8: their vectors, each to a scale of its own
-    norms: Array  # float32: the lengths of these
-    spread: dict[int, Array] = field(default_factory=dict, init=False, repr=False)  # see `postings`; in no file
+    matrix: Array  # int8: their vectors, each scaled by itself
+    norms: Array  # float32: the norms of these vectors
+    spread: dict[int, Array] = field(
+        default_factory=dict, init=False, repr=False
+    )  # a cache of postings.py, not in the file
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def places(self, hashes: Array) -> IntArray:
-        """Where these terms stand among `terms`; -1 for those that no memory here has."""
+        """Places of these hashes in `terms`; -1 for those that no memory here has."""
         at, here = located(self.terms, hashes)
         return np.where(here, at, -1)
 
     def postings(self, places: IntArray) -> list[slice]:
-        """Where the postings of these terms stand."""
+        """Slices of `docs` and `counts` with the postings of these terms."""
         return _between(self.ends, places)
 
     def labelled(self, places: IntArray) -> list[slice]:
-        """Where the labels of these terms stand."""
+        """Slices of the label arrays with the labels of these terms."""
         return _between(self.label_ends, places)
 
     def docs_of(self, rows: Array) -> IntArray:
-        """The places of those of these rows that are here."""
+        """Places of those of these rows that the segment has."""
         at, here = located(self.rows, rows)
         return at[here]
 
 
 def located(ascending: Array, wanted: Array) -> tuple[IntArray, Mask]:
-    """Where these values stand in an ascending array, and whether they do: if not, the place says nothing."""
+    """Places of values in an ascending array, and a mask of the values that it has. Other places mean nothing."""
     at = ascending.searchsorted(wanted)
     if not len(ascending):
         return at, np.zeros(len(wanted), np.bool_)
@@ -104,7 +108,7 @@ def hashed(term: str) -> int:
 
 
 class Hashes(dict[str, int]):
-    """Hashes of terms, worked out once: texts say the same words again and again."""
+    """A cache of hashes of terms: the same words occur in many texts."""
 
     MANY = 1 << 19
 
@@ -124,7 +128,7 @@ def in_memory(_: str, dtype: Any, shape: tuple[int, ...]) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What a segment reflects. Another store, model, tokeniser or history never has the same stamp."""
+    """Identifies the content of a segment. No other store, model, tokeniser or history has the same stamp."""
 
     store_id: str
     model: str
@@ -132,7 +136,7 @@ class Stamp:
     space: str
     after: int
     seq: int
-    event: str  # when and what event `seq` was: tells a store restored from a backup
+    event: str  # time and memory of event `seq`: they differ after a store was restored from a backup
 
 
 class Files:
@@ -142,9 +146,9 @@ class Files:
         self.folder = folder
 
     def chain(self, space: str, stamp: Callable[[int, int], Stamp], newest: int) -> list[tuple[Stamp, Segment]]:
-        """Segments that follow each other from the first event on, up to the newest at most.
+        """Segments that follow each other without a gap, from the first event up to `newest` at most.
 
-        Files that fit nowhere are dropped; of those after the newest event, another process may have seen more.
+        Other files are removed, except those of later events: another process may have seen more.
         """
         chosen: list[tuple[Stamp, Segment]] = []
         ranges = [each for each in self.ranges(space) if each[1] <= newest]
@@ -157,11 +161,11 @@ class Files:
                 continue
             chosen.append((wanted, segment))
             reached = wanted.seq
-        self._drop_others(space, {(each.after, each.seq) for each, _ in chosen}, reached)
+        self._remove_others(space, {(each.after, each.seq) for each, _ in chosen}, reached)
         return chosen
 
-    def _drop_others(self, space: str, kept: Set[tuple[int, int]], reached: int) -> None:
-        """What is covered by others, what nothing leads up to, and what was left behind long ago."""
+    def _remove_others(self, space: str, kept: Set[tuple[int, int]], reached: int) -> None:
+        """Remove files whose events others cover, and old files that were left behind."""
         for after, to in self.ranges(space):
             path = self._path(space, after, to)
             if (after, to) not in kept and (to <= reached or is_old(path)):
@@ -179,7 +183,7 @@ class Files:
         return found
 
     def read(self, stamp: Stamp) -> Segment | None:
-        """The segment with this stamp, or None, and then its file is dropped."""
+        """The segment with this stamp. If its file does not fit, the file is removed, and None returned."""
         path = self._path(stamp.space, stamp.after, stamp.seq)
         try:
             with path.open("rb") as file:
@@ -196,10 +200,10 @@ class Files:
     def write(
         self, stamp: Stamp, fill: Callable[[Allocate], Mapping[str, Array]], fits: Callable[[], bool]
     ) -> Segment | None:
-        """Make a file of the arrays that `fill` gives, of which it may have had some allocated in the file.
+        """Write a file of the arrays that `fill` returns. `fill` may allocate some of them in the file.
 
-        None where somebody dropped it on the way, or it does not fit the store any more once it is there. Raises
-        OSError where no file can be written.
+        Returns None if another process removed the file meanwhile, or if it does not fit the store any more. Raises
+        OSError if no file can be written.
         """
         path = self._path(stamp.space, stamp.after, stamp.seq)
         aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
@@ -225,7 +229,7 @@ class Files:
             remove(path)
 
     def drop_but(self, space: str, kept: Iterable[Stamp]) -> None:
-        """All files of a space, finished or not, but those with these stamps."""
+        """Remove all files of a space, finished or not, except those with these stamps."""
         names = {self._path(space, stamp.after, stamp.seq) for stamp in kept}
         for path in self.files(space, ""):
             if path not in names:
@@ -242,7 +246,7 @@ class Files:
 
 
 class _Draft:
-    """A file in the making. Room is made for as much as an array may hold; what it does not need stays empty."""
+    """A file that is being written. Arrays are allocated with their largest possible size."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -280,11 +284,11 @@ class _Draft:
             file.seek(0)
             file.write(encoded.ljust(_HEADER_BYTES))
             file.flush()
-            os.fsync(file.fileno())  # a renamed file must not be empty after a power cut
+            os.fsync(file.fileno())  # so that a renamed file is not empty after a power cut
 
 
 def _make_room(path: Path, begin: int, end: int) -> None:
-    """Raises OSError on a full disk. Writing to a mapped hole would end the process."""
+    """Raises OSError if the disk is full. Writing to a hole of a mapped file would kill the process instead."""
     with path.open("r+b") as file:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), begin, end - begin)

@@ -1,4 +1,4 @@
-"""How segments are made: of rows, and of other segments."""
+"""Builds segments from rows, and merges segments."""
 
 from __future__ import annotations
 
@@ -14,38 +14,42 @@ from nacre.storage.sqlite.rows import fetch
 from nacre.storage.vectors import STORED
 from nacre.types.memory import Json
 
-_MERGED_POSTINGS = 4_000_000  # at a time: what merging needs of memory is bounded
+_MERGED_POSTINGS = 4_000_000  # at a time: bounds the memory that merging needs
 _MERGED_PASSAGES = 65_536
 _NOWHERE = np.iinfo(np.uint32).max
 
-# ---------------------------------------------------------------- what filters ask for, as terms. No word has a zero.
+# ---------------------------------------------------------------- filter terms: no word contains a zero character
 
 
 def having(field: str, value: str) -> str:
-    """The term of all memories that have this value in a field."""
+    """The term of memories that have this value in a field."""
     return f"\0{field}\0{value}"
 
 
 def with_part(part: str) -> str:
+    """The term of memories that have this part."""
     return f"\0has\0{part}"
 
 
 def with_metadata(key: str, value: Json) -> str:
-    """JSON equality: true is not 1, but 1 is 1.0. Lists and objects equal nothing that can be asked for."""
+    """The term of memories with this metadata. JSON equality: true does not equal 1, but 1 equals 1.0.
+
+    No filter has lists or objects as values.
+    """
     match value:
         case None | bool() | str():
-            said = json.dumps(value)
+            encoded = json.dumps(value)
         case float() if not value.is_integer():
-            said = repr(value)
+            encoded = repr(value)
         case int() | float():
-            said = str(int(value))
+            encoded = str(int(value))
         case _:
-            said = ""
-    return f"\0metadata\0{key}\0{said}"
+            encoded = ""
+    return f"\0metadata\0{key}\0{encoded}"
 
 
-def _marks(columns: Sequence[Any]) -> Iterator[str]:
-    """All terms that filters may ask for."""
+def _filter_terms(columns: Sequence[Any]) -> Iterator[str]:
+    """All filter terms of a memory."""
     kind, namespace, source, session, tags, metadata, summarised = columns
     yield having("kind", kind)
     yield having("namespace", namespace)
@@ -67,7 +71,7 @@ def _marks(columns: Sequence[Any]) -> Iterator[str]:
         yield with_part("summary")
 
 
-# ---------------------------------------------------------------- of rows
+# ---------------------------------------------------------------- segments of rows
 
 _ROWS = """
 SELECT m.row, t.length, m.created_us, t.words || ' ' || t.forms, t.summary, t.tags, t.source,
@@ -81,25 +85,25 @@ JOIN passages AS p ON p.row = j.value WHERE m.deleted_us IS NULL AND m.space = ?
 """
 
 
-def of_rows(db: apsw.Connection, space: str, touched: Sequence[int], hashes: Hashes) -> Segment:
-    """Those of these rows that are live memories of the space."""
-    listed = (json.dumps(touched), space)
+def of_rows(db: apsw.Connection, space: str, changed: Sequence[int], hashes: Hashes) -> Segment:
+    """A segment of those of these rows that are live memories of the space."""
+    listed = (json.dumps(changed), space)
     rows: list[int] = []
     lengths: list[int] = []
     created: list[int] = []
-    said: list[int] = []  # hashes, memory by memory
-    said_each: list[int] = []
-    marks: list[int] = []
-    marks_each: list[int] = []
-    labels: list[tuple[int, int, int]] = []  # hash, place of the memory, place of the label
+    tokens: list[int] = []  # hashes, memory by memory
+    tokens_each: list[int] = []
+    filters: list[int] = []
+    filters_each: list[int] = []
+    labels: list[tuple[int, int, int]] = []  # hash, place of the memory, field
     look_up = hashes.__getitem__
     for row, length, created_us, text, *rest in db.execute(_ROWS, listed):
-        tokens = text.split()
-        said.extend(map(look_up, tokens))
-        said_each.append(len(tokens))
-        before = len(marks)
-        marks.extend(map(look_up, _marks(rest[3:])))
-        marks_each.append(len(marks) - before)
+        words = text.split()
+        tokens.extend(map(look_up, words))
+        tokens_each.append(len(words))
+        before = len(filters)
+        filters.extend(map(look_up, _filter_terms(rest[3:])))
+        filters_each.append(len(filters) - before)
         for field, label in enumerate(rest[:3]):
             if label:
                 labels.extend((look_up(token), len(rows), field) for token in label.split())
@@ -112,8 +116,8 @@ def of_rows(db: apsw.Connection, space: str, touched: Sequence[int], hashes: Has
         rows=row_array,
         lengths=np.array(lengths, np.int32),
         created=np.array(created, np.int64),
-        superseded=np.array(sorted(touched), np.int64),
-        **_postings(said, said_each, marks, marks_each, labels),
+        superseded=np.array(sorted(changed), np.int64),
+        **_postings(tokens, tokens_each, filters, filters_each, labels),
         keys=keys,
         owners=owners,
         matrix=matrix,
@@ -122,20 +126,20 @@ def of_rows(db: apsw.Connection, space: str, touched: Sequence[int], hashes: Has
 
 
 def _postings(
-    said: list[int],
-    said_each: list[int],
-    marks: list[int],
-    marks_each: list[int],
+    tokens: list[int],
+    tokens_each: list[int],
+    filters: list[int],
+    filters_each: list[int],
     labels: list[tuple[int, int, int]],
 ) -> dict[str, Array]:
-    many = np.arange(len(said_each), dtype=np.uint32)
+    many = np.arange(len(tokens_each), dtype=np.uint32)
     label_terms = np.array([term for term, _, _ in labels], np.uint64)
     label_docs = np.array([doc for _, doc, _ in labels], np.uint32)
     label_fields = np.array([field for _, _, field in labels], np.uint8)
-    terms = np.concatenate([np.array(said, np.uint64), np.array(marks, np.uint64), label_terms])
-    docs = np.concatenate([np.repeat(many, said_each), np.repeat(many, marks_each), label_docs])
+    terms = np.concatenate([np.array(tokens, np.uint64), np.array(filters, np.uint64), label_terms])
+    docs = np.concatenate([np.repeat(many, tokens_each), np.repeat(many, filters_each), label_docs])
     once = np.ones(len(terms), np.uint32)
-    once[len(terms) - len(labels) :] = 0  # a posting, so that it is found, but not in the text
+    once[len(terms) - len(labels) :] = 0  # a label makes a posting, but it is no occurrence in the text
     order = np.lexsort((docs, terms)) if labels else np.argsort(terms, kind="stable")
     terms, docs, once = terms[order], docs[order], once[order]
     first = first_of_each(terms, docs)
@@ -165,7 +169,7 @@ def _postings(
 
 
 def first_of_each(*columns: Array) -> IntArray:
-    """Where something begins that is not as the one before, in ordered columns."""
+    """Places in sorted columns where the values differ from the previous ones."""
     new = np.zeros(len(columns[0]), np.bool_)
     new[:1] = True
     for column in columns:
@@ -184,10 +188,10 @@ def _passages(db: apsw.Connection, listed: tuple[str, str], rows: IntArray) -> t
 
 
 def quantised(vectors: Array) -> Array:
-    """IntArray numbers that point where the vectors do."""
+    """Vectors of 8-bit integers with the same directions."""
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
-    whole: Array = np.rint(vectors * (127 / np.maximum(largest, 1e-12))).astype(np.int8)
-    return whole
+    rounded: Array = np.rint(vectors * (127 / np.maximum(largest, 1e-12))).astype(np.int8)
+    return rounded
 
 
 def _norms(matrix: Array) -> Array:
@@ -196,7 +200,7 @@ def _norms(matrix: Array) -> Array:
     return norms
 
 
-# ---------------------------------------------------------------- of segments
+# ---------------------------------------------------------------- segments of segments
 
 
 def merge(
@@ -205,9 +209,9 @@ def merge(
     allocate: Allocate = in_memory,
     pulse: Callable[[], None] = lambda: None,
 ) -> Mapping[str, Array]:
-    """The arrays of one segment made of several, oldest first, each with which of its memories are alive (None: all).
+    """The arrays of one segment merged from several, oldest first, each with the mask of its live memories (None: all).
 
-    `base`: nothing comes before it that it could supersede. `pulse` is called every now and then, and may raise.
+    `base`: it is the first segment, so it supersedes no other. `pulse` is called now and then and may raise.
     """
     rows, placed = _new_places(parts)
     superseded = np.unique(np.concatenate([part.superseded for part, _ in parts]))
@@ -222,7 +226,7 @@ def merge(
 
 
 def _new_places(parts: Sequence[tuple[Segment, Mask | None]]) -> tuple[IntArray, list[Array]]:
-    """All rows that are alive, and by part the new place of each of its memories."""
+    """All live rows, and by part the new place of each of its memories."""
     kept = [np.arange(len(part)) if alive is None else np.flatnonzero(alive) for part, alive in parts]
     rows = np.concatenate([part.rows[each] for (part, _), each in zip(parts, kept, strict=True)])
     order = np.argsort(rows, kind="stable")
@@ -317,7 +321,7 @@ def _merged_postings(
 
 
 def _ranges(sizes: IntArray) -> Iterator[tuple[int, int]]:
-    """Ranges of terms with a bounded number of postings each, or a single term."""
+    """Ranges of terms with a bounded number of postings each. A range has at least one term."""
     ends = np.cumsum(sizes)
     begin = 0
     while begin < len(sizes):
@@ -328,7 +332,8 @@ def _ranges(sizes: IntArray) -> Iterator[tuple[int, int]]:
 
 
 def _slice(part: Segment, places: Array, terms: Array, begin: int, end: int) -> tuple[Array, ...]:
-    """The postings and labels of a range of terms that are left: term's place in the range, new place, count."""
+    """The postings and labels of live memories for a range of terms: place of the term in the range, new place of the
+    memory, count."""
     first = int(np.searchsorted(part.terms, terms[begin]))
     last = int(np.searchsorted(part.terms, terms[end])) if end < len(terms) else len(part.terms)
     here = np.searchsorted(terms[begin:end], part.terms[first:last])

@@ -1,9 +1,9 @@
-"""What is ready to be searched of each space: segments, caught up from rows before every search.
+"""The segments of each space, brought up to date from the rows before every search.
 
-Each search first looks at the events since the last one: memories that were touched leave the segments they stood in
-and come back, as they are now, in a small new one. Small segments are merged as they gather, large ones in the
-background, so that each is some times the size of all that follow it, and there are never many. Segments of some
-size are kept in files; a process that finds none makes them, and one that is killed has made those it has written.
+A search first reads the events since the last one. Memories that changed are removed from their segments and added to a
+new small one. Small segments are merged at once, large ones in the background, so that each is several times the size
+of all that follow it, and their number stays low. Segments of some size are saved in files. A process that finds no
+files builds them; if it is killed, the files that it has written remain.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ from nacre.storage.sqlite.rows import fetch
 from nacre.storage.sqlite.writes import meta
 
 SAVED_MEMORIES_MIN = 1_024  # fewer are read from rows as fast as from a file
-BITE_EVENTS = 16_384  # that become one segment: what making it needs of memory is bounded
+BITE_EVENTS = 16_384  # that become one segment: bounds the memory that building it needs
 GRAPH_PASSAGES_MIN = 65_536  # below, all vectors are compared in two or three milliseconds (see docs/performance.md)
-GRAPH_BEHIND_MAX = 16_384  # passages that are compared one by one beside the graph: then it grows
+GRAPH_BEHIND_MAX = 16_384  # passages that are compared one by one besides the graph; beyond, the graph grows
 SPACES_CACHED_MAX = 64
-UNWRITABLE_S = 600.0  # where no file could be written, nobody tries again for so long
-MODEL_SWITCHED = "model switched"  # the event after which every vector is another
+UNWRITABLE_S = 600.0  # after a file could not be written, no other is tried for this time
+MODEL_SWITCHED = "model switched"  # the event after which all vectors are of another model
 
-_RATIO = 4
-_SEARCHED_RATIO = 16  # where somebody searches, who pays for every segment
+_RATIO = 4  # a segment that is at most so many times as large as all that follow is merged with them
+_SEARCHED_RATIO = 16  # the same in a space that is searched: each search pays for every segment
 _log = logging.getLogger("nacre")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A segment, and which of its memories are alive. None: all."""
+    """A segment with the mask of its memories that are alive. None: all."""
 
     stamp: Stamp
     segment: Segment
     alive: Mask | None
     saved: bool
-    refused: bool = False  # it could not be saved, and stays in memory until it is merged with others
+    refused: bool = False  # it could not be saved, and stays in memory until it is merged
 
     def living(self) -> Mask:
         return np.ones(len(self.segment), np.bool_) if self.alive is None else self.alive
@@ -79,7 +79,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Space:
-    """A space as of event `seq`. Never changed: shared by threads."""
+    """A space as of event `seq`. Immutable, so that threads can share it."""
 
     name: str
     model: str
@@ -98,7 +98,7 @@ class Space:
 
 
 class _Closing(Exception):
-    """The store is being closed: what is being made is given up, and made by whoever opens it next."""
+    """The store is being closed: background work stops, and the next process does it again."""
 
 
 class Index:
@@ -111,8 +111,8 @@ class Index:
         self._hashes = Hashes()
         self._spaces: OrderedDict[str, Space] = OrderedDict()
         self._lock = threading.RLock()
-        self._asked: set[str] = set()  # to be made ready in the background
-        self._searched: set[str] = set()  # whose graph is worth its while: an import does not wait for one
+        self._requested: set[str] = set()  # spaces to bring up to date in the background
+        self._searched: set[str] = set()  # spaces that need a graph: an import does not wait for one
         self._tidying = threading.Lock()
         self._worker = Worker(self._tidy)
         self._closing = threading.Event()
@@ -121,7 +121,7 @@ class Index:
     # ---- for searches
 
     def caught_up(self, db: apsw.Connection, name: str) -> Space:
-        """The space as it is now."""
+        """The space as of the latest event."""
         return self._caught_up(db, name, *_now(db))
 
     def _caught_up(self, db: apsw.Connection, name: str, seq: int, model: str) -> Space:
@@ -141,11 +141,11 @@ class Index:
             return space
 
     def ready(self, db: apsw.Connection, name: str) -> Space | None:
-        """The space as it is now, unless that would take long: then it is made ready in the background."""
+        """The space as of the latest event. If that would take long, it is prepared in the background: then None."""
         seq, model = _now(db)
         space = self._spaces.get(name)
         if space is None or space.model != model:
-            if not self._lock.acquire(blocking=False):  # somebody is at it
+            if not self._lock.acquire(blocking=False):  # another thread is reading it
                 return None
             try:
                 space = self._spaces[name] = self._from_files(db, name, model, seq)
@@ -157,12 +157,12 @@ class Index:
         self.catch_up_in_background([name])
         return None
 
-    # ---- upkeep
+    # ---- maintenance
 
     def catch_up_in_background(self, names: Iterable[str]) -> None:
-        """Have these spaces made ready while nobody waits for them."""
+        """Bring these spaces up to date in the background."""
         with self._lock:
-            self._asked.update(names)
+            self._requested.update(names)
         self._worker.wake()
 
     def drop(self, names: Iterable[str]) -> None:
@@ -172,7 +172,7 @@ class Index:
                 self._files.drop(name)
 
     def purge(self, db: apsw.Connection, names: Iterable[str]) -> None:
-        """Rewrite the files that hold what was purged, which is among the events, and drop what others have written."""
+        """Rewrite files with purged memories, and remove those of other processes. The purge is an event already."""
         for name in names:
             with self._lock:
                 if self._files.files(name, ""):
@@ -181,7 +181,7 @@ class Index:
                     self._spaces.pop(name, None)
 
     def build(self, db: apsw.Connection, name: str) -> None:
-        """Make everything now rather than in the background."""
+        """Bring a space up to date, merge its segments and build its graph now, not in the background."""
         self.caught_up(db, name)
         self._tidy_space(name, searched=True, alone=True)
 
@@ -233,12 +233,12 @@ class Index:
                 for path in self._files.files(space.name, ".hnsw"):
                     remove(path)
                 space = replace(space, graph=None, purges=space.purges + 1)
-            parts.append(self._kept(Part(stamp, segment, None, saved=False), newest))
-            space = replace(space, seq=seq, parts=tuple(_gathered(parts)))
+            parts.append(self._save(Part(stamp, segment, None, saved=False), newest))
+            space = replace(space, seq=seq, parts=tuple(_merge_small(parts)))
         return space
 
-    def _kept(self, part: Part, seen: int) -> Part:
-        """Saved, if it has some size."""
+    def _save(self, part: Part, seen: int) -> Part:
+        """The part, saved if it is large enough."""
         if len(part.segment) < SAVED_MEMORIES_MIN or self._unwritable:
             return part
         arrays = {name: getattr(part.segment, name) for name in NAMES}
@@ -258,19 +258,19 @@ class Index:
         return time.monotonic() < self._unwritable_until
 
     def _fits(self, name: str, seen: int) -> bool:
-        """Whether nothing was purged since this event: what was made before a purge must not outlive it."""
+        """Whether nothing was purged since this event. A file from before a purge must not be kept."""
         sql = "SELECT EXISTS (SELECT 1 FROM events WHERE seq > ? AND space = ? AND action = 'purged')"
         with self._connections.reading(latest=True) as db:
             return not db.execute(sql, (seen, name)).get
 
     def _rewritten(self, part: Part, purged: Array, seen: int) -> Part:
-        """Without what was purged: not even a hash of it may stay in a file."""
+        """The part without purged memories: not even their hashes may stay in a file."""
         if not len(part.segment.docs_of(purged)):
             return part
         self._files.remove(part.stamp)
         alone = [(part.segment, part.alive)]
         segment = Segment(**merge(alone, part.stamp.after == 0))
-        return self._kept(replace(part, segment=segment, alive=None, saved=False, refused=False), seen)
+        return self._save(replace(part, segment=segment, alive=None, saved=False, refused=False), seen)
 
     # ---- in the background
 
@@ -280,7 +280,7 @@ class Index:
             self._worker.wake()
 
     def _mergeable(self, parts: Sequence[Part], ratio: int) -> int | None:
-        """From which part on all are merged into one. None: they may stay as they are."""
+        """The part from which on all are merged into one. None: no merge is due."""
         found, following = None, 0
         for at in range(len(parts) - 1, -1, -1):
             size = len(parts[at].segment)
@@ -295,8 +295,8 @@ class Index:
 
     def _tidy(self) -> None:
         with self._lock:
-            names, searched = {*self._spaces, *self._asked}, set(self._searched)
-            self._asked.clear()
+            names, searched = {*self._spaces, *self._requested}, set(self._searched)
+            self._requested.clear()
             self._searched.clear()
         for name in names:
             try:
@@ -305,16 +305,18 @@ class Index:
                 self._tidy_space(name, searched=name in searched)
             except _Closing:
                 return
-            except Exception as error:  # searches do without, or do it themselves
-                _log.warning("the index of a space could not be made ready (%s)", error)
+            except Exception as error:  # searches use FTS5, or do this work themselves
+                _log.warning("the index of a space could not be brought up to date (%s)", error)
 
     def _go_on(self) -> None:
         if self._closing.is_set():
             raise _Closing
 
     def _catch_up_step_by_step(self, name: str) -> None:
-        """One bite at a time and without the lock, so that no search waits for it; each with a view of its own, so that
-        the write-ahead log can be reset."""
+        """Index a bounded number of events at a time, without the lock, so that no search waits.
+
+        Each step reads its own snapshot, so that the write-ahead log can be reset.
+        """
         behind = True
         while behind:
             self._go_on()
@@ -328,13 +330,14 @@ class Index:
                 last = db.execute(bite, (space.seq, name)).get
                 space = self._with_changes(db, space, newest if last is None else last)
             with self._lock:
-                if self._spaces.get(name) is known:  # no search was faster
+                if self._spaces.get(name) is known:  # unless a search was faster
                     self._spaces[name] = space
             behind = space.seq < newest
 
     def _tidy_space(self, name: str, *, searched: bool, alone: bool = False) -> None:
-        """Merge, and where somebody searches also grow, until nothing is left to do. One thread at a time, or they
-        would undo each other's work. `alone`: somebody waits for it, and it may take all cores.
+        """Merge segments and, if the space is `searched`, grow the graph, until nothing is left to do.
+
+        One thread at a time, or they would undo each other's work. `alone`: a caller waits, so it may use all cores.
         """
         cores = os.cpu_count() or 2
         with self._tidying:
@@ -345,7 +348,7 @@ class Index:
                     old = space.parts[begin:]
                     self._replace_parts(space, old, self._merged(old, space.seq))
                 elif searched and self._graph_behind(space):
-                    with self._connections.reading() as db:  # a graph must not skip what is not caught up yet
+                    with self._connections.reading() as db:  # a graph must not skip events that are not indexed yet
                         space = self.caught_up(db, name)
                     self._attach(space, self._grown(space, cores if alone else max(1, cores // 2)))
                 else:
@@ -362,12 +365,12 @@ class Index:
         return Part(stamp, Segment(**merge(inputs, base, pulse=self._go_on)), None, saved=False, refused=True)
 
     def _replace_parts(self, before: Space, old: Sequence[Part], new: Part) -> None:
-        """Put a merged part in place of those it was made of, less what has died meanwhile."""
+        """Replace parts by the one merged from them, without memories that were deleted meanwhile."""
         segments = [part.segment for part in old]
         with self._lock:
             space = self._spaces.get(before.name)
             now = [part for part in space.parts if any(part.segment is each for each in segments)] if space else []
-            if space is None or len(now) != len(old):  # purged or made anew meanwhile
+            if space is None or len(now) != len(old):  # purged or rebuilt meanwhile
                 if new.saved:
                     self._files.remove(new.stamp)
                 return
@@ -396,7 +399,7 @@ class Index:
 
     def _grown(self, space: Space, threads: int) -> Graph:
         graph, stamp = space.graph, space.parts[-1].stamp
-        if graph is not None and (graph.path is None or not graph.path.is_file()):  # another process has a larger one
+        if graph is not None and (graph.path is None or not graph.path.is_file()):  # another process replaced it
             with self._connections.reading() as db:
                 graph = self._saved_graph(db, space, _now(db)[0]) or graph
             if graph.newest > (space.graph.newest if space.graph else -1):
@@ -410,12 +413,12 @@ class Index:
             space = self._spaces.get(before.name)
             if space is not None and (space.model, space.purges) == (before.model, before.purges):
                 self._spaces[space.name] = replace(space, graph=grown)
-            elif grown.path is not None:  # purged or made anew meanwhile
+            elif grown.path is not None:  # purged or rebuilt meanwhile
                 remove(grown.path)
 
 
-def _gathered(parts: Sequence[Part]) -> list[Part]:
-    """With small segments that are in memory merged as they come."""
+def _merge_small(parts: Sequence[Part]) -> list[Part]:
+    """The parts, with small ones that are only in memory merged."""
     gathered = list(parts)
     while len(gathered) > 1 and not gathered[-1].saved and not gathered[-2].saved:
         first, second = gathered[-2:]
@@ -428,12 +431,12 @@ def _gathered(parts: Sequence[Part]) -> list[Part]:
 
 
 def _graph_name(stamp: Stamp) -> str:
-    """Tells the store, model and history whose passages a graph knows."""
+    """Identifies the store, model and history whose passages a graph has."""
     known = f"{graphs.FORMAT} {stamp.store_id} {stamp.model} {stamp.event}"
     return f"{digest(stamp.space)}-{digest(known)}-{stamp.seq}"
 
 
 def _now(db: apsw.Connection) -> tuple[int, str]:
-    """The last event, and the model of the vectors."""
+    """The number of the latest event, and the model of the vectors."""
     seq: int = db.execute("SELECT coalesce(max(seq), 0) FROM events").get
     return seq, meta(db, "model") or ""
