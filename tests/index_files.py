@@ -23,6 +23,7 @@ import pytest
 
 import nacre
 from nacre.embedders.hashing import Hashing
+from nacre.interfaces import TimePage
 from nacre.storage.sqlite import BUSY_TIMEOUT_MS, SqliteStore
 from nacre.storage.sqlite import keyword_search as sqlite_lexical
 from nacre.storage.sqlite import store as sqlite_store
@@ -105,7 +106,9 @@ def index_of(engine: nacre.Nacre) -> Index:
 
 
 def space_of(engine: nacre.Nacre, space: str = SPACE) -> Space:
-    return index_of(engine)._spaces[space]
+    found = index_of(engine)._spaces.get(space)
+    assert found is not None
+    return found
 
 
 def settled(engine: nacre.Nacre) -> None:
@@ -158,7 +161,7 @@ class Gate:
 
 
 def live_memories(engine: nacre.Nacre, space: str = SPACE) -> list[nacre.Memory]:
-    return engine._store.by_time(nacre.Filter(spaces=[space]), 1_000_000)
+    return engine._store.by_time(nacre.Filter(spaces=[space]), TimePage(1_000_000))
 
 
 class Comparison:

@@ -69,6 +69,14 @@ class Reranker(Protocol):
         """How well each text answers the question, in order. Higher is better; the scale depends on the model."""
 
 
+class TimePage(NamedTuple):
+    """A page of a listing by (created, id). It begins after the place `after`, if there is one."""
+
+    limit: int
+    oldest_first: bool = False
+    after: tuple[datetime, str] | None = None
+
+
 class FactStore(Protocol):
     """Stores facts, relations and entities of memories, and near-duplicates."""
 
@@ -253,16 +261,9 @@ class Store(FactStore, LogStore, Protocol):
         """
 
     def by_time(
-        self,
-        where: Filter,
-        limit: int,
-        *,
-        must: Condition | None = None,
-        oldest_first: bool = False,
-        forgotten: bool = False,
-        after: tuple[datetime, str] | None = None,
+        self, where: Filter, page: TimePage, *, must: Condition | None = None, forgotten: bool = False
     ) -> list[Memory]:
-        """Memories ordered by (created, id), beginning after the place `after`.
+        """Memories in the order of their creation.
 
         `must` works for live memories only: the texts of forgotten ones are not indexed.
         """

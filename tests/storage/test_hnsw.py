@@ -515,7 +515,7 @@ def test_a_new_graph_leaves_out_what_is_gone(graphed: nacre.Nacre, graph_path: P
     near = nearest(graphed, clustered, "query 0", 10)
     graphed.forget(near)
     shutil.rmtree(cache_folder(graph_path))
-    index_of(graphed)._spaces[SPACE] = replace(space_of(graphed), graph=None)
+    index_of(graphed)._spaces.put(SPACE, replace(space_of(graphed), graph=None))
     found(graphed, "query 0")
     settled(graphed)
     graph = space_of(graphed).graph
@@ -718,5 +718,5 @@ def test_a_graph_made_of_segments_that_lag_behind_knows_what_it_lacks(
 
 
 def test_without_its_graph_a_space_answers_as_before(graphed: nacre.Nacre, clustered: Prescribed) -> None:
-    index_of(graphed)._spaces[SPACE] = replace(space_of(graphed), graph=None)
+    index_of(graphed)._spaces.put(SPACE, replace(space_of(graphed), graph=None))
     assert recall(graphed, clustered, QUERIES[:5]) == 1

@@ -211,12 +211,12 @@ def test_these_tests_would_see_a_difference(opened: Opened) -> None:
     (memory,) = opened.plain.search("chapter herons", limit=1).hits
     space = space_of(opened.merged)
     dead = tuple(part.without(part.segment.rows[-5:]) for part in space.parts)
-    index_of(opened.merged)._spaces["default"] = replace(space, parts=dead)
+    index_of(opened.merged)._spaces.put("default", replace(space, parts=dead))
     try:
         with pytest.raises(AssertionError):
             test_questions_of_every_kind(opened, "hybrid")
     finally:
-        index_of(opened.merged)._spaces["default"] = space
+        index_of(opened.merged)._spaces.put("default", space)
     assert memory.memory.tags
 
 

@@ -27,6 +27,7 @@ from nacre.analysis import near_duplicates, tokenizer
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError
+from nacre.interfaces import TimePage
 from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, Only, ParsedQuery, Phrase, Term, Without
 from nacre.query.parser import parse
 from nacre.storage.reference import MemoryStore
@@ -492,9 +493,9 @@ def read_by_condition(engine: Nacre, question: ParsedQuery, where: Filter) -> tu
     tally = store.facet_counts(question, where)
     counted = [dict(each) for each in (tally.kinds, tally.namespaces, tally.tags, tally.sources, tally.created)]
     listed = [
-        store.by_time(where, 2, must=question.must),
-        store.by_time(where, 100, must=question.must, oldest_first=True),
-        store.by_time(where, 100, must=question.must, after=(START, "id-0003")),
+        store.by_time(where, TimePage(2), must=question.must),
+        store.by_time(where, TimePage(100, oldest_first=True), must=question.must),
+        store.by_time(where, TimePage(100, after=(START, "id-0003")), must=question.must),
     ]
     return tally.total, counted, listed
 
@@ -1417,7 +1418,9 @@ def test_words_side_by_side_in_texts_and_labels(pair: Pair, query: str, found: l
     texts = ["alpha beta", "beta alpha", "alpha one beta", "alpha one two beta"]
     pair.same(lambda nacre: nacre.remember_many([*texts, labelled]))
     question = parse(query, START, ZONE)
-    listed = pair.same(lambda nacre: nacre._store.by_time(Filter(spaces=["default"]), 10, must=question.must)).answer
+    listed = pair.same(
+        lambda nacre: nacre._store.by_time(Filter(spaces=["default"]), TimePage(10), must=question.must)
+    ).answer
     assert sorted(memory.text for memory in listed) == found
     assert pair.same(lambda nacre: nacre.facets(query)).answer.total == len(found)
 
@@ -1477,7 +1480,9 @@ def test_excluding_a_source_leaves_memories_without_one(pair: Pair, query: str, 
 def test_patterns_of_sources(pair: Pair, pattern: str, found: list[str]) -> None:
     sources = ["docs/[x] a", "docs/^x", "docs/x", "two\nlines", None]
     pair.same(lambda nacre: nacre.remember_many(NewMemory(text=f"tea {source}", source=source) for source in sources))
-    listed = pair.same(lambda nacre: nacre._store.by_time(Filter(spaces=["default"], sources=[pattern]), 10)).answer
+    listed = pair.same(
+        lambda nacre: nacre._store.by_time(Filter(spaces=["default"], sources=[pattern]), TimePage(10))
+    ).answer
     assert sorted(memory.source for memory in listed) == found
     result = pair.same(lambda nacre: nacre.search(f'source:"{pattern}"', mode="keyword")).answer
     assert sorted(hit.memory.source for hit in result.hits) == found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.engine.plan import SearchPlan
 from nacre.errors import EmbedderMismatch
-from nacre.interfaces import Embedder, Store
+from nacre.interfaces import Embedder, Store, TimePage
 from nacre.query.ast import ParsedQuery
 from nacre.runtime.lru import LruCache
 from nacre.runtime.threads import Threads
@@ -86,7 +86,7 @@ class CandidateFinder:
         """For a query of conditions alone: what matches them, newest first."""
         if not plan.query.listing:
             return []
-        return [memory.id for memory in self._store.by_time(plan.where, plan.pool, must=plan.query.must)]
+        return [memory.id for memory in self._store.by_time(plan.where, TimePage(plan.pool), must=plan.query.must)]
 
     def vocabulary_coverage(self, plan: SearchPlan) -> float:
         """The share of the query that the embedder's vocabulary knows."""

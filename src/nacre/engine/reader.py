@@ -10,6 +10,7 @@ from nacre.engine.parts import Parts
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.timeline import timeline_entry
 from nacre.errors import InvalidInput, NotFound
+from nacre.interfaces import TimePage
 from nacre.types.facts import Entity
 from nacre.types.memory import Event, Memory
 from nacre.types.search import Filter
@@ -48,7 +49,7 @@ class Reader:
         """In pages, so that memory stays constant."""
         within = validation.where(where, self._parts.access, self._parts.limits)
         after = None
-        while page := self._store.by_time(within, _PAGE, oldest_first=True, after=after):
+        while page := self._store.by_time(within, TimePage(_PAGE, oldest_first=True, after=after)):
             yield from page
             after = page[-1].created, page[-1].id
 

@@ -11,6 +11,7 @@ from nacre.analysis import highlight
 from nacre.engine.calendar import histogram
 from nacre.engine.parts import Parts
 from nacre.errors import InvalidInput, NotFound
+from nacre.interfaces import TimePage
 from nacre.query.ast import ParsedQuery
 from nacre.types.memory import Memory
 from nacre.types.views import Timeline, TimelineEntry, TimelineRequest
@@ -40,13 +41,9 @@ class TimelineService:
         return Timeline(entries, following, counted)
 
     def _page(self, request: TimelineRequest) -> tuple[tuple[TimelineEntry, ...], str | None]:
-        found = self._store.by_time(
-            request.where,
-            request.limit + 1,
-            oldest_first=request.oldest_first,
-            forgotten=request.forgotten,
-            after=None if request.cursor is None else _place(request.cursor),
-        )
+        after = None if request.cursor is None else _place(request.cursor)
+        one_more = TimePage(request.limit + 1, request.oldest_first, after)  # shows whether another page follows
+        found = self._store.by_time(request.where, one_more, forgotten=request.forgotten)
         page = found[: request.limit]
         return tuple(map(timeline_entry, page)), _cursor(page[-1]) if len(found) > len(page) else None
 
@@ -63,10 +60,8 @@ class TimelineService:
         later, earlier = (
             self._store.by_time(
                 request.where,
-                request.span,
-                oldest_first=oldest_first,
+                TimePage(request.span, oldest_first, (anchor.created, anchor.id)),
                 forgotten=request.forgotten,
-                after=(anchor.created, anchor.id),
             )
             for oldest_first in (True, False)
         )

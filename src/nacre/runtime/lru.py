@@ -36,6 +36,14 @@ class LruCache(Generic[K, V]):
             while len(self._values) > self._maxsize:
                 self._values.popitem(last=False)
 
+    def pop(self, key: K) -> V | None:
+        with self._lock:
+            return self._values.pop(key, None)
+
+    def keys(self) -> list[K]:
+        with self._lock:
+            return list(self._values)
+
     def clear(self) -> None:
         with self._lock:
             self._values.clear()

@@ -5,6 +5,7 @@ It is meant to be obviously right, not fast. Tests compare the other stores with
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from nacre.analysis import tokenizer
 from nacre.errors import Conflict, EmbedderMismatch, NotFound
+from nacre.interfaces import TimePage
 from nacre.query import spelling
 from nacre.query.ast import (
     Condition,
@@ -248,26 +250,16 @@ class MemoryStore:
         return best_first(matches)[:limit]
 
     def by_time(
-        self,
-        where: Filter,
-        limit: int,
-        *,
-        must: Condition | None = None,
-        oldest_first: bool = False,
-        forgotten: bool = False,
-        after: tuple[datetime, str] | None = None,
+        self, where: Filter, page: TimePage, *, must: Condition | None = None, forgotten: bool = False
     ) -> list[Memory]:
         with self._lock:
             every = [stored for stored in self._memories.values() if (stored.memory.deleted is not None) == forgotten]
         listed = [stored.memory for stored in every if self._matches(stored, where, must)]
-        listed.sort(key=lambda each: (each.created, each.id), reverse=not oldest_first)
-        if after is not None:
-            listed = [
-                each
-                for each in listed
-                if ((each.created, each.id) > after if oldest_first else (each.created, each.id) < after)
-            ]
-        return listed[:limit]
+        listed.sort(key=lambda each: (each.created, each.id), reverse=not page.oldest_first)
+        if page.after is not None:
+            compare = operator.gt if page.oldest_first else operator.lt
+            listed = [each for each in listed if compare((each.created, each.id), page.after)]
+        return listed[: page.limit]
 
     def facet_counts(self, question: ParsedQuery, where: Filter) -> FacetCounts:
         wanted = () if question.listing else significant_terms(question.terms)

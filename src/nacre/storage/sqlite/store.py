@@ -20,6 +20,7 @@ from nacre.analysis import tokenizer
 from nacre.analysis.near_duplicates import sketch
 from nacre.analysis.tokenizer import tokens_of
 from nacre.errors import Conflict, StoreError, StoreUnavailable
+from nacre.interfaces import TimePage
 from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.storage.changes import replaced
 from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, rows, schema
@@ -291,25 +292,19 @@ class SqliteStore:
             return semantic(db, self._ready_index, vector, question, where, limit)
 
     def by_time(
-        self,
-        where: Filter,
-        limit: int,
-        *,
-        must: Condition | None = None,
-        oldest_first: bool = False,
-        forgotten: bool = False,
-        after: tuple[datetime, str] | None = None,
+        self, where: Filter, page: TimePage, *, must: Condition | None = None, forgotten: bool = False
     ) -> list[Memory]:
         clause = search_clause(where, must) & (FORGOTTEN if forgotten else LIVE)
-        direction, beyond = ("ASC", ">") if oldest_first else ("DESC", "<")
-        if after is not None:
-            clause &= Clause(f"(m.created_us, m.id) {beyond} (?, ?)", (rows.microseconds(after[0]), after[1]))
+        direction, beyond = ("ASC", ">") if page.oldest_first else ("DESC", "<")
+        if page.after is not None:
+            created, memory_id = page.after
+            clause &= Clause(f"(m.created_us, m.id) {beyond} (?, ?)", (rows.microseconds(created), memory_id))
         sql = (
             f"SELECT {rows.COLUMNS} FROM memories AS m WHERE {clause.sql} "
             f"ORDER BY m.created_us {direction}, m.id {direction} LIMIT ?"
         )
         with self._connections.reading() as db:
-            return [rows.memory(row) for row in db.execute(sql, (*clause.parameters, limit))]
+            return [rows.memory(row) for row in db.execute(sql, (*clause.parameters, page.limit))]
 
     def facet_counts(self, question: ParsedQuery, where: Filter) -> FacetCounts:
         with self._connections.reading() as db:

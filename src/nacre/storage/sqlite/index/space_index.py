@@ -12,7 +12,6 @@ import logging
 import os
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +21,7 @@ import apsw
 import numpy as np
 
 from nacre.analysis import tokenizer
+from nacre.runtime.lru import LruCache
 from nacre.storage.sqlite.connection import Connections
 from nacre.storage.sqlite.index import hnsw as graphs
 from nacre.storage.sqlite.index.background import Worker
@@ -109,7 +109,7 @@ class Index:
         self._store_id = store_id
         self._connections = connections
         self._hashes = Hashes()
-        self._spaces: OrderedDict[str, Space] = OrderedDict()
+        self._spaces: LruCache[str, Space] = LruCache(SPACES_CACHED_MAX)
         self._lock = threading.RLock()
         self._requested: set[str] = set()  # spaces to bring up to date in the background
         self._searched: set[str] = set()  # spaces that need a graph: an import does not wait for one
@@ -133,10 +133,7 @@ class Index:
             if space is None or space.model != model:
                 space = self._from_files(db, name, model, seq)
             space = self._with_changes(db, space, seq)
-            self._spaces[name] = space
-            self._spaces.move_to_end(name)
-            while len(self._spaces) > SPACES_CACHED_MAX:
-                self._spaces.popitem(last=False)
+            self._spaces.put(name, space)
             self._tidy_later(space)
             return space
 
@@ -148,7 +145,8 @@ class Index:
             if not self._lock.acquire(blocking=False):  # another thread is reading it
                 return None
             try:
-                space = self._spaces[name] = self._from_files(db, name, model, seq)
+                space = self._from_files(db, name, model, seq)
+                self._spaces.put(name, space)
                 self._tidy_later(space)
             finally:
                 self._lock.release()
@@ -168,7 +166,7 @@ class Index:
     def drop(self, names: Iterable[str]) -> None:
         with self._lock:
             for name in names:
-                self._spaces.pop(name, None)
+                self._spaces.pop(name)
                 self._files.drop(name)
 
     def purge(self, db: apsw.Connection, names: Iterable[str]) -> None:
@@ -178,7 +176,7 @@ class Index:
                 if self._files.files(name, ""):
                     self._files.drop_but(name, [part.stamp for part in self.caught_up(db, name).parts])
                 else:
-                    self._spaces.pop(name, None)
+                    self._spaces.pop(name)
 
     def build(self, db: apsw.Connection, name: str) -> None:
         """Bring a space up to date, merge its segments and build its graph now, not in the background."""
@@ -295,7 +293,7 @@ class Index:
 
     def _tidy(self) -> None:
         with self._lock:
-            names, searched = {*self._spaces, *self._requested}, set(self._searched)
+            names, searched = {*self._spaces.keys(), *self._requested}, set(self._searched)
             self._requested.clear()
             self._searched.clear()
         for name in names:
@@ -331,7 +329,7 @@ class Index:
                 space = self._with_changes(db, space, newest if last is None else last)
             with self._lock:
                 if self._spaces.get(name) is known:  # unless a search was faster
-                    self._spaces[name] = space
+                    self._spaces.put(name, space)
             behind = space.seq < newest
 
     def _tidy_space(self, name: str, *, searched: bool, alone: bool = False) -> None:
@@ -380,7 +378,7 @@ class Index:
             ]
             new = new.without(np.concatenate(died))
             at = space.parts.index(now[0])
-            self._spaces[space.name] = replace(space, parts=(*space.parts[:at], new, *space.parts[at + len(old) :]))
+            self._spaces.put(space.name, replace(space, parts=(*space.parts[:at], new, *space.parts[at + len(old) :])))
         if new.saved:
             for part in old:
                 if part.saved and part.stamp != new.stamp:
@@ -412,7 +410,7 @@ class Index:
         with self._lock:
             space = self._spaces.get(before.name)
             if space is not None and (space.model, space.purges) == (before.model, before.purges):
-                self._spaces[space.name] = replace(space, graph=grown)
+                self._spaces.put(space.name, replace(space, graph=grown))
             elif grown.path is not None:  # purged or rebuilt meanwhile
                 remove(grown.path)
 
