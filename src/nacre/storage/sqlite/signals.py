@@ -37,13 +37,13 @@ def signals(db: apsw.Connection, ids: Sequence[str]) -> dict[str, Signals]:
             namespace,
             facts_of.get(row, ()),
             None if at_us is None else Usage(good, bad, seen, moment(at_us)),
-            tuple(similar.get(row, ())),
+            similar.get(row, ()),
         )
-        for row, memory_id, us, namespace, good, bad, seen, at_us, *_ in found
+        for row, memory_id, us, namespace, good, bad, seen, at_us, _, _ in found
     }
 
 
-def _similar(db: apsw.Connection, memory_rows: Sequence[int]) -> dict[int, list[str]]:
+def _similar(db: apsw.Connection, memory_rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """By row, the ids of live near-duplicates, sorted."""
     sql = (
         "SELECT s.row, o.id FROM similar AS s JOIN memories AS o ON o.row = s.other AND o.deleted_us IS NULL "
@@ -52,4 +52,4 @@ def _similar(db: apsw.Connection, memory_rows: Sequence[int]) -> dict[int, list[
     found: defaultdict[int, list[str]] = defaultdict(list)
     for row, other in fetch(db, sql, (to_json(list(memory_rows)),)):
         found[row].append(other)
-    return found
+    return {row: tuple(others) for row, others in found.items()}
