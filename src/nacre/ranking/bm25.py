@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # keyword search never needs numpy
 
     Array: TypeAlias = npt.NDArray[np.floating[Any]]
 
-COMMON_SHARE = 0.5  # of the documents: a common word counts as occurring in at least so many
+COMMON_SHARE = 0.5  # of the documents: a common word counts as occurring in at least this share
 
 # Added to numbers that may be 0, so that 0 occurrences are never divided by 0. It changes no sum with a larger number.
 _TINY = 1e-20

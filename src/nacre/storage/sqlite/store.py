@@ -71,7 +71,7 @@ if TYPE_CHECKING:  # numpy is imported with the first vector, not with the store
 _log = logging.getLogger("nacre")
 _REBUILD_ROWS = 500
 UNINDEXED_MEMORIES_MAX = 65_536  # written by this process; beyond, they are indexed in the background
-LEFT_MEMORIES_MAX = 4_096  # left unindexed at close: the next process indexes so many in a tenth of a second
+LEFT_MEMORIES_MAX = 4_096  # left unindexed at close: the next process indexes these in a tenth of a second
 SEARCHES_WITHOUT_INDEX = 3  # keyword searches of a smaller store; after that many, the import of numpy pays off
 INDEXED_MEMORIES_MIN = 50_000  # below, FTS5 answers a keyword search about as fast as numpy is imported
 

@@ -28,7 +28,7 @@ from nacre.types.search import Filter, Match
 if TYPE_CHECKING:
     from nacre.types.memory import FloatVector
 
-SCANNED_MAX = 32_768  # memories that match a filter: up to so many are compared one by one, more by the graph
+SCANNED_MAX = 32_768  # if no more memories match a filter, they are compared one by one, not by the graph
 _MARGIN = 0.004  # rounding to 8 bits changes a cosine by less, in all but odd cases
 
 

@@ -20,7 +20,7 @@ from nacre.storage.sqlite.rows import TOKENIZE, fetch, to_json
 from nacre.types.memory import BREAK, Tokens
 from nacre.types.stats import Frequencies
 
-BATCH_MIN = 256  # texts of one space: SQLite counts so many faster than Python does
+BATCH_MIN = 256  # texts of one space; from here on, SQLite counts them faster than Python does
 
 # A temporary FTS5 index of one batch, which counts how many texts have each token. Each connection creates its own.
 _BATCH = f"""

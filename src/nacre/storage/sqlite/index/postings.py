@@ -103,7 +103,7 @@ def best_of_spaces(
 def best_of_segment(
     segment: Segment, matches: Mask | None, weights: TermWeights, hashes: Array, limit: int, least: float
 ) -> list[tuple[int, float]]:
-    """Rows and scores of the best memories that match: at least `limit`, if so many score above `least`, and all that
+    """Rows and scores of the best memories that match: at least `limit`, if that many score above `least`, and all that
     equal the last of them."""
     every = sorted(_postings(segment, weights, hashes), key=lambda each: -each.highest)
     significant = [each for each in every if weights.significant[each.at]]

@@ -50,7 +50,7 @@ SPACES_CACHED_MAX = 64
 UNWRITABLE_S = 600.0  # after a file could not be written, no other is tried for this time
 MODEL_SWITCHED = "model switched"  # the event after which all vectors are of another model
 
-_RATIO = 4  # a segment that is at most so many times as large as all that follow is merged with them
+_RATIO = 4  # a segment that is at most this many times as large as all that follow is merged with them
 _SEARCHED_RATIO = 16  # the same in a space that is searched: each search pays for every segment
 _log = logging.getLogger("nacre")
 
