@@ -21,8 +21,8 @@ import mcp_types as types
 from mcp.server.lowlevel.server import Server
 
 from nacre.config import settings
-from nacre.mcp_server.places import Places
-from nacre.mcp_server.server import AgentsDoor, server
+from nacre.mcp_server.server import RequestHandlers, build_server
+from nacre.mcp_server.spaces import SpaceEngines
 from nacre.mcp_server.tool import Tool
 
 MODES = ("legacy", "auto")  # with `initialize`, and the protocol of 2026 without it
@@ -49,14 +49,16 @@ def asynchronous(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[...
 # ---------------------------------------------------------------- in this process
 
 
-def places_on(path: Path, **flags: object) -> Places:
+def engines_on(path: Path, **flags: object) -> SpaceEngines:
     """Memories in this file, with nothing of the machine's own settings."""
     given = {"store": path, "embedder": "hashing", **flags}
-    return Places(settings.load(given, {"NACRE_CONFIG": str(path.with_suffix(".toml"))}))
+    return SpaceEngines(settings.load(given, {"NACRE_CONFIG": str(path.with_suffix(".toml"))}))
 
 
-def served(places: Places, tools: Sequence[Tool], folder: Path, session: str | None = "this session") -> Server[Any]:
-    return server(AgentsDoor(places, tools, folder, session))
+def served(
+    engines: SpaceEngines, tools: Sequence[Tool], folder: Path, session: str | None = "this session"
+) -> Server[Any]:
+    return build_server(RequestHandlers(engines, tools, folder, session))
 
 
 def said(result: Any) -> str:

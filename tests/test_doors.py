@@ -29,8 +29,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 
 import nacre
+from mcp_clients import engines_on, problem
 from mcp_clients import given as structured
-from mcp_clients import places_on, problem
 from nacre import Filter, Lens, NewEntity, NewFact, NewMemory, Recipe
 from nacre.cli import options, run
 from nacre.cli.group import nacre as commands
@@ -38,8 +38,8 @@ from nacre.config import factory
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError
-from nacre.mcp_server.offered import chosen
-from nacre.mcp_server.server import AgentsDoor, server
+from nacre.mcp_server.server import RequestHandlers, build_server
+from nacre.mcp_server.tools import chosen
 from nacre.query import lenses
 from nacre.serialization import decode, encode
 from nacre.types.facts import FactQuery
@@ -805,17 +805,17 @@ class Doors:
             assert not isinstance(step.mcp, Lacks)
             name, arguments = step.mcp
             result = self.portal.call(partial(client.call_tool, name, {**arguments, **more}))
-            places.memory(space).receipts(limit=1)  # as above
+            engines.memory(space).receipts(limit=1)  # as above
             return {"error": problem(result)} if result.is_error else structured(result)
 
         with self.copy() as path:
-            places = places_on(path, space=space)
-            door = server(AgentsDoor(places, chosen("all"), None, SESSION))
+            engines = engines_on(path, space=space)
+            server = build_server(RequestHandlers(engines, chosen("all"), None, SESSION))
             try:
-                with self.portal.wrap_async_context_manager(Client(door, mode="legacy")) as client:
+                with self.portal.wrap_async_context_manager(Client(server, mode="legacy")) as client:
                     yield ask
             finally:
-                places.close()
+                engines.close()
 
     def answers(self, case: Case, ask: Ask) -> list[Any]:
         """Those of all steps, some seconds after one another: so soon that an engine that stays open knows them yet."""
@@ -841,7 +841,11 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
         for name in [each for each in os.environ if each.startswith("NACRE_")]:
             patch.delenv(name)
         patch.setenv("NACRE_CONFIG", str(path.with_suffix(".toml")))
-        patch.setattr(factory, "Nacre", partial(Nacre, clock=world.clock, make_ids=world.make_ids))
+
+        def opened(*parts: Any, **options: Any) -> Nacre:
+            return Nacre(*parts, **options | {"clock": world.clock, "make_ids": world.make_ids})
+
+        patch.setattr(factory, "Nacre", opened)
         patch.setattr(options, "datetime", Still)
         patch.setattr(decode, "datetime", Still)
         _write(path, world)

@@ -63,7 +63,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     made = World()
 
     def opened(*parts: Any, **options: Any) -> nacre.Nacre:
-        return nacre.Nacre(*parts, clock=made.now, make_ids=made.ids, **options)
+        return nacre.Nacre(*parts, **options | {"clock": made.now, "make_ids": made.ids})
 
     monkeypatch.setattr(factory, "Nacre", opened)
     monkeypatch.setenv("TZ", "UTC")

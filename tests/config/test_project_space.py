@@ -16,7 +16,7 @@ import nacre
 from nacre import validation
 from nacre.cli import run
 from nacre.config.project_space import repository_of, space_of
-from nacre.mcp_server.places import space_of_root
+from nacre.mcp_server.spaces import space_of_root
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="file names are texts there")
 

@@ -24,8 +24,7 @@ from nacre.cli import run
 from nacre.cli.group import nacre as commands
 from nacre.config import client_config, project_space
 from nacre.config.client_config import Place
-from nacre.mcp_server.more_tools import GROUPS
-from nacre.mcp_server.tools import DEFAULT
+from nacre.mcp_server.tools import DEFAULT, GROUPS
 from nacre.types.memory import Memory
 from nacre.types.search import Filter
 

@@ -13,9 +13,9 @@ from mcp import Client
 import nacre
 from nacre.cli.demo import SAMPLES
 from nacre.config import settings
-from nacre.mcp_server.offered import chosen
-from nacre.mcp_server.places import Places
-from nacre.mcp_server.server import AgentsDoor, server
+from nacre.mcp_server.server import RequestHandlers, build_server
+from nacre.mcp_server.spaces import SpaceEngines
+from nacre.mcp_server.tools import chosen
 from nacre.serialization import decode
 
 PAGE = (Path(__file__).parents[2] / "docs" / "session.md").read_text("utf-8")
@@ -29,14 +29,15 @@ def test_an_agent_is_given_what_the_page_shows(path: Path) -> None:
 
     async def session() -> tuple[str, str]:
         flags: dict[str, object] = {"store": path, "space": "default"}
-        places = Places(settings.load(flags, os.environ))
+        engines = SpaceEngines(settings.load(flags, os.environ))
         try:
-            async with Client(server(AgentsDoor(places, chosen(""), None, "s")), mode="legacy") as agent:
+            server = build_server(RequestHandlers(engines, chosen(""), None, "s"))
+            async with Client(server, mode="legacy") as agent:
                 results = [await agent.call_tool("context", json.loads(asked)) for _ in range(2)]
                 first, again = (each.content[0].text for each in results)  # type: ignore[union-attr]
                 return first, again
         finally:
-            places.close()
+            engines.close()
 
     first, again = anyio.run(session)
     without_ids = re.compile(r'id="\w+"')

@@ -42,10 +42,10 @@ from mcp_clients import (
 )
 from nacre.cli import run
 from nacre.config import project_space
+from nacre.mcp_server import graph_tools
 from nacre.mcp_server import http as http_module
-from nacre.mcp_server import offered
 from nacre.mcp_server.http import guarded, is_loopback
-from nacre.mcp_server.tools import DEFAULT
+from nacre.mcp_server.tools import DEFAULT, chosen
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals are other there")
 TOKEN = "correct horse battery staple"
@@ -114,12 +114,12 @@ def test_what_is_spared_while_loading_is_there_when_asked_for(tmp_path: Path) ->
 LOADED = """
 import sys
 from nacre.mcp_server import sdk
-sdk.demand()
+sdk.require()
 sdk.load()
 from pydantic import BaseModel
 assert "defer_build" not in BaseModel.model_config
 from pathlib import Path
-from nacre.mcp_server import offered, server
+from nacre.mcp_server import server, tools
 assert "mcp.client" not in sys.modules, "a server needs no client"
 sdk.load()
 
@@ -134,7 +134,7 @@ class Nowhere:
 
 async def main():
     for mode in ("legacy", "auto"):
-        made = server.server(server.AgentsDoor(Nowhere(), offered.chosen(""), Path("."), "one"))
+        made = server.build_server(server.RequestHandlers(Nowhere(), tools.chosen(""), Path("."), "one"))
         async with Client(made, mode=mode) as client:
             assert len((await client.list_tools()).tools) == 6
 
@@ -262,7 +262,7 @@ def test_the_reference_servers_tools_take_the_place_of_ours(path: Path) -> None:
         assert first["capabilities"] == {"tools": {"listChanged": False}}
         assert "knowledge graph" in first["instructions"]
         tools = process.ask(message(id="tools", method="tools/list"))["result"]["tools"]
-        assert [each["name"] for each in tools] == [each.name for each in offered.graph()]
+        assert [each["name"] for each in tools] == [each.name for each in graph_tools.TOOLS]
         assert "error" in process.ask(message(id="odd", method="prompts/list"))
         made = process.call("create_entities", entities=[{"name": "Ada", "entityType": "person", "observations": []}])
         assert made["structuredContent"]["entities"][0]["name"] == "Ada"
@@ -499,7 +499,7 @@ def test_what_it_is_started_with_is_what_it_serves(path: Path, monkeypatch: pyte
     started: list[dict[str, Any]] = []
     monkeypatch.setattr(http_module, "serve", lambda _, tools, **more: started.append({"tools": tools, **more}))
     monkeypatch.setenv("NACRE_TOKEN", "of the environment")
-    usual = {"tools": DEFAULT, "whole": True, "host": "127.0.0.1", "port": 8642, "token": "of the environment"}
+    usual = {"tools": DEFAULT, "tools_only": False, "host": "127.0.0.1", "port": 8642, "token": "of the environment"}
     file = path.with_suffix(".token")
     file.write_text(f"{TOKEN}\n")
     assert run(["mcp", "--http"]) == 0
@@ -507,8 +507,8 @@ def test_what_it_is_started_with_is_what_it_serves(path: Path, monkeypatch: pyte
     assert run(["mcp", "--http", "--compat", "knowledge-graph"]) == 0
     assert started == [
         usual,
-        {**usual, "tools": offered.chosen("why"), "host": "::1", "port": 0, "token": TOKEN},
-        {**usual, "tools": offered.graph(), "whole": False},
+        {**usual, "tools": chosen("why"), "host": "::1", "port": 0, "token": TOKEN},
+        {**usual, "tools": graph_tools.TOOLS, "tools_only": True},
     ]
 
 

@@ -32,9 +32,9 @@ from mcp_clients import (
     INITIALIZED,
     MODES,
     asynchronous,
+    engines_on,
     initialize,
     message,
-    places_on,
     problem,
     said,
     served,
@@ -45,19 +45,18 @@ from nacre.cli.demo import SAMPLES
 from nacre.config import project_space
 from nacre.engine import writer
 from nacre.errors import InvalidInput
-from nacre.mcp_server import identity, offered
+from nacre.mcp_server import graph_tools, server_info
 from nacre.mcp_server import server as server_module
 from nacre.mcp_server.handshake import VERSIONS, early_answer
-from nacre.mcp_server.more_tools import GROUPS
-from nacre.mcp_server.places import Places
-from nacre.mcp_server.server import AgentsDoor
+from nacre.mcp_server.server import RequestHandlers
+from nacre.mcp_server.spaces import SpaceEngines
 from nacre.mcp_server.tool import Tool
-from nacre.mcp_server.tools import DEFAULT
+from nacre.mcp_server.tools import DEFAULT, GROUPS, chosen
 from nacre.serialization import decode, encode
 
 SNAPSHOT = Path(__file__).parents[1] / "data" / "mcp_tools.json"
 RENEW = "NACRE_RENEW_SNAPSHOT"
-ALL = offered.chosen("all")
+ALL = chosen("all")
 
 # Upper estimates, for no tokenizer of a large model is installed. Counted with o200k: 4.1 characters a token for the
 # listed tools, and 2.84 for hits, whose ids are costly.
@@ -71,22 +70,22 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def places(path: Path) -> Iterator[Places]:
-    made = places_on(path)
+def engines(path: Path) -> Iterator[SpaceEngines]:
+    made = engines_on(path)
     yield made
     made.close()
 
 
 @pytest.fixture
-def door(places: Places, tmp_path: Path) -> Server[Any]:
+def door(engines: SpaceEngines, tmp_path: Path) -> Server[Any]:
     """A server with every tool, in a folder that is no project."""
-    return served(places, ALL, tmp_path)
+    return served(engines, ALL, tmp_path)
 
 
 @pytest.fixture
-def memory(places: Places) -> nacre.Nacre:
+def memory(engines: SpaceEngines) -> nacre.Nacre:
     """The engine that callers reach who name no project."""
-    return places.memory("default")
+    return engines.memory("default")
 
 
 async def call(client: Client, name: str, /, **arguments: object) -> dict[str, Any]:
@@ -112,7 +111,7 @@ async def test_a_client_is_told_who_answers(door: Server[Any], mode: str) -> Non
         assert client.protocol_version == {"legacy": VERSIONS[-1], "auto": "2026-07-28"}[mode]
         assert client.server_info is not None
         assert (client.server_info.name, client.server_info.version) == ("nacre", nacre.__version__)
-        assert client.instructions == identity.INSTRUCTIONS
+        assert client.instructions == server_info.INSTRUCTIONS
         able = client.server_capabilities
         assert able.tools is not None
         assert able.resources is not None
@@ -273,8 +272,8 @@ async def test_errors_are_the_engines_and_write_nothing(door: Server[Any], memor
 
 
 @asynchronous
-async def test_an_unknown_tool_is_an_error_of_the_protocol(places: Places, tmp_path: Path, mode: str) -> None:
-    async with Client(served(places, DEFAULT, tmp_path), mode=mode) as client:
+async def test_an_unknown_tool_is_an_error_of_the_protocol(engines: SpaceEngines, tmp_path: Path, mode: str) -> None:
+    async with Client(served(engines, DEFAULT, tmp_path), mode=mode) as client:
         for name in ("recall", "facts", ""):
             with pytest.raises(MCPError, match=f"Unknown tool: {name}; there are remember, search_memories") as caught:
                 await client.call_tool(name, {})
@@ -306,12 +305,14 @@ ODD: list[Any] = [{}, [], [5], ["x"], ["x", "y"], {"x": {}}, 5, -1, 0.5, True, "
 
 @pytest.mark.parametrize("tool", ALL, ids=lambda tool: tool.name)
 @asynchronous
-async def test_whatever_a_model_puts_into_a_field_is_answered(places: Places, tmp_path: Path, tool: Tool) -> None:
+async def test_whatever_a_model_puts_into_a_field_is_answered(
+    engines: SpaceEngines, tmp_path: Path, tool: Tool
+) -> None:
     """No field that a schema names is unknown, and no value ends in an exception that nobody thought of."""
     strange = []
-    memory = places.memory("default")
+    memory = engines.memory("default")
     ids = [memory.remember(text).id for text in ("Ada lives in London", "Bo lives in Rome")]
-    async with Client(served(places, [tool], tmp_path), mode="legacy") as client:
+    async with Client(served(engines, [tool], tmp_path), mode="legacy") as client:
         for field in cast("dict[str, Any]", tool.input.get("properties", {})):
             for value in (*ODD, ids):
                 try:
@@ -329,12 +330,12 @@ async def test_whatever_a_model_puts_into_a_field_is_answered(places: Places, tm
 
 @asynchronous
 async def test_an_exception_that_nobody_thought_of_is_an_error_and_not_the_end(
-    places: Places, tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+    engines: SpaceEngines, tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by nothing")
 
-    async with Client(served(places, DEFAULT, tmp_path), mode=mode) as client:
+    async with Client(served(engines, DEFAULT, tmp_path), mode=mode) as client:
         with monkeypatch.context() as broken:
             broken.setattr(nacre.Nacre, "timeline", fail)
             delivered = await refusal(client, "timeline")
@@ -346,9 +347,9 @@ async def test_an_exception_that_nobody_thought_of_is_an_error_and_not_the_end(
 @asynchronous
 async def test_a_store_that_cannot_be_opened_is_a_clear_error(tmp_path: Path, mode: str) -> None:
     (tmp_path / "notes.db").write_text("This is no database, but a text that somebody wrote. " * 20)
-    places = places_on(tmp_path / "notes.db")
+    engines = engines_on(tmp_path / "notes.db")
     expected = "store: .*notes.db"
-    async with Client(served(places, DEFAULT, tmp_path), mode=mode) as client:
+    async with Client(served(engines, DEFAULT, tmp_path), mode=mode) as client:
         assert (await refusal(client, "timeline")).startswith("store: ")
         with pytest.raises(MCPError, match=expected) as caught:
             await client.read_resource("nacre://overview")
@@ -357,17 +358,17 @@ async def test_a_store_that_cannot_be_opened_is_a_clear_error(tmp_path: Path, mo
             await client.get_prompt("recall", {"topic": "x"})
 
 
-# ---------------------------------------------------------------- the tools that are offered to who asks
+# ---------------------------------------------------------------- the tools that are offered by group
 
 
 def test_groups_of_tools_are_chosen_by_name() -> None:
-    assert offered.chosen("") == DEFAULT
-    assert offered.chosen("why") == (*DEFAULT, *GROUPS["why"])
-    assert offered.chosen(" log , facts,") == (*DEFAULT, *GROUPS["facts"], *GROUPS["log"])
-    assert offered.chosen("all,why") == (*DEFAULT, *(tool for tools in GROUPS.values() for tool in tools))
+    assert chosen("") == DEFAULT
+    assert chosen("why") == (*DEFAULT, *GROUPS["why"])
+    assert chosen(" log , facts,") == (*DEFAULT, *GROUPS["facts"], *GROUPS["log"])
+    assert chosen("all,why") == (*DEFAULT, *(tool for tools in GROUPS.values() for tool in tools))
     assert len({each.name for each in ALL}) == len(ALL)
     with pytest.raises(InvalidInput, match=r"^tools: 'fact' is unknown; allowed: facts, entities, log, .*, all$"):
-        offered.chosen("why,fact")
+        chosen("why,fact")
 
 
 @asynchronous
@@ -539,8 +540,8 @@ async def test_progress_is_reported_to_who_asked(door: Server[Any], mode: str, m
 
 
 async def listed(tools: Any, path: Path, mode: str = "legacy") -> list[dict[str, Any]]:
-    places = places_on(path)
-    async with Client(served(places, tools, path.parent), mode=mode) as client:
+    engines = engines_on(path)
+    async with Client(served(engines, tools, path.parent), mode=mode) as client:
         found = (await client.list_tools()).tools
     return [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in found]
 
@@ -550,7 +551,7 @@ async def test_tools_are_listed_as_they_were(path: Path) -> None:
     """Every model reads these words: they change on purpose or not at all."""
     now = {"default": await listed(DEFAULT, path)}
     now |= {name: await listed(tools, path) for name, tools in GROUPS.items()}
-    now |= {"knowledge-graph": await listed(offered.graph(), path)}
+    now |= {"knowledge-graph": await listed(graph_tools.TOOLS, path)}
     if os.environ.get(RENEW):
         SNAPSHOT.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n", "utf-8")
     before = json.loads(SNAPSHOT.read_text("utf-8"))
@@ -594,18 +595,18 @@ async def test_effects_are_told(door: Server[Any]) -> None:
 @asynchronous
 async def test_ten_hits_are_few_words(path: Path, tmp_path: Path) -> None:
     """The sample memories and questions of the demo, with the real model."""
-    places = places_on(path, embedder="minilm")
+    engines = engines_on(path, embedder="minilm")
     lines = SAMPLES.read_text("utf-8").splitlines()
-    places.memory("default").remember_many(decode.new_memory_line(line, at) for at, line in enumerate(lines, 1))
+    engines.memory("default").remember_many(decode.new_memory_line(line, at) for at, line in enumerate(lines, 1))
     many = 0
-    async with Client(served(places, DEFAULT, tmp_path, None)) as client:
+    async with Client(served(engines, DEFAULT, tmp_path, None)) as client:
         for query, _, _ in PROMISED:
             result = await client.call_tool("search_memories", {"query": query})
             hits = structured(result)["hits"]
             assert len(hits) <= 10
             assert len(said(result)) / CHARS_A_TOKEN_OF_HITS < 900, query
             many += len(hits) == 10
-    places.close()
+    engines.close()
     assert many >= 8
 
 
@@ -613,10 +614,10 @@ async def test_ten_hits_are_few_words(path: Path, tmp_path: Path) -> None:
 
 
 @asynchronous
-async def test_resources(places: Places, tmp_path: Path, mode: str) -> None:
-    memory = places.memory("default")
-    elsewhere = places.memory("elsewhere").remember("Nobody here may read this").id
-    async with Client(served(places, DEFAULT, tmp_path), mode=mode) as client:
+async def test_resources(engines: SpaceEngines, tmp_path: Path, mode: str) -> None:
+    memory = engines.memory("default")
+    elsewhere = engines.memory("elsewhere").remember("Nobody here may read this").id
+    async with Client(served(engines, DEFAULT, tmp_path), mode=mode) as client:
         tea = await remembered(client, "Tea is served at four", tags=["tea"])
         assert [each.uri for each in (await client.list_resources()).resources] == ["nacre://overview"]
         templates = (await client.list_resource_templates()).resource_templates
@@ -660,7 +661,7 @@ async def test_prompts(door: Server[Any], mode: str) -> None:
         for name, arguments, expected in (
             ("recall", {}, "topic: is missing"),
             ("recall", {"topic": " "}, "topic: is missing"),
-            ("nothing", {}, "no prompt 'nothing'; there are recall and keep"),
+            ("nothing", {}, "no prompt 'nothing'; allowed: recall and keep"),
         ):
             with pytest.raises(MCPError, match=expected) as caught:
                 await client.get_prompt(name, arguments)
@@ -671,8 +672,8 @@ async def test_prompts(door: Server[Any], mode: str) -> None:
 
 
 @asynchronous
-async def test_what_a_session_was_told_is_marked_or_left_out(places: Places, tmp_path: Path, mode: str) -> None:
-    async with Client(served(places, DEFAULT, tmp_path, "one"), mode=mode) as client:
+async def test_what_a_session_was_told_is_marked_or_left_out(engines: SpaceEngines, tmp_path: Path, mode: str) -> None:
+    async with Client(served(engines, DEFAULT, tmp_path, "one"), mode=mode) as client:
         tea = await remembered(client, "Tea is served at four")
         assert "delivered" not in (await call(client, "search_memories", query="tea"))["hits"][0]
         milk = await remembered(client, "Tea is served with milk")
@@ -686,18 +687,18 @@ async def test_what_a_session_was_told_is_marked_or_left_out(places: Places, tmp
         assert [each["id"] for each in found["hits"]] == [new]
         other = await call(client, "search_memories", query="served tea", omit_delivered=True, session="guest")
         assert len(other["hits"]) == 3
-    async with Client(served(places, DEFAULT, tmp_path, "two"), mode=mode) as client:
+    async with Client(served(engines, DEFAULT, tmp_path, "two"), mode=mode) as client:
         found = await call(client, "search_memories", query="served tea", omit_delivered=True)
         assert len(found["hits"]) == 3
-    async with Client(served(places, DEFAULT, tmp_path, None), mode=mode) as client:
+    async with Client(served(engines, DEFAULT, tmp_path, None), mode=mode) as client:
         found = await call(client, "search_memories", query="served tea", omit_delivered=True)
         assert len(found["hits"]) == 3
         assert "not known what was told" in found["notes"][0]
 
 
 @asynchronous
-async def test_a_context_does_not_repeat_itself(places: Places, tmp_path: Path, mode: str) -> None:
-    async with Client(served(places, DEFAULT, tmp_path, "one"), mode=mode) as client:
+async def test_a_context_does_not_repeat_itself(engines: SpaceEngines, tmp_path: Path, mode: str) -> None:
+    async with Client(served(engines, DEFAULT, tmp_path, "one"), mode=mode) as client:
         tea = await remembered(client, "Tea is served at four")
         await call(client, "search_memories", query="when is tea served?")  # a snippet is not the whole
         first = await call(client, "context", query="when is tea served?")
@@ -710,24 +711,24 @@ async def test_a_context_does_not_repeat_itself(places: Places, tmp_path: Path, 
         assert [each["id"] for each in third["quoted"]] == [milk]
         whole = await call(client, "context", query="how is tea served?", repeat=True)
         assert {each["id"] for each in whole["quoted"]} == {tea, milk}
-    async with Client(served(places, DEFAULT, tmp_path, "two"), mode=mode) as client:
+    async with Client(served(engines, DEFAULT, tmp_path, "two"), mode=mode) as client:
         fresh = await call(client, "context", query="how is tea served?")
         assert {each["id"] for each in fresh["quoted"]} == {tea, milk}
 
 
 @asynchronous
-async def test_what_was_recalled_is_not_remembered_as_new(places: Places, tmp_path: Path, mode: str) -> None:
-    memory = places.memory("default")
+async def test_what_was_recalled_is_not_remembered_as_new(engines: SpaceEngines, tmp_path: Path, mode: str) -> None:
+    memory = engines.memory("default")
     tea = memory.remember("Tea is served at four in the garden").id
     echo = "tea is served, at four, in the garden!"
-    async with Client(served(places, DEFAULT, tmp_path, "one"), mode=mode) as client:
+    async with Client(served(engines, DEFAULT, tmp_path, "one"), mode=mode) as client:
         await call(client, "search_memories", query="when is tea served?")
         answer = await call(client, "remember", text=echo)
         assert answer == {"id": tea, "duplicate": True, "recalled": [tea]}
         assert memory.facets().total == 1
         news = await remembered(client, "Tea is served at five in the garden")
         assert news != tea
-    async with Client(served(places, DEFAULT, tmp_path, "two"), mode=mode) as client:
+    async with Client(served(engines, DEFAULT, tmp_path, "two"), mode=mode) as client:
         assert await remembered(client, echo) not in (tea, news)
     assert memory.facets().total == 3
 
@@ -765,18 +766,18 @@ def repository(folder: Path) -> Path:
     return folder
 
 
-def working_in(folder: Path, places: Places, mode: str, session: str = "one") -> Client:
+def working_in(folder: Path, engines: SpaceEngines, mode: str, session: str = "one") -> Client:
     """A client that names its project as its dialect can: by roots, or by starting the server there."""
     if mode == "legacy":
-        return Client(served(places, ALL, folder.parent, session), mode=mode, list_roots_callback=rooted(folder))
-    return Client(served(places, ALL, folder, session), mode=mode)
+        return Client(served(engines, ALL, folder.parent, session), mode=mode, list_roots_callback=rooted(folder))
+    return Client(served(engines, ALL, folder, session), mode=mode)
 
 
 @asynchronous
-async def test_projects_do_not_see_each_other(places: Places, tmp_path: Path, mode: str) -> None:
+async def test_projects_do_not_see_each_other(engines: SpaceEngines, tmp_path: Path, mode: str) -> None:
     """Not by search, not by id, not by a word in another word's stead."""
     ours, theirs = repository(tmp_path / "our shop"), repository(tmp_path / "100% theirs")
-    async with working_in(theirs, places, mode) as client:
+    async with working_in(theirs, engines, mode) as client:
         secret = await remembered(client, "Ada lives in London and hides the key under the xylophone", tags=["hush"])
         await call(client, "search_memories", query="xylophone")
         await call(client, "add_entity", name="Ada", aliases=["xylophonist"], memory_ids=[secret])
@@ -813,7 +814,7 @@ async def test_projects_do_not_see_each_other(places: Places, tmp_path: Path, mo
         ("facets", {"query": f"space:{space} key"}),
         ("remember_many", {"memories": [{"text": "put there", "space": space}]}),
     ]
-    async with working_in(ours, places, mode) as client:
+    async with working_in(ours, engines, mode) as client:
         for name, arguments in calls:
             heard = said(await client.call_tool(name, arguments)).lower()
             for word in ("xylophon", "hush", secret, *facts, "london"):
@@ -826,7 +827,7 @@ async def test_projects_do_not_see_each_other(places: Places, tmp_path: Path, mo
         recalled = await client.get_prompt("recall", {"topic": "where does Ada hide the key?"})
         assert "xylophone" not in recalled.model_dump_json()
         assert "no lens" in await refusal(client, "search_memories", query="key", lens="xylophones")
-    async with working_in(theirs, places, mode, "two") as client:
+    async with working_in(theirs, engines, mode, "two") as client:
         (found,) = (await call(client, "get_memories", ids=[secret]))["memories"]
         assert [each["id"] for each in found.pop("facts")] == facts  # what was opened is believed a little more
         assert found == {name: value for name, value in kept.items() if name != "facts"}
@@ -852,16 +853,18 @@ BY_ID: list[tuple[str, dict[str, Any]]] = [
 
 
 @asynchronous
-async def test_an_id_of_another_project_is_an_id_that_nobody_has(places: Places, tmp_path: Path, mode: str) -> None:
+async def test_an_id_of_another_project_is_an_id_that_nobody_has(
+    engines: SpaceEngines, tmp_path: Path, mode: str
+) -> None:
     """Word for word, so that nobody can tell that it is there."""
-    memory = places.memory(project_space.space_of(tmp_path / "theirs"))
+    memory = engines.memory(project_space.space_of(tmp_path / "theirs"))
     secret = memory.remember("Ada lives in London").id
     (fact,) = memory.get(secret)[0].facts
     memory.search("Ada")
     before = memory.get(secret)[0], memory.history(secret), memory.receipts()
     unknown = "0" * len(secret)
     assert [name for name, _ in BY_ID if name not in {tool.name for tool in ALL}] == []
-    async with working_in(repository(tmp_path / "ours"), places, mode) as client:
+    async with working_in(repository(tmp_path / "ours"), engines, mode) as client:
         delivered = []
         for name, arguments in BY_ID:
             for foreign in (secret, fact.id):
@@ -877,14 +880,14 @@ async def test_an_id_of_another_project_is_an_id_that_nobody_has(places: Places,
 
 @asynchronous
 async def test_a_space_that_was_named_counts_more_than_roots(path: Path, tmp_path: Path, mode: str) -> None:
-    places = places_on(path, space="fixed")
+    engines = engines_on(path, space="fixed")
     for name in ("one", "two"):
-        async with working_in(repository(tmp_path / name), places, mode) as client:
+        async with working_in(repository(tmp_path / name), engines, mode) as client:
             await remembered(client, f"Said in {name}")
             entries = (await call(client, "timeline"))["entries"]
             assert {each["space"] for each in entries} == {"fixed"}
     assert len(entries) == 2
-    places.close()
+    engines.close()
 
 
 async def space_told(client: Client) -> str:
@@ -895,7 +898,9 @@ async def space_told(client: Client) -> str:
 
 
 @asynchronous
-async def test_without_roots_the_servers_own_repository_counts(places: Places, tmp_path: Path, mode: str) -> None:
+async def test_without_roots_the_servers_own_repository_counts(
+    engines: SpaceEngines, tmp_path: Path, mode: str
+) -> None:
     shop = repository(tmp_path / "shop")
     (shop / "src").mkdir()
     for folder, expected in (
@@ -905,13 +910,13 @@ async def test_without_roots_the_servers_own_repository_counts(places: Places, t
         (tmp_path / "nowhere", "default"),
     ):
         for callback in (None, rooted(), rooted("file:///%00")):
-            made = served(places, DEFAULT, folder)
+            made = served(engines, DEFAULT, folder)
             async with Client(made, mode=mode, list_roots_callback=callback) as client:
                 assert await space_told(client) == expected
 
 
 @asynchronous
-async def test_the_first_root_that_is_a_folder_counts(places: Places, tmp_path: Path) -> None:
+async def test_the_first_root_that_is_a_folder_counts(engines: SpaceEngines, tmp_path: Path) -> None:
     one, two = repository(tmp_path / "my shop & co"), repository(tmp_path / "two")
     for roots, expected in (
         ((one, two), one),
@@ -921,20 +926,20 @@ async def test_the_first_root_that_is_a_folder_counts(places: Places, tmp_path: 
         ((f"file://{tmp_path}/my shop & co/",), one),
         ((f"file://localhost{two}",), two),
     ):
-        made = served(places, DEFAULT, tmp_path)
+        made = served(engines, DEFAULT, tmp_path)
         async with Client(made, mode="legacy", list_roots_callback=rooted(*roots)) as client:
             assert await space_told(client) == project_space.space_of(expected), roots
 
 
 @asynchronous
-async def test_a_client_that_changes_its_roots_moves(places: Places, tmp_path: Path) -> None:
+async def test_a_client_that_changes_its_roots_moves(engines: SpaceEngines, tmp_path: Path) -> None:
     one, two = repository(tmp_path / "one"), repository(tmp_path / "two")
     here = [one]
 
     async def roots(context: ClientRequestContext) -> types.ListRootsResult | types.ErrorData:
         return await rooted(*here)(context)
 
-    async with Client(served(places, DEFAULT, tmp_path), mode="legacy", list_roots_callback=roots) as client:
+    async with Client(served(engines, DEFAULT, tmp_path), mode="legacy", list_roots_callback=roots) as client:
         first = await remembered(client, "Said in the first project")
         here[:] = [two]
         assert await space_told(client) == project_space.space_of(one)  # nobody said that it moved
@@ -946,7 +951,7 @@ async def test_a_client_that_changes_its_roots_moves(places: Places, tmp_path: P
 
 @asynchronous
 async def test_a_client_that_does_not_say_its_roots_is_served_all_the_same(
-    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engines: SpaceEngines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = repository(tmp_path / "shop")
     asked = []
@@ -962,7 +967,7 @@ async def test_a_client_that_does_not_say_its_roots_is_served_all_the_same(
 
     monkeypatch.setattr(server_module, "ROOTS_WAIT_S", 0.05)
     for callback in (fails, hangs):
-        made = served(places, DEFAULT, shop)
+        made = served(engines, DEFAULT, shop)
         async with Client(made, mode="legacy", list_roots_callback=callback) as client:
             with anyio.fail_after(ANSWER_SECONDS):
                 assert await space_told(client) == project_space.space_of(shop)
@@ -1021,10 +1026,10 @@ async def spoken_to(made: Server[Any]) -> AsyncIterator[Line]:
         line.close()
 
 
-async def sdk_answer(request: bytes, whole: bool) -> Any:
+async def sdk_answer(request: bytes, tools_only: bool) -> Any:
     """What the SDK answers to a line; None if nothing."""
-    door = AgentsDoor(places_on(Path("never opened.db")), DEFAULT, Path.cwd(), "one")
-    async with spoken_to(server_module.server(door, whole=whole)) as line:
+    handlers = RequestHandlers(engines_on(Path("never opened.db")), DEFAULT, Path.cwd(), "one")
+    async with spoken_to(server_module.build_server(handlers, tools_only=tools_only)) as line:
         await line.send(request, message(id="then", method="ping"))
         first = await line.receive()
         if first.get("id") == "then":
@@ -1033,16 +1038,16 @@ async def sdk_answer(request: bytes, whole: bool) -> Any:
         return first
 
 
-@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("tools_only", [True, False])
 @pytest.mark.parametrize("version", VERSIONS)
 @asynchronous
-async def test_the_early_answer_is_the_sdks(version: str, whole: bool) -> None:
+async def test_the_early_answer_is_the_sdks(version: str, tools_only: bool) -> None:
     for number in (0, 1, -5, "", "one"):
         for capabilities in ({}, {"roots": {"listChanged": True}}, {"sampling": {}, "experimental": {"x": {"y": 1}}}):
             request = initialize(number, version, capabilities=capabilities)
-            early = early_answer(request, whole=whole)
+            early = early_answer(request, tools_only=tools_only)
             assert early is not None, request
-            assert early == await sdk_answer(request, whole)
+            assert early == await sdk_answer(request, tools_only)
 
 
 @asynchronous
@@ -1052,7 +1057,7 @@ async def test_all_versions_that_begin_with_a_handshake_are_answered_early() -> 
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "cursor", "vscode", "python"])
 def test_what_clients_send_is_answered_early(client: str) -> None:
-    assert early_answer(initialize(**FIRST_LINES[client]), whole=True) is not None
+    assert early_answer(initialize(**FIRST_LINES[client]), tools_only=False) is not None
 
 
 FIRST_LINES: dict[str, dict[str, Any]] = {
@@ -1103,7 +1108,7 @@ LEFT = {
 
 @pytest.mark.parametrize("line", LEFT.values(), ids=LEFT)
 def test_odd_first_lines_are_left_to_the_sdk(line: bytes) -> None:
-    assert early_answer(line, whole=True) is None
+    assert early_answer(line, tools_only=False) is None
 
 
 SMALL = st.recursive(
@@ -1116,13 +1121,13 @@ PARTS = ("jsonrpc", "id", "method", "protocolVersion", "capabilities", "clientIn
 
 @settings(max_examples=80, deadline=None)
 @given(st.sampled_from(PARTS), SMALL, st.booleans())
-@example("_meta", 5, True)
-@example("_meta", {}, True)
-@example("extra", 5, True)
-@example("roots", {"listChanged": "yes"}, True)
-@example("title", 5, True)
-@example("title", None, True)
-def test_an_early_answer_is_never_other_than_the_sdks(part: str, value: Any, whole: bool) -> None:
+@example("_meta", 5, False)
+@example("_meta", {}, False)
+@example("extra", 5, False)
+@example("roots", {"listChanged": "yes"}, False)
+@example("title", 5, False)
+@example("title", None, False)
+def test_an_early_answer_is_never_other_than_the_sdks(part: str, value: Any, tools_only: bool) -> None:
     """A request with one part exchanged: it is answered as the SDK does, or left to it."""
     client = {"name": "a test", "version": "1"}
     request: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
@@ -1130,13 +1135,13 @@ def test_an_early_answer_is_never_other_than_the_sdks(part: str, value: Any, who
     inside = {"title": client, "roots": params["capabilities"]}.get(part, request if part in request else params)
     inside[part] = value
     line = json.dumps(request | {"params": params}).encode() + b"\n"
-    early = early_answer(line, whole=whole)
+    early = early_answer(line, tools_only=tools_only)
     if early is not None:
-        assert early == anyio.run(sdk_answer, line, whole)
+        assert early == anyio.run(sdk_answer, line, tools_only)
 
 
 @asynchronous
-async def test_roots_that_make_no_sense_are_no_roots(places: Places, tmp_path: Path) -> None:
+async def test_roots_that_make_no_sense_are_no_roots(engines: SpaceEngines, tmp_path: Path) -> None:
     """Clients name remote folders, too, and some answer with what the protocol does not know."""
     for number, result in enumerate(
         (
@@ -1148,7 +1153,7 @@ async def test_roots_that_make_no_sense_are_no_roots(places: Places, tmp_path: P
             {},
         )
     ):
-        async with spoken_to(served(places, DEFAULT, tmp_path)) as line:
+        async with spoken_to(served(engines, DEFAULT, tmp_path)) as line:
             await line.send(initialize(capabilities={"roots": {}}), INITIALIZED)
             assert (await line.receive())["id"] == "first"
             await line.send(tool_call("note", "remember", text=f"A note, the {number}th"))
@@ -1158,4 +1163,4 @@ async def test_roots_that_make_no_sense_are_no_roots(places: Places, tmp_path: P
             answer = await line.receive()
             assert answer["id"] == "note"
             assert answer["result"]["isError"] is False, (result, answer)
-    assert places.memory("default").facets().total == 6
+    assert engines.memory("default").facets().total == 6

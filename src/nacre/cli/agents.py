@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +14,9 @@ from nacre.cli.group import nacre
 from nacre.cli.options import common, settings_of
 from nacre.errors import InvalidInput
 from nacre.validation import LIMITS
+
+if TYPE_CHECKING:
+    from nacre.mcp_server.tool import Tool
 
 GRAPH = "knowledge-graph"
 
@@ -43,28 +48,40 @@ def mcp(
     token_file: Path | None,
 ) -> None:
     """Serve agents over the Model Context Protocol."""
-    from nacre.mcp_server import offered, sdk
+    from nacre.mcp_server import sdk
 
-    sdk.demand()
+    sdk.require()
 
     settings = settings_of(context)
-    validation.space_name(settings.space.value, LIMITS)  # now, and not in an answer to each call
+    validation.space_name(settings.space.value, LIMITS)  # at the start, not in the answer to each call
     if session is not None:
         validation.session_name(session, LIMITS)
     if compat not in (None, GRAPH):
         raise InvalidInput("compat", f"{compat!r} is unknown; allowed: {GRAPH}")
     if compat and tools:
         raise InvalidInput("tools", "are fixed by --compat; give one of the two")
-    chosen = offered.graph() if compat else offered.chosen(tools)
+    offered = _graph_tools() if compat else _tools(tools)
     if http:
         from nacre.mcp_server import http as over_http
 
         token = _token(token_file)
-        over_http.serve(settings, chosen, whole=compat is None, host=host, port=port, token=token)
+        over_http.serve(settings, offered, tools_only=compat is not None, host=host, port=port, token=token)
     else:
         from nacre.mcp_server import stdio
 
-        stdio.serve(settings, chosen, whole=compat is None, session=session)
+        stdio.serve(settings, offered, tools_only=compat is not None, session=session)
+
+
+def _tools(groups: str) -> Sequence[Tool]:
+    from nacre.mcp_server.tools import chosen
+
+    return chosen(groups)
+
+
+def _graph_tools() -> Sequence[Tool]:
+    from nacre.mcp_server.graph_tools import TOOLS
+
+    return TOOLS
 
 
 def _token(file: Path | None) -> str | None:

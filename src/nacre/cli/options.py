@@ -81,25 +81,12 @@ def opened(
     defer_embeddings: bool = False,
     log: bool = True,
 ) -> Iterator[Nacre]:
-    """The engine that flags, environment and config file ask for. Only remembering makes a store."""
-    from nacre.config.factory import open_store
+    """The engine that flags, environment and config file name. Only commands that remember create a store."""
+    from nacre.config.factory import open_from_settings
 
     settings = settings_of(context)
-    if create and settings.store.source == "default":
-        settings.store.value.parent.mkdir(parents=True, exist_ok=True)
-    with open_store(
-        settings.store.value,
-        space=settings.space.value,
-        embedder=settings.embedder.value,
-        threads=settings.threads.value,
-        busy_timeout_ms=settings.busy_timeout_ms.value,
-        create=create,
-        switch_model=switch_model,
-        extract=settings.extract.value,
-        defer_embeddings=defer_embeddings,
-        decay_rates=settings.decay_rates.value,
-        log=log and settings.log.value,
-        log_days=settings.log_days.value,
+    with open_from_settings(
+        settings, create=create, switch_model=switch_model, defer_embeddings=defer_embeddings, log=log
     ) as memory:
         yield memory
         if defer_embeddings and settings.embedder.value != "none":

@@ -1,12 +1,17 @@
-"""The only place that joins a store, an embedder, a reranker and an engine."""
+"""Opens a memory: the only place that joins a store, an embedder, a reranker and an engine.
+
+The library, the command line and the MCP server all open memories here, so that the same question gives the same
+ranking through each of them.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from nacre import validation
 from nacre.engine.engine import Nacre
@@ -18,7 +23,23 @@ from nacre.types.facts import FactType
 from nacre.types.memory import DEFAULT_SPACE
 from nacre.validation import LIMITS, Limits
 
+if TYPE_CHECKING:
+    from nacre.config.settings import Settings
+
 EmbedderName: TypeAlias = Literal["minilm", "minilm-cuda", "hashing", "none"]
+Clock: TypeAlias = Callable[[], datetime]
+
+
+def _system_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models of an engine. Several engines may share them, so that each model is in memory once."""
+
+    embedder: Embedder | None
+    reranker: Reranker | None
 
 
 def open_store(
@@ -34,42 +55,46 @@ def open_store(
     create: bool = True,
     switch_model: bool = False,
     time_zone: tzinfo | None = None,
+    clock: Clock = _system_clock,
     extract: bool = True,
     defer_embeddings: bool = False,
     decay_rates: Mapping[FactType, float] | None = None,
     log: bool = True,
     log_days: int = LOG_DAYS,
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Nacre:
-    """Open a store. If there is no file it is made, or with `create=False` StoreUnavailable is raised.
+    """Open a store. A missing file is created; with `create=False` StoreUnavailable is raised instead.
 
-    With `confined=True` memories of other spaces are as if they were not there, even for who knows their ids.
-    `embedder` is a name, or an object with the methods of `nacre.interfaces.Embedder`; `reranker` is one with those
-    of `nacre.interfaces.Reranker`, or "auto": Nacre's own beside the embedder "minilm", otherwise none. `threads=0`
-    means one for each core. `switch_model=True` opens a store whose vectors come from another model, in order to
-    call `reembed` on it. `time_zone` is the user's, for words like "yesterday"; None means the system's.
-    `extract` reads facts from texts. `defer_embeddings=True` remembers without vectors, which `reembed` adds later:
-    until then what is new is found by words, and searches say how many wait. `decay_rates` changes how fast types of
-    facts fade, `log` keeps the recall log for `log_days`. `clock` gives the current time, for tests and replays.
+    Args:
+        path: The file that holds the memories.
+        space: The space to remember in and to search.
+        confined: A confined engine can neither read nor change another space, even by id.
+        embedder: A name, or an object with the methods of `nacre.interfaces.Embedder`. None: keyword search only.
+        reranker: An object with the methods of `nacre.interfaces.Reranker`, or None. "auto" is Nacre's own reranker
+            where the embedder is MiniLM, given by name or as an object, and none for any other embedder.
+        threads: Threads of each model; 0 means one for each core.
+        busy_timeout_ms: How long a write waits for another process.
+        limits: Sizes that are refused when exceeded.
+        switch_model: Open a store whose vectors come from another model, in order to call `reembed` on it.
+        time_zone: The user's, for words like "yesterday"; None means the system's.
+        clock: Gives the current time as an aware datetime. Tests and replays pass their own, to remember and to
+            search as if at another time.
+        extract: Whether facts are extracted from texts.
+        defer_embeddings: Remember without vectors; `reembed` adds them later. Until then keyword search alone finds
+            new memories, and searches say how many are waiting.
+        decay_rates: How fast facts of these types fade, per day, where it differs from the default.
+        log: Whether searches are kept in the recall log, for `log_days`.
     """
-    validation.opening(space, threads, busy_timeout_ms, limits, log_days)  # before a file is made for nothing
+    validation.opening(space, threads, busy_timeout_ms, limits, log_days)  # before a file is created
     rates = validation.decay_rates(decay_rates or {})
-    chosen = embedder_named(embedder, threads) if isinstance(embedder, str) else embedder
-    reads_again = reranker_beside(embedder, threads) if reranker == "auto" else reranker
-    if isinstance(reads_again, str):
-        raise InvalidInput("reranker", f"{reads_again!r} is unknown; allowed: auto, None, or a reranker of your own")
+    now = _checked(clock)
+    models = load_models(embedder, reranker, threads)
     store = SqliteStore(Path(path), busy_timeout_ms, create)
     try:
-        model = store.model()
-        if chosen is not None and model not in (None, chosen.fingerprint) and not switch_model:
-            raise EmbedderMismatch(
-                f"embedder: the vectors of {path} come from {model}, not from {chosen.fingerprint}; "
-                "run `nacre reembed` to compute them anew, or open it with the model it was written with"
-            )
+        _check_model(path, store.model(), models.embedder, switch_model=switch_model)
         return Nacre(
             store,
-            chosen,
-            reranker=reads_again,
+            models.embedder,
+            reranker=models.reranker,
             space=space,
             confined=confined,
             limits=limits,
@@ -79,17 +104,72 @@ def open_store(
             decay_rates=rates,
             log=log,
             log_days=log_days,
-            clock=clock,
+            clock=now,
         )
     except BaseException:
         store.close()
         raise
 
 
-def embedder_named(name: str, threads: int) -> Embedder | None:
-    """The embedder of that name. Its model is loaded when it is first needed."""
+def open_from_settings(
+    settings: Settings,
+    *,
+    models: Models | None = None,
+    space: str | None = None,
+    confined: bool = False,
+    create: bool = True,
+    switch_model: bool = False,
+    defer_embeddings: bool = False,
+    log: bool = True,
+) -> Nacre:
+    """Open the store that the settings name.
+
+    `models` are shared with other engines; without them the engine loads its own. `space` replaces the space of the
+    settings. `log=False` writes no recall log, whatever the settings say. The default data folder is created with the
+    store; a folder that the user named must exist.
+    """
+    if models is None:
+        models = models_from_settings(settings)
+    if create and settings.store.source == "default":
+        settings.store.value.parent.mkdir(parents=True, exist_ok=True)
+    return open_store(
+        settings.store.value,
+        space=settings.space.value if space is None else space,
+        confined=confined,
+        embedder=models.embedder,
+        reranker=models.reranker,
+        threads=settings.threads.value,
+        busy_timeout_ms=settings.busy_timeout_ms.value,
+        create=create,
+        switch_model=switch_model,
+        extract=settings.extract.value,
+        defer_embeddings=defer_embeddings,
+        decay_rates=settings.decay_rates.value,
+        log=log and settings.log.value,
+        log_days=settings.log_days.value,
+    )
+
+
+def models_from_settings(settings: Settings) -> Models:
+    """The models that the settings name."""
+    return load_models(settings.embedder.value, "auto", settings.threads.value)
+
+
+def load_models(
+    embedder: EmbedderName | Embedder | None, reranker: Literal["auto"] | Reranker | None, threads: int
+) -> Models:
+    """The models of an engine. Their files are read when they are first needed."""
+    chosen = _embedder_named(embedder, threads) if isinstance(embedder, str) else embedder
+    if reranker == "auto":
+        return Models(chosen, _reranker_for(chosen, threads))
+    if isinstance(reranker, str):
+        raise InvalidInput("reranker", f"{reranker!r} is unknown; allowed: auto, None, or a reranker of your own")
+    return Models(chosen, reranker)
+
+
+def _embedder_named(name: str, threads: int) -> Embedder | None:
     match name:
-        case "minilm" | "minilm-cuda":  # the same model, whose vectors go together, on processors or on a GPU
+        case "minilm" | "minilm-cuda":  # the same model and the same vectors, computed on processors or on a GPU
             from nacre.embedders.minilm import MiniLM
 
             return MiniLM(threads=threads or None, cuda=name == "minilm-cuda")
@@ -102,10 +182,45 @@ def embedder_named(name: str, threads: int) -> Embedder | None:
     raise InvalidInput("embedder", f"{name!r} is unknown; allowed: {', '.join(get_args(EmbedderName))}")
 
 
-def reranker_beside(embedder: str | Embedder | None, threads: int) -> Reranker | None:
-    """Nacre's own, where the embedder is. Its model is loaded when it is first needed."""
-    if embedder not in ("minilm", "minilm-cuda"):
+def _reranker_for(embedder: Embedder | None, threads: int) -> Reranker | None:
+    """Nacre's own reranker where the embedder is MiniLM: its weight was chosen for that pair."""
+    if embedder is None:
+        return None
+    from nacre.embedders.minilm import MiniLM
+
+    if not isinstance(embedder, MiniLM):
         return None
     from nacre.rerankers.nacre_rerank import NacreRerank
 
     return NacreRerank(threads=threads or None)
+
+
+def _check_model(
+    path: str | os.PathLike[str], stored: str | None, embedder: Embedder | None, *, switch_model: bool
+) -> None:
+    """Vectors of two models cannot be compared."""
+    if embedder is None or switch_model or stored in (None, embedder.fingerprint):
+        return
+    raise EmbedderMismatch(
+        f"embedder: the vectors of {path} come from {stored}, not from {embedder.fingerprint}; "
+        "run `nacre reembed` to compute them again, or open the store with the model it was written with"
+    )
+
+
+def _checked(clock: Clock) -> Clock:
+    """The clock in UTC. It is called once here, so that a wrong one is refused before a file is created."""
+    if clock is _system_clock:
+        return clock
+
+    def now() -> datetime:
+        at = clock() if callable(clock) else None
+        if not isinstance(at, datetime) or at.utcoffset() is None:
+            raise InvalidInput(
+                "clock",
+                f"gives {at!r}; it must be a callable that gives a datetime with a time zone, "
+                "such as lambda: datetime.now(UTC)",
+            )
+        return at.astimezone(UTC)
+
+    now()
+    return now

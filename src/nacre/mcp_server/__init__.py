@@ -1,1 +1,1 @@
-"""The agent's door: a server for the Model Context Protocol."""
+"""A server for the Model Context Protocol: how agents use Nacre."""

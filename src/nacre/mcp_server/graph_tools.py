@@ -1,7 +1,6 @@
-"""The nine tools of the MCP reference memory server, word for word, so that Nacre can take its place.
+"""The nine tools of the MCP reference memory server, with its names, descriptions and schemas: a drop-in replacement.
 
-They differ in what they keep, not in what they say: an entity, an observation of it and a relation are there once,
-also where one call names them twice.
+One difference: an entity, an observation and a relation are stored once, also where one call names them twice.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def _text(description: str) -> dict[str, Json]:
 
 
 def _input(**properties: Json) -> dict[str, Json]:
-    """All of them are needed; others are left out without a word."""
+    """All properties are required; others are ignored."""
     schema: dict[str, Json] = {"type": "object", "properties": properties}
     return {**schema, "required": list(properties)} if properties else schema
 
@@ -62,7 +61,7 @@ _DONE = _schema(_output(success={"type": "boolean"}, message={"type": "string"})
 _GRAPH = _schema(_output(entities=_list(_output(**_ENTITY)), relations=_list(_output(**_RELATION))))
 
 
-# ---------------------------------------------------------------- what they do
+# ---------------------------------------------------------------- answers
 
 
 def _create_entities(call: Call) -> Answer:
@@ -119,7 +118,7 @@ def _each(call: Call, field: str, read: Callable[[str, object], T]) -> list[T]:
 
 
 def _observations(contents: str) -> Callable[[str, object], Observations]:
-    """Reads observations of one entity, which stand under this key."""
+    """Reads the observations of one entity, which are under this key."""
 
     def read(field: str, value: object) -> Observations:
         given = nodes.to_object(field, value)

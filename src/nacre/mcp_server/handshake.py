@@ -1,8 +1,8 @@
-"""The first answer, before the SDK is loaded.
+"""Answers `initialize` before the SDK is loaded.
 
-Clients start a server and wait for its answer to `initialize`, some of them not for long. That answer needs nothing
-but what the server says of itself, so it is given at once, and loading goes on while the client reads it. The SDK
-then gets the same request and its answer, which is the same (tests/test_mcp_server.py), is not sent again.
+Clients start a server and wait for its answer to `initialize`, some of them only briefly. That answer needs the
+server's name, version and instructions alone, so it is sent at once, and the SDK is loaded while the client reads it.
+The SDK then gets the same request. Its answer is the same (tests/mcp_server/test_mcp_server.py) and is not sent again.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
-from nacre.mcp_server import identity
+from nacre.mcp_server import server_info
 from nacre.types.memory import Json
 
-VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # that begin with `initialize`
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # of the protocol, that begin with `initialize`
 
 
-def early_answer(line: bytes, *, whole: bool) -> dict[str, Json] | None:
+def early_answer(line: bytes, *, tools_only: bool) -> dict[str, Json] | None:
     """The answer to a line that is a plain `initialize`; anything else is left to the SDK."""
     try:
         request = json.loads(line.decode("utf-8"))
@@ -36,12 +36,12 @@ def early_answer(line: bytes, *, whole: bool) -> dict[str, Json] | None:
             },
         } if version in VERSIONS and not isinstance(number, bool) and not more:
             if _are_plain(capabilities) and all(isinstance(each, str) for each in client.values()):
-                return {"jsonrpc": "2.0", "id": number, "result": _result(version, whole=whole)}
+                return {"jsonrpc": "2.0", "id": number, "result": _result(version, tools_only=tools_only)}
     return None
 
 
 def _are_plain(capabilities: dict[str, Any]) -> bool:
-    """Whether the SDK accepts them for sure."""
+    """Whether the SDK certainly accepts them."""
     for name, value in capabilities.items():
         if name not in ("roots", "sampling", "elicitation", "experimental") or not isinstance(value, dict):
             return False
@@ -51,15 +51,15 @@ def _are_plain(capabilities: dict[str, Any]) -> bool:
     return True
 
 
-def _result(version: str, *, whole: bool) -> dict[str, Json]:
+def _result(version: str, *, tools_only: bool) -> dict[str, Json]:
     unchanging: dict[str, Json] = {"listChanged": False}
     extras: dict[str, Json] = {"prompts": unchanging, "resources": {"subscribe": False, **unchanging}}
-    server: dict[str, Json] = {"name": identity.NAME, "title": identity.TITLE, "version": identity.VERSION}
+    server: dict[str, Json] = {"name": server_info.NAME, "title": server_info.TITLE, "version": server_info.VERSION}
     return {
         "protocolVersion": version,
-        "capabilities": {**(extras if whole else {}), "tools": unchanging},
+        "capabilities": {**({} if tools_only else extras), "tools": unchanging},
         "serverInfo": server,
-        "instructions": identity.INSTRUCTIONS if whole else identity.GRAPH_INSTRUCTIONS,
+        "instructions": server_info.GRAPH_INSTRUCTIONS if tools_only else server_info.INSTRUCTIONS,
     }
 
 
@@ -72,8 +72,8 @@ class _Writer(Protocol):
     async def flush(self) -> None: ...
 
 
-class Replayed:
-    """What a client sends, with the line that was read before the SDK was there."""
+class FirstLineReplayed:
+    """The client's lines, beginning with the one that was read before the SDK was loaded."""
 
     def __init__(self, first: str, rest: _Lines) -> None:
         self._first = first
@@ -86,16 +86,16 @@ class Replayed:
             yield line
 
 
-class Unrepeated:
-    """Where answers go, but for the one that was given early."""
+class WithoutEarlyAnswer:
+    """Writes all answers except the one that was sent early."""
 
-    def __init__(self, given: Json, rest: _Writer) -> None:
-        self._given = given  # the id of the request, None if nothing was answered early
+    def __init__(self, answered: Json, rest: _Writer) -> None:
+        self._answered = answered  # the id of the request; None if nothing was answered early
         self._rest = rest
 
     async def write(self, line: str) -> None:
-        if self._given is not None and json.loads(line).get("id") == self._given:
-            self._given = None
+        if self._answered is not None and json.loads(line).get("id") == self._answered:
+            self._answered = None
             return
         await self._rest.write(line)
 

@@ -1,4 +1,4 @@
-"""Many clients over streamable HTTP. Nobody beyond this machine is listened to without a token."""
+"""The server over streamable HTTP, for many clients. Clients on other machines need a token."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ PATH = "/mcp"
 TOKEN_CHARS_MIN = 16
 
 
-def serve(settings: Settings, tools: Sequence[Tool], *, whole: bool, host: str, port: int, token: str | None) -> None:
+def serve(
+    settings: Settings, tools: Sequence[Tool], *, tools_only: bool, host: str, port: int, token: str | None
+) -> None:
     """Answer clients until interrupted."""
     if token is not None and len(token) < TOKEN_CHARS_MIN:
         raise InvalidInput("token", f"is too short; give at least {TOKEN_CHARS_MIN} characters")
@@ -31,29 +33,31 @@ def serve(settings: Settings, tools: Sequence[Tool], *, whole: bool, host: str, 
 
     import uvicorn
 
-    from nacre.mcp_server.places import Places
+    from nacre.mcp_server.spaces import SpaceEngines
 
-    places = Places(settings)
-    # uvicorn stops in good order and then raises the signal anew: that must not end us before the log is written.
+    engines = SpaceEngines(settings)
+    # uvicorn shuts down and then raises the signal again: by default it would end us before the log is written.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        # uvicorn writes to stderr; what a client asks is nobody's business, so requests are not logged.
-        uvicorn.run(app(places, tools, whole=whole, host=host, token=token), host=host, port=port, access_log=False)
+        # uvicorn writes to stderr. Requests are private, so they are not logged.
+        application = app(engines, tools, tools_only=tools_only, host=host, token=token)
+        uvicorn.run(application, host=host, port=port, access_log=False)
     finally:
-        places.close()
+        engines.close()
 
 
-def app(places: Any, tools: Sequence[Tool], *, whole: bool, host: str, token: str | None) -> Any:
+def app(engines: Any, tools: Sequence[Tool], *, tools_only: bool, host: str, token: str | None) -> Any:
     """The ASGI application."""
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from nacre.mcp_server.server import AgentsDoor, server
+    from nacre.mcp_server.server import RequestHandlers, build_server
 
-    made = server(AgentsDoor(places, tools, project_space.working(), None), whole=whole)
-    # A page in a browser must not reach a server on its own machine through a name that it has pointed there. With a
-    # token it cannot, and under which names the server is called is not known.
+    handlers = RequestHandlers(engines, tools, project_space.working(), None)
+    server = build_server(handlers, tools_only=tools_only)
+    # On loopback the SDK checks the Host header, against DNS rebinding by a page in a browser. Elsewhere the token
+    # protects the server, and its host names are not known.
     local = None if is_loopback(host) else TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    application = made.streamable_http_app(
+    application = server.streamable_http_app(
         streamable_http_path=PATH, host="127.0.0.1" if is_loopback(host) else host, transport_security=local
     )
     return application if token is None else guarded(application, token)
@@ -69,7 +73,7 @@ def is_loopback(host: str) -> bool:
 
 
 def guarded(application: Any, token: str) -> Any:
-    """The application for those who have the token, as `Authorization: Bearer …`."""
+    """The application for requests with the token, as `Authorization: Bearer …`."""
     expected = f"Bearer {token}".encode()
 
     async def guard(scope: Any, receive: Any, send: Any) -> None:

@@ -1,4 +1,4 @@
-"""Texts that a person picks in a client: to begin with what is known, and to keep what was learned."""
+"""Prompts that a person picks in a client: begin with what is known, or keep what was learned."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ LISTED: list[dict[str, Any]] = [
 
 _KEEP = (
     "Look back over this conversation and store what will matter in later ones with the `remember` tool: decisions "
-    "with their reasons, facts, preferences, what was tried and what came of it, what is still open. One "
+    "with their reasons, facts, preferences, what was tried and with what result, what is still open. One "
     "self-contained text each, with names and dates spelled out, no secrets, nothing that was recalled from memory. "
-    "`search_memories` tells what is known already; `forget` what turned out to be wrong. Then name in a line each "
-    "what you kept."
+    "`search_memories` shows what is known already; `forget` what turned out to be wrong. Then list what you kept, one "
+    "line each."
 )
 
 
-def written(memory: Nacre, name: str, arguments: Mapping[str, str]) -> str:
+def render(memory: Nacre, name: str, arguments: Mapping[str, str]) -> str:
     if name == "keep":
         return _KEEP
     if name != "recall":
         known = " and ".join(each["name"] for each in LISTED)
-        raise NotFound((name,), f"there are {known}", what="prompt")
+        raise NotFound((name,), f"allowed: {known}", what="prompt")
     topic = arguments.get("topic", "")
     if not topic.strip():
         raise InvalidInput("topic", "is missing; give a question or a task")

@@ -1,4 +1,4 @@
-"""What can be read by an address: a memory, and an overview of what there is."""
+"""Resources that a client reads by URI: one memory, and an overview of all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LISTED: list[dict[str, Any]] = [
     {
         "uri": OVERVIEW,
         "name": "overview",
-        "description": "How many memories there are, of what, from when, and the newest.",
+        "description": "Counts of memories by kind, namespace, tag and month, and the newest ones.",
         "mime_type": JSON,
     }
 ]
@@ -38,4 +38,4 @@ def read(memory: Nacre, uri: str) -> Json:
     if uri.startswith(MEMORY):
         (found,) = memory.get(uri.removeprefix(MEMORY))
         return encode.memory(found)
-    raise NotFound((uri,), f"there are {OVERVIEW} and {MEMORY}ID", what="resource")
+    raise NotFound((uri,), f"allowed: {OVERVIEW} and {MEMORY}ID", what="resource")

@@ -31,7 +31,7 @@ class _Hollow(ModuleType):
         return getattr(self, name)
 
 
-def demand() -> None:
+def require() -> None:
     """Raise InvalidInput where the SDK is not installed."""
     if importlib.util.find_spec("mcp") is None or importlib.util.find_spec("mcp_types") is None:
         raise InvalidInput("mcp", "the package is missing or too old; install it with `pip install 'nacre[mcp]'`")

@@ -1,6 +1,6 @@
-"""The server: tools, resources and prompts on one store, as the protocol's SDK wants them.
+"""The protocol: tools, resources and prompts on one store, as handlers for the SDK's server.
 
-Import it after `sdk.load()`. Verbs are synchronous, so each call runs in a thread of its own.
+Import it after `sdk.load()`. The engine's verbs are synchronous, so each call runs in a thread of its own.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from mcp.shared.exceptions import MCPError
 
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError, NotFound
-from nacre.mcp_server import identity, prompts, resources
-from nacre.mcp_server.places import Places, space_of_root
+from nacre.mcp_server import prompts, resources, server_info
+from nacre.mcp_server.spaces import SpaceEngines, space_of_root
 from nacre.mcp_server.tool import Answer, Call, Tool
 from nacre.serialization import encode
 from nacre.types.memory import Progress
 
-ROOTS_WAIT_S = 2.0  # a client that does not say its roots by then has none
+ROOTS_WAIT_S = 2.0  # a client that has not listed its roots by then has none
 CALLS_AT_ONCE = 16
-CALLERS_MAX = 10_000
+CLIENTS_MAX = 10_000  # whose spaces are kept
 
 _Context = ServerRequestContext[Any, Any]
 _log = logging.getLogger("nacre")
 
 
-class AgentsDoor:
+class RequestHandlers:
     """Answers the requests of all clients of one server."""
 
-    def __init__(self, places: Places, tools: Sequence[Tool], folder: Path | None, session: str | None) -> None:
-        self._places = places
+    def __init__(self, engines: SpaceEngines, tools: Sequence[Tool], folder: Path | None, session: str | None) -> None:
+        self._engines = engines
         self._tools = {each.name: each for each in tools}
         self._folder = folder
-        self._session = session  # of the one client that a pipe has; None: each HTTP client has its own
-        self._spaces: dict[str | None, str] = {}  # by the client's session with the server
+        self._session = session  # of the one client over stdio; None over HTTP, where each client has its own
+        self._spaces: dict[str | None, str] = {}  # by the id of the client's HTTP session; None over stdio
         self._limiter: anyio.CapacityLimiter | None = None
 
     # ---- tools
@@ -61,7 +61,7 @@ class AgentsDoor:
             answer = await self._in_thread(tool.answer, call)
         except NacreError as error:
             return _failed(str(error))
-        except Exception as error:  # a bug of ours: the agent shall know that it is not its own
+        except Exception as error:  # a bug in Nacre: the agent must not take it for a mistake of its own
             _log.exception("the tool %s failed", tool.name)
             return _failed(f"{tool.name} failed inside the server ({type(error).__name__}); its log on stderr says why")
         return _result(answer)
@@ -99,13 +99,13 @@ class AgentsDoor:
     async def get_prompt(self, context: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         try:
             memory = await self._memory(context)
-            said = await self._in_thread(prompts.written, memory, params.name, params.arguments or {})
+            said = await self._in_thread(prompts.render, memory, params.name, params.arguments or {})
         except NacreError as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from None
         message = types.PromptMessage(role="user", content=types.TextContent(text=said))
         return types.GetPromptResult(messages=[message])
 
-    # ---- who calls
+    # ---- the client's memory
 
     async def roots_changed(self, context: _Context, _: types.NotificationParams) -> None:
         self._spaces.pop(_connection(context), None)
@@ -114,13 +114,13 @@ class AgentsDoor:
         key = _connection(context)
         space = self._spaces.get(key)
         if space is None:
-            space = self._places.fixed or await _space_of_client(context)
-            space = space or self._places.usual(self._folder)
-            if self._session is not None or key is not None:  # a caller that has no name is asked each time
+            space = self._engines.fixed or await _space_of_client(context)
+            space = space or self._engines.fallback(self._folder)
+            if self._session is not None or key is not None:  # a client without a session is asked each time
                 self._spaces[key] = space
-                if len(self._spaces) > CALLERS_MAX:
-                    del self._spaces[next(iter(self._spaces))]  # who is still there is asked again
-        opened: Nacre = await self._in_thread(self._places.memory, space)
+                if len(self._spaces) > CLIENTS_MAX:
+                    del self._spaces[next(iter(self._spaces))]  # if it is still connected, it is asked again
+        opened: Nacre = await self._in_thread(self._engines.memory, space)
         return opened
 
     def _session_of(self, context: _Context) -> str | None:
@@ -132,47 +132,49 @@ class AgentsDoor:
         return await anyio.to_thread.run_sync(function, *arguments, limiter=self._limiter)
 
 
-def server(door: AgentsDoor, *, whole: bool = True) -> Server[Any]:
-    """The SDK's server for a door; without resources and prompts if it is not to be whole."""
-    extras: dict[str, Any] = {
-        "on_list_resources": door.list_resources,
-        "on_list_resource_templates": door.list_templates,
-        "on_read_resource": door.read_resource,
-        "on_list_prompts": door.list_prompts,
-        "on_get_prompt": door.get_prompt,
+def build_server(handlers: RequestHandlers, *, tools_only: bool = False) -> Server[Any]:
+    """The SDK's server with these handlers; `tools_only` leaves out resources and prompts."""
+    more: dict[str, Any] = {
+        "on_list_resources": handlers.list_resources,
+        "on_list_resource_templates": handlers.list_templates,
+        "on_read_resource": handlers.read_resource,
+        "on_list_prompts": handlers.list_prompts,
+        "on_get_prompt": handlers.get_prompt,
     }
-    made: Server[Any] = Server(
-        identity.NAME,
-        title=identity.TITLE,
-        version=identity.VERSION,
-        instructions=identity.INSTRUCTIONS if whole else identity.GRAPH_INSTRUCTIONS,
-        on_list_tools=door.list_tools,
-        on_call_tool=door.call_tool,
-        **extras if whole else {},
+    server: Server[Any] = Server(
+        server_info.NAME,
+        title=server_info.TITLE,
+        version=server_info.VERSION,
+        instructions=server_info.GRAPH_INSTRUCTIONS if tools_only else server_info.INSTRUCTIONS,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        **{} if tools_only else more,
     )
-    made.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, door.roots_changed)
-    return made
+    server.add_notification_handler(
+        "notifications/roots/list_changed", types.NotificationParams, handlers.roots_changed
+    )
+    return server
 
 
 def _connection(context: _Context) -> str | None:
-    """The name of an HTTP client's session; None over a pipe, or where the protocol has no sessions."""
+    """The id of an HTTP client's session; None over stdio, or where the protocol has no sessions."""
     return None if context.request is None else context.request.headers.get("mcp-session-id")
 
 
 async def _space_of_client(context: _Context) -> str | None:
-    """The space of the client's first root, if it has one and says so."""
+    """The space of the client's first root; None if it lists none."""
     able = context.session.client_capabilities
     if able is None or able.roots is None or not context.session.can_send_request:
         return None
     with anyio.move_on_after(ROOTS_WAIT_S):
         try:
             listed = await context.session.send_request(types.ListRootsRequest(), types.ListRootsResult)
-        except (MCPError, ValueError) as error:  # it refuses, or has roots that are no folders
-            _log.warning("the client does not say its roots: %s", error)
+        except (MCPError, ValueError) as error:  # it refuses, or its roots are not folders
+            _log.warning("the client did not list its roots: %s", error)
             return None
         spaces = (space_of_root(str(root.uri)) for root in listed.roots)
         return next((each for each in spaces if each is not None), None)
-    _log.warning("the client did not say its roots within %g s", ROOTS_WAIT_S)
+    _log.warning("the client did not list its roots within %g s", ROOTS_WAIT_S)
     return None
 
 

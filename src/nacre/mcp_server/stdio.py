@@ -1,4 +1,4 @@
-"""One client at the other end of a pipe. Standard output carries the protocol and nothing else."""
+"""The server over stdio, for one client. Standard output carries the protocol and nothing else."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from nacre.config import project_space
 from nacre.config.settings import Settings
 from nacre.ids import new_ids
 from nacre.mcp_server import sdk
-from nacre.mcp_server.handshake import Replayed, Unrepeated, early_answer
+from nacre.mcp_server.handshake import FirstLineReplayed, WithoutEarlyAnswer, early_answer
 from nacre.mcp_server.tool import Tool
 
 if TYPE_CHECKING:
-    from nacre.mcp_server.places import Places
+    from nacre.mcp_server.spaces import SpaceEngines
 
 
-def serve(settings: Settings, tools: Sequence[Tool], *, whole: bool, session: str | None) -> None:
-    """Answer the client until it closes the pipe."""
+def serve(settings: Settings, tools: Sequence[Tool], *, tools_only: bool, session: str | None) -> None:
+    """Answer the client until it closes standard input."""
     requests, answers = _claimed()
     first = requests.readline()
-    early = early_answer(first, whole=whole)
+    early = early_answer(first, tools_only=tools_only)
     if early is not None:
         answers.write(json.dumps(early, ensure_ascii=False).encode() + b"\n")
         answers.flush()
@@ -33,36 +33,36 @@ def serve(settings: Settings, tools: Sequence[Tool], *, whole: bool, session: st
 
     import anyio
 
-    from nacre.mcp_server.places import Places
+    from nacre.mcp_server.spaces import SpaceEngines
 
-    places = Places(settings)
-    # The thread that waits for the next line cannot be woken, so a signal does not wait for it either.
+    engines = SpaceEngines(settings)
+    # The thread that reads the next line cannot be interrupted, so a signal ends the process without it.
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda caught, _: _stop(places, caught))
+        signal.signal(number, lambda caught, _: _stop(engines, caught))
     try:
-        anyio.run(_serve, places, tools, whole, session, first, early, requests, answers)
-    except* BrokenPipeError:  # the client is gone, and nobody is left to be told
+        anyio.run(_serve, engines, tools, tools_only, session, first, early, requests, answers)
+    except* BrokenPipeError:  # the client is gone, and nobody can read an error
         pass
     finally:
-        places.close()
+        engines.close()
 
 
-def _stop(places: Places, caught: int) -> None:
-    places.close()
+def _stop(engines: SpaceEngines, caught: int) -> None:
+    engines.close()
     os._exit(128 + caught)
 
 
 def _claimed() -> tuple[BinaryIO, BinaryIO]:
-    """The two ends of the pipe for us alone: whatever else prints in this process goes to stderr."""
+    """Standard input, and standard output for the protocol alone: other prints of this process go to stderr."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return sys.stdin.buffer, answers
 
 
 async def _serve(
-    places: Places,
+    engines: SpaceEngines,
     tools: Sequence[Tool],
-    whole: bool,
+    tools_only: bool,
     session: str | None,
     first: bytes,
     early: dict[str, Any] | None,
@@ -72,15 +72,16 @@ async def _serve(
     import anyio
     from mcp.server.stdio import stdio_server
 
-    from nacre.mcp_server.server import AgentsDoor, server
+    from nacre.mcp_server.server import RequestHandlers, build_server
 
     lines = anyio.wrap_file(io.TextIOWrapper(requests, encoding="utf-8", errors="replace"))
     writer = anyio.wrap_file(io.TextIOWrapper(answers, encoding="utf-8", newline="\n"))
-    stdin = Replayed(first.decode("utf-8", "replace"), lines)
-    stdout = Unrepeated(None if early is None else early["id"], writer)
-    made = server(AgentsDoor(places, tools, project_space.working(), session or _new_session()), whole=whole)
+    stdin = FirstLineReplayed(first.decode("utf-8", "replace"), lines)
+    stdout = WithoutEarlyAnswer(None if early is None else early["id"], writer)
+    handlers = RequestHandlers(engines, tools, project_space.working(), session or _new_session())
+    server = build_server(handlers, tools_only=tools_only)
     async with stdio_server(cast("Any", stdin), cast("Any", stdout)) as (read, write):
-        await made.run(read, write, made.create_initialization_options())
+        await server.run(read, write, server.create_initialization_options())
 
 
 def _new_session() -> str:

@@ -1,4 +1,4 @@
-"""A tool as values: what a client is told of it, and what it does. Nothing here knows the protocol."""
+"""A tool as a value: its name, description and schemas, and the function that answers a call. No protocol here."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any, Literal
 from nacre.engine.engine import Nacre
 from nacre.types.memory import Json, Progress
 
-Effect = Literal["reads", "adds", "changes"]  # "changes" may hide or delete what was there
+Effect = Literal["reads", "adds", "changes"]  # "changes" may hide or delete memories
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a tool: what was given, by whom, and on which memory."""
+    """One call of a tool."""
 
-    memory: Nacre  # opened with the caller's space, and confined to it
+    memory: Nacre  # confined to the caller's space
     arguments: Mapping[str, Any]
-    session: str | None  # of the caller, for the recall log; None where the protocol knows none
-    report: Callable[[Progress], None]  # tells the caller how far long work has come
+    session: str | None  # of the caller, for the recall log; None where the protocol has no sessions
+    report: Callable[[Progress], None]  # sends progress of long work to the caller
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool gives back. `text` is what a model reads where the JSON would say it worse."""
+    """The result of a call. `text` replaces the JSON as the text that a model reads."""
 
     content: dict[str, Json]
     text: str | None = None
@@ -39,4 +39,4 @@ class Tool:
     input: dict[str, Json]  # JSON Schema of an object
     output: dict[str, Json]
     title: str | None = None
-    repeatable: bool = True  # called again with the same arguments, it changes nothing more
+    repeatable: bool = True  # a second call with the same arguments changes nothing more

@@ -1,24 +1,39 @@
-"""The tools that every agent is offered: three layers, a context, remembering and forgetting."""
+"""The tools of Nacre's own: those that every agent gets, and more in groups that are offered on request.
+
+Every tool that is offered takes room in each conversation, so few are offered by default.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from nacre.mcp_server.schema import listed, number, one_of, record, switch, text, whole
-from nacre.mcp_server.tool import Answer, Call, Tool
+from nacre.errors import InvalidInput
+from nacre.mcp_server.json_schema import array, boolean, enum, integer, number, obj, string
+from nacre.mcp_server.tool import Answer, Call, Effect, Tool
+from nacre.query import lenses
 from nacre.serialization import decode, encode
-from nacre.types.memory import NewMemory
+from nacre.types.memory import Changes, Json, NewMemory, Progress
+from nacre.types.recall_log import Receipt
 from nacre.types.search import SearchRequest
 from nacre.types.views import ContextRequest
 
+ALL = "all"  # the name of all groups together
+
 Asked = TypeVar("Asked", SearchRequest, ContextRequest)
 
-_FILTERS = {"namespaces": listed(), "kinds": listed(), "tags": listed(said="all of them")}
-_SESSION = text("yours, if not this connection")
-_HIT = record(
-    {"id": text(), "date": text(), "relevance": number(), "score": number(), "snippet": text(), "why": text()}
-)
+
+def chosen(groups: str) -> Sequence[Tool]:
+    """The default tools and those of the named groups, which are separated by commas."""
+    named = [each.strip() for each in groups.split(",") if each.strip()]
+    for each in named:
+        if each != ALL and each not in GROUPS:
+            raise InvalidInput("tools", f"{each!r} is unknown; allowed: {', '.join((*GROUPS, ALL))}")
+    return (*DEFAULT, *(tool for name, tools in GROUPS.items() if name in named or ALL in named for tool in tools))
+
+
+# ---------------------------------------------------------------- memories, by default
 
 
 def _remember(call: Call) -> Answer:
@@ -71,27 +86,188 @@ def _forget(call: Call) -> Answer:
     return Answer({"forgotten": list(ids)})
 
 
+# ---------------------------------------------------------------- facts
+
+
+def _facts(call: Call) -> Answer:
+    readers: dict[str, decode.Reader] = {
+        **dict.fromkeys(("subject", "predicate", "object", "type", "memory_id"), decode.text),
+        **dict.fromkeys(("relations", "history", "limit"), decode.as_given),
+        "as_of": decode.moment,
+    }
+    given = decode.fields(call.arguments, readers)
+    return Answer({"facts": [encode.belief(each) for each in call.memory.facts(**given)]})
+
+
+def _state_fact(call: Call) -> Answer:
+    given = dict(call.arguments)
+    memory_id = given.pop("memory_id", None)
+    memory_id = None if memory_id is None else decode.text("memory_id", memory_id)
+    new = decode.new_fact("fact", given)
+    return Answer({"facts": [encode.belief(call.memory.state_fact(new, memory_id, call.session))]})
+
+
+def _reinforce(call: Call) -> Answer:
+    given = decode.fields(call.arguments, {"ids": decode.texts}, ("ids",))
+    return Answer({"reinforced": call.memory.reinforce(given["ids"])})
+
+
+def _drop_facts(call: Call) -> Answer:
+    given = decode.fields(call.arguments, {"ids": decode.texts}, ("ids",))
+    call.memory.drop_facts(given["ids"])
+    return Answer({"dropped": list(given["ids"])})
+
+
+def _conflicts(call: Call) -> Answer:
+    decode.fields(call.arguments, {})
+    return Answer(
+        {
+            "conflicts": [encode.disagreement(each) for each in call.memory.conflicts()],
+            "stale": [encode.belief(each) for each in call.memory.stale()],
+        }
+    )
+
+
+# ---------------------------------------------------------------- entities
+
+
+def _entities(call: Call) -> Answer:
+    given = decode.fields(call.arguments, {"names": decode.texts, "limit": decode.as_given})
+    return Answer({"entities": [encode.entity(each) for each in call.memory.entities(**given)]})
+
+
+def _related_entities(call: Call) -> Answer:
+    readers: dict[str, decode.Reader] = {"name": decode.text, "depth": decode.as_given, "as_of": decode.moment}
+    given = decode.fields(call.arguments, readers, ("name",))
+    return Answer({"entities": [encode.related_entity(each) for each in call.memory.related_entities(**given)]})
+
+
+def _add_entity(call: Call) -> Answer:
+    readers: dict[str, decode.Reader] = {
+        "name": decode.text,
+        "kind": decode.text,
+        "aliases": decode.texts,
+        "memory_ids": decode.texts,
+    }
+    given = decode.fields(call.arguments, readers, ("name",))
+    return Answer({"entity": encode.entity(call.memory.add_entity(**given))})
+
+
+# ---------------------------------------------------------------- the log, lenses, why
+
+
+def _log(call: Call) -> Answer:
+    names = ("memory_id", "session", "before")
+    given = decode.fields(call.arguments, {**dict.fromkeys(names, decode.text), "limit": decode.as_given})
+    found: list[Receipt] = call.memory.receipts(**given)
+    return Answer({"receipts": [encode.receipt(each) for each in found]})
+
+
+def _mark(call: Call) -> Answer:
+    readers: dict[str, decode.Reader] = {"ids": decode.texts, "outcome": decode.text, "receipt": decode.text}
+    given = decode.fields(call.arguments, readers, ("ids", "outcome"))
+    return Answer({"marked": list(call.memory.mark(**given))})
+
+
+def _lenses(call: Call) -> Answer:
+    decode.fields(call.arguments, {})
+    return Answer({"lenses": [lenses.to_json(each) for each in call.memory.lenses()]})
+
+
+def _save_lens(call: Call) -> Answer:
+    return Answer({"lens": lenses.to_json(call.memory.save_lens(lenses.from_json(dict(call.arguments))))})
+
+
+def _why(call: Call) -> Answer:
+    given = dict(call.arguments)
+    memory_id = decode.fields({"id": given.pop("id", None)}, {"id": decode.text}, ("id",))["id"]
+    return Answer(encode.why(call.memory.why(decode.search_request(given), memory_id)))
+
+
+# ---------------------------------------------------------------- more of memories
+
+
+def _remember_many(call: Call) -> Answer:
+    given = decode.fields(call.arguments, {"memories": decode.as_given}, ("memories",))["memories"]
+    if not isinstance(given, list):
+        given = [given]
+    items = [_new(each, call) for each in given]
+    remembered: list[Json] = []
+    for batch in call.memory.remember_batches(items):
+        remembered += [encode.remembered(each) for each in batch]
+        call.report(Progress(len(remembered), len(items)))
+    return Answer({"remembered": remembered})
+
+
+def _new(given: object, call: Call) -> NewMemory:
+    """A memory as `remember` takes it, times as people say them included."""
+    if not isinstance(given, dict):
+        return decode.new_memory(given)
+    moments = {
+        name: decode.moment(name, given[name]) for name in ("created", "happened") if given.get(name) is not None
+    }
+    return decode.new_memory(
+        {"session": call.session, **given, **{name: at.isoformat() for name, at in moments.items()}}
+    )
+
+
+def _update(call: Call) -> Answer:
+    plain = dict.fromkeys((name for name in Changes.__annotations__), decode.as_given)
+    readers = {**plain, "id": decode.text, "tags": decode.texts, "happened": decode.moment}
+    given = decode.fields(call.arguments, readers, ("id",))
+    return Answer({"memory": encode.memory(call.memory.update(given.pop("id"), **given))})
+
+
+def _related(call: Call) -> Answer:
+    given = decode.fields(call.arguments, {"id": decode.text, "limit": decode.as_given}, ("id",))
+    return Answer(encode.brief(call.memory.related(given.pop("id"), **given)))
+
+
+def _facets(call: Call) -> Answer:
+    given = decode.fields(call.arguments, {"query": decode.text})
+    return Answer(encode.facets(call.memory.facets(**given)))
+
+
+def _restore(call: Call) -> Answer:
+    ids = decode.fields(call.arguments, {"ids": decode.texts}, ("ids",))["ids"]
+    call.memory.restore(ids)
+    return Answer({"restored": list(ids)})
+
+
+def _history(call: Call) -> Answer:
+    given = decode.fields(call.arguments, {"id": decode.text}, ("id",))
+    return Answer({"events": [encode.event(each) for each in call.memory.history(given["id"])]})
+
+
+# ---------------------------------------------------------------- what is offered by default
+
+_FILTERS = {"namespaces": array(), "kinds": array(), "tags": array(description="all of them")}
+_SESSION = string("yours, if not this connection")
+_HIT = obj(
+    {"id": string(), "date": string(), "relevance": number(), "score": number(), "snippet": string(), "why": string()}
+)
+
 DEFAULT: tuple[Tool, ...] = (
     Tool(
         name="remember",
         description="Store one self-contained fact, decision, preference or event worth knowing in later sessions.",
         effect="adds",
         answer=_remember,
-        input=record(
+        input=obj(
             {
-                "text": text(),
-                "summary": text("one line"),
-                "namespace": text("decisions, learnings, patterns, config, people, ..."),
-                "kind": text("note, fact, episode, ..."),
-                "tags": listed(),
-                "source": text(),
-                "happened": text("when, if not now"),
+                "text": string(),
+                "summary": string("one line"),
+                "namespace": string("decisions, learnings, patterns, config, people, ..."),
+                "kind": string("note, fact, episode, ..."),
+                "tags": array(),
+                "source": string(),
+                "happened": string("when, if not now"),
                 "importance": number("0-1"),
                 "session": _SESSION,
             },
             ("text",),
         ),
-        output=record({"id": text(), "duplicate": switch(), "recalled": listed()}, ("id",)),
+        output=obj({"id": string(), "duplicate": boolean(), "recalled": array()}, ("id",)),
     ),
     Tool(
         name="search_memories",
@@ -101,57 +277,57 @@ DEFAULT: tuple[Tool, ...] = (
         ),
         effect="reads",
         answer=_search,
-        input=record(
+        input=obj(
             {
-                "query": text(),
-                "limit": whole(),
-                "mode": one_of("hybrid", "keyword", "semantic"),
+                "query": string(),
+                "limit": integer(),
+                "mode": enum("hybrid", "keyword", "semantic"),
                 "min_score": number("least relevance, 0-1"),
-                "omit_delivered": switch("only what this session was not told yet"),
-                "as_of": text("answer as of then"),
-                "lens": text(),
+                "omit_delivered": boolean("only what this session was not told yet"),
+                "as_of": string("answer as of then"),
+                "lens": string(),
                 "session": _SESSION,
                 **_FILTERS,
             },
             ("query",),
         ),
-        output=record({"hits": listed(_HIT), "notes": listed()}, ("hits",)),
+        output=obj({"hits": array(_HIT), "notes": array()}, ("hits",)),
     ),
     Tool(
         name="timeline",
         description="What was remembered when: a line each, newest first. Look here before searching for recent work.",
         effect="reads",
         answer=_timeline,
-        input=record(
+        input=obj(
             {
-                "start": text("7d, yesterday, 2026-03-01, ..."),
-                "end": text(),
-                "around": text("id: what came before and after it"),
-                "span": whole("how many on each side of it"),
-                "sessions": listed(),
-                "limit": whole(),
-                "oldest_first": switch(),
-                "cursor": text("`next` of the page before"),
-                "histogram": one_of("day", "week", "month"),
+                "start": string("7d, yesterday, 2026-03-01, ..."),
+                "end": string(),
+                "around": string("id: what came before and after it"),
+                "span": integer("how many on each side of it"),
+                "sessions": array(),
+                "limit": integer(),
+                "oldest_first": boolean(),
+                "cursor": string("`next` of the page before"),
+                "histogram": enum("day", "week", "month"),
                 **_FILTERS,
             }
         ),
-        output=record({"entries": listed(record())}, ("entries",)),
+        output=obj({"entries": array(obj())}, ("entries",)),
     ),
     Tool(
         name="get_memories",
         description="Full texts by id, with their facts.",
         effect="reads",
         answer=_get,
-        input=record(
+        input=obj(
             {
-                "ids": listed(),
-                "neighbours": whole("also the lines before and after in its session, so many"),
-                "entities": switch(),
+                "ids": array(),
+                "neighbours": integer("also the lines before and after in its session, so many"),
+                "entities": boolean(),
             },
             ("ids",),
         ),
-        output=record({"memories": listed(record()), "missing": listed()}, ("memories",)),
+        output=obj({"memories": array(obj()), "missing": array()}, ("memories",)),
     ),
     Tool(
         name="context",
@@ -161,26 +337,193 @@ DEFAULT: tuple[Tool, ...] = (
         ),
         effect="reads",
         answer=_context,
-        input=record(
+        input=obj(
             {
-                "query": text(),
-                "budget_tokens": whole(),
-                "repeat": switch("also what was given before"),
+                "query": string(),
+                "budget_tokens": integer(),
+                "repeat": boolean("also what was given before"),
                 "min_score": number(),
-                "as_of": text(),
+                "as_of": string(),
                 "session": _SESSION,
                 **_FILTERS,
             },
             ("query",),
         ),
-        output=record({"text": text(), "tokens": whole(), "left_out": listed(record())}, ("text",)),
+        output=obj({"text": string(), "tokens": integer(), "left_out": array(obj())}, ("text",)),
     ),
     Tool(
         name="forget",
         description="Hide memories that are wrong or obsolete. People can restore them.",
         effect="changes",
         answer=_forget,
-        input=record({"ids": listed()}, ("ids",)),
-        output=record({"forgotten": listed()}, ("forgotten",)),
+        input=obj({"ids": array()}, ("ids",)),
+        output=obj({"forgotten": array()}, ("forgotten",)),
     ),
 )
+
+
+# ---------------------------------------------------------------- what is offered by group
+
+
+def _tool(
+    name: str, description: str, effect: Effect, answer: Any, given: Mapping[str, Any], needed: tuple[str, ...] = ()
+) -> Tool:
+    """What these give is told by the engine's own words, so any object may come."""
+    return Tool(
+        name=name,
+        description=description,
+        effect=effect,
+        answer=answer,
+        input=obj(given, needed),
+        output=obj(),
+    )
+
+
+_FACT = {
+    "subject": string(),
+    "predicate": string(),
+    "object": string(),
+    "type": enum("identity", "preference", "relationship", "location", "config", "decision", "kv", "state", "temporal"),
+}
+_IDS = {"ids": array()}
+
+GROUPS: Mapping[str, tuple[Tool, ...]] = {
+    "facts": (
+        _tool(
+            "facts",
+            "Facts that hold: subject, predicate, object, with how far each is believed.",
+            "reads",
+            _facts,
+            {
+                **_FACT,
+                "memory_id": string(),
+                "relations": boolean("only between entities"),
+                "history": boolean("also what holds no longer"),
+                "as_of": string(),
+                "limit": integer(),
+            },
+        ),
+        _tool(
+            "state_fact",
+            "State a fact. A newer value of the same subject and predicate ends the older one.",
+            "adds",
+            _state_fact,
+            {
+                **_FACT,
+                "confidence": number("0-1"),
+                "relation": boolean("the object is an entity"),
+                "valid_from": string("ISO 8601"),
+                "valid_to": string(),
+                "memory_id": string("that says it; a new one if not given"),
+            },
+            ("subject", "predicate", "object"),
+        ),
+        _tool(
+            "reinforce",
+            "Say that facts still hold, by their ids or their memories'.",
+            "adds",
+            _reinforce,
+            _IDS,
+            ("ids",),
+        ),
+        _tool("drop_facts", "Delete facts by id. Their memories stay.", "changes", _drop_facts, _IDS, ("ids",)),
+        _tool(
+            "conflicts", "Facts that disagree, and facts that nobody has confirmed for long.", "reads", _conflicts, {}
+        ),
+    ),
+    "entities": (
+        _tool(
+            "entities",
+            "Who and what memories are about, with aliases.",
+            "reads",
+            _entities,
+            {"names": array(), "limit": integer()},
+        ),
+        _tool(
+            "related_entities",
+            "Entities that relations lead to from one.",
+            "reads",
+            _related_entities,
+            {"name": string(), "depth": integer("1-3"), "as_of": string()},
+            ("name",),
+        ),
+        _tool(
+            "add_entity",
+            "Make an entity known, or more names of it, and link memories.",
+            "adds",
+            _add_entity,
+            {"name": string(), "kind": string(), "aliases": array(), "memory_ids": array()},
+            ("name",),
+        ),
+    ),
+    "log": (
+        _tool(
+            "recall_log",
+            "What searches delivered, newest first, and what became of it.",
+            "reads",
+            _log,
+            {"memory_id": string(), "session": string(), "limit": integer(), "before": string("receipt id")},
+        ),
+        _tool(
+            "mark",
+            "Say what became of memories that were found: useful ones rise a little, wrong ones sink.",
+            "adds",
+            _mark,
+            {**_IDS, "outcome": enum("used", "wrong", "opened"), "receipt": string()},
+            ("ids", "outcome"),
+        ),
+    ),
+    "lenses": (
+        _tool("lenses", "Named presets of a search.", "reads", _lenses, {}),
+        _tool(
+            "save_lens",
+            "Save a preset of a search under a name.",
+            "changes",
+            _save_lens,
+            {"name": string(), "description": string(), "where": obj(), "recipe": obj(), "questions": array()},
+            ("name",),
+        ),
+    ),
+    "why": (
+        _tool(
+            "why",
+            "Why a memory was found by a search, with every number, or what left it out and what would bring it in.",
+            "reads",
+            _why,
+            {"id": string(), "query": string(), "mode": enum("hybrid", "keyword", "semantic"), "limit": integer()},
+            ("id", "query"),
+        ),
+    ),
+    "more": (
+        _tool(
+            "remember_many",
+            "Store many memories at once.",
+            "adds",
+            _remember_many,
+            {"memories": array(obj({"text": string()}, ("text",)), "objects as `remember` takes them")},
+            ("memories",),
+        ),
+        _tool(
+            "update_memory",
+            "Change fields of a memory; what they were is kept.",
+            "changes",
+            _update,
+            {
+                "id": string(),
+                "text": string(),
+                "summary": string(),
+                "kind": string(),
+                "namespace": string(),
+                "tags": array(),
+                "source": string(),
+                "importance": number(),
+                "happened": string(),
+            },
+            ("id",),
+        ),
+        _tool("related", "Memories like one.", "reads", _related, {"id": string(), "limit": integer()}, ("id",)),
+        _tool("facets", "Counts of all memories, or of a query's matches.", "reads", _facets, {"query": string()}),
+        _tool("restore", "Bring forgotten memories back.", "adds", _restore, _IDS, ("ids",)),
+        _tool("history", "What happened to a memory.", "reads", _history, {"id": string()}, ("id",)),
+    ),
+}

@@ -215,7 +215,7 @@ def hit(value: Hit) -> dict[str, Json]:
     }
 
 
-_BRIEF_CHARS = 125  # of a snippet
+_BRIEF_CHARS = 115  # of a snippet: ten hits stay under 900 tokens
 _BRIEF_RELATIONS = 3
 
 

@@ -1,4 +1,4 @@
-"""What does the server say of itself, and what is it able to? Told to every client that connects."""
+"""The name, the version and the instructions that the server sends to every client that connects."""
 
 from __future__ import annotations
 

@@ -1,0 +1,113 @@
+"""The factory: what it refuses before it creates a file, whose clock it uses, and what settings open."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nacre
+from nacre import Filter, InvalidInput, StoreUnavailable
+from nacre.config import factory, settings
+from nacre.config.settings import Settings, Sourced
+from nacre.embedders.hashing import Hashing
+
+
+def _settings(path: Path, **flags: object) -> Settings:
+    return settings.load({"store": path, "embedder": "hashing", **flags}, {"NACRE_CONFIG": str(path) + ".toml"})
+
+
+# ---------------------------------------------------------------- clock
+
+
+def test_a_memory_lives_at_the_time_of_its_clock(path: Path) -> None:
+    now = datetime(2020, 2, 29, 12, tzinfo=timezone(timedelta(hours=2)))
+    with nacre.open(path, embedder="none", clock=lambda: now) as memory:
+        memory.remember("The kiln is hot")
+        (entry,) = memory.timeline().entries
+        assert entry.created == now
+        assert entry.created.tzinfo is UTC
+        now += timedelta(days=9)
+        (hit,) = memory.search("kiln").hits
+    (recency,) = [each for each in hit.reasons if each.signal == "recency"]
+    assert recency.numbers["days"] == 9
+
+
+@pytest.mark.parametrize(
+    "clock",
+    [lambda: datetime(2020, 2, 29), lambda: "2020-02-29", lambda: None, None, datetime(2020, 2, 29, tzinfo=UTC)],  # noqa: DTZ001
+)
+def test_a_clock_without_a_time_zone_is_refused(path: Path, clock: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"^clock: .*a datetime with a time zone") as error:
+        nacre.open(path, embedder="none", clock=clock)
+    assert error.value.field == "clock"
+    assert not path.exists()
+
+
+def test_a_clock_that_goes_wrong_later_is_refused_then(path: Path) -> None:
+    times = [datetime(2020, 2, 29, tzinfo=UTC), datetime(2020, 2, 29)]  # noqa: DTZ001
+    with (
+        nacre.open(path, embedder="none", log=False, clock=lambda: times.pop(0)) as memory,
+        pytest.raises(InvalidInput, match=r"^clock: "),
+    ):
+        memory.remember("The kiln is hot")
+
+
+# ---------------------------------------------------------------- settings
+
+
+def test_settings_open_the_store_they_name(path: Path) -> None:
+    with factory.open_from_settings(_settings(path, space="work")) as memory:
+        written = memory.remember("The kiln is hot")
+        assert memory.get(written.id)[0].space == "work"
+    with nacre.open(path, space="work", embedder=Hashing(), create=False) as memory:
+        assert memory.search("kiln").hits[0].id == written.id
+    assert path.exists()
+
+
+def test_a_space_replaces_that_of_the_settings_and_may_confine(path: Path) -> None:
+    with factory.open_from_settings(_settings(path, space="work")) as memory:
+        at_work = memory.remember("The kiln is hot").id
+    with factory.open_from_settings(_settings(path, space="work"), space="home", confined=True) as memory:
+        assert memory.get(memory.remember("The oven is cold").id)[0].space == "home"
+        assert list(memory.get([at_work], missing_ok=True).memories) == []
+        with pytest.raises(InvalidInput):
+            memory.search("kiln", where=Filter(spaces=("work",)))
+
+
+def test_engines_may_share_models(path: Path) -> None:
+    models = factory.models_from_settings(_settings(path))
+    with (
+        factory.open_from_settings(_settings(path), models=models, space="one") as one,
+        factory.open_from_settings(_settings(path), models=models, space="two") as two,
+    ):
+        one.remember("The kiln is hot")
+        two.remember("The oven is cold")
+        assert [hit.text for hit in one.search("kiln oven", mode="semantic").hits] == ["The kiln is hot"]
+        assert [hit.text for hit in two.search("kiln oven", mode="semantic").hits] == ["The oven is cold"]
+
+
+def test_the_log_is_kept_only_where_both_agree(path: Path) -> None:
+    for number, (asked, flag) in enumerate([(True, "on"), (False, "on"), (True, "off")]):
+        file = path.with_name(f"{number}.db")
+        with factory.open_from_settings(_settings(file, log=flag), log=asked) as memory:
+            memory.remember("The kiln is hot")
+            memory.search("kiln")
+            assert len(memory.receipts()) == (1 if asked and flag == "on" else 0)
+
+
+def test_the_default_folder_is_created_with_the_store_and_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "nacre" / "nacre.db"
+    from_flag = _settings(path)
+    by_default = Settings(
+        **{name: getattr(from_flag, name) for name in settings.MEANINGS} | {"store": Sourced(path, "default")}
+    )
+    with pytest.raises(StoreUnavailable):
+        factory.open_from_settings(from_flag)
+    with pytest.raises(StoreUnavailable):
+        factory.open_from_settings(by_default, create=False)
+    assert not path.parent.exists()
+    factory.open_from_settings(by_default).close()
+    assert path.exists()
