@@ -695,7 +695,7 @@ def test_what_to_know_is_said_beside_the_answer(cli: Cli, monkeypatch: pytest.Mo
     assert json.loads(answer.out)["mcpServers"]["nacre"] == started()
     assert "pip install" not in answer.err
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "mcp" else name)
-    assert "install it with `pip install 'nacre[mcp]'`" in cli("cursor").err
+    assert "install it with `pip install 'nacre-memory[mcp]'`" in cli("cursor").err
 
 
 @pytest.mark.parametrize(

@@ -422,7 +422,7 @@ def test_without_the_sdk_it_says_what_to_install(path: Path, missing: str, trans
     )
     assert done.returncode == 2
     assert done.stdout == b""
-    assert b"pip install 'nacre[mcp]'" in done.stderr
+    assert b"pip install 'nacre-memory[mcp]'" in done.stderr
     assert b"Traceback" not in done.stderr
 
 

@@ -82,7 +82,7 @@ def _server_arguments(context: click.Context, place: Place, tools: str | None, c
 def _notes(context: click.Context, plan: Plan) -> Iterator[str]:
     """What a person should know before relying on it."""
     if importlib.util.find_spec("mcp") is None:
-        yield "the server needs a package that is missing; install it with `pip install 'nacre[mcp]'`"
+        yield "the server needs a package that is missing; install it with `pip install 'nacre-memory[mcp]'`"
     if plan.client in client_config.NO_FOLDER and "space" not in context.ensure_object(dict):
         yield f"{plan.client} starts servers in no project's folder: all chats share one space unless you give --space"
     if plan.scope == "project":

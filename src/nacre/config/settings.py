@@ -1,4 +1,4 @@
-"""Settings and where each came from: flag, environment, config file, default, in this order.
+"""Settings, and where each came from. The first of flag, environment, config file and default counts.
 
 The config file is TOML with the names below, for example
 
@@ -14,12 +14,12 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 
 from nacre.config import project_space
 from nacre.errors import InvalidInput
 
-# The command line asks which model it will need before the rest of Nacre is imported: so that is done below.
+# The command line reads the embedder's name before the rest of Nacre is imported, so imports of Nacre are late here.
 if TYPE_CHECKING:
     from nacre.config.factory import EmbedderName
     from nacre.types.facts import FactType
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EMBEDDER = "minilm"  # unless another is named
+_APP = "nacre"  # the name of its folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,14 @@ class Settings:
 
 MEANINGS: Mapping[str, str] = {
     "store": "the file that holds the memories",
-    "space": "the space that is used when none is named; folder:PATH is that of a project",
-    "embedder": "what turns texts into meaning: minilm, minilm-cuda (on a GPU), hashing or none",
-    "threads": "threads that embed texts and read again; 0: one for each core",
+    "space": "the space to remember in and to search; folder:PATH is the space of a project",
+    "embedder": "the model that embeds texts: minilm, minilm-cuda (on a GPU), hashing or none",
+    "threads": "threads of the embedder and of the reranker; 0: one for each core",
     "busy_timeout_ms": "how long a write waits for another process, in milliseconds",
-    "extract": "whether facts are read from texts: on or off",
-    "decay_rates": "how fast types of facts fade a day, where not as usual: state=0.2,kv=0.01",
+    "extract": "whether facts are extracted from texts: on or off",
+    "decay_rates": "how fast types of facts fade per day, where not the default: state=0.2,kv=0.01",
     "log": "whether searches are kept in the recall log: on or off",
-    "log_days": "how long they are kept there, in days",
+    "log_days": "how long searches stay in the recall log, in days",
 }
 
 
@@ -69,7 +70,7 @@ def variable(name: str) -> str:
 
 
 def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
-    """All settings. `flags` holds what the command line gave; None means not given."""
+    """All settings. `flags` are those of the command line; None means not given."""
     from nacre.engine.recall_log import LOG_DAYS
     from nacre.storage.sqlite import BUSY_TIMEOUT_MS
     from nacre.types.memory import DEFAULT_SPACE
@@ -99,7 +100,7 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
 
 
 def embedder(flags: Mapping[str, object], environment: Mapping[str, str]) -> object:
-    """The embedder that is named, whether or not there is one of that name."""
+    """The name of the embedder, not checked."""
     path = config_path(environment)
     given = _given("embedder", flags, environment, _read(path), path)
     return EMBEDDER if given is None else given[1]
@@ -108,7 +109,7 @@ def embedder(flags: Mapping[str, object], environment: Mapping[str, str]) -> obj
 def _given(
     name: str, flags: Mapping[str, object], environment: Mapping[str, str], file: Mapping[str, object], path: Path
 ) -> tuple[str, object, str] | None:
-    """What a setting is called where it is given, its value, and where that is. None: nowhere."""
+    """The name of a setting where it is given, its value, and its source; None if it is not given."""
     if flags.get(name) is not None:
         return f"--{name}", flags[name], f"flag --{name}"
     if environment.get(variable(name)):
@@ -119,27 +120,31 @@ def _given(
 
 
 def config_path(environment: Mapping[str, str]) -> Path:
-    """The config file: NACRE_CONFIG, or the platform's place for it."""
+    """The config file: NACRE_CONFIG, or config.toml in the platform's folder for configuration."""
     given = environment.get("NACRE_CONFIG")
     if given:
         return Path(given).expanduser()
-    return _folder(environment, "XDG_CONFIG_HOME", ".config", "APPDATA") / "config.toml"
+    return _folder(environment, "config") / "config.toml"
 
 
 def data_folder(environment: Mapping[str, str]) -> Path:
-    """The platform's place for data."""
-    return _folder(environment, "XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")
+    """The platform's folder for data."""
+    return _folder(environment, "data")
 
 
-def _folder(environment: Mapping[str, str], xdg: str, below_home: str, windows: str) -> Path:
-    home = Path.home()
-    if sys.platform == "win32":
-        return Path(environment.get(windows) or home / "AppData" / "Local") / "nacre"
-    if environment.get(xdg):
-        return Path(environment[xdg]) / "nacre"
-    if sys.platform == "darwin":
-        return home / "Library" / "Application Support" / "nacre"
-    return home / below_home / "nacre"
+def _folder(environment: Mapping[str, str], purpose: Literal["config", "data"]) -> Path:
+    """The folder that a variable names, or the platform's. XDG variables count on macOS, too."""
+    windows = "APPDATA" if purpose == "config" else "LOCALAPPDATA"
+    named = environment.get(windows if sys.platform == "win32" else f"XDG_{purpose.upper()}_HOME")
+    if named:
+        return Path(named) / _APP
+    if sys.platform == "linux":  # as platformdirs says, which takes 5 ms to import
+        return Path.home() / (".config" if purpose == "config" else ".local/share") / _APP
+    import platformdirs
+
+    if purpose == "config":
+        return platformdirs.user_config_path(_APP, appauthor=False, roaming=True)
+    return platformdirs.user_data_path(_APP, appauthor=False)
 
 
 def _read(path: Path) -> dict[str, object]:
@@ -149,7 +154,7 @@ def _read(path: Path) -> dict[str, object]:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"config file {path}", f"cannot be read: {error}") from None
-    import tomllib  # most have no such file
+    import tomllib  # most users have no such file
 
     try:
         return tomllib.loads(text)

@@ -19,7 +19,7 @@ RERANKER = Path(__file__).parents[1] / "rerankers" / "nacre_rerank_v1"
 MODEL, VOCABULARY = "model.onnx", "vocab.txt"  # in these folders
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"  # what ONNX Runtime computes on
 LOADING = "nacre-model"  # the name of a thread that loads one
-REINSTALL = "reinstall it with `pip install --force-reinstall nacre`"
+REINSTALL = "reinstall it with `pip install --force-reinstall nacre-memory`"
 
 
 def word_pieces(vocabulary: Path, *, instead: str) -> WordPiece:

@@ -1,0 +1,76 @@
+"""The folders of the config file and of the store, on each platform."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nacre.config import settings
+
+HOME = Path("/home/me")
+XDG = {"XDG_CONFIG_HOME": "/xdg/config", "XDG_DATA_HOME": "/xdg/data"}
+WINDOWS = {"APPDATA": "/users/me/Roaming", "LOCALAPPDATA": "/users/me/Local", "USERPROFILE": "/users/me"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="paths of POSIX")
+@pytest.mark.parametrize(
+    ("platform", "environment", "config", "data"),
+    [
+        ("linux", {}, "/home/me/.config/nacre/config.toml", "/home/me/.local/share/nacre"),
+        ("linux", {"XDG_CONFIG_HOME": ""}, "/home/me/.config/nacre/config.toml", "/home/me/.local/share/nacre"),
+        ("linux", XDG, "/xdg/config/nacre/config.toml", "/xdg/data/nacre"),
+        ("freebsd14", {}, "/home/me/.config/nacre/config.toml", "/home/me/.local/share/nacre"),
+        (
+            "darwin",
+            {},
+            "/home/me/Library/Application Support/nacre/config.toml",
+            "/home/me/Library/Application Support/nacre",
+        ),
+        ("darwin", XDG, "/xdg/config/nacre/config.toml", "/xdg/data/nacre"),
+        ("win32", WINDOWS, "/users/me/Roaming/nacre/config.toml", "/users/me/Local/nacre"),
+        ("win32", XDG | WINDOWS, "/users/me/Roaming/nacre/config.toml", "/users/me/Local/nacre"),
+        (
+            "win32",
+            {"USERPROFILE": "/users/me", "WIN_PD_OVERRIDE_APPDATA": "/r", "WIN_PD_OVERRIDE_LOCAL_APPDATA": "/l"},
+            "/r/nacre/config.toml",
+            "/l/nacre",
+        ),
+    ],
+)
+def test_each_platform_has_its_folders(
+    monkeypatch: pytest.MonkeyPatch, platform: str, environment: dict[str, str], config: str, data: str
+) -> None:
+    for name in [*XDG, *WINDOWS, "NACRE_CONFIG"]:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in ({"HOME": str(HOME)} | environment).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setitem(sys.modules, "ctypes", None)  # by which platformdirs asks Windows; it has other ways
+    for name in [each for each in sys.modules if each.split(".")[0] == "platformdirs"]:
+        monkeypatch.delitem(sys.modules, name)  # it looks at the platform when it is imported
+    assert settings.config_path(os.environ).as_posix() == config
+    assert settings.data_folder(os.environ).as_posix() == data
+    for name in [each for each in sys.modules if each.split(".")[0] == "platformdirs"]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_the_config_file_may_be_named(tmp_path: Path) -> None:
+    assert settings.config_path({"NACRE_CONFIG": str(tmp_path / "x.toml")} | XDG) == tmp_path / "x.toml"
+    assert settings.config_path({"NACRE_CONFIG": "~/x.toml"}) == Path.home() / "x.toml"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other platforms need it")
+def test_a_command_on_linux_imports_neither_platformdirs_nor_tomlkit(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom nacre.cli import run\nrun(['config', '--json'])\nrun(['stats', '--json'])\n"
+        "assert not {'platformdirs', 'tomlkit'} & sys.modules.keys(), 'imported'"
+    )
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("NACRE_", "XDG_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=plain | {"HOME": str(tmp_path)}
+    )
+    assert done.returncode == 0, done.stderr
