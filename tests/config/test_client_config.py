@@ -422,13 +422,25 @@ def test_only_our_lines_of_our_table_are_written_anew(tmp_path: Path) -> None:
     text = BEFORE.replace('env.NACRE_LOG = "off"\n', "")
     put(plan, text)
     install(plan)
-    assert text_of(plan) == text.replace('command = "old"  # gone', 'command = "/opt/nacre/bin/nacre"').replace(
+    assert text_of(plan) == text.replace('command = "old"', 'command = "/opt/nacre/bin/nacre"').replace(
         'args = [\n  "a",\n  # and so on\n]', 'args = ["mcp", "--space", "work"]'
     )
     remove(plan)
     assert text_of(plan) == (
         'model = "o9" # the big one\n\n# the documentation\n[mcp_servers.docs]\nurl = "https://docs.example"\n'
     )
+
+
+def test_tables_stay_where_they_are(tmp_path: Path) -> None:
+    """Read as a whole, tomlkit puts the two servers next to each other."""
+    plan = plan_of(tmp_path, "codex")
+    text = '[mcp_servers.docs]\nurl = "x"\n\n[[rules]]\nname = "a"\n\n[mcp_servers.nacre]\ncommand = "old"  # mine\n'
+    put(plan, text)
+    install(plan)
+    args = 'args = ["mcp", "--space", "work"]\n'
+    assert text_of(plan) == text.replace("nacre]\n", f"nacre]\n{args}").replace('"old"', '"/opt/nacre/bin/nacre"')
+    remove(plan)
+    assert text_of(plan) == '[mcp_servers.docs]\nurl = "x"\n\n[[rules]]\nname = "a"\n'
 
 
 def test_what_is_missing_in_our_table_follows_its_header(tmp_path: Path) -> None:

@@ -6,15 +6,20 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 from nacre.errors import InvalidInput
 from nacre.validation import storable
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+    from tomlkit.items import Table
 
 Client: TypeAlias = Literal["claude-code", "claude-desktop", "cursor", "codex", "vscode"]
 Scope: TypeAlias = Literal["user", "project"]
@@ -261,97 +266,76 @@ def _json(value: Any, indent: str = "  ") -> str:
 # ---------------------------------------------------------------- TOML
 
 
-class _Statement(NamedTuple):
-    """A header or a setting with the lines it takes, and the names that lead to it from the top."""
-
-    start: int
-    end: int
-    names: tuple[str, ...]
-    header: bool
-
-
-_TOKEN = re.compile(
-    r"""
-      "{3} (?: \\. | [^\\] )*? "{3,5}   # the last quotes of a text may stand beside those that end it
-    | '{3} .*? '{3,5}
-    | " (?: \\. | [^"\\] )* "
-    | ' [^']* '
-    | \# [^\n]*
-    | [\[\]{}\n]
-    """,
-    re.DOTALL | re.VERBOSE,
-)
-
-
 def _toml_edited(text: str, plan: Plan, entry: Entry | None) -> str:
-    """Edited line by line: comments, order and spelling of all else are the user's."""
+    """The text with or without the entry. Comments, order and spelling of all else stay.
+
+    Sections are edited one by one: tomlkit moves tables of a whole file next to others with the same parent.
+    """
+    import tomlkit
+    from tomlkit.items import Table
+
     newline = "\r\n" if "\r\n" in text else "\n"
-    path = (plan.servers, plan.name)
-    statements = list(_statements(text))
-    if entry is None:
-        return _without(text, [each for each in statements if each.names[:2] == path])
-    header = next((each for each in statements if each.header and each.names == path), None)
-    if header is not None:
-        return _rewritten(text, plan, header, statements, newline)
+    edited, done = "", entry is None
+    for section in _sections(text):
+        document = tomlkit.parse(section.removeprefix("\ufeff"))
+        servers = document.get(plan.servers)
+        if not section.lstrip().startswith("[") or not isinstance(servers, Table) or plan.name not in servers:
+            edited += section
+        elif entry is None and servers.is_super_table():  # the section is the entry's; so is an empty line before it
+            edited = re.sub(r"(\n|\A)[ \t]*\r?\n\Z", r"\1", edited) + _after_settings(document)
+        elif entry is None:
+            servers.remove(plan.name)
+            edited += document.as_string()
+        elif isinstance(table := servers[plan.name], Table) and not table.is_super_table():
+            _rewrite(table, plan, newline)
+            edited += document.as_string()
+            done = True
+        else:
+            edited += section
     gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
-    return text + gap + _toml_table(plan).replace("\n", newline)
+    return edited if done else edited + gap + plan.snippet.replace("\n", newline)
 
 
-def _rewritten(text: str, plan: Plan, header: _Statement, statements: Sequence[_Statement], newline: str) -> str:
-    """Our settings in the places they have; those that are missing follow the header."""
-    lines = {name: f"{name} = {_toml_value(value)}{newline}" for name, value in plan.entry.items()}
-    there = {each.names[2]: each for each in statements if each.names[:2] == header.names and len(each.names) == 3}
-    settings = {name: each for name, each in there.items() if name in lines and not each.header}
-    for name, each in sorted(settings.items(), key=lambda item: -item[1].start):
-        text = text[: each.start] + lines[name] + text[each.end :]
-    missing = "".join(line for name, line in lines.items() if name not in settings)
-    ended = "" if text[: header.end].endswith("\n") or not missing else newline
-    return text[: header.end] + ended + missing + text[header.end :]
+def _sections(text: str) -> list[str]:
+    """The text, cut before each header. A line in a string or an array is none: what is before it is not valid TOML."""
+    begin = len(text) - len(text.removeprefix("\ufeff"))
+    starts = [each.start() for each in re.finditer(r"^[ \t]*\[", text[begin:], re.MULTILINE)]
+    cuts = [0, *(begin + each for each in starts if _is_toml(text[begin : begin + each])), len(text)]
+    return [text[start:end] for start, end in pairwise(cuts)]
 
 
-def _without(text: str, own: Sequence[_Statement]) -> str:
-    """The text without these statements, what stands between those of a table, and an empty line before it."""
-    spans: list[tuple[int, int]] = []
-    for each in own:
-        if each.header or len(each.names) == 2:
-            spans.append((each.start, each.end))
-        else:  # a setting of the table that began before
-            spans[-1] = (spans[-1][0], each.end)
-    for start, end in reversed(spans):
-        text = re.sub(r"(\n|\A)[ \t]*\r?\n\Z", r"\1", text[:start]) + text[end:]
+def _is_toml(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _rewrite(table: Table, plan: Plan, newline: str) -> None:
+    """Settings that are there keep their places and comments; the others follow the header."""
+    import tomlkit
+
+    missing = ""
+    for name, value in plan.entry.items():
+        if name in table:
+            table[name] = tomlkit.value(_toml_value(value))
+        else:
+            missing += f"{name} = {_toml_value(value)}{newline}"
+    table.trivia.trail = table.trivia.trail or newline
+    table.value.body.insert(0, (None, tomlkit.ws(missing)))
+
+
+def _after_settings(table: TOMLDocument | Table) -> str:
+    """What follows the last setting, such as a comment on the next table."""
+    from tomlkit.items import Table
+
+    text = ""
+    for key, item in reversed(table.value.body if isinstance(table, Table) else table.body):
+        if key is not None:
+            return (_after_settings(item) if isinstance(item, Table) else "") + text
+        text = item.as_string() + text
     return text
-
-
-def _statements(text: str) -> Iterator[_Statement]:
-    table: tuple[str, ...] = ()
-    at = len(text) - len(text.removeprefix("\ufeff"))
-    while at < len(text):
-        end = _statement_end(text, at)
-        said = tomllib.loads(text[at:end])
-        if said and text[at:end].lstrip().startswith("["):
-            table = tuple(_names(said))
-            yield _Statement(at, end, table, header=True)
-        elif said:
-            yield _Statement(at, end, (*table, next(iter(said))), header=False)
-        at = end
-
-
-def _statement_end(text: str, at: int) -> int:
-    """The end of the line on which a statement ends: not inside a string or brackets."""
-    depth = 0
-    for token in _TOKEN.finditer(text, at):
-        if token[0] == "\n" and depth == 0:
-            return token.end()
-        depth += (token[0] in "[{") - (token[0] in "]}")
-    return len(text)
-
-
-def _names(header: Any) -> Iterator[str]:
-    """The names of a header, which is all that the document says."""
-    inside = header[0] if isinstance(header, list) else header
-    for name, below in inside.items():
-        yield name
-        yield from _names(below)
 
 
 def _toml_table(plan: Plan) -> str:
