@@ -180,7 +180,7 @@ def test_a_server_is_called_by_a_plain_name(tmp_path: Path) -> None:
 
 
 def test_a_path_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"^command: .* is no text that a file can hold"):
+    with pytest.raises(InvalidInput, match=r"^command: .* cannot be written to a file as text"):
         client_config.plan("cursor", place(tmp_path), ["/opt/\udcff/nacre", "mcp"])
 
 
@@ -289,14 +289,14 @@ def test_a_blank_file_is_an_empty_one(tmp_path: Path, blank: str) -> None:
         ('{\n  // my servers\n  "mcpServers": {}\n}', "is not valid JSON without comments (Expecting property name"),
         ('{"mcpServers": {},}', "is not valid JSON without comments"),
         ('{"a": 1, "mcpServers": {}', "is not valid JSON without comments"),
-        ('{"a": 1, "a": 2}', "('a' is there twice)"),
-        ('{"a": NaN}', "(NaN is no number of JSON)"),
+        ('{"a": 1, "a": 2}', "(the key 'a' is there twice)"),
+        ('{"a": NaN}', "(NaN is not a JSON number)"),
         ("[" * 100_000, "is not valid JSON without comments"),
-        ("[]", "must hold an object with an object 'mcpServers'"),
-        ("null", "must hold an object with an object 'mcpServers'"),
-        ('{"mcpServers": []}', "must hold an object with an object 'mcpServers'"),
-        ('{"mcpServers": null}', "must hold an object with an object 'mcpServers'"),
-        ('{"a": 1e999}', "is written in a way that cannot be kept"),
+        ("[]", "must be an object, and 'mcpServers' in it must be one, too"),
+        ("null", "must be an object, and 'mcpServers' in it must be one, too"),
+        ('{"mcpServers": []}', "must be an object, and 'mcpServers' in it must be one, too"),
+        ('{"mcpServers": null}', "must be an object, and 'mcpServers' in it must be one, too"),
+        ('{"a": 1e999}', "cannot be edited without losing something"),
         ('{"a": "\udcff"}', "cannot be read ('utf-8' codec can't decode"),
     ],
 )
@@ -308,9 +308,7 @@ def test_a_json_file_that_is_not_understood_is_left_alone(tmp_path: Path, text: 
         client_config.installation(plan)
     assert error.value.field == str(plan.path)
     assert said in error.value.problem
-    assert error.value.problem.endswith(
-        "nothing was changed. To do it by hand, this is the entry:\n" + plan.snippet.strip()
-    )
+    assert error.value.problem.endswith("nothing was changed. Add this entry by hand:\n" + plan.snippet.strip())
     assert plan.path.read_bytes() == before
     assert files_beside(plan) == {"mcp.json"}
 
@@ -463,14 +461,14 @@ def test_a_new_table_stands_at_the_end(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("model = ", "is not valid TOML"),
-        ("mcp_servers = 5", "must hold an object with an object 'mcp_servers'"),
-        ("[[mcp_servers]]", "must hold an object with an object 'mcp_servers'"),
-        ('mcp_servers = { docs = { command = "x" } }', "is written in a way that cannot be kept"),
-        ('mcp_servers.nacre.command = "x"', "is written in a way that cannot be kept"),
-        ('[mcp_servers]\nnacre = { command = "x" }', "is written in a way that cannot be kept"),
-        ('[mcp_servers]\nnacre.command = "x"', "is written in a way that cannot be kept"),
-        ('[mcp_servers.nacre]\nurl = "https://x"', "is written in a way that cannot be kept"),
-        ("[mcp_servers]\nnacre = 5", "is written in a way that cannot be kept"),
+        ("mcp_servers = 5", "must be an object, and 'mcp_servers' in it must be one, too"),
+        ("[[mcp_servers]]", "must be an object, and 'mcp_servers' in it must be one, too"),
+        ('mcp_servers = { docs = { command = "x" } }', "cannot be edited without losing something"),
+        ('mcp_servers.nacre.command = "x"', "cannot be edited without losing something"),
+        ('[mcp_servers]\nnacre = { command = "x" }', "cannot be edited without losing something"),
+        ('[mcp_servers]\nnacre.command = "x"', "cannot be edited without losing something"),
+        ('[mcp_servers.nacre]\nurl = "https://x"', "cannot be edited without losing something"),
+        ("[mcp_servers]\nnacre = 5", "cannot be edited without losing something"),
     ],
 )
 def test_a_toml_file_that_is_not_understood_is_left_alone(tmp_path: Path, text: str, said: str) -> None:
@@ -492,7 +490,7 @@ def test_other_forms_of_the_same_are_recognised_and_removed(tmp_path: Path) -> N
     remove(plan)
     assert text_of(plan) == '[mcp_servers]\ndocs.url = "x"\n'
     put(plan, 'mcp_servers.nacre.command = "x"\n')
-    with pytest.raises(InvalidInput, match="is written in a way that cannot be kept"):
+    with pytest.raises(InvalidInput, match="cannot be edited without losing something"):
         client_config.removal(plan)
 
 
@@ -570,7 +568,7 @@ def test_what_the_client_wrote_meanwhile_is_not_lost(tmp_path: Path, before: str
         put(plan, before)
     change = client_config.installation(plan)
     put(plan, '{"a": 2}')
-    with pytest.raises(InvalidInput, match="was changed by another program meanwhile; try again"):
+    with pytest.raises(InvalidInput, match="was changed by another program meanwhile; run the command again"):
         client_config.write(change, NOW)
     assert text_of(plan) == '{"a": 2}'
     assert not [name for name in files_beside(plan) if name.endswith(".tmp")]
@@ -640,7 +638,7 @@ def test_without_write_it_is_printed_only(cli: Cli, tmp_path: Path, client: Clie
     entry = {"type": "stdio"} | started() if client == "vscode" else started()
     assert said == {{"codex": "mcp_servers", "vscode": "servers"}.get(client, "mcpServers"): {"nacre": entry}}
     path = cli(client, "--json").json["path"]
-    assert answer.err.splitlines()[-1] == f"This belongs into {path}; --write puts it there."
+    assert answer.err.splitlines()[-1] == f"This belongs in {path}; use --write to write it."
     assert ("all chats share one space" in answer.err) == (client == "claude-desktop")
     assert "all chats share" not in cli(client, "--space", "me").err
     assert list((tmp_path / "home").iterdir()) == []
@@ -677,12 +675,12 @@ def test_write_and_remove(cli: Cli, tmp_path: Path) -> None:
     assert json.loads(path.read_text()) == {"numStartups": 3, "mcpServers": {"nacre": started()}}
 
     assert cli("claude-code", "--json").json == said | {"written": False, "backup": None, "changed": False}
-    assert cli("claude-code").err == f"This belongs into {path}; it is there already.\n"
+    assert cli("claude-code").err == f"This belongs in {path}; it is there already.\n"
     assert cli("claude-code", "--write").out == f"nacre was already in {path}\n"
 
     changed = cli("claude-code", "--write", "--space", "x")
-    assert changed.out.startswith(f"nacre written to {path}\nas it was before: {path}.backup-")
-    assert changed.err == "Start claude-code again to make it take notice.\n"
+    assert changed.out.startswith(f"nacre written to {path}\nbackup: {path}.backup-")
+    assert changed.err == "Restart claude-code to apply the change.\n"
 
     removed = cli("claude-code", "--remove", "--json").json
     assert removed["content"] == started("--space", "x")
@@ -700,7 +698,7 @@ def test_several_servers_live_together(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_what_to_know_is_said_beside_the_answer(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert "names a path of this machine" in cli("claude-code", "--scope", "project").err
+    assert "contains a path of this machine" in cli("claude-code", "--scope", "project").err
     monkeypatch.setenv("NACRE_STORE", str(tmp_path / "a.db"))
     answer = cli("cursor")
     assert "the client may start the server without NACRE_STORE; give options" in answer.err
@@ -717,7 +715,7 @@ def test_what_to_know_is_said_beside_the_answer(cli: Cli, monkeypatch: pytest.Mo
         (["claude-desktop", "--scope", "project", "--write"], "scope: is project; for claude-desktop only user"),
         (["cursor", "--name", "a b"], "name: is 'a b'; 1 to 64 letters"),
         (["cursor", "--tools", " "], "tools: is blank"),
-        (["cursor", "--tools", "all", "--compat", "knowledge-graph"], "tools: are fixed by --compat"),
+        (["cursor", "--tools", "all", "--compat", "knowledge-graph"], "tools: cannot be combined with --compat"),
         (["cursor", "--embedder", "gpt"], "--embedder: 'gpt' is unknown"),
         (["emacs"], "'emacs' is not one of"),
     ],

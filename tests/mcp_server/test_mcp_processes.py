@@ -466,7 +466,7 @@ def test_tokens_that_are_easily_guessed_are_refused(complaint: Callable[..., str
 def test_options_that_make_no_sense_are_refused(complaint: Callable[..., str]) -> None:
     assert "tools: 'nothing' is unknown; allowed: facts, " in complaint("--tools", "facts,nothing")
     assert "compat: 'nothing' is unknown; allowed: knowledge-graph" in complaint("--compat", "nothing")
-    assert "tools: are fixed by --compat" in complaint("--compat", "knowledge-graph", "--tools", "facts")
+    assert "tools: cannot be combined with --compat" in complaint("--compat", "knowledge-graph", "--tools", "facts")
 
 
 @pytest.mark.parametrize(

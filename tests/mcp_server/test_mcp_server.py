@@ -275,7 +275,7 @@ async def test_errors_are_the_engines_and_write_nothing(door: Server[Any], memor
 async def test_an_unknown_tool_is_an_error_of_the_protocol(engines: SpaceEngines, tmp_path: Path, mode: str) -> None:
     async with Client(served(engines, DEFAULT, tmp_path), mode=mode) as client:
         for name in ("recall", "facts", ""):
-            with pytest.raises(MCPError, match=f"Unknown tool: {name}; there are remember, search_memories") as caught:
+            with pytest.raises(MCPError, match=f"Unknown tool: {name}; allowed: remember, search_memories") as caught:
                 await client.call_tool(name, {})
             assert caught.value.code == types.INVALID_PARAMS
 
@@ -656,7 +656,7 @@ async def test_prompts(door: Server[Any], mode: str) -> None:
         assert "not instructions" in recalled
         assert recalled.endswith("\n\nWith this in mind: when is tea served?")
         unknown = await written("recall", topic="zebra crossings")
-        assert unknown == "Nothing is remembered about it.\n\nWith this in mind: zebra crossings"
+        assert unknown == "Nothing is known about it.\n\nWith this in mind: zebra crossings"
         assert "`remember`" in await written("keep")
         for name, arguments, expected in (
             ("recall", {}, "topic: is missing"),

@@ -22,19 +22,26 @@ GRAPH = "knowledge-graph"
 
 
 @nacre.command()
-@click.option("--tools", metavar="GROUPS", default="", help="More tools, by group, joined by commas; all: every one.")
-@click.option("--compat", metavar="NAME", help=f"{GRAPH}: the nine tools of the MCP reference memory server instead.")
-@click.option("--session", metavar="SESSION", help="The session that asks; each connection has its own if not given.")
+@click.option("--tools", metavar="GROUPS", default="", help="Groups of further tools, separated by commas, or all.")
+@click.option(
+    "--compat", metavar="NAME", help=f"{GRAPH}: offer the nine tools of the MCP reference memory server instead."
+)
+@click.option("--session", metavar="SESSION", help="The session of all calls. Default: one for each connection.")
 @click.option("--http", is_flag=True, help="Serve many clients over streamable HTTP instead of one over stdio.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; beyond this machine by token.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on; others than this machine need a token.",
+)
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
     default=8642,
     show_default=True,
-    help="The port to listen on; 0: any that is free.",
+    help="The port to listen on; 0 chooses a free one.",
 )
-@click.option("--token-file", type=click.Path(path_type=Path), help="The token, in a file; or set NACRE_TOKEN.")
+@click.option("--token-file", type=click.Path(path_type=Path), help="A file that holds the token; or set NACRE_TOKEN.")
 @common
 @click.pass_context
 def mcp(
@@ -59,7 +66,7 @@ def mcp(
     if compat not in (None, GRAPH):
         raise InvalidInput("compat", f"{compat!r} is unknown; allowed: {GRAPH}")
     if compat and tools:
-        raise InvalidInput("tools", "are fixed by --compat; give one of the two")
+        raise InvalidInput("tools", "cannot be combined with --compat; give one of the two")
     offered = _graph_tools() if compat else _tools(tools)
     if http:
         from nacre.mcp_server import http as over_http

@@ -1,4 +1,4 @@
-"""`nacre install`: the set-up of clients that speak to Nacre's MCP server."""
+"""`nacre install`: tells MCP clients how to start Nacre's server."""
 
 from __future__ import annotations
 
@@ -23,20 +23,26 @@ from nacre.errors import InvalidInput
 
 @nacre.command()
 @click.argument("client", type=click.Choice(get_args(Client)), metavar="CLIENT")
-@click.option("--scope", type=click.Choice(get_args(Scope)), default="user", help="For all your projects, or this one.")
-@click.option("--name", default=client_config.NAME, metavar="NAME", help="What the client calls the server.")
-@click.option("--tools", metavar="NAMES", help="Which tools the server has: `nacre mcp --tools`.")
-@click.option("--compat", type=click.Choice(["knowledge-graph"]), help="`nacre mcp --compat`.")
-@click.option("--write", is_flag=True, help="Write it into the client's file, which is copied before.")
-@click.option("--remove", is_flag=True, help="Take it out of the client's file again.")
+@click.option(
+    "--scope",
+    type=click.Choice(get_args(Scope)),
+    default="user",
+    help="user: for all your projects; project: for this one.",
+)
+@click.option("--name", default=client_config.NAME, metavar="NAME", help="The name of the server in the client.")
+@click.option("--tools", metavar="NAMES", help="Groups of tools, as for `nacre mcp --tools`.")
+@click.option("--compat", type=click.Choice(["knowledge-graph"]), help="As for `nacre mcp --compat`.")
+@click.option("--write", is_flag=True, help="Write it to the client's file. A backup is made first.")
+@click.option("--remove", is_flag=True, help="Remove it from the client's file.")
 @common
 @click.pass_context
 def install(
     context: click.Context, /, client: Client, scope: Scope, name: str, write: bool, remove: bool, **given: str | None
 ) -> None:
-    """Print what makes CLIENT find Nacre's MCP server, or write it into its file.
+    """Print the configuration that lets CLIENT start Nacre's MCP server, or write it to the client's file.
 
-    CLIENT is claude-code, claude-desktop, cursor, codex or vscode. --store, --space and --embedder are handed on.
+    CLIENT is claude-code, claude-desktop, cursor, codex or vscode. --store, --space and --embedder are passed on to
+    the server.
     """
     place = Place(platform=sys.platform, environment=os.environ, home=Path.home(), folder=_working_folder())
     command = client_config.server_command(
@@ -58,11 +64,11 @@ def _working_folder() -> Path:
     try:
         return Path.cwd()
     except OSError:
-        raise InvalidInput("folder", "the one this command is called in is gone; change to another") from None
+        raise InvalidInput("folder", "the working folder does not exist any more; change to another") from None
 
 
 def _server_arguments(context: click.Context, place: Place, tools: str | None, compat: str | None) -> list[str]:
-    """What was given here, for a server that is started elsewhere."""
+    """The options of this command, for a server that is started in another folder."""
     settings = settings_of(context)
     said: dict[str, Any] = {
         name: sourced.value
@@ -72,21 +78,21 @@ def _server_arguments(context: click.Context, place: Place, tools: str | None, c
     if "store" in said:
         said["store"] = os.path.normpath(place.folder / said["store"])
     if tools is not None and not tools.strip():
-        raise InvalidInput("tools", "is blank; give names of groups of tools, or all")
+        raise InvalidInput("tools", "is blank; give names of groups, or all")
     if tools and compat:
-        raise InvalidInput("tools", "are fixed by --compat; give one of the two")
+        raise InvalidInput("tools", "cannot be combined with --compat; give one of the two")
     said |= {name: value for name, value in (("tools", tools), ("compat", compat)) if value is not None}
     return [part for name, value in said.items() for part in (f"--{name}", str(value))]
 
 
 def _notes(context: click.Context, plan: Plan) -> Iterator[str]:
-    """What a person should know before relying on it."""
+    """What may keep the configuration from working as expected."""
     if importlib.util.find_spec("mcp") is None:
-        yield "the server needs a package that is missing; install it with `pip install 'nacre-memory[mcp]'`"
+        yield "the server needs a package that is not installed; install it with `pip install 'nacre-memory[mcp]'`"
     if plan.client in client_config.NO_FOLDER and "space" not in context.ensure_object(dict):
         yield f"{plan.client} starts servers in no project's folder: all chats share one space unless you give --space"
     if plan.scope == "project":
-        yield "this names a path of this machine; think before you commit it"
+        yield "the file contains a path of this machine; do not commit it if others work on other machines"
     variables = [settings_module.variable(name) for name in settings_module.MEANINGS]
     forgotten = [each for each in variables if os.environ.get(each)]
     if forgotten:
@@ -99,14 +105,14 @@ def _show(context: click.Context, plan: Plan) -> None:
         print_json(_encoded(plan, plan.entry, written=False, backup=None, changed=changed))
         return
     click.echo(plan.snippet, nl=False)
-    todo = "--write puts it there" if changed else "it is there already"
-    click.echo(f"This belongs into {plan.path}; {todo}.", err=True)
+    todo = "use --write to write it" if changed else "it is there already"
+    click.echo(f"This belongs in {plan.path}; {todo}.", err=True)
 
 
 def _would_change(plan: Plan) -> bool:
     try:
         return client_config.installation(plan).after is not None
-    except InvalidInput:  # a file that cannot be changed by us; to print is no harm
+    except InvalidInput:  # a file that cannot be edited; the entry can still be printed
         return True
 
 
@@ -118,9 +124,9 @@ def _carry_out(context: click.Context, change: Change, done: str, not_needed: st
         return
     render.show([[(f"{change.plan.name} {done if changed else not_needed} ", ""), (str(change.plan.path), "cyan")]])
     if backup is not None:
-        render.show([[("as it was before: ", "dim"), (str(backup), "")]])
+        render.show([[("backup: ", "dim"), (str(backup), "")]])
     if changed:
-        click.echo(f"Start {change.plan.client} again to make it take notice.", err=True)
+        click.echo(f"Restart {change.plan.client} to apply the change.", err=True)
 
 
 def _encoded(plan: Plan, entry: Any, *, written: bool, backup: Path | None, changed: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How does a client find Nacre's MCP server? Its file, what belongs into it, and how that gets there unharmed."""
+"""The configuration files of MCP clients: where they are, the entry for Nacre's server, and how it is written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Entry: TypeAlias = dict[str, Any]
 
 NAME = "nacre"
 USER_ONLY: tuple[Client, ...] = ("claude-desktop", "codex")
-NO_FOLDER: tuple[Client, ...] = ("claude-desktop",)  # started anywhere, and told of no project
+NO_FOLDER: tuple[Client, ...] = ("claude-desktop",)  # starts servers in no project's folder and names none
 _SERVERS: Mapping[Client, str] = {
     "claude-code": "mcpServers",
     "claude-desktop": "mcpServers",
@@ -35,12 +35,12 @@ _SERVERS: Mapping[Client, str] = {
     "codex": "mcp_servers",
     "vscode": "servers",
 }
-_NAMES = re.compile(r"[A-Za-z0-9_-]{1,64}")  # clients make names of tools from it
+_NAMES = re.compile(r"[A-Za-z0-9_-]{1,64}")  # clients build names of tools from it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """All that decides in which file a client looks."""
+    """What decides which file a client reads."""
 
     platform: str  # as in sys.platform
     environment: Mapping[str, str]
@@ -50,7 +50,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is to stand in which file: `entry` under `name`, among the client's other servers under `servers`."""
+    """An entry for a file: `entry` under `name`, beside the client's other servers under `servers`."""
 
     client: Client
     scope: Scope
@@ -69,15 +69,15 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of a file: `before` is None where there is none, `after` is None where nothing changes."""
+    """A change to a file: `before` is None if there is no file, `after` is None if nothing changes."""
 
     plan: Plan
     before: bytes | None
     after: bytes | None
-    entry: Entry | None  # that is written or, on removal, taken out
+    entry: Entry | None  # that is written or, on removal, removed
 
 
-# ---------------------------------------------------------------- what belongs where
+# ---------------------------------------------------------------- files and entries
 
 
 def plan(client: Client, place: Place, command: Sequence[str], scope: Scope = "user", name: str = NAME) -> Plan:
@@ -88,7 +88,9 @@ def plan(client: Client, place: Place, command: Sequence[str], scope: Scope = "u
         raise InvalidInput("name", f"is {name!r}; 1 to 64 letters, digits, _ and - are allowed")
     for each in command:
         if not storable(each):
-            raise InvalidInput("command", f"{each!r} is no text that a file can hold; install Nacre under another path")
+            raise InvalidInput(
+                "command", f"{each!r} cannot be written to a file as text; install Nacre under another path"
+            )
     entry: Entry = {"command": command[0], "args": list(command[1:])}
     return Plan(
         client=client,
@@ -101,7 +103,7 @@ def plan(client: Client, place: Place, command: Sequence[str], scope: Scope = "u
 
 
 def server_command(python: Path, platform: str, arguments: Sequence[str]) -> list[str]:
-    """The server as a command that works in any folder: the `nacre` beside this Python, or its module."""
+    """A command for the server that works in any folder: the `nacre` of this Python's environment, or its module."""
     program = python.with_name("nacre.exe" if platform == "win32" else "nacre")
     start = [str(program)] if program.is_file() else [str(python), "-m", "nacre"]
     return [*start, "mcp", *arguments]
@@ -125,7 +127,7 @@ def _config_path(client: Client, scope: Scope, place: Place) -> Path:
 
 
 def _claude_desktop(place: Place) -> Path:
-    """On Windows the app may be a package, which is given a folder of its own instead of the usual one."""
+    """On Windows the app may be installed as a package, which has a folder of its own instead of the usual one."""
     below = Path("Claude") / "claude_desktop_config.json"
     usual = _applications(place) / below
     if place.platform != "win32":
@@ -137,7 +139,7 @@ def _claude_desktop(place: Place) -> Path:
 
 
 def _applications(place: Place) -> Path:
-    """The platform's place for what applications keep of their user."""
+    """The platform's folder for the users' application data."""
     if place.platform == "win32":
         return _folder(place, "APPDATA", place.home / "AppData" / "Roaming")
     if place.platform == "darwin":
@@ -150,15 +152,15 @@ def _folder(place: Place, variable: str, default: Path) -> Path:
     return Path(given) if given else default
 
 
-# ---------------------------------------------------------------- what is changed
+# ---------------------------------------------------------------- changes
 
 
 def installation(plan: Plan) -> Change:
-    """The file with the entry. What somebody added to the entry, such as an environment, stays."""
+    """The file with the entry. What the user added to the entry, such as environment variables, stays."""
     text, before = _read(plan)
     document, servers = _parsed(text, plan)
     old = servers.get(plan.name)
-    kept = old if isinstance(old, dict) and "url" not in old else {}  # one that is reached by a URL is another server
+    kept = old if isinstance(old, dict) and "url" not in old else {}  # an entry with a URL is another server
     entry = kept | plan.entry
     if entry == old:
         return Change(plan, before, None, entry)
@@ -195,7 +197,7 @@ def _parsed(text: str, plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:
         _by_hand(plan, f"is not valid {kind} ({error})")
     servers = document.get(plan.servers, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
-        _by_hand(plan, f"must hold an object with an object {plan.servers!r}")
+        _by_hand(plan, f"must be an object, and {plan.servers!r} in it must be one, too")
     return document, servers
 
 
@@ -207,40 +209,40 @@ def _parse(text: str, plan: Plan) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object. One that has a key twice cannot be written back as it was."""
+    """An object. One that has a key twice cannot be written back unchanged."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"{name!r} is there twice")
+            raise ValueError(f"the key {name!r} is there twice")
         found[name] = value
     return found
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _edited(text: str, plan: Plan, expected: dict[str, Any], entry: Entry | None) -> bytes:
-    """The text with the entry, or without. It is compared with what it must say before anybody may write it."""
+    """The text with the entry, or without. It is parsed and compared with the expected document first."""
     try:
         edited = _toml_edited(text, plan, entry) if plan.client == "codex" else _json_edited(text, expected)
         same = _canonical(_parse(edited, plan), plan) == _canonical(expected, plan)
     except (ValueError, RecursionError):
         same = False
     if not same:
-        _by_hand(plan, "is written in a way that cannot be kept")
+        _by_hand(plan, "cannot be edited without losing something")
     return edited.encode("utf-8")
 
 
 def _canonical(document: dict[str, Any], plan: Plan) -> str:
-    """The same for equal documents. That no servers are left may be said by an empty table, or by none."""
-    delivered = {name: each for name, each in document.items() if name != plan.servers or each}
-    return json.dumps(delivered, sort_keys=True, default=repr)
+    """The same for equal documents. An empty table of servers equals a missing one."""
+    compared = {name: each for name, each in document.items() if name != plan.servers or each}
+    return json.dumps(compared, sort_keys=True, default=repr)
 
 
 def _by_hand(plan: Plan, problem: str) -> NoReturn:
     raise InvalidInput(
-        str(plan.path), f"{problem}; nothing was changed. To do it by hand, this is the entry:\n{plan.snippet.rstrip()}"
+        str(plan.path), f"{problem}; nothing was changed. Add this entry by hand:\n{plan.snippet.rstrip()}"
     )
 
 
@@ -248,7 +250,7 @@ def _by_hand(plan: Plan, problem: str) -> NoReturn:
 
 
 def _json_edited(text: str, document: dict[str, Any]) -> str:
-    """Written anew, in the manner of the file."""
+    """The document as JSON, with the indentation and the line ends of the file."""
     indent = re.search(r'\n([ \t]+)"', text)
     written = _json(document, indent[1] if indent else "  ")
     if text.strip() and not text.endswith("\n"):
@@ -260,7 +262,9 @@ def _json_edited(text: str, document: dict[str, Any]) -> str:
 
 def _json(value: Any, indent: str = "  ") -> str:
     written = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False) + "\n"
-    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", written)  # halves that UTF-8 cannot say
+    return re.sub(
+        "[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", written
+    )  # lone surrogates, which UTF-8 cannot encode
 
 
 # ---------------------------------------------------------------- TOML
@@ -344,7 +348,7 @@ def _toml_table(plan: Plan) -> str:
 
 
 def _toml_value(value: str | list[str]) -> str:
-    """A JSON text, and a list of such, is also one of TOML, but for one character."""
+    """A JSON string, or a list of them, is valid TOML, except for one character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -352,10 +356,10 @@ def _toml_value(value: str | list[str]) -> str:
 
 
 def write(change: Change, now: datetime) -> Path | None:
-    """Carry a change out, whole or not at all. Gives the copy of what the file was before."""
+    """Carry out a change, as a whole or not at all. Returns the backup, if there was a file before."""
     assert change.after is not None
     path = change.plan.path
-    real = Path(os.path.realpath(path))  # a link stays one
+    real = Path(os.path.realpath(path))  # a symbolic link stays one
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         real.parent.mkdir(parents=True, exist_ok=True)
@@ -380,20 +384,20 @@ def _backup(path: Path, data: bytes, now: datetime) -> Path:
 
 
 def _replace(real: Path, change: Change) -> None:
-    """Written aside and renamed, so that there is always a whole file. The client may have written meanwhile."""
+    """Write a new file and rename it, so that the file is always complete. The client may have changed it since."""
     aside = real.with_name(f".{real.name}.{os.getpid()}.tmp")
     assert change.after is not None
     try:
         _create(aside, change.after, real.stat() if change.before is not None else None)
         if (real.read_bytes() if real.exists() else None) != change.before:
-            raise InvalidInput(str(change.plan.path), "was changed by another program meanwhile; try again")
+            raise InvalidInput(str(change.plan.path), "was changed by another program meanwhile; run the command again")
         aside.replace(real)
     finally:
         aside.unlink(missing_ok=True)
 
 
 def _create(path: Path, data: bytes, like: os.stat_result | None) -> None:
-    """A new file on the disk, which nobody can read who could not read the one it is like."""
+    """A new file, with the owner and the permissions of the file it replaces."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags, 0o666 if like is None else 0o600), "wb") as file:
         file.write(data)
@@ -401,6 +405,6 @@ def _create(path: Path, data: bytes, like: os.stat_result | None) -> None:
         os.fsync(file.fileno())
     if like is not None:
         if hasattr(os, "chown"):
-            with suppress(OSError):  # only root may give a file away
+            with suppress(OSError):  # only root may change the owner
                 os.chown(path, like.st_uid, like.st_gid)
         path.chmod(like.st_mode & 0o7777)

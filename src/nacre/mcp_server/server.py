@@ -54,7 +54,7 @@ class RequestHandlers:
         tool = self._tools.get(params.name)
         if tool is None:
             known = ", ".join(self._tools)
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}; there are {known}")
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}; allowed: {known}")
         try:
             memory = await self._memory(context)
             call = Call(memory, params.arguments or {}, self._session_of(context), _reporter(context))

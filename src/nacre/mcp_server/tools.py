@@ -1,6 +1,6 @@
-"""The tools of Nacre's own: those that every agent gets, and more in groups that are offered on request.
+"""Nacre's own tools: the default ones, and more in groups that are offered on request.
 
-Every tool that is offered takes room in each conversation, so few are offered by default.
+Every tool that is offered costs tokens in each conversation, so the default ones are few.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _context(call: Call) -> Answer:
     request = decode.context_request(call.arguments)
     packed = call.memory.context(_in_session(request, call))
     return Answer(
-        encode.context(packed), packed.text or "Nothing is remembered about it that you were not given already."
+        encode.context(packed), packed.text or "Nothing is known about it beyond what you were given already."
     )
 
 
@@ -153,7 +153,7 @@ def _add_entity(call: Call) -> Answer:
     return Answer({"entity": encode.entity(call.memory.add_entity(**given))})
 
 
-# ---------------------------------------------------------------- the log, lenses, why
+# ---------------------------------------------------------------- recall log, lenses, why
 
 
 def _log(call: Call) -> Answer:
@@ -184,7 +184,7 @@ def _why(call: Call) -> Answer:
     return Answer(encode.why(call.memory.why(decode.search_request(given), memory_id)))
 
 
-# ---------------------------------------------------------------- more of memories
+# ---------------------------------------------------------------- memories, by group
 
 
 def _remember_many(call: Call) -> Answer:
@@ -200,7 +200,7 @@ def _remember_many(call: Call) -> Answer:
 
 
 def _new(given: object, call: Call) -> NewMemory:
-    """A memory as `remember` takes it, times as people say them included."""
+    """A memory as `remember` takes it. Times may be written as people say them."""
     if not isinstance(given, dict):
         return decode.new_memory(given)
     moments = {
@@ -239,10 +239,10 @@ def _history(call: Call) -> Answer:
     return Answer({"events": [encode.event(each) for each in call.memory.history(given["id"])]})
 
 
-# ---------------------------------------------------------------- what is offered by default
+# ---------------------------------------------------------------- default tools
 
 _FILTERS = {"namespaces": array(), "kinds": array(), "tags": array(description="all of them")}
-_SESSION = string("yours, if not this connection")
+_SESSION = string("default: this connection")
 _HIT = obj(
     {"id": string(), "date": string(), "relevance": number(), "score": number(), "snippet": string(), "why": string()}
 )
@@ -261,7 +261,7 @@ DEFAULT: tuple[Tool, ...] = (
                 "kind": string("note, fact, episode, ..."),
                 "tags": array(),
                 "source": string(),
-                "happened": string("when, if not now"),
+                "happened": string("when it happened"),
                 "importance": number("0-1"),
                 "session": _SESSION,
             },
@@ -272,8 +272,8 @@ DEFAULT: tuple[Tool, ...] = (
     Tool(
         name="search_memories",
         description=(
-            "Find memories by words and meaning: snippets, best first; read them whole with get_memories. The query "
-            'may hold "phrases", -word, tag:x, ns:x, kind:x, entity:x, since:7d, until:2026-03.'
+            "Find memories by words and meaning. Returns snippets, best first; get_memories returns full texts. Query "
+            'syntax: "phrase", -word, tag:x, ns:x, kind:x, entity:x, since:7d, until:2026-03.'
         ),
         effect="reads",
         answer=_search,
@@ -282,9 +282,9 @@ DEFAULT: tuple[Tool, ...] = (
                 "query": string(),
                 "limit": integer(),
                 "mode": enum("hybrid", "keyword", "semantic"),
-                "min_score": number("least relevance, 0-1"),
-                "omit_delivered": boolean("only what this session was not told yet"),
-                "as_of": string("answer as of then"),
+                "min_score": number("minimum relevance, 0-1"),
+                "omit_delivered": boolean("leave out what this session was given"),
+                "as_of": string("answer as of this time"),
                 "lens": string(),
                 "session": _SESSION,
                 **_FILTERS,
@@ -295,19 +295,19 @@ DEFAULT: tuple[Tool, ...] = (
     ),
     Tool(
         name="timeline",
-        description="What was remembered when: a line each, newest first. Look here before searching for recent work.",
+        description="List memories by time, one line each, newest first. Use it for recent work, before searching.",
         effect="reads",
         answer=_timeline,
         input=obj(
             {
                 "start": string("7d, yesterday, 2026-03-01, ..."),
                 "end": string(),
-                "around": string("id: what came before and after it"),
-                "span": integer("how many on each side of it"),
+                "around": string("id; shows what came before and after"),
+                "span": integer("how many on each side"),
                 "sessions": array(),
                 "limit": integer(),
                 "oldest_first": boolean(),
-                "cursor": string("`next` of the page before"),
+                "cursor": string("`next` of the previous page"),
                 "histogram": enum("day", "week", "month"),
                 **_FILTERS,
             }
@@ -316,13 +316,13 @@ DEFAULT: tuple[Tool, ...] = (
     ),
     Tool(
         name="get_memories",
-        description="Full texts by id, with their facts.",
+        description="Get full texts by id, with their facts.",
         effect="reads",
         answer=_get,
         input=obj(
             {
                 "ids": array(),
-                "neighbours": integer("also the lines before and after in its session, so many"),
+                "neighbours": integer("how many lines before and after it in its session"),
                 "entities": boolean(),
             },
             ("ids",),
@@ -332,8 +332,8 @@ DEFAULT: tuple[Tool, ...] = (
     Tool(
         name="context",
         description=(
-            "What is known about a question or task, packed into a token budget, without what this session was given "
-            "already. Call it first when you begin a task."
+            "Get what is known about a question or task, within a token budget, without what this session was given "
+            "before. Call it first when you begin a task."
         ),
         effect="reads",
         answer=_context,
@@ -341,7 +341,7 @@ DEFAULT: tuple[Tool, ...] = (
             {
                 "query": string(),
                 "budget_tokens": integer(),
-                "repeat": boolean("also what was given before"),
+                "repeat": boolean("include what was given before"),
                 "min_score": number(),
                 "as_of": string(),
                 "session": _SESSION,
@@ -362,13 +362,13 @@ DEFAULT: tuple[Tool, ...] = (
 )
 
 
-# ---------------------------------------------------------------- what is offered by group
+# ---------------------------------------------------------------- groups of tools
 
 
 def _tool(
     name: str, description: str, effect: Effect, answer: Any, given: Mapping[str, Any], needed: tuple[str, ...] = ()
 ) -> Tool:
-    """What these give is told by the engine's own words, so any object may come."""
+    """Results are encoded by the engine's serialization, so the schema allows any object."""
     return Tool(
         name=name,
         description=description,
@@ -391,21 +391,21 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
     "facts": (
         _tool(
             "facts",
-            "Facts that hold: subject, predicate, object, with how far each is believed.",
+            "List current facts: subject, predicate, object and confidence.",
             "reads",
             _facts,
             {
                 **_FACT,
                 "memory_id": string(),
-                "relations": boolean("only between entities"),
-                "history": boolean("also what holds no longer"),
+                "relations": boolean("only relations between entities"),
+                "history": boolean("include superseded facts"),
                 "as_of": string(),
                 "limit": integer(),
             },
         ),
         _tool(
             "state_fact",
-            "State a fact. A newer value of the same subject and predicate ends the older one.",
+            "State a fact. A newer value of the same subject and predicate supersedes the older one.",
             "adds",
             _state_fact,
             {
@@ -414,13 +414,13 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
                 "relation": boolean("the object is an entity"),
                 "valid_from": string("ISO 8601"),
                 "valid_to": string(),
-                "memory_id": string("that says it; a new one if not given"),
+                "memory_id": string("its memory; default: a new one"),
             },
             ("subject", "predicate", "object"),
         ),
         _tool(
             "reinforce",
-            "Say that facts still hold, by their ids or their memories'.",
+            "Confirm that facts still apply, by ids of facts or of memories.",
             "adds",
             _reinforce,
             _IDS,
@@ -428,20 +428,24 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
         ),
         _tool("drop_facts", "Delete facts by id. Their memories stay.", "changes", _drop_facts, _IDS, ("ids",)),
         _tool(
-            "conflicts", "Facts that disagree, and facts that nobody has confirmed for long.", "reads", _conflicts, {}
+            "conflicts",
+            "List facts that contradict each other, and facts that were not confirmed for long.",
+            "reads",
+            _conflicts,
+            {},
         ),
     ),
     "entities": (
         _tool(
             "entities",
-            "Who and what memories are about, with aliases.",
+            "List the entities that memories are about, with aliases.",
             "reads",
             _entities,
             {"names": array(), "limit": integer()},
         ),
         _tool(
             "related_entities",
-            "Entities that relations lead to from one.",
+            "List entities that are connected to one by relations.",
             "reads",
             _related_entities,
             {"name": string(), "depth": integer("1-3"), "as_of": string()},
@@ -449,7 +453,7 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
         ),
         _tool(
             "add_entity",
-            "Make an entity known, or more names of it, and link memories.",
+            "Add an entity or aliases of it, and link memories.",
             "adds",
             _add_entity,
             {"name": string(), "kind": string(), "aliases": array(), "memory_ids": array()},
@@ -459,14 +463,14 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
     "log": (
         _tool(
             "recall_log",
-            "What searches delivered, newest first, and what became of it.",
+            "List what searches delivered, newest first, and how it was marked.",
             "reads",
             _log,
             {"memory_id": string(), "session": string(), "limit": integer(), "before": string("receipt id")},
         ),
         _tool(
             "mark",
-            "Say what became of memories that were found: useful ones rise a little, wrong ones sink.",
+            "Mark memories that were found as used, wrong or opened: used ones rank higher, wrong ones lower.",
             "adds",
             _mark,
             {**_IDS, "outcome": enum("used", "wrong", "opened"), "receipt": string()},
@@ -474,10 +478,10 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
         ),
     ),
     "lenses": (
-        _tool("lenses", "Named presets of a search.", "reads", _lenses, {}),
+        _tool("lenses", "List the named search presets.", "reads", _lenses, {}),
         _tool(
             "save_lens",
-            "Save a preset of a search under a name.",
+            "Save a search preset under a name.",
             "changes",
             _save_lens,
             {"name": string(), "description": string(), "where": obj(), "recipe": obj(), "questions": array()},
@@ -487,7 +491,7 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
     "why": (
         _tool(
             "why",
-            "Why a memory was found by a search, with every number, or what left it out and what would bring it in.",
+            "Explain why a search found a memory, with every number, or why not and what would change that.",
             "reads",
             _why,
             {"id": string(), "query": string(), "mode": enum("hybrid", "keyword", "semantic"), "limit": integer()},
@@ -500,12 +504,12 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
             "Store many memories at once.",
             "adds",
             _remember_many,
-            {"memories": array(obj({"text": string()}, ("text",)), "objects as `remember` takes them")},
+            {"memories": array(obj({"text": string()}, ("text",)), "each as for `remember`")},
             ("memories",),
         ),
         _tool(
             "update_memory",
-            "Change fields of a memory; what they were is kept.",
+            "Change fields of a memory. The old values stay in its history.",
             "changes",
             _update,
             {
@@ -521,9 +525,17 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
             },
             ("id",),
         ),
-        _tool("related", "Memories like one.", "reads", _related, {"id": string(), "limit": integer()}, ("id",)),
-        _tool("facets", "Counts of all memories, or of a query's matches.", "reads", _facets, {"query": string()}),
-        _tool("restore", "Bring forgotten memories back.", "adds", _restore, _IDS, ("ids",)),
-        _tool("history", "What happened to a memory.", "reads", _history, {"id": string()}, ("id",)),
+        _tool(
+            "related", "Find memories similar to one.", "reads", _related, {"id": string(), "limit": integer()}, ("id",)
+        ),
+        _tool(
+            "facets",
+            "Count all memories, or the matches of a query, by kind, namespace, tag and more.",
+            "reads",
+            _facets,
+            {"query": string()},
+        ),
+        _tool("restore", "Restore forgotten memories.", "adds", _restore, _IDS, ("ids",)),
+        _tool("history", "List the changes to a memory.", "reads", _history, {"id": string()}, ("id",)),
     ),
 }
