@@ -693,7 +693,7 @@ async def test_what_a_session_was_told_is_marked_or_left_out(engines: SpaceEngin
     async with Client(served(engines, DEFAULT, tmp_path, None), mode=mode) as client:
         found = await call(client, "search_memories", query="served tea", omit_delivered=True)
         assert len(found["hits"]) == 3
-        assert "not known what was told" in found["notes"][0]
+        assert "no effect without a session" in found["notes"][0]
 
 
 @asynchronous

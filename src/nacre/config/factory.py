@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from nacre.config.settings import Settings
 
 EmbedderName: TypeAlias = Literal["minilm", "minilm-cuda", "hashing", "none"]
-Clock: TypeAlias = Callable[[], datetime]
 
 
 def _system_clock() -> datetime:
@@ -55,7 +54,7 @@ def open_store(
     create: bool = True,
     switch_model: bool = False,
     time_zone: tzinfo | None = None,
-    clock: Clock = _system_clock,
+    clock: Callable[[], datetime] | None = None,
     extract: bool = True,
     defer_embeddings: bool = False,
     decay_rates: Mapping[FactType, float] | None = None,
@@ -76,8 +75,8 @@ def open_store(
         limits: Sizes that are refused when exceeded.
         switch_model: Open a store whose vectors come from another model, in order to call `reembed` on it.
         time_zone: The user's, for words like "yesterday"; None means the system's.
-        clock: Gives the current time as an aware datetime. Tests and replays pass their own, to remember and to
-            search as if at another time.
+        clock: Gives the current time as an aware datetime; None means the system's clock. Tests and replays pass their
+            own, to remember and to search as if at another time.
         extract: Whether facts are extracted from texts.
         defer_embeddings: Remember without vectors; `reembed` adds them later. Until then keyword search alone finds
             new memories, and searches say how many are waiting.
@@ -86,7 +85,7 @@ def open_store(
     """
     validation.opening(space, threads, busy_timeout_ms, limits, log_days)  # before a file is created
     rates = validation.decay_rates(decay_rates or {})
-    now = _checked(clock)
+    now = _system_clock if clock is None else _checked_clock(clock)
     models = load_models(embedder, reranker, threads)
     store = SqliteStore(Path(path), busy_timeout_ms, create)
     try:
@@ -207,10 +206,8 @@ def _check_model(
     )
 
 
-def _checked(clock: Clock) -> Clock:
+def _checked_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:
     """The clock in UTC. It is called once here, so that a wrong one is refused before a file is created."""
-    if clock is _system_clock:
-        return clock
 
     def now() -> datetime:
         at = clock() if callable(clock) else None
