@@ -150,6 +150,42 @@ def test_a_file_is_short(module: str) -> None:
     assert len(FILES[module].read_text("utf-8").splitlines()) < LINES_MAX
 
 
+# ---------------------------------------------------------------- the way of a search
+
+FILES_PASSED_MAX = 25
+
+WALK = """
+import sys, threading
+from nacre.cli import run
+
+passed = set()
+
+def note(frame, event, called):
+    if event == "c_call" and getattr(called, "__name__", "") == "execute":
+        while frame is not None:
+            passed.add(frame.f_code.co_filename)
+            frame = frame.f_back
+
+arguments = sys.argv[1:]
+threading.setprofile(note)
+sys.setprofile(note)
+run(["search", "which fruit is in the pie?", *arguments])
+sys.setprofile(None)
+print(*sorted(each for each in passed if "nacre" in each), sep="\\n")
+"""
+
+
+def test_a_search_passes_few_files_from_the_command_line_to_the_disk(path: Path) -> None:
+    """The files with a function on the stack whenever SQLite is asked, receipts in the background included."""
+    with nacre.open(path, embedder="hashing") as memory:
+        memory.remember_many(["apple pie", "plum cake", "an apple a day"])
+    store = ["--store", str(path), "--embedder", "hashing"]
+    done = subprocess.run([sys.executable, "-c", WALK, *store], capture_output=True, text=True, timeout=60, check=True)
+    passed = {module_name(Path(line)) for line in done.stdout.splitlines() if line.startswith(str(SOURCE))}
+    assert {"cli.search", "engine.pipeline", "storage.sqlite.keyword_search", "storage.sqlite.vector_search"} <= passed
+    assert len(passed) <= FILES_PASSED_MAX, sorted(passed)
+
+
 # ---------------------------------------------------------------- heavy packages
 
 

@@ -39,42 +39,39 @@ def with_reason(ranked: Ranked, reason: Reason) -> Ranked:
 
 def describe(reason: Reason) -> str:
     """One reason as a person reads it."""
-    numbers = reason.numbers
+    if reason.signal in _SHARES:
+        return f"{_SHARES[reason.signal].format(**reason.numbers)} {_share(reason)}"
     match reason.signal:
-        case "lexical":
-            return f"words: BM25 {numbers['bm25']:.2f}, rank {numbers['rank']:.0f} {_share(reason)}"
-        case "semantic":
-            return f"meaning: cosine {numbers['cosine']:.3f}, rank {numbers['rank']:.0f} {_share(reason)}"
-        case "filter":
-            return f"filter: matches every condition, rank {numbers['rank']:.0f} by time {_share(reason)}"
-        case "temporal":
-            return f"time: from the time the query names → × {reason.value:.4f}"
-        case "session":
-            return f"session: the same → × {reason.value:.4f}"
-        case "relation":
-            return f"relation: BM25 {numbers['bm25']:.2f}, rank {numbers['rank']:.0f} {_share(reason)}"
-        case "entity":
-            return f"entity: about a boosted one → × {reason.value:.4f}"
-        case "confidence":
-            return f"confidence: {numbers['effective']:.2f} in its facts → × {reason.value:.4f}"
-        case "intent":
+        case "echo":
+            return f"echo: next to {_times(reason.numbers['neighbours'])} in the session → {reason.value:.5f}"
+        case "rerank":
             return (
-                f"intent: a namespace for such queries, confidence {numbers['confidence']:.2f} → × {reason.value:.4f}"
+                f"rerank: rank {reason.numbers['rank']:.0f} of {reason.numbers['reranked']:.0f} {_rerank_share(reason)}"
             )
+        case "recency":
+            days = reason.numbers["days"]
+            return f"recency: {days:.0f} day{'' if days == 1 else 's'} old → × {reason.value:.4f}"
         case "usage":
             return f"usage: {'useful' if reason.value > 1 else 'wrong'} before → × {reason.value:.4f}"
-        case "echo":
-            return f"echo: next to {_times(numbers['neighbours'])} in the session → {reason.value:.5f}"
-        case "rerank":
-            place = f"rank {numbers['rank']:.0f} of {numbers['reranked']:.0f}"
-            return f"rerank: {place} {_rerank_share(reason)}"
-        case "recency":
-            days = f"{numbers['days']:.0f} day{'' if numbers['days'] == 1 else 's'}"
-            return f"recency: {days} old → × {reason.value:.4f}"
+    if reason.signal in _FACTORS:
+        return f"{_FACTORS[reason.signal].format(**reason.numbers)} → × {reason.value:.4f}"
     sign = "+" if reason.effect == "add" else "×"
     return f"{reason.signal}: {sign} {reason.value:.5g}"
 
 
+_SHARES = {
+    "lexical": "words: BM25 {bm25:.2f}, rank {rank:.0f}",
+    "semantic": "meaning: cosine {cosine:.3f}, rank {rank:.0f}",
+    "filter": "filter: matches every condition, rank {rank:.0f} by time",
+    "relation": "relation: BM25 {bm25:.2f}, rank {rank:.0f}",
+}
+_FACTORS = {
+    "temporal": "time: from the time the query names",
+    "session": "session: the same",
+    "entity": "entity: about a boosted one",
+    "confidence": "confidence: {effective:.2f} in its facts",
+    "intent": "intent: a namespace for such queries, confidence {confidence:.2f}",
+}
 _SHORT = {"lexical": "words", "semantic": "meaning", "temporal": "time"}
 _NOTABLE = 0.02  # a factor nearer to 1 than this is not mentioned
 

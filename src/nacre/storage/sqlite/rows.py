@@ -166,3 +166,12 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
 }
 _NAMES = [column.removeprefix("m.").removesuffix("_us") for column in COLUMNS.split(", ")]
 _FIELDS = [(_READ.get(name) or attrgetter(name), _CONVERT.get(name)) for name in _NAMES]
+
+
+def meta(db: apsw.Connection, key: str) -> str | None:
+    value: str | None = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
+    return value
+
+
+def set_meta(db: apsw.Connection, key: str, value: str) -> None:
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))

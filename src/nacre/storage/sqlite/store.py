@@ -48,10 +48,8 @@ from nacre.storage.sqlite.writes import (
     insert,
     live_rows,
     log_events,
-    meta,
     model_mismatch,
     rekey_passages,
-    set_meta,
     with_tokens,
     write_passages,
     write_tokens,
@@ -87,8 +85,8 @@ class SqliteStore:
         self._unindexed: Counter[str] = Counter()  # by space: memories that this process wrote and has not indexed
         self._connections = Connections(path, busy_timeout_ms, create)
         with self._connections.reading() as db:
-            self._store_id: str = meta(db, "store_id") or ""
-            version = meta(db, "words_version")
+            self._store_id: str = rows.meta(db, "store_id") or ""
+            version = rows.meta(db, "words_version")
         if version != str(tokenizer.VERSION):
             try:
                 self._retokenise()
@@ -226,17 +224,17 @@ class SqliteStore:
         from nacre.storage.sqlite.index.space_index import MODEL_SWITCHED
 
         with self._connections.writing() as db:
-            if meta(db, "model") != model:
+            if rows.meta(db, "model") != model:
                 db.execute("DELETE FROM passages")
                 db.execute("UPDATE memories SET embedded = 0 WHERE embedded = 1")
-                set_meta(db, "model", model)
+                rows.set_meta(db, "model", model)
                 log_events(db, MODEL_SWITCHED, [(0, "", "", None)])
 
     # ---- reading
 
     def model(self) -> str | None:
         with self._connections.reading() as db:
-            return meta(db, "model")
+            return rows.meta(db, "model")
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         sql = f"SELECT {rows.COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
@@ -282,7 +280,7 @@ class SqliteStore:
         self, vector: FloatVector, model: str, question: ParsedQuery, where: Filter, limit: int
     ) -> list[Match]:
         with self._connections.reading() as db:
-            stored = meta(db, "model")
+            stored = rows.meta(db, "model")
             if stored is None:
                 return []
             if stored != model:
@@ -375,7 +373,7 @@ class SqliteStore:
                 spaces=by("space"),
                 kinds=by("kind"),
                 namespaces=by("namespace"),
-                model=meta(db, "model"),
+                model=rows.meta(db, "model"),
                 schema_version=schema.VERSION,
                 size_bytes=sum(each.stat().st_size for each in (self._path, wal) if each.is_file()),
             )
@@ -572,5 +570,5 @@ class SqliteStore:
                 update_counts(db, live, 1)
                 near_duplicates.sketch(db, [(row, memory.space, sketch(tokens)) for row, memory, tokens in tokenised])
                 after = batch[-1][0]
-            set_meta(db, "words_version", str(tokenizer.VERSION))
+            rows.set_meta(db, "words_version", str(tokenizer.VERSION))
             bump_revision(db)

@@ -101,9 +101,9 @@ def log_events(
 
 def adopt_model(db: apsw.Connection, model: str | None, path: Path) -> None:
     """Set the model of the store if it has none yet. Raises EmbedderMismatch if it has another one."""
-    current = meta(db, "model")
+    current = rows.meta(db, "model")
     if current is None and model is not None:
-        set_meta(db, "model", model)
+        rows.set_meta(db, "model", model)
     elif current != model:
         raise model_mismatch(current, model, path)
 
@@ -115,15 +115,6 @@ def model_mismatch(stored: str | None, given: str | None, path: Path) -> Embedde
 
 
 # ---------------------------------------------------------------- reading rows
-
-
-def meta(db: apsw.Connection, key: str) -> str | None:
-    value: str | None = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
-    return value
-
-
-def set_meta(db: apsw.Connection, key: str, value: str) -> None:
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
 def duplicate_of(db: apsw.Connection, space: str, content_hash: bytes) -> str | None:

@@ -39,8 +39,7 @@ from nacre.storage.sqlite.index.segment import (
     remove,
 )
 from nacre.storage.sqlite.index.segment_builder import merge, of_rows
-from nacre.storage.sqlite.rows import fetch
-from nacre.storage.sqlite.writes import meta
+from nacre.storage.sqlite.rows import fetch, meta
 
 SAVED_MEMORIES_MIN = 1_024  # fewer are read from rows as fast as from a file
 BITE_EVENTS = 16_384  # that become one segment: bounds the memory that building it needs
