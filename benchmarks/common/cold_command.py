@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 BEGUN = time.monotonic()
+USERS = {"semantic search": "embedder", "reranking": "reranker"}  # by the purpose of a model
 spent: dict[str, float] = {}
 
 
-def timed(owner: Any, name: str, step: str) -> None:
-    """Add up the time of calls of this function in the main thread."""
+def timed(owner: Any, name: str, step: str | Callable[[Any], str]) -> None:
+    """Add up the time of calls of this function in the main thread. `step` may depend on the object."""
     import threading
 
     real: Callable[..., Any] = getattr(owner, name)
@@ -31,7 +32,8 @@ def timed(owner: Any, name: str, step: str) -> None:
             return real(*arguments, **options)
         finally:
             if threading.current_thread() is threading.main_thread():
-                spent[step] = spent.get(step, 0.0) + time.monotonic() - start
+                label = step if isinstance(step, str) else step(arguments[0])
+                spent[label] = spent.get(label, 0.0) + time.monotonic() - start
 
     setattr(owner, name, counted)
 
@@ -44,15 +46,14 @@ def main() -> None:
     begun = time.monotonic()
     import nacre.cli.search
     import nacre.config.factory
-    from nacre.embedders.minilm import MiniLM
     from nacre.engine.engine import Nacre
     from nacre.rerankers.nacre_rerank import NacreRerank
+    from nacre.runtime.onnx_models import OnnxModel
 
     imported = time.monotonic()
     timed(nacre.config.factory, "open_store", "open the store")
-    timed(MiniLM, "_loaded", "wait for the embedder")
-    timed(MiniLM, "_word_pieces", "read the vocabulary")
-    timed(NacreRerank, "_loaded", "wait for the reranker")
+    timed(OnnxModel, "session", lambda model: f"wait for the {USERS[model._purpose]}")
+    timed(OnnxModel, "word_pieces", "read the vocabulary")
     timed(NacreRerank, "scores", "rerank")
     timed(Nacre, "search", "search")
     timed(nacre.cli.search, "answer", "write the answer")

@@ -87,12 +87,12 @@ class Loads:
 
 
 def session_of(model: Path) -> object:
-    return onnx_models.session(model, purpose="reading", instead="guess")
+    return onnx_models.load_session(model, purpose="reading", fallback="guess")
 
 
 def test_a_model_that_was_loaded_ahead_is_given_once(monkeypatch: pytest.MonkeyPatch) -> None:
     loads = Loads()
-    monkeypatch.setattr(onnx_models, "_loaded", loads)
+    monkeypatch.setattr(onnx_models, "_new_session", loads)
     onnx_models.load_ahead([EMBEDDER])
     assert session_of(EMBEDDER) == "session 1"
     assert session_of(EMBEDDER) == "session 2"
@@ -100,13 +100,13 @@ def test_a_model_that_was_loaded_ahead_is_given_once(monkeypatch: pytest.MonkeyP
 
 
 def test_what_went_wrong_ahead_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_models, "_loaded", Loads(fails=1))
+    monkeypatch.setattr(onnx_models, "_new_session", Loads(fails=1))
     onnx_models.load_ahead([EMBEDDER])
     assert session_of(EMBEDDER) == "session 2"
 
 
 def test_what_goes_wrong_is_said_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_models, "_loaded", Loads(fails=2))
+    monkeypatch.setattr(onnx_models, "_new_session", Loads(fails=2))
     onnx_models.load_ahead([EMBEDDER])
     with pytest.raises(EmbedderUnavailable, match=r"model\.onnx is damaged \(torn in two\); reinstall.*, or guess"):
         session_of(EMBEDDER)

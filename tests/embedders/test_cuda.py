@@ -90,7 +90,7 @@ def test_without_onnxruntime_at_all_opening_says_what_to_install(path: Path, mon
 
 def test_a_gpu_that_cannot_be_used_is_no_silent_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, [onnx_models.CUDA, onnx_models.CPU], given=[onnx_models.CPU])
-    with pytest.raises(EmbedderUnavailable, match="found no GPU that it can use"):
+    with pytest.raises(EmbedderUnavailable, match="found no usable GPU"):
         MiniLM(cuda=True).embed_query("tea")
 
 

@@ -51,7 +51,7 @@ words = st.sampled_from(
 @given(st.lists(st.lists(words, max_size=30).map(" ".join), min_size=1, max_size=12), st.integers(1, 3))
 def test_a_vector_does_not_depend_on_its_neighbours(texts: list[str], threads: int) -> None:
     together = MiniLM(threads)
-    together._session = EMBEDDER._loaded()
+    together._model = EMBEDDER._model
     vectors = together.embed_passages(texts)
     for text, vector in zip(texts, vectors, strict=True):
         assert np.array_equal(vector, EMBEDDER.embed_query(text))

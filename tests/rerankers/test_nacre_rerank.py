@@ -29,7 +29,7 @@ NAMES = VOCABULARY.read_text(encoding="utf-8").split("\n")
 def read(question: str, placed: RerankText) -> str:
     """What the model is given, in words."""
     asked = PIECES.first_pieces(question, nacre_rerank.QUESTION_PIECES)
-    return " ".join(NAMES[number] for number in nacre_rerank._paired(PIECES, asked, placed))
+    return " ".join(NAMES[number] for number in nacre_rerank._encode_pair(PIECES, asked, placed))
 
 
 # ---------------------------------------------------------------- what the model reads
@@ -38,9 +38,9 @@ def read(question: str, placed: RerankText) -> str:
 def test_a_pair_by_hand() -> None:
     asked = PIECES.first_pieces("Who is she?", 40)
     assert asked == [2040, 2003, 2016, 1029]
-    alone = nacre_rerank._paired(PIECES, asked, RerankText("My sister."))
+    alone = nacre_rerank._encode_pair(PIECES, asked, RerankText("My sister."))
     assert alone == [101, 2040, 2003, 2016, 1029, 102, 2026, 2905, 1012, 102]
-    between = nacre_rerank._paired(PIECES, asked, RerankText("My sister.", "Who?", "Ah!"))
+    between = nacre_rerank._encode_pair(PIECES, asked, RerankText("My sister.", "Who?", "Ah!"))
     assert between == [101, 2040, 2003, 2016, 1029, 102, 2040, 1029, 2, 2026, 2905, 1012, 3, 6289, 999, 102]
 
 
@@ -99,7 +99,7 @@ texts = st.text(st.sampled_from("ab Ж中ा!.\n[]5é\ud800"), max_size=400) | s
 @settings(max_examples=60, deadline=None)
 @given(texts, texts, texts, texts)
 def test_any_pair_fits(question: str, text: str, before: str, after: str) -> None:
-    found = nacre_rerank._paired(PIECES, PIECES.first_pieces(question, 40), RerankText(text, before, after))
+    found = nacre_rerank._encode_pair(PIECES, PIECES.first_pieces(question, 40), RerankText(text, before, after))
     assert 3 <= len(found) <= nacre_rerank.PIECES_MAX
     assert (found[0], found[-1]) == (101, 102)
     assert found.count(2) == found.count(3) <= 1
@@ -159,7 +159,7 @@ def test_no_texts_no_scores_and_nothing_is_loaded(tmp_path: Path) -> None:
 def test_a_score_does_not_depend_on_the_others(listed: list[RerankText], threads: int) -> None:
     known = dict(zip(TEXTS, RERANKER.scores(QUESTION, TEXTS), strict=True))
     together = NacreRerank(threads)
-    together._session = RERANKER._loaded()
+    together._model = RERANKER._model
     assert together.scores(QUESTION, listed) == [known[text] for text in listed]
 
 
@@ -169,7 +169,7 @@ def test_a_tuple_of_texts_is_as_good_as_a_list() -> None:
 
 def test_padding_changes_nothing_in_the_graph() -> None:
     """Nothing pads now. Who batches later may: a token's scale is its own."""
-    session = RERANKER._loaded()
+    session = RERANKER._model.session()
     generator = np.random.default_rng(1)
     for length in (3, 17, 60):
         ids = generator.integers(1_000, 30_000, (3, length)).astype(np.int32)

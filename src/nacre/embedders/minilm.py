@@ -1,51 +1,47 @@
-"""all-MiniLM-L6-v2, computed on this machine by ONNX Runtime. Nothing is downloaded.
+"""all-MiniLM-L6-v2, run locally by ONNX Runtime. Nothing is downloaded.
 
-A text's vector depends on its text alone, to the last bit: only texts of equal length share a batch, so no
-padding enters the sums, and each run of the model uses one thread. Several runs work side by side instead. On a GPU
-(`cuda`), which computes the last bits in its own way, all of it is one large run after the other.
+A text's vector depends on the text alone, to the last bit. Only texts of equal length share a batch, so there is no
+padding, and each run of the model uses one thread; several runs work in parallel. On a GPU (`cuda`), large batches
+run one after another, and the last bits may differ.
 """
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nacre.runtime import onnx_models
 from nacre.types.memory import Span
 
 if TYPE_CHECKING:
-    from nacre.analysis.wordpiece import WordPiece
     from nacre.types.memory import FloatMatrix, FloatVector
 
 FOLDER = onnx_models.EMBEDDER
 MODEL_SHA256 = "d9ef11b3d433baa06499f2fa2b726cfaec98f946786cd35a1e8186b5de0a92b9"
 DIMENSIONS = 384
-SPECIAL_PIECES = 2  # one before and one after the text's own
+SPECIAL_PIECES = 2  # [CLS] and [SEP] around the text
 PIECES_MAX = 256 - SPECIAL_PIECES
 BATCH_PIECES = 128  # small batches stay in the processor's cache
 BATCH_PIECES_CUDA = 65_536  # large ones keep a GPU busy
-WINDOW_TEXTS = 1024  # so many texts are held as pieces at once, and sorted by length
-
-INSTEAD = "search by keyword"
+WINDOW_TEXTS = 1024  # texts that are encoded at once and sorted by length
 
 
 class MiniLM:
     """The embedder that ships with Nacre. The model is loaded when it is first needed."""
 
     def __init__(self, threads: int | None = None, folder: Path = FOLDER, *, cuda: bool = False) -> None:
-        if cuda:
-            onnx_models.check_cuda()
-        self._cuda = cuda
+        self._model = onnx_models.OnnxModel(
+            folder / onnx_models.MODEL,
+            folder / onnx_models.VOCABULARY,
+            purpose="semantic search",
+            fallback="search by keyword",
+            cuda=cuda,
+        )
         self._batch_pieces = BATCH_PIECES_CUDA if cuda else BATCH_PIECES
         self._threads = 1 if cuda else threads or os.cpu_count() or 1
-        self._folder = folder
-        self._lock = threading.Lock()
-        self._pieces: WordPiece | None = None
-        self._session: Any = None
 
     @property
     def fingerprint(self) -> str:
@@ -56,20 +52,20 @@ class MiniLM:
         return PIECES_MAX
 
     def weigh(self, text: str) -> list[tuple[Span, int]]:
-        return self._word_pieces().weigh(text)
+        return self._model.word_pieces().weigh(text)
 
     def vocabulary_coverage(self, text: str) -> float:
-        return self._word_pieces().vocabulary_coverage(text, names=False)
+        return self._model.word_pieces().vocabulary_coverage(text, names=False)
 
     def embed_query(self, text: str) -> FloatVector:
-        vector: FloatVector = self._run([self._word_pieces().encode(text, PIECES_MAX)])[0]
+        vector: FloatVector = self._run([self._model.word_pieces().encode(text, PIECES_MAX)])[0]
         return vector
 
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
-        pieces = self._word_pieces()
+        pieces = self._model.word_pieces()
         if len(texts) == 1:
             return self._run([pieces.encode(texts[0], PIECES_MAX)])
-        self._loaded()
+        self._model.session()  # before the threads start, so that they do not wait for each other
         from concurrent.futures import ThreadPoolExecutor
 
         import numpy as np
@@ -85,33 +81,13 @@ class MiniLM:
         return vectors
 
     def _run(self, encoded: Sequence[Sequence[int]]) -> FloatMatrix:
-        """Vectors of texts that have equally many pieces."""
-        session = self._loaded()
-        import numpy as np
-
-        ids = np.array(encoded, np.int32)
-        found: FloatMatrix = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0]
-        return found
-
-    def _word_pieces(self) -> WordPiece:
-        if self._pieces is None:
-            with self._lock:
-                if self._pieces is None:
-                    self._pieces = onnx_models.word_pieces(self._folder / onnx_models.VOCABULARY, instead=INSTEAD)
-        return self._pieces
-
-    def _loaded(self) -> Any:
-        if self._session is None:
-            with self._lock:
-                if self._session is None:
-                    self._session = onnx_models.session(
-                        self._folder / onnx_models.MODEL, purpose="semantic search", instead=INSTEAD, cuda=self._cuda
-                    )
-        return self._session
+        """The vectors of texts that have the same number of pieces."""
+        vectors: FloatMatrix = self._model.run(encoded)[0]
+        return vectors
 
 
 def _batches(encoded: Sequence[Sequence[int]], batch_pieces: int = BATCH_PIECES) -> Iterator[list[int]]:
-    """Numbers of texts of equal length, longest first, so that the last batches to finish are short ones."""
+    """Batches of row numbers of texts of equal length. The longest come first, so that the last to finish are short."""
     by_length = sorted(range(len(encoded)), key=lambda row: len(encoded[row]), reverse=True)
     for length, rows in groupby(by_length, key=lambda row: len(encoded[row])):
         same = list(rows)

@@ -1,4 +1,8 @@
-"""How are the files of a model that ships with Nacre read? Each failure says what to do, and what to do `instead`."""
+"""Loads the ONNX models that ship with Nacre, and their vocabularies, when they are first used.
+
+Every failure raises EmbedderUnavailable with what to install or reinstall, and the fallback that works without the
+model.
+"""
 
 from __future__ import annotations
 
@@ -17,106 +21,152 @@ if TYPE_CHECKING:
 EMBEDDER = Path(__file__).parents[1] / "embedders" / "minilm_l6_v2"
 RERANKER = Path(__file__).parents[1] / "rerankers" / "nacre_rerank_v1"
 MODEL, VOCABULARY = "model.onnx", "vocab.txt"  # in these folders
-CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"  # what ONNX Runtime computes on
-LOADING = "nacre-model"  # the name of a thread that loads one
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"  # ONNX Runtime's execution providers
+LOADING = "nacre-model"  # the name of the threads that preload models
 REINSTALL = "reinstall it with `pip install --force-reinstall nacre-memory`"
 
 
-def word_pieces(vocabulary: Path, *, instead: str) -> WordPiece:
+class OnnxModel:
+    """A model and its vocabulary, each loaded on first use. Safe to share between threads.
+
+    `purpose` and `fallback` complete error messages: what needs the model, and what to do without it.
+    """
+
+    def __init__(self, model: Path, vocabulary: Path, *, purpose: str, fallback: str, cuda: bool = False) -> None:
+        if cuda:
+            check_cuda()
+        self._model = model
+        self._vocabulary = vocabulary
+        self._purpose = purpose
+        self._fallback = fallback
+        self._cuda = cuda
+        self._lock = threading.Lock()
+        self._word_pieces: WordPiece | None = None
+        self._session: Any = None
+
+    def word_pieces(self) -> WordPiece:
+        if self._word_pieces is None:
+            with self._lock:
+                if self._word_pieces is None:
+                    self._word_pieces = load_word_pieces(self._vocabulary, fallback=self._fallback)
+        return self._word_pieces
+
+    def session(self) -> Any:
+        if self._session is None:
+            with self._lock:
+                if self._session is None:
+                    self._session = load_session(
+                        self._model, purpose=self._purpose, fallback=self._fallback, cuda=self._cuda
+                    )
+        return self._session
+
+    def run(self, rows: Sequence[Sequence[int]], outputs: Sequence[str] | None = None) -> Any:
+        """The model's outputs for rows of word pieces. All rows have the same length, so there is no padding."""
+        session = self.session()
+        import numpy as np
+
+        ids = np.array(rows, np.int32)
+        return session.run(outputs, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+
+
+def load_word_pieces(vocabulary: Path, *, fallback: str) -> WordPiece:
     try:
-        return _read(vocabulary)
+        return _read_vocabulary(vocabulary)
     except (OSError, ValueError, KeyError) as error:
         raise EmbedderUnavailable(
-            f"the vocabulary {vocabulary} cannot be read ({error}); {REINSTALL}, or {instead}"
+            f"the vocabulary {vocabulary} cannot be read ({error}); {REINSTALL}, or {fallback}"
         ) from error
 
 
 @cache  # models that share a vocabulary share its word pieces
-def _read(vocabulary: Path) -> WordPiece:
+def _read_vocabulary(vocabulary: Path) -> WordPiece:
     from nacre.analysis.wordpiece import WordPiece
 
     return WordPiece(vocabulary)
 
 
-def session(model: Path, *, purpose: str, instead: str, cuda: bool = False) -> Any:
-    """An ONNX Runtime session that works on one thread, or on a GPU, and says nothing."""
+def load_session(model: Path, *, purpose: str, fallback: str, cuda: bool = False) -> Any:
+    """A silent ONNX Runtime session that runs on one thread, or on a GPU. A preloaded model is used once."""
     if cuda:
         check_cuda()
-    ahead = None if cuda else _ahead.pop(model, None)
-    if ahead is not None:
-        ahead.join()
-        if ahead.session is not None:
-            return ahead.session
+    preloading = None if cuda else _preloading.pop(model, None)
+    if preloading is not None:
+        preloading.join()
+        if preloading.session is not None:
+            return preloading.session
     try:
         native_packages.onnxruntime()
     except ImportError as error:
         raise EmbedderUnavailable(
             f"{purpose} needs the packages numpy and onnxruntime ({error}); "
-            f"install them with `pip install numpy onnxruntime`, or {instead}"
+            f"install them with `pip install numpy onnxruntime`, or {fallback}"
         ) from error
     if not model.is_file():
-        raise EmbedderUnavailable(f"the model file {model} is missing; {REINSTALL}, or {instead}")
+        raise EmbedderUnavailable(f"the model file {model} is missing; {REINSTALL}, or {fallback}")
     try:
-        loaded = _loaded(model, [CUDA] if cuda else [CPU])
-    except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
-        raise EmbedderUnavailable(f"the model file {model} is damaged ({error}); {REINSTALL}, or {instead}") from error
-    if cuda and CUDA not in loaded.get_providers():  # it falls back to the processor, and says nothing
+        session = _new_session(model, [CUDA] if cuda else [CPU])
+    except Exception as error:  # ONNX Runtime raises its own classes, which have no common base
+        raise EmbedderUnavailable(f"the model file {model} is damaged ({error}); {REINSTALL}, or {fallback}") from error
+    if cuda and CUDA not in session.get_providers():  # ONNX Runtime falls back to the CPU without an error
         raise EmbedderUnavailable(
-            "embedder: minilm-cuda found no GPU that it can use; check its driver and the CUDA libraries, "
+            "embedder: minilm-cuda found no usable GPU; check the driver and the CUDA libraries, "
             "or set embedder to minilm"
         )
-    return loaded
+    return session
 
 
 def check_cuda() -> None:
-    """Whoever asks for a GPU is told at once what is missing."""
+    """Raise EmbedderUnavailable if ONNX Runtime has no CUDA support."""
     try:
         available = native_packages.onnxruntime().get_available_providers()
     except ImportError:
         available = []
     if CUDA not in available:
         raise EmbedderUnavailable(
-            "embedder: minilm-cuda needs ONNX Runtime for CUDA; install it in place of the usual one with "
+            "embedder: minilm-cuda needs ONNX Runtime for CUDA; replace the CPU package with "
             "`pip uninstall --yes onnxruntime` and `pip install onnxruntime-gpu`, or set embedder to minilm"
         )
 
 
 def load_ahead(models: Sequence[Path]) -> None:
-    """Begin to load models that will be asked for, each in a thread: ONNX Runtime works beside Python. Whoever asks for
-    one waits for it; what goes wrong is said then."""
+    """Start to load models in the background, one thread each: ONNX Runtime loads without holding Python's lock.
+
+    `load_session` waits for a model that is still loading. It tries again where preloading failed, and reports the
+    error.
+    """
     try:
         native_packages.onnxruntime()
     except ImportError:
         return
     for model in models:
-        _ahead[model] = _Loading(model)
-        _ahead[model].start()
+        _preloading[model] = _Preloading(model)
+        _preloading[model].start()
 
 
-class _Loading(threading.Thread):
+class _Preloading(threading.Thread):
     def __init__(self, model: Path) -> None:
         super().__init__(name=LOADING)
         self._model = model
-        self.session: Any = None  # stays so where it cannot be loaded
+        self.session: Any = None  # None after a failure
 
     def run(self) -> None:
         try:
-            self.session = _loaded(self._model, [CPU])
-        except Exception:  # who asks for it tries again, and tells
+            self.session = _new_session(self._model, [CPU])
+        except Exception:  # `load_session` tries again, and reports the error
             return
 
 
-_ahead: dict[Path, _Loading] = {}
+_preloading: dict[Path, _Preloading] = {}
 
 
-def _loaded(model: Path, providers: Sequence[str]) -> Any:
+def _new_session(model: Path, providers: Sequence[str]) -> Any:
     onnxruntime = native_packages.onnxruntime()
     onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # errors come as exceptions; nothing may reach stderr besides
+    options.log_severity_level = 4  # errors are raised; nothing is printed to stderr
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # The graphs are fused by hand; what is left to do is to convert stored weights to floats, once.
+    # The graphs are already fused. What is left to optimize is the conversion of stored weights to floats, once.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.add_session_config_entry("session.disable_quant_qdq", "1")
     return onnxruntime.InferenceSession(str(model), options, providers=list(providers))
