@@ -290,8 +290,8 @@ def shares(pairs: Sequence[Pair]) -> Row:
     return {
         "pairs": len(pairs),
         "lookup": share(looked_up(each) for each in pairs),
-        "same": share(near_duplicates.same(*each[2:6], None) for each in pairs),
-        "same, cosine": share(near_duplicates.same(*each[2:]) for each in known),
+        "same": share(near_duplicates.are_near_duplicates(*each[2:6], None) for each in pairs),
+        "same, cosine": share(near_duplicates.are_near_duplicates(*each[2:]) for each in known),
         "cosine .95": share(each.cosine is not None and each.cosine >= 0.95 for each in known),
         "shingles .6": share(near_duplicates.jaccard(each.tokens_a, each.tokens_b) >= 0.6 for each in pairs),
     }
@@ -317,9 +317,9 @@ class Among:
         self._same: list[tuple[int, int]] = []
         self._same_alone = 0
         for a, b in sorted(self._candidates):
-            if near_duplicates.same(texts[a], texts[b], tokens[a], tokens[b], 1.0):
+            if near_duplicates.are_near_duplicates(texts[a], texts[b], tokens[a], tokens[b], 1.0):
                 self._same.append((a, b))
-                self._same_alone += near_duplicates.same(texts[a], texts[b], tokens[a], tokens[b], None)
+                self._same_alone += near_duplicates.are_near_duplicates(texts[a], texts[b], tokens[a], tokens[b], None)
 
     def counts(self) -> Row:
         return {
@@ -343,9 +343,9 @@ def thresholds_table(pairs: Sequence[Pair]) -> list[Row]:
         row: Row = {"shingles": jaccard}
         for kind in EDITS:
             those = [pair for pair in pairs if pair.kind == kind]
-            row[f"{kind}, same"] = share(near_duplicates.same(*each[2:6], None) for each in those)
+            row[f"{kind}, same"] = share(near_duplicates.are_near_duplicates(*each[2:6], None) for each in those)
             row[f"{kind}, same, cosine"] = share(
-                near_duplicates.same(*each[2:]) for each in those if each.cosine is not None
+                near_duplicates.are_near_duplicates(*each[2:]) for each in those if each.cosine is not None
             )
         rows.append(row)
     near_duplicates.JACCARD_MIN, near_duplicates.JACCARD_ALONE_MIN = shipped

@@ -16,7 +16,7 @@ from benchmarks.common.filled_store import LIMIT, Filled, filled
 from benchmarks.common.labelled_sets import half, load
 from benchmarks.common.paths import EVAL
 from benchmarks.common.scoring import Answer, score
-from nacre.query.dates import mentions
+from nacre.query.dates import find_mentions
 from nacre.types.memory import DEFAULT_SPACE
 
 SETS = ("locomo", "locomo-session")
@@ -41,7 +41,7 @@ def answers(store: Filled, part: str, weight: float | None) -> list[Answer]:
     given = []
     for query in store.labelled.queries:
         store.clock.ask(query.scope)
-        named = mentions(query.text, store.clock(), UTC)
+        named = find_mentions(query.text, store.clock(), UTC)
         if not named or part not in ("all", half(query.id)):
             continue
         period = named[0].period

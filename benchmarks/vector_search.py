@@ -22,7 +22,7 @@ import numpy.typing as npt
 from benchmarks.common import report
 from benchmarks.common.paths import TRAIN
 from benchmarks.common.population import QUESTIONS, population
-from nacre.runtime.native_packages import graph_index
+from nacre.runtime.native_packages import usearch_index
 from nacre.storage.sqlite.index.hnsw import CONNECTIVITY, EXPANSION_ADD
 from nacre.storage.sqlite.index.segment_builder import quantised
 
@@ -118,7 +118,7 @@ class Cells:
 
 
 def hnsw(dtype: str, stored: npt.NDArray[Any]) -> Any:
-    graph = graph_index()(
+    graph = usearch_index()(
         ndim=stored.shape[1], metric="cos", dtype=dtype, connectivity=CONNECTIVITY, expansion_add=EXPANSION_ADD
     )
     for start in range(0, len(stored), _SLICE):

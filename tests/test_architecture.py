@@ -225,7 +225,7 @@ with nacre.open({str(path)!r}) as memory:
 
 def test_native_packages_live_together_in_every_order() -> None:
     """A process that loaded usearch before onnxruntime crashed."""
-    for first, second in (("graph_index", "onnxruntime"), ("onnxruntime", "graph_index")):
+    for first, second in (("usearch_index", "onnxruntime"), ("onnxruntime", "usearch_index")):
         loaded_by(f"from nacre.runtime import native_packages as n\nn.{first}()\nn.{second}()")
 
 

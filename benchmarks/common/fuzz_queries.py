@@ -12,7 +12,7 @@ from random import Random
 import hypothesis
 from hypothesis import strategies as st
 
-from nacre.analysis.tokenizer import is_lone
+from nacre.analysis.tokenizer import is_unigram
 from nacre.query.filters import KEYS
 from nacre.types.search import Part
 
@@ -57,7 +57,7 @@ RANGES = (
 LETTERS = [
     letters
     for block in range(0, 0x20000, 128)
-    if (letters := [char for char in map(chr, range(block, block + 128)) if char.isalpha() and not is_lone(char)])
+    if (letters := [char for char in map(chr, range(block, block + 128)) if char.isalpha() and not is_unigram(char)])
 ]
 SYMBOLS = (
     '"', '"', '""', '"""', "(", ")", "((", "))", "*", "**", "^", ":", "::", "-", "--", "+", ",", ".", "'", ";", "{",

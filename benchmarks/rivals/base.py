@@ -60,7 +60,7 @@ def passages_of(documents: Iterable[Document], embedder: Embedder) -> Iterator[P
 
     for document in documents:
         text, most = document.text, embedder.pieces_max
-        spans = [Span(0, len(text))] if len(text) <= most else chunking.cut(text, embedder.weigh(text), most)
+        spans = [Span(0, len(text))] if len(text) <= most else chunking.split_passages(text, embedder.weigh(text), most)
         for span in spans:
             yield Passage(document.id, text[span.start : span.end])
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.analysis.highlight import SNIPPET_CHARS, SUMMARY_CHARS, Wanted, snippet, summary
+from nacre.analysis.highlight import SNIPPET_CHARS, SUMMARY_CHARS, HighlightTerms, snippet, summary
 from nacre.query.ast import Term
 from nacre.query.parser import parse
 from nacre.types.memory import Span
@@ -17,7 +17,7 @@ from nacre.types.search import Snippet
 
 def shown(text: str, query: str, passage: Span | None = None, chars: int = SNIPPET_CHARS) -> Snippet:
     terms = parse(query, datetime(2026, 3, 1, tzinfo=UTC), UTC).terms
-    return snippet(text, Wanted(dict.fromkeys(terms, 1.0)), passage, chars)
+    return snippet(text, HighlightTerms(dict.fromkeys(terms, 1.0)), passage, chars)
 
 
 def highlighted(found: Snippet) -> list[str]:
@@ -229,7 +229,7 @@ TERMS = st.lists(
 def test_a_snippet_is_a_part_of_the_text(text: str, terms: list[Term], chars: int, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     passage = data.draw(st.none() | st.just(Span(start, len(text))))
-    found = snippet(text, Wanted(dict.fromkeys(terms, 1.0)), passage, chars)
+    found = snippet(text, HighlightTerms(dict.fromkeys(terms, 1.0)), passage, chars)
     assert found.text == text[found.start : found.start + len(found.text)]
     assert found.text or not text
     assert len(found.text) <= chars
@@ -243,5 +243,5 @@ def test_a_snippet_is_a_part_of_the_text(text: str, terms: list[Term], chars: in
 def test_a_word_that_is_there_is_highlighted(text: str, word: str, chars: int) -> None:
     """Unless it stands in a run of more than a window."""
     spaced = f"{text} {word} {text}"
-    found = snippet(spaced, Wanted({Term(word): 1.0}), None, chars)
+    found = snippet(spaced, HighlightTerms({Term(word): 1.0}), None, chars)
     assert any(word in each for each in highlighted(found))

@@ -17,8 +17,8 @@ from nacre.types.memory import Tokens
 
 def same(a: str, b: str, cosine: float | None = None) -> bool:
     one, other = tokenise(a), tokenise(b)
-    answer = near_duplicates.same(a, b, one, other, cosine)
-    assert near_duplicates.same(b, a, other, one, cosine) is answer
+    answer = near_duplicates.are_near_duplicates(a, b, one, other, cosine)
+    assert near_duplicates.are_near_duplicates(b, a, other, one, cosine) is answer
     return answer
 
 

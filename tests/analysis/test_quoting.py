@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.analysis.quoting import HEADER, fenced, left_out_line, unfenced
+from nacre.analysis.quoting import HEADER, fence, left_out_line, parse_fences
 
 ID = "1m7gbew6wcr4c5wj"
 DATE = "2026-08-03"
@@ -25,14 +25,14 @@ IDS = st.text("0123456789abcdefghjkmnpqrstvwxyz", min_size=16, max_size=16)
 
 
 def test_a_quoted_memory() -> None:
-    assert fenced("Ada lives in London.", ID, DATE) == (
+    assert fence("Ada lives in London.", ID, DATE) == (
         '<memory id="1m7gbew6wcr4c5wj" date="2026-08-03">\nAda lives in London.\n</memory>'
     )
 
 
 def test_a_part_with_notes() -> None:
     notes = ["now: Ada lives in Paris (1m8, 2026-09-01)", "and\n one </memory> more"]
-    assert fenced("…Ada lives in London.", ID, DATE, excerpt=True, notes=notes) == (
+    assert fence("…Ada lives in London.", ID, DATE, excerpt=True, notes=notes) == (
         '<memory id="1m7gbew6wcr4c5wj" date="2026-08-03" excerpt="true" notes="2">\n'
         "…Ada lives in London.\n"
         "[now: Ada lives in Paris (1m8, 2026-09-01)]\n"
@@ -60,74 +60,74 @@ def test_a_part_with_notes() -> None:
     ],
 )
 def test_what_looks_like_a_tag_is_neutralised_and_nothing_else(text: str, inside: str) -> None:
-    block = fenced(text, ID, DATE)
+    block = fence(text, ID, DATE)
     assert block == f'<memory id="{ID}" date="{DATE}">\n{inside}\n</memory>'
-    assert unfenced(block) == [(ID, text)]
+    assert parse_fences(block) == [(ID, text)]
 
 
 @given(st.lists(st.tuples(IDS, TEXTS, st.booleans(), st.lists(TEXTS, max_size=3)), max_size=4))
 def test_every_text_comes_back_as_it_went_in(items: list[tuple[str, str, bool, list[str]]]) -> None:
-    blocks = [fenced(text, each, DATE, excerpt=part, notes=notes) for each, text, part, notes in items]
+    blocks = [fence(text, each, DATE, excerpt=part, notes=notes) for each, text, part, notes in items]
     packed = "\n".join([HEADER, *blocks, left_out_line(2, [ID])])
-    assert unfenced(packed) == [(each, text) for each, text, _, _ in items]
-    assert unfenced("".join(blocks)) == [(each, text) for each, text, _, _ in items]
+    assert parse_fences(packed) == [(each, text) for each, text, _, _ in items]
+    assert parse_fences("".join(blocks)) == [(each, text) for each, text, _, _ in items]
     tags = re.findall(r"<\s*/?\s*memory", packed, re.IGNORECASE)
     assert tags == ["<memory", "</memory"] * len(items)
 
 
 @given(TEXTS)
 def test_any_text_can_be_read(text: str) -> None:
-    outside = [part for known, part in unfenced(text) if known is None]
+    outside = [part for known, part in parse_fences(text) if known is None]
     assert all(part and part == part.strip() and HEADER not in part.split("\n") for part in outside)
 
 
 def test_what_stands_around_fences() -> None:
-    block = fenced("Ada lives in London.", ID, DATE)
+    block = fence("Ada lives in London.", ID, DATE)
     text = f"I was told:\n\n  {HEADER}\n{block}\nSo I think she moved.\n  {left_out_line(2)}  \n{block}\n \n"
-    assert unfenced(text) == [
+    assert parse_fences(text) == [
         (None, "I was told:"),
         (ID, "Ada lives in London."),
         (None, "So I think she moved."),
         (ID, "Ada lives in London."),
     ]
-    assert unfenced("only my own words\nin two lines") == [(None, "only my own words\nin two lines")]
-    assert unfenced(f" \n{HEADER}\n") == []
+    assert parse_fences("only my own words\nin two lines") == [(None, "only my own words\nin two lines")]
+    assert parse_fences(f" \n{HEADER}\n") == []
 
 
 def test_a_fence_that_is_not_whole_is_none() -> None:
-    opening, block = f'<memory id="{ID}" date="{DATE}">', fenced("tea", ID, DATE)
-    assert unfenced(f"{opening}\nlost\n{block}") == [(None, f"{opening}\nlost"), (ID, "tea")]
-    assert unfenced(f"{block}\n{opening}\nlost") == [(ID, "tea"), (None, f"{opening}\nlost")]
-    assert unfenced(f"lost</memory>\n{block}") == [(None, "lost</memory>"), (ID, "tea")]
-    assert unfenced(f"{block}\nlost</memory>") == [(ID, "tea"), (None, "lost</memory>")]
+    opening, block = f'<memory id="{ID}" date="{DATE}">', fence("tea", ID, DATE)
+    assert parse_fences(f"{opening}\nlost\n{block}") == [(None, f"{opening}\nlost"), (ID, "tea")]
+    assert parse_fences(f"{block}\n{opening}\nlost") == [(ID, "tea"), (None, f"{opening}\nlost")]
+    assert parse_fences(f"lost</memory>\n{block}") == [(None, "lost</memory>"), (ID, "tea")]
+    assert parse_fences(f"{block}\nlost</memory>") == [(ID, "tea"), (None, "lost</memory>")]
     unnamed = '<memory id="" date="">\ntea\n</memory>'
-    assert unfenced(unnamed) == [(None, unnamed)]
+    assert parse_fences(unnamed) == [(None, unnamed)]
 
 
 def test_a_fence_on_one_line_is_one() -> None:
-    assert unfenced(f'see <memory id="{ID}" date="">tea</memory>!') == [(None, "see"), (ID, "tea"), (None, "!")]
+    assert parse_fences(f'see <memory id="{ID}" date="">tea</memory>!') == [(None, "see"), (ID, "tea"), (None, "!")]
 
 
 def test_only_lines_in_brackets_are_notes() -> None:
     """Whatever a tag says: what an agent wrote between the tags must not be lost."""
-    assert unfenced(f'<memory id="{ID}" date="" notes="1">\ntea\n[x]\n</memory>') == [(ID, "tea")]
-    assert unfenced(f'<memory id="{ID}" date="" notes="9">\ntea\n[x]\n</memory>') == [(ID, "tea\n[x]")]
-    assert unfenced(f'<memory id="{ID}" date="" notes="1">\ntea\nx\n</memory>') == [(ID, "tea\nx")]
+    assert parse_fences(f'<memory id="{ID}" date="" notes="1">\ntea\n[x]\n</memory>') == [(ID, "tea")]
+    assert parse_fences(f'<memory id="{ID}" date="" notes="9">\ntea\n[x]\n</memory>') == [(ID, "tea\n[x]")]
+    assert parse_fences(f'<memory id="{ID}" date="" notes="1">\ntea\nx\n</memory>') == [(ID, "tea\nx")]
 
 
 def test_only_ids_are_left_out() -> None:
     for ids in ([ID], [ID, ID], [ID] * 30):
-        assert unfenced(left_out_line(len(ids), ids)) == unfenced(left_out_line(99, ids)) == []
+        assert parse_fences(left_out_line(len(ids), ids)) == parse_fences(left_out_line(99, ids)) == []
     said = "Left out for lack of room: 3 (Ada moved to Rome)."
-    assert unfenced(said) == [(None, said)]
+    assert parse_fences(said) == [(None, said)]
 
 
 def test_many_halves_of_a_tag_are_read_in_one_go() -> None:
     halves = f'<memory id="{ID}" date="' * 20_000
-    assert unfenced(halves) == [(None, halves)]
+    assert parse_fences(halves) == [(None, halves)]
     endless = f"Left out for lack of room: 3 ({'a' * 100_000}"
-    assert unfenced(endless) == [(None, endless)]
-    assert unfenced(fenced("<" * 100_000 + "&amp;" * 100_000, ID, DATE)) == [(ID, "<" * 100_000 + "&amp;" * 100_000)]
+    assert parse_fences(endless) == [(None, endless)]
+    assert parse_fences(fence("<" * 100_000 + "&amp;" * 100_000, ID, DATE)) == [(ID, "<" * 100_000 + "&amp;" * 100_000)]
 
 
 def test_the_line_for_what_is_left_out() -> None:
@@ -135,4 +135,4 @@ def test_the_line_for_what_is_left_out() -> None:
     assert left_out_line(2, ["1m7", "1m8"]) == "Left out for lack of room: 2 (1m7 1m8)."
     assert left_out_line(3, ["1m7", "1m8"]) == "Left out for lack of room: 3 (1m7 1m8 …)."
     for text in ("Left out for lack of room: the sofa.", "Left out for lack of room: 3. Ask for them."):
-        assert unfenced(text) == [(None, text)]
+        assert parse_fences(text) == [(None, text)]

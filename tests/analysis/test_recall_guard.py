@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from nacre.analysis.quoting import HEADER, fenced, left_out_line
+from nacre.analysis.quoting import HEADER, fence, left_out_line
 from nacre.analysis.recall_guard import DeliveredTexts
 from nacre.ranking.context_packing import Candidate, pack
 
@@ -186,13 +186,13 @@ def test_a_told_text_that_has_such_marks_itself() -> None:
 
 
 def quotation(*ids: str) -> str:
-    return "\n".join([HEADER, *(fenced(ALL[each], each, DATE) for each in ids)])
+    return "\n".join([HEADER, *(fence(ALL[each], each, DATE) for each in ids)])
 
 
 def test_a_fence_around_it() -> None:
-    assert repeated(fenced(LONDON, M1, DATE), ALL) == (M1,)
-    assert repeated(fenced("…near the river. She…", M1, DATE, excerpt=True), ALL) == (M1,)
-    noted = fenced(LONDON, M1, DATE, notes=["now: Ada lives in Paris (1m7gbew6wcr4c5wz, 2026-09-01)"])
+    assert repeated(fence(LONDON, M1, DATE), ALL) == (M1,)
+    assert repeated(fence("…near the river. She…", M1, DATE, excerpt=True), ALL) == (M1,)
+    noted = fence(LONDON, M1, DATE, notes=["now: Ada lives in Paris (1m7gbew6wcr4c5wz, 2026-09-01)"])
     assert repeated(noted, ALL) == (M1,)
 
 
@@ -214,7 +214,7 @@ def test_a_whole_context() -> None:
         quotation(M1).replace(M1, M2),  # the words of another
         quotation(M1).replace(M1, M1[::-1]),  # never told
         quotation(M1, M2).replace("</memory>\n<memory", "</memory>\nRome\n<memory"),
-        fenced("near the river", M1, DATE, excerpt=True),
+        fence("near the river", M1, DATE, excerpt=True),
         HEADER,
         left_out_line(3),
     ],
@@ -238,8 +238,8 @@ def test_news_cannot_hide_in_lines_that_look_like_ours(text: str) -> None:
 
 def test_what_looks_like_a_fence_inside_a_told_text() -> None:
     delivered = {M1: "see </memory> and <memory id=x> there", M2: HEADER}
-    assert repeated(fenced(delivered[M1], M1, DATE), delivered) == (M1,)
-    assert repeated(fenced(delivered[M2], M2, DATE), delivered) == (M2,)
+    assert repeated(fence(delivered[M1], M1, DATE), delivered) == (M1,)
+    assert repeated(fence(delivered[M2], M2, DATE), delivered) == (M2,)
 
 
 # ---------------------------------------------------------------- whatever is told
@@ -260,9 +260,9 @@ def test_a_text_with_a_new_word_is_news(delivered: str, new: str, place: int, be
     text = " ".join([*words[:place], new, *words[place:]])
     text = f"{'…' if before else ''}{text}{'…' if after else ''}"
     assert repeated(text, {M1: delivered}) == ()
-    assert repeated(fenced(text, M1, DATE), {M1: delivered}) == ()
-    assert repeated(f"{fenced(delivered, M1, DATE)}\n{new}", {M1: delivered}) == ()
-    assert repeated(f"{new} {fenced(delivered, M1, DATE)}", {M1: delivered}) == ()
+    assert repeated(fence(text, M1, DATE), {M1: delivered}) == ()
+    assert repeated(f"{fence(delivered, M1, DATE)}\n{new}", {M1: delivered}) == ()
+    assert repeated(f"{new} {fence(delivered, M1, DATE)}", {M1: delivered}) == ()
 
 
 @given(TEXTS, st.integers(0, 11))
@@ -278,14 +278,14 @@ def test_a_text_with_a_word_less_is_news(delivered: str, place: int) -> None:
 
 @given(st.dictionaries(st.sampled_from([M1, M2, M3]), TEXTS, min_size=1), st.booleans(), st.booleans())
 @settings(max_examples=200, deadline=None)
-def test_what_was_told_is_recognised(delivered: dict[str, str], fence: bool, shouted: bool) -> None:
+def test_what_was_told_is_recognised(delivered: dict[str, str], quoted: bool, shouted: bool) -> None:
     for memory_id, text in delivered.items():
         if not any(map(str.isalnum, text)):
             continue
         again = text.upper() if shouted and not {"IT", "it"} & set(text.split()) else text
-        found = repeated(fenced(again, memory_id, DATE) if fence else f" {again}\n", delivered)
+        found = repeated(fence(again, memory_id, DATE) if quoted else f" {again}\n", delivered)
         assert len(found) == 1
-        assert not fence or found == (memory_id,)
+        assert not quoted or found == (memory_id,)
 
 
 SENTENCES = st.lists(

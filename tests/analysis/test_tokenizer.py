@@ -119,7 +119,7 @@ CHUNKS: list[tuple[str, str, str, str]] = [
 @pytest.mark.parametrize(("text", "its_words", "its_forms", "looked_for"), CHUNKS)
 def test_a_chunk_becomes_these_tokens(text: str, its_words: str, its_forms: str, looked_for: str) -> None:
     assert tokenizer.tokenise(text)[:2] == (tuple(its_words.split()), tuple(its_forms.split()))
-    assert tokenizer.asked(text) == tuple(looked_for.split())
+    assert tokenizer.query_tokens(text) == tuple(looked_for.split())
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_chunk_becomes_these_tokens(text: str, its_words: str, its_forms: str,
 )
 def test_a_question_finds_the_text(text: str, question: str) -> None:
     tokens = tokenizer.tokenise(text)
-    assert {*tokens.words, *tokens.forms} & set(tokenizer.asked(question))
+    assert {*tokens.words, *tokens.forms} & set(tokenizer.query_tokens(question))
 
 
 @pytest.mark.parametrize(
@@ -173,20 +173,20 @@ def test_a_question_finds_the_text(text: str, question: str) -> None:
 )
 def test_a_question_does_not_find_the_text(text: str, question: str) -> None:
     tokens = tokenizer.tokenise(text)
-    assert not {*tokens.words, *tokens.forms} & set(tokenizer.asked(question))
+    assert not {*tokens.words, *tokens.forms} & set(tokenizer.query_tokens(question))
 
 
 def test_a_word_that_only_the_spelling_with_diacritics_tells_apart_is_asked_for_twice() -> None:
-    assert tokenizer.asked("résumé") == ("resum", "résumé")
+    assert tokenizer.query_tokens("résumé") == ("resum", "résumé")
 
 
 def test_asked_gives_each_token_once_in_order() -> None:
-    assert tokenizer.asked("run b runs a running") == ("run", "b", "a")
+    assert tokenizer.query_tokens("run b runs a running") == ("run", "b", "a")
 
 
 def test_a_long_token_is_cut() -> None:
     assert tokenizer.tokenise("a" * 100).words == ("a" * tokenizer.TOKEN_CHARS_MAX,)
-    assert tokenizer.asked("a" * 100) == ("a" * tokenizer.TOKEN_CHARS_MAX,)
+    assert tokenizer.query_tokens("a" * 100) == ("a" * tokenizer.TOKEN_CHARS_MAX,)
 
 
 def test_a_long_identifier_has_no_whole_form() -> None:
@@ -207,7 +207,7 @@ def test_any_white_space_separates(separator: str) -> None:
 def test_tokens_are_fit_for_the_index(text: str) -> None:
     """The index splits tokens at white space and quotes them with `"`, so neither may be inside one."""
     tokens = tokenizer.tokenise(text)
-    for token in (*tokens.words, *tokens.forms, *tokenizer.asked(text)):
+    for token in (*tokens.words, *tokens.forms, *tokenizer.query_tokens(text)):
         assert token
         assert token.split() == [token]
         assert '"' not in token
@@ -227,12 +227,12 @@ def test_tokens_do_not_depend_on_the_cache(text: str) -> None:
 def test_a_chunk_that_is_met_again_and_again_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many others come between: what was met lately outlives a full cache, and the cache stays bounded."""
     monkeypatch.setattr(tokenizer, "_CACHED_CHUNKS_MAX", 4)
-    monkeypatch.setattr(tokenizer, "_known", tokenizer._Known())
-    monkeypatch.setattr(tokenizer, "_older", tokenizer._Known())
+    monkeypatch.setattr(tokenizer, "_cache", tokenizer._ChunkCache())
+    monkeypatch.setattr(tokenizer, "_older_cache", tokenizer._ChunkCache())
     analysed: list[str] = []
     analyse = tokenizer._analyse
 
-    def counted(raw: str) -> tokenizer._Plain:
+    def counted(raw: str) -> tokenizer._Analysis:
         analysed.append(raw)
         return analyse(raw)
 
@@ -241,7 +241,7 @@ def test_a_chunk_that_is_met_again_and_again_is_analysed_once(monkeypatch: pytes
         assert tokenizer.analyse("Kept,").words == ("kept",)
         assert tokenizer.analyse(f"new{number}").words == (f"new{number}",)
     assert analysed == ["Kept", *(f"new{number}" for number in range(20))]
-    assert len(tokenizer._known) + len(tokenizer._older) <= 10
+    assert len(tokenizer._cache) + len(tokenizer._older_cache) <= 10
 
 
 @given(TEXTS, TEXTS)
@@ -257,26 +257,26 @@ def test_texts_side_by_side_give_their_tokens_side_by_side(left: str, right: str
 @example("the boss's: no")
 def test_a_text_is_found_by_its_own_words(text: str) -> None:
     tokens = tokenizer.tokenise(text)
-    assert set(tokenizer.asked(text)) <= {*tokens.words, *tokens.forms}
+    assert set(tokenizer.query_tokens(text)) <= {*tokens.words, *tokens.forms}
 
 
 @given(st.from_regex(r"[A-Za-z]{1,20}", fullmatch=True), st.sampled_from([str.lower, str.upper, str.capitalize]))
 @example("iPhone", str.lower)
 def test_an_identifier_is_found_in_any_case(identifier: str, other_case: Callable[[str], str]) -> None:
     tokens = tokenizer.tokenise(identifier)
-    assert {*tokens.words, *tokens.forms} & set(tokenizer.asked(other_case(identifier)))
+    assert {*tokens.words, *tokens.forms} & set(tokenizer.query_tokens(other_case(identifier)))
 
 
 @given(TEXTS)
 @example("'s")
 def test_a_text_with_words_can_be_asked_for(text: str) -> None:
-    assert bool(tokenizer.asked(text)) == bool(tokenizer.tokenise(text).words)
+    assert bool(tokenizer.query_tokens(text)) == bool(tokenizer.tokenise(text).words)
 
 
 @given(TEXTS)
 def test_located_spans_are_in_order_and_inside(text: str) -> None:
     end = 0
-    for span, chunk in tokenizer.located(text):
+    for span, chunk in tokenizer.chunks_with_spans(text):
         assert end <= span.start <= span.end <= len(text)
         assert span.start < span.end or not (chunk.words or chunk.forms)
         assert not any(char.isspace() for char in text[span.start : span.end])
@@ -291,7 +291,7 @@ def test_located_knows_the_tokens_of_the_text(text: str) -> None:
     """Over normal text without invisible characters: `located` has to work on the text as it stands."""
     normal = unicodedata.normalize("NFKC", text).translate(dict.fromkeys(map(ord, INVISIBLE)))
     normal = unicodedata.normalize("NFKC", normal)
-    located = {token for _, chunk in tokenizer.located(normal) for token in (*chunk.words, *chunk.forms)}
+    located = {token for _, chunk in tokenizer.chunks_with_spans(normal) for token in (*chunk.words, *chunk.forms)}
     tokens = tokenizer.tokenise(normal)
     assert located == {*tokens.words, *tokens.forms}
 
@@ -314,5 +314,5 @@ def test_located_knows_the_tokens_of_the_text(text: str) -> None:
 )
 def test_located_points_at_the_words(text: str, places: list[str]) -> None:
     assert [
-        text[span.start : span.end] for span, chunk in tokenizer.located(text) if chunk.words or chunk.forms
+        text[span.start : span.end] for span, chunk in tokenizer.chunks_with_spans(text) if chunk.words or chunk.forms
     ] == places

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import nacre
 from nacre import DidYouMean, Filter, Hit, Memory, Nacre, NewFact, Reason, SearchResult
-from nacre.analysis.highlight import Wanted, shortened, snippet
+from nacre.analysis.highlight import HighlightTerms, shorten, snippet
 from nacre.analysis.quoting import HEADER
 from nacre.cli import run
 from nacre.embedders.hashing import Hashing
@@ -44,7 +44,7 @@ def a_hit(text: str, shown: Snippet | None = None, **fields: Any) -> Hit:
     )  # fmt: skip
     values: dict[str, Any] = {
         "memory": memory, "score": 0.0178912, "match_type": "hybrid", "bm25": 6.12, "bm25_rank": 2, "cosine": 0.624,
-        "similarity": 0.812, "cosine_rank": 12, "snippet": shown or snippet(text, Wanted({}), None),
+        "similarity": 0.812, "cosine_rank": 12, "snippet": shown or snippet(text, HighlightTerms({}), None),
         "reasons": (LEXICAL, SEMANTIC), "relevance": 0.98765, **fields,
     }  # fmt: skip
     return Hit(**values)
@@ -100,7 +100,7 @@ WORDY = " ".join(f"word{number:03d}" for number in range(100))  # 7 letters and 
 def test_a_snippet_says_where_it_is_cut() -> None:
     begin = brief_hit(a_hit(WORDY))["snippet"]
     assert begin == f"{WORDY[:111]}…"
-    middle = snippet(WORDY, Wanted({}), Span(400, 500))
+    middle = snippet(WORDY, HighlightTerms({}), Span(400, 500))
     cut = brief_hit(a_hit(WORDY, middle))["snippet"]
     assert (cut[0], cut[-1]) == ("…", "…")
     assert cut.strip("…") in WORDY
@@ -199,7 +199,7 @@ def long_snippets(draw: st.DrawFn) -> Snippet:
 
 @given(long_snippets(), st.integers(1, 200))
 def test_a_shorter_snippet_is_a_part_of_the_longer(long: Snippet, chars: int) -> None:
-    short = shortened(long, chars)
+    short = shorten(long, chars)
     at = short.start - long.start
     assert long.text[at : at + len(short.text)] == short.text
     places = [Span(at + span.start, at + span.end) for span in short.highlights]
@@ -211,13 +211,13 @@ def test_a_shorter_snippet_is_a_part_of_the_longer(long: Snippet, chars: int) ->
         assert places
     if len(long.text) <= chars:
         assert short == long
-    assert shortened(short, chars) == short or len(short.text) > chars
+    assert shorten(short, chars) == short or len(short.text) > chars
 
 
 @given(long_snippets(), st.integers(90, 200))
 def test_a_shorter_snippet_has_whole_words(long: Snippet, chars: int) -> None:
     """Only very long ones may be cut."""
-    short = shortened(long, chars)
+    short = shorten(long, chars)
     assert {word for word in short.text.split() if "xx" not in word} <= set(long.text.split())
 
 
@@ -225,7 +225,7 @@ def test_a_shorter_snippet_has_the_most_of_the_words_asked_for() -> None:
     text = "tea " + "filler " * 20 + "kettle and tea " + "filler " * 20
     at = text.index("kettle")
     long = Snippet(text, (Span(0, 3), Span(at, at + 6), Span(at + 11, at + 14)), 100)
-    short = shortened(long, 40)
+    short = shorten(long, 40)
     assert [short.text[span.start : span.end] for span in short.highlights] == ["kettle", "tea"]
     assert short.start == 100 + text.index(short.text)
 

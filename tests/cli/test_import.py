@@ -18,8 +18,8 @@ import nacre
 from nacre import Nacre
 from nacre.cli import render, run
 from nacre.knowledge_graph import graph
-from nacre.knowledge_graph.graph import KnowledgeGraph, Merged
-from nacre.knowledge_graph.nodes import Edge, Graph, Node, Observed, graph_json, items_in
+from nacre.knowledge_graph.graph import KnowledgeGraph, MergeCounts
+from nacre.knowledge_graph.model import Edge, Graph, Node, ObservationItem, graph_json, items_in
 from nacre.storage.reference import MemoryStore
 from nacre.types.memory import Progress
 
@@ -303,14 +303,14 @@ def test_merging_adds_what_is_not_there(first: list[Node | Edge], second: list[N
         knowledge = KnowledgeGraph(memory)
         counted = []
         for part in (first, second):
-            (*_, would) = Merged(), *knowledge.merge(part, dry_run=True)
-            (*_, merged) = Merged(), *knowledge.merge(part)
+            (*_, would) = MergeCounts(), *knowledge.merge(part, dry_run=True)
+            (*_, merged) = MergeCounts(), *knowledge.merge(part)
             assert would == merged
             counted.append(merged)
         found = knowledge.read()
         assert {node.name: node.type for node in found.nodes} == types
-        assert {item for node in found.nodes for item in items_in(node) if isinstance(item, Observed)} == {
-            item for item in said if isinstance(item, Observed)
+        assert {item for node in found.nodes for item in items_in(node) if isinstance(item, ObservationItem)} == {
+            item for item in said if isinstance(item, ObservationItem)
         }
         assert set(found.edges) == {item for item in said if isinstance(item, Edge)}
         assert sum(each.entities for each in counted) == len(found.nodes)

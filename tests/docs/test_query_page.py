@@ -233,8 +233,8 @@ def test_an_example_is_so(example: Example, library: Nacre, capsys: pytest.Captu
 
 @pytest.mark.parametrize("time", [pytest.param(each, id=each.text) for each in READ.times])
 def test_a_time_is_this_one(time: Time) -> None:
-    assert dates.read(time.text, NOW, UTC) == time.period
-    assert dates.read(time.text.replace(" ", "-"), NOW, UTC) == time.period
+    assert dates.parse_period(time.text, NOW, UTC) == time.period
+    assert dates.parse_period(time.text.replace(" ", "-"), NOW, UTC) == time.period
     created = [sample.memory.created for sample in READ.samples if sample.memory.space is None]
     inside = [
         each
@@ -255,7 +255,7 @@ def test_the_moment_is_on_the_page() -> None:
 
 
 def test_there_is_an_example_of_every_operator() -> None:
-    found = [each for example in READ.examples for each in lexer.read(lexer.cleaned(example.query), filters.KEYS)[0]]
+    found = [each for example in READ.examples for each in lexer.lex(lexer.normalise(example.query), filters.KEYS)[0]]
     roles = {"word", "loose", "prefix", "phrase", "field", "near", "(", ")", "AND", "OR", "NOT"}
     assert {each.role for each in found} == roles
     assert {each.role for each in found if each.minus} == {"word", "prefix", "phrase", "field", "near"}
@@ -268,7 +268,7 @@ def test_there_is_an_example_of_every_filter() -> None:
     found = [
         each
         for example in READ.examples
-        for each in lexer.read(lexer.cleaned(example.query), filters.KEYS)[0]
+        for each in lexer.lex(lexer.normalise(example.query), filters.KEYS)[0]
         if each.key
     ]
     assert {each.key for each in found} == filters.KEYS

@@ -26,8 +26,8 @@ from nacre.engine.engine import Nacre
 from nacre.engine.explain import Stage, Why
 from nacre.engine.pipeline import SearchTrace
 from nacre.errors import InvalidInput
-from nacre.facts.confidence import FLOOR, SHARES, of_memory
-from nacre.facts.supersession import is_single
+from nacre.facts.confidence import FLOOR, SHARES, memory_confidence
+from nacre.facts.supersession import is_single_valued
 from nacre.query import intent, lenses
 from nacre.query.ast import Term, term_counts
 from nacre.ranking import fusion, rerank, token_budget
@@ -358,11 +358,11 @@ def test_facts_fade_so() -> None:
     assert {row["type"]: float(row["rate a day"]) for row in rows} == DECAY_PER_DAY
     for row in rows:
         assert shows(row["half is left after"].removesuffix(" days"), math.log(2) / float(row["rate a day"]))
-    single = {each: "yes" if is_single("some predicate", each) else "no" for each in DECAY_PER_DAY}
+    single = {each: "yes" if is_single_valued("some predicate", each) else "no" for each in DECAY_PER_DAY}
     assert {row["type"]: row["one value at a time"] for row in rows} == single
-    assert is_single("lives in", "identity")
-    assert is_single("status", "identity")
-    assert not is_single("uses", "kv")
+    assert is_single_valued("lives in", "identity")
+    assert is_single_valued("status", "identity")
+    assert not is_single_valued("uses", "kv")
 
 
 def test_reinforcements_take_back_so_much() -> None:
@@ -684,7 +684,7 @@ def test_faded_and_ended_facts_never_leave_a_memory_out(ran: Ran) -> None:
     (ended,) = ran.trace.ranking.signals[ran.ids["mysql"]].facts
     long_after = faded.reinforced + timedelta(days=10_000)
     for many in range(1, 50):
-        believed = of_memory([faded, ended] * many, long_after), of_memory([ended] * many, long_after)
+        believed = memory_confidence([faded, ended] * many, long_after), memory_confidence([ended] * many, long_after)
         assert believed == (FLOOR, FLOOR)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import nacre
 from nacre import Filter, InvalidInput, Lens, Nacre, NewFact, NewMemory
-from nacre.analysis.quoting import HEADER, fenced, unfenced
+from nacre.analysis.quoting import HEADER, fence, parse_fences
 from nacre.embedders.hashing import Hashing
 from nacre.embedders.minilm import MiniLM
 from nacre.interfaces import Embedder
@@ -34,7 +34,7 @@ def words(path: Path) -> Iterator[Nacre]:
 
 
 def bodies(context: Context) -> dict[str | None, str]:
-    return dict(unfenced(context.text))
+    return dict(parse_fences(context.text))
 
 
 def quoted(context: Context) -> list[str]:
@@ -58,7 +58,7 @@ def test_a_context_by_hand(words: Nacre) -> None:
     one = words.remember("The kettle is in the blue cupboard.", created=MARCH).id
     words.remember("Henrik is on leave.", created=MARCH)
     context = asked(words, "kettle")
-    assert context.text == f"{HEADER}\n{fenced('The kettle is in the blue cupboard.', one, '2026-03-01')}"
+    assert context.text == f"{HEADER}\n{fence('The kettle is in the blue cupboard.', one, '2026-03-01')}"
     assert context.tokens == tokens(context.text)
     assert [(each.id, each.excerpt, each.instead_of) for each in context.quoted] == [(one, False, ())]
     assert context.quoted[0].relevance == words.search("kettle").hits[0].relevance
@@ -140,7 +140,7 @@ def check(engine: Nacre, context: Context) -> None:
     if not context.text:
         assert context.quoted == ()
         return
-    found = unfenced(context.text)
+    found = parse_fences(context.text)
     assert [memory_id for memory_id, _ in found] == quoted(context)
     for (_, body), each in zip(found, context.quoted, strict=True):
         (stored,) = engine.get(each.id)

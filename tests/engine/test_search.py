@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nacre.analysis.highlight import Wanted, snippet
+from nacre.analysis.highlight import HighlightTerms, snippet
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NotFound
@@ -824,7 +824,7 @@ def test_a_word_is_never_cut(several: list[str], data: st.DataObject, chars: int
     begins = [at for at in range(len(text)) if at == 0 or text[at - 1].isspace()]
     start = data.draw(st.sampled_from(begins))
     passage = data.draw(st.sampled_from([None, Span(start, len(text))]))
-    shown = snippet(text, Wanted(dict.fromkeys(terms, 1.0)), passage, chars)
+    shown = snippet(text, HighlightTerms(dict.fromkeys(terms, 1.0)), passage, chars)
     end = shown.start + len(shown.text)
     assert text[shown.start : end] == shown.text
     assert shown.start == 0 or text[shown.start - 1].isspace()
@@ -840,7 +840,7 @@ def test_a_character_is_never_cut(parts: list[str], data: st.DataObject, chars: 
     for part in parts:
         borders.append(borders[-1] + len(part))
     passage = Span(data.draw(st.sampled_from(borders)), len(text))
-    shown = snippet(text, Wanted({}), passage, chars)
+    shown = snippet(text, HighlightTerms({}), passage, chars)
     assert shown.start in borders
     assert shown.start + len(shown.text) in borders
 
@@ -866,7 +866,7 @@ def test_nothing_is_left_of_what_was_found_by_meaning(make: Make, many: int) -> 
 )
 def test_a_passage_that_begins_with_a_long_word_is_shown(words: list[str], start: int, chars: int, shown: str) -> None:
     text = " ".join(words)
-    assert snippet(text, Wanted({}), Span(start, len(text)), chars).text == shown
+    assert snippet(text, HighlightTerms({}), Span(start, len(text)), chars).text == shown
 
 
 def test_a_tiny_weight_of_a_label(make: Make) -> None:
@@ -949,6 +949,6 @@ def test_related_does_not_rest_on_function_words(make: Make) -> None:
 @pytest.mark.parametrize("at", range(70))
 def test_a_word_of_sixty_letters_is_not_cut(at: int) -> None:
     text = "b" * at + " " + "a" * 60 + " " + "c " * 200
-    found = snippet(text, Wanted({}), None, 100)
+    found = snippet(text, HighlightTerms({}), None, 100)
     end = found.start + len(found.text)
     assert end == len(text) or text[end].isspace()

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import nacre
 from nacre import Filter, InvalidInput, Lens, Nacre, NewMemory, NotFound, Recipe
 from nacre.embedders.hashing import Hashing
-from nacre.evaluation import evaluate, questions
-from nacre.evaluation.evaluate import Tuning
+from nacre.evaluation import evaluate, questions, tune
 from nacre.evaluation.metrics import METRICS, Estimate
-from nacre.evaluation.questions import Judged, Questions
+from nacre.evaluation.questions import JudgedQuestion, Questions
+from nacre.evaluation.tune import Tuning
 from nacre.query.parser import parse
 from nacre.types.memory import Memory, Progress
 from nacre.types.recipe import weights_of
@@ -61,10 +61,10 @@ def test_a_file_names_ids_or_texts(unlogged: Nacre) -> None:
     )
     assert asked.unanswered == ()
     assert asked.judged == (
-        Judged("what does Ada drink?", "default", ((tea,),)),
-        Judged("what does Grace drink?", "default", ((coffee,),)),
-        Judged("which tea?", "default", ((tea, milk),)),  # either will do
-        Judged("what is drunk?", "default", ((tea,), (coffee,))),  # both are wanted
+        JudgedQuestion("what does Ada drink?", "default", ((tea,),)),
+        JudgedQuestion("what does Grace drink?", "default", ((coffee,),)),
+        JudgedQuestion("which tea?", "default", ((tea, milk),)),  # either will do
+        JudgedQuestion("what is drunk?", "default", ((tea,), (coffee,))),  # both are wanted
     )
 
 
@@ -104,9 +104,9 @@ def test_what_is_not_there_is_no_answer(unlogged: Nacre) -> None:
         "forgotten", "unknown", "of another space", "forgotten text", "text of another space",
     )  # fmt: skip
     assert asked.judged == (
-        Judged("some", "default", ((kept,),)),
-        Judged("there", "other", ((other,),)),
-        Judged("there by its text", "other", ((other,),)),
+        JudgedQuestion("some", "default", ((kept,),)),
+        JudgedQuestion("there", "other", ((other,),)),
+        JudgedQuestion("there by its text", "other", ((other,),)),
     )
 
 
@@ -123,7 +123,7 @@ def test_near_duplicates_are_one_answer(unlogged: Nacre) -> None:
     assert measured.metrics["recall@5"] == Estimate(1, 1, 1)  # one is shown, and that is all of it
     (hit,) = unlogged.search("kubernetes").hits
     (hidden,) = hit.similar
-    under_it = Questions("file", (Judged("kubernetes", "default", ((hidden,),)),))
+    under_it = Questions("file", (JudgedQuestion("kubernetes", "default", ((hidden,),)),))
     (measured,) = evaluate.evaluate(unlogged, under_it, ["hybrid"], 10, 1, quiet)
     assert measured.metrics["recall@5"] == Estimate(1, 1, 1)
 
@@ -273,7 +273,7 @@ def test_a_probe_has_the_rarest_words() -> None:
 
 def test_a_probe_is_the_summary_or_most_of_a_sentence() -> None:
     text = "Yes. The deploy to staging failed on Monday because Ada filled its disk! Why?"
-    found = probes(made(text=text, summary="Disk full"), dict.fromkeys(questions._telling(text), 1))
+    found = probes(made(text=text, summary="Disk full"), dict.fromkeys(questions._significant_words(text), 1))
     assert "disk full" in found
     said = ["the", "deploy", "to", "staging", "failed", "on", "monday", "because", "ada", "filled", "its", "disk"]
     sentences = {each for each in found if len(each.split()) == 8}  # two thirds of twelve
@@ -294,7 +294,7 @@ def test_nothing_can_be_asked_of_a_memory_without_words() -> None:
 @given(st.text(st.sampled_from('abc XYZ "():-*,.!\n用語Яй١é_NOTAND:tag space:x'), max_size=80), st.integers(0, 9))
 def test_a_probe_is_never_read_as_more_than_words(text: str, seed: int) -> None:
     memory = made(text=text, summary=text[::-1])
-    rarity = dict.fromkeys(questions._telling(text), 1)
+    rarity = dict.fromkeys(questions._significant_words(text), 1)
     query = questions._probe(memory, rarity, random.Random(seed))
     question = parse(query, NOW)
     assert question.must is None
@@ -330,7 +330,7 @@ def test_every_memory_has_the_same_chance_and_only_those_of_the_space(unlogged: 
 def test_rarity_is_that_of_the_space(unlogged: Nacre) -> None:
     remember(unlogged, "red apple", "red pear", "apple")
     remember(unlogged, "apple pie", "apple tree", space="other")
-    assert questions._having_word(unlogged, "default", {"red", "apple", "pear", "tree"}) == {
+    assert questions._document_frequencies(unlogged, "default", {"red", "apple", "pear", "tree"}) == {
         "red": 2, "apple": 2, "pear": 1,
     }  # fmt: skip
 
@@ -341,11 +341,11 @@ def test_rarity_is_that_of_the_space(unlogged: Nacre) -> None:
 def test_the_source_is_the_file_or_a_log_that_is_long_enough_or_probes(path: Path, logged: Nacre) -> None:
     (tea,) = remember(logged, "tea")
     for number in range(questions.JUDGED_MIN):
-        assert questions.gathered(logged, "default").source == "probes"
+        assert questions.load_questions(logged, "default").source == "probes"
         logged.mark(tea, "used", logged.search(f"tea {number}").receipt)
-    assert questions.gathered(logged, "default").source == "log"
-    assert questions.gathered(logged, "default", lines=[f"tea\t{tea}"]).source == "file"
-    assert questions.gathered(logged, "default", "probes").source == "probes"
+    assert questions.load_questions(logged, "default").source == "log"
+    assert questions.load_questions(logged, "default", lines=[f"tea\t{tea}"]).source == "file"
+    assert questions.load_questions(logged, "default", "probes").source == "probes"
     assert path.exists()
 
 
@@ -353,13 +353,13 @@ def test_a_sample_is_drawn_by_its_seed(unlogged: Nacre) -> None:
     (tea,) = remember(unlogged, "tea")
     lines = [f"question {each}\t{tea}" for each in range(30)]
     queries = [
-        [each.query for each in questions.gathered(unlogged, "default", lines=lines, sample=5, seed=seed).judged]
+        [each.query for each in questions.load_questions(unlogged, "default", lines=lines, sample=5, seed=seed).judged]
         for seed in (1, 1, 2)
     ]
     assert queries[0] == queries[1] != queries[2]
     assert len(set(queries[0])) == 5
-    assert len(questions.gathered(unlogged, "default", lines=lines).judged) == 30
-    assert len(questions.gathered(unlogged, "default", lines=lines, sample=40).judged) == 30
+    assert len(questions.load_questions(unlogged, "default", lines=lines).judged) == 30
+    assert len(questions.load_questions(unlogged, "default", lines=lines, sample=40).judged) == 30
 
 
 @pytest.mark.parametrize(
@@ -373,7 +373,7 @@ def test_a_sample_is_drawn_by_its_seed(unlogged: Nacre) -> None:
 )
 def test_sources_that_make_no_sense(unlogged: Nacre, given: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInput) as raised:
-        questions.gathered(unlogged, "default", **given)  # type: ignore[arg-type]
+        questions.load_questions(unlogged, "default", **given)  # type: ignore[arg-type]
     assert str(raised.value).startswith(message)
 
 
@@ -400,9 +400,9 @@ def test_answers_are_measured_where_they_stand(unlogged: Nacre) -> None:
     asked = Questions(
         "file",
         (
-            Judged("red blue", "default", ((red,),)),  # number 2: 1 / log2 3
-            Judged("red blue", "default", ((both,), (blue,))),  # numbers 1 and 3
-            Judged("red blue", "default", ((far,),)),  # not there
+            JudgedQuestion("red blue", "default", ((red,),)),  # number 2: 1 / log2 3
+            JudgedQuestion("red blue", "default", ((both,), (blue,))),  # numbers 1 and 3
+            JudgedQuestion("red blue", "default", ((far,),)),  # not there
         ),
     )
     states: list[Progress] = []
@@ -425,7 +425,7 @@ def test_answers_are_measured_where_they_stand(unlogged: Nacre) -> None:
 
 def test_what_was_lost_is_counted_by_stage(unlogged: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = remember(unlogged, *(f"red number {each}" for each in range(12)), "green")
-    judged = [Judged("red", "default", ((each,),)) for each in ids]
+    judged = [JudgedQuestion("red", "default", ((each,),)) for each in ids]
     (measured,) = evaluate.evaluate(unlogged, Questions("file", tuple(judged)), ["keyword"], 5, 1, quiet)
     assert (measured.missed, measured.stages) == (8, {"limit": 7, "no match": 1})
     assert [each.left_out.stage for each in measured.examples] == ["limit"] * 3 + ["no match"]
@@ -438,7 +438,7 @@ def test_what_was_lost_is_counted_by_stage(unlogged: Nacre, monkeypatch: pytest.
 def test_modes_stand_side_by_side_and_tell_what_all_questions_were_told(path: Path) -> None:
     with nacre.open(path, embedder="none", log=False) as memory:
         ids = remember(memory, "red fish", "blue fish")
-        judged = (Judged("red", "default", ((ids[0],),)), Judged('"blue', "default", ((ids[1],),)))
+        judged = (JudgedQuestion("red", "default", ((ids[0],),)), JudgedQuestion('"blue', "default", ((ids[1],),)))
         found = evaluate.evaluate(memory, Questions("file", judged), ["keyword", "semantic", "hybrid"], 10, 1, quiet)
     assert [each.mode for each in found] == ["keyword", "semantic", "hybrid"]
     assert [each.metrics["recall@5"].mean for each in found] == [1, 0, 1]
@@ -464,7 +464,7 @@ def test_a_question_is_asked_of_its_own_space(unlogged: Nacre) -> None:
     asked = from_file(unlogged, f"red\t{own}", line(query="red", ids=[other], space="other"))
     (measured,) = evaluate.evaluate(unlogged, asked, ["hybrid"], 1, 1, quiet)
     assert measured.metrics["MRR@10"] == Estimate(1, 1, 1)
-    across = Questions("file", (Judged("red", "default", ((other,),)),))
+    across = Questions("file", (JudgedQuestion("red", "default", ((other,),)),))
     (measured,) = evaluate.evaluate(unlogged, across, ["hybrid"], 10, 1, quiet)
     assert (measured.metrics["recall@10"].mean, measured.stages) == (0, {"space": 1})
 
@@ -483,7 +483,7 @@ def everything(memory: Nacre) -> tuple[object, ...]:
 
 
 def test_asking_and_tuning_write_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "_VALUES", {"alpha": (0.3,)})
+    monkeypatch.setattr(tune, "_VALUES", {"alpha": (0.3,)})
     with nacre.open(path, embedder=Hashing()) as memory:
         lines = [f"red {each}\t{id_}" for each, id_ in enumerate(remember(memory, *(f"red {n}" for n in range(24))))]
         for each in lines:
@@ -494,7 +494,7 @@ def test_asking_and_tuning_write_nothing(path: Path, monkeypatch: pytest.MonkeyP
         for asked in (from_file(memory, *lines), questions.from_log(memory, "default")):
             assert len(asked.judged) == 24
             evaluate.evaluate(memory, asked, ["keyword", "hybrid"], 10, 1, quiet)
-            evaluate.tune(memory, asked, 1, quiet)
+            tune.tune(memory, asked, 1, quiet)
         questions.from_probes(memory, "default", 10)
         assert everything(memory) == known
     assert path.read_bytes() == before
@@ -508,7 +508,7 @@ PROJECTS = [f"{first}{second}ow" for first in ("bru", "cla", "dri", "fle", "gno"
 
 @pytest.fixture
 def projects(unlogged: Nacre, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    monkeypatch.setattr(evaluate, "_VALUES", {"alpha": (0.3, 0.75), "recency_weight": (0.0, 0.1, 0.5)})
+    monkeypatch.setattr(tune, "_VALUES", {"alpha": (0.3, 0.75), "recency_weight": (0.0, 0.1, 0.5)})
     orders = (
         "{} budget of the year was approved",
         "approved was the {} budget of year",
@@ -527,7 +527,7 @@ def projects(unlogged: Nacre, monkeypatch: pytest.MonkeyPatch) -> list[list[str]
 
 def asked_of(projects: list[list[str]], which: Callable[[int], int]) -> Questions:
     judged = [
-        Judged(f"the budget of {name}", "default", ((ids[which(at)],),))
+        JudgedQuestion(f"the budget of {name}", "default", ((ids[which(at)],),))
         for at, (name, ids) in enumerate(zip(PROJECTS, projects, strict=True))
     ]
     return Questions("file", tuple(judged))
@@ -537,35 +537,35 @@ def test_tuning_finds_what_is_better(unlogged: Nacre, projects: list[list[str]])
     """Who asks wants the old memory, and the new ones stand before it, because they are new."""
     asked = asked_of(projects, lambda _: 0)
     states: list[Progress] = []
-    tuning = evaluate.tune(unlogged, asked, 1, states.append)
+    tuning = tune.tune(unlogged, asked, 1, states.append)
     assert tuning.better
     assert (tuning.changes, tuning.recipe) == ({"recency_weight": (0.1, 0.0)}, {"recency_weight": 0.0})
     assert (tuning.chosen_on, tuning.held_out) == (12, 12)
     assert tuning.start == pytest.approx(0.5)  # number 3: 1 / log2 4
-    assert tuning.attempts[0] == evaluate.Attempt("recency_weight", 0.0, 1.0)
+    assert tuning.attempts[0] == tune.Attempt("recency_weight", 0.0, 1.0)
     assert tuning.before["nDCG@10"].mean == pytest.approx(0.5)
     assert tuning.after["nDCG@10"] == Estimate(1, 1, 1)
     assert tuning.difference["nDCG@10"].low == pytest.approx(0.5)
-    assert tuning == evaluate.tune(unlogged, asked, 1, quiet)
+    assert tuning == tune.tune(unlogged, asked, 1, quiet)
     assert [each.done for each in states] == list(range(1, len(states) + 1))
     assert states[-1].done <= states[-1].total
 
 
 def test_tuning_changes_nothing_where_nothing_is_better(unlogged: Nacre, projects: list[list[str]]) -> None:
     """Who asks wants a new memory, and has it."""
-    tuning = evaluate.tune(unlogged, asked_of(projects, lambda _: 1), 1, quiet)
+    tuning = tune.tune(unlogged, asked_of(projects, lambda _: 1), 1, quiet)
     assert not tuning.better
     assert (tuning.changes, tuning.recipe, tuning.after, tuning.difference) == ({}, {}, {}, {})
     assert tuning.before["nDCG@10"].mean == 1.0
     with pytest.raises(InvalidInput, match="tuning: is not better; there is nothing to apply"):
-        evaluate.apply(unlogged, tuning)
+        tune.apply(unlogged, tuning)
 
 
 def test_chance_is_not_taken_for_better(unlogged: Nacre, projects: list[list[str]]) -> None:
     """Any of three is the answer, without rhyme or reason: what helps one half does not help the other."""
     chosen = random.Random(13)
     asked = asked_of(projects, lambda _: chosen.randrange(3))
-    tunings = [evaluate.tune(unlogged, asked, seed, quiet) for seed in (1, 2)]
+    tunings = [tune.tune(unlogged, asked, seed, quiet) for seed in (1, 2)]
     assert all(each.changes for each in tunings)  # one half was taken in
     assert not any(each.better for each in tunings)
 
@@ -581,33 +581,33 @@ def test_what_was_tuned_is_used_and_taken_back(unlogged: Nacre, projects: list[l
     asked = asked_of(projects, lambda _: 0)
     query, old = asked.judged[0].query, projects[0][0]
     with pytest.raises(NotFound, match="nothing was tuned in this space"):
-        evaluate.undo(unlogged)
-    evaluate.apply(unlogged, evaluate.tune(unlogged, asked, 1, quiet))
+        tune.undo(unlogged)
+    tune.apply(unlogged, tune.tune(unlogged, asked, 1, quiet))
     result = unlogged.search(query)
     assert (result.lens, result.hits[0].id) == ("tuned", old)
     assert unlogged.search(query, lens="none").hits[0].id != old
     (measured,) = evaluate.evaluate(unlogged, asked, ["hybrid"], 10, 1, quiet)  # asked as any search is
     assert measured.metrics["MRR@10"].mean == 1.0
-    again = evaluate.tune(unlogged, asked, 1, quiet)  # begins with what is in use
+    again = tune.tune(unlogged, asked, 1, quiet)  # begins with what is in use
     assert (again.start, again.changes, again.better) == (1.0, {}, False)
     assert again.recipe == {"recency_weight": 0.0}
-    evaluate.undo(unlogged)
+    tune.undo(unlogged)
     assert unlogged.search(query).lens is None
     assert [each for each in unlogged.lenses() if not each.built_in] == []
 
 
 def test_the_usual_recipe_may_turn_out_better(unlogged: Nacre, projects: list[list[str]]) -> None:
-    evaluate.apply(unlogged, evaluate.tune(unlogged, asked_of(projects, lambda _: 0), 1, quiet))
-    back = evaluate.tune(unlogged, asked_of(projects, lambda _: 1), 1, quiet)
+    tune.apply(unlogged, tune.tune(unlogged, asked_of(projects, lambda _: 0), 1, quiet))
+    back = tune.tune(unlogged, asked_of(projects, lambda _: 1), 1, quiet)
     assert (back.better, back.recipe) == (True, {})
-    evaluate.apply(unlogged, back)
+    tune.apply(unlogged, back)
     assert [each for each in unlogged.lenses() if not each.built_in] == []
 
 
 def test_a_lens_of_ones_own_is_not_overwritten(unlogged: Nacre, projects: list[list[str]]) -> None:
     own = unlogged.save_lens(Lens(name="tuned", where=Filter(tags_any=("music",)), questions=("guitar",)))
     asked = asked_of(projects, lambda _: 0)
-    for attempt in (lambda: evaluate.tune(unlogged, asked, 1, quiet), lambda: evaluate.undo(unlogged)):
+    for attempt in (lambda: tune.tune(unlogged, asked, 1, quiet), lambda: tune.undo(unlogged)):
         with pytest.raises(InvalidInput, match="lens: tuned is a lens of your own; save it under another name"):
             attempt()
     assert unlogged.lens("tuned") == own
@@ -615,15 +615,15 @@ def test_a_lens_of_ones_own_is_not_overwritten(unlogged: Nacre, projects: list[l
 
 def test_other_lenses_do_not_act_while_tuning(unlogged: Nacre, projects: list[list[str]]) -> None:
     unlogged.save_lens(Lens(name="nothing", where=Filter(tags_any=("absent",)), questions=("budget",)))
-    assert evaluate.tune(unlogged, asked_of(projects, lambda _: 1), 1, quiet).start == 1.0
+    assert tune.tune(unlogged, asked_of(projects, lambda _: 1), 1, quiet).start == 1.0
 
 
 def test_every_field_that_is_tuned_may_have_every_value(unlogged: Nacre) -> None:
     remember(unlogged, "tea")
-    for name, values in evaluate._VALUES.items():
+    for name, values in tune._VALUES.items():
         assert weights_of(Recipe())[name] in values  # what is usual can be gone back to
         for value in values:
-            unlogged.search("tea", recipe=evaluate._with(Recipe(), name, value))
+            unlogged.search("tea", recipe=tune._with(Recipe(), name, value))
 
 
 # ---- on what
@@ -634,24 +634,24 @@ def test_tuning_wants_judged_questions_of_its_space(unlogged: Nacre) -> None:
     (other,) = remember(unlogged, "tea", space="other")
     lines = [f"tea {each}\t{id_}" for each, id_ in enumerate(ids)]
     foreign = line(query="tea", ids=[other], space="other")
-    asked = evaluate.to_tune_on(unlogged, "default", None, [foreign, *lines])
+    asked = tune.tuning_questions(unlogged, "default", None, [foreign, *lines])
     assert (asked.source, len(asked.judged), asked.elsewhere) == ("file", 20, 1)
     assert {each.space for each in asked.judged} == {"default"}
     with pytest.raises(InvalidInput) as raised:
-        evaluate.to_tune_on(unlogged, "default", None, [foreign, *lines[1:]])
+        tune.tuning_questions(unlogged, "default", None, [foreign, *lines[1:]])
     assert str(raised.value).startswith(
         "questions: 19 have a known answer in space default, and 20 are needed; give a file with questions and answers"
     )
     with pytest.raises(InvalidInput, match="questions: 0 have a known answer in space default"):
-        evaluate.to_tune_on(unlogged, "default", None, None)  # of the log
+        tune.tuning_questions(unlogged, "default", None, None)  # of the log
     with pytest.raises(InvalidInput, match="from: probes have a memory's own words"):
-        evaluate.to_tune_on(unlogged, "default", "probes", None)
+        tune.tuning_questions(unlogged, "default", "probes", None)
 
 
 def test_so_many_questions_are_enough(unlogged: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "_TUNED_MAX", 21)
-    monkeypatch.setattr(evaluate, "_VALUES", {"alpha": (0.5,)})
+    monkeypatch.setattr(tune, "_TUNED_MAX", 21)
+    monkeypatch.setattr(tune, "_VALUES", {"alpha": (0.5,)})
     ids = remember(unlogged, *(f"tea {each}" for each in range(30)))
     asked = from_file(unlogged, *(f"tea {each}\t{id_}" for each, id_ in enumerate(ids)))
-    tuning = evaluate.tune(unlogged, asked, 1, quiet)
+    tuning = tune.tune(unlogged, asked, 1, quiet)
     assert (tuning.chosen_on, tuning.held_out) == (10, 11)

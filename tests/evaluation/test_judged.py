@@ -19,7 +19,7 @@ import nacre
 from nacre import CLASSIC, NewMemory, Recipe
 from nacre.embedders.minilm import MiniLM
 from nacre.evaluation import metrics
-from nacre.evaluation.questions import Judged, Questions, from_file
+from nacre.evaluation.questions import JudgedQuestion, Questions, from_file
 from nacre.serialization import decode
 from nacre.types.memory import DEFAULT_SPACE
 from nacre.types.recipe import adjusted
@@ -150,7 +150,7 @@ def ask(store: nacre.Nacre, questions: Mapping[str, Questions], options: SearchO
     ]
 
 
-def outcome(category: str, judged: Judged, ranking: Sequence[str]) -> Asked:
+def outcome(category: str, judged: JudgedQuestion, ranking: Sequence[str]) -> Asked:
     answers = [answer for (answer,) in judged.answers]
     places = tuple(ranking.index(each) + 1 if each in ranking else None for each in answers)
     return Asked(category, judged.query, metrics.recall(ranking, dict.fromkeys(answers, 1), K), places)

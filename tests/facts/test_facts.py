@@ -19,7 +19,7 @@ from nacre import Fact, InvalidInput, NewEntity, NewFact, NewMemory, NotFound, R
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.facts import confidence
-from nacre.facts.supersession import REPLACES_FROM, disagreeing, settled
+from nacre.facts.supersession import REPLACES_FROM, apply_supersession, conflicting
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.facts import FactOptions, FactType, Reinforcement
 
@@ -113,7 +113,7 @@ def now_of(memory: Nacre, written: Fact) -> Fact:
     ],
 )
 def test_how_far_a_fact_is_believed(changes: dict[str, Any], believed: float) -> None:
-    assert round(confidence.effective(fact(**changes), NOW), 7) == believed
+    assert round(confidence.effective_confidence(fact(**changes), NOW), 7) == believed
 
 
 @given(st.floats(0, 1), st.floats(0, 10), st.timedeltas(timedelta(-900), timedelta(9_000)), st.booleans())
@@ -121,9 +121,9 @@ def test_fading_stays_between_the_floor_and_the_confidence(
     sure: float, rate: float, since: timedelta, ended: bool
 ) -> None:
     each = fact(confidence=sure, decay_rate=rate, reinforced=NOW - since, valid_to=NOW if ended else None)
-    believed = confidence.effective(each, NOW)
+    believed = confidence.effective_confidence(each, NOW)
     assert min(sure, 0.1) <= believed <= sure
-    assert confidence.effective(each, NOW + timedelta(days=1)) <= believed
+    assert confidence.effective_confidence(each, NOW + timedelta(days=1)) <= believed
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_fading_stays_between_the_floor_and_the_confidence(
     [(0.5, 0.2, 0.9), (0.1, 0.2, 0.82), (1.0, 0.2, 1.0), (0.0, 0.2, 0.8), (0.5, 1.0, 0.5), (0.1, 1.0, 0.1), (0, 0, 1)],
 )
 def test_the_blend_with_the_score(believed: float, weight: float, factor: float) -> None:
-    assert isclose(confidence.factor(believed, weight), factor)
+    assert isclose(confidence.ranking_factor(believed, weight), factor)
 
 
 def test_a_memory_is_believed_as_its_facts_on_average(memory: Nacre) -> None:
@@ -153,10 +153,12 @@ def test_a_memory_is_believed_as_its_facts_on_average(memory: Nacre) -> None:
 
 def test_what_was_read_from_a_text_counts_in_full_while_it_holds() -> None:
     read = fact(origin="extracted", confidence=0.9)
-    assert confidence.of_memory([read], NOW) == 1.0
-    assert confidence.of_memory([replace(read, valid_to=ago(1))], NOW) == 0.1
-    assert isclose(confidence.of_memory([replace(read, confidence=0.45)], NOW), 0.45 * 0.3678794, rel_tol=1e-6)  # wrong
-    assert confidence.of_memory([], NOW) == 1.0
+    assert confidence.memory_confidence([read], NOW) == 1.0
+    assert confidence.memory_confidence([replace(read, valid_to=ago(1))], NOW) == 0.1
+    assert isclose(
+        confidence.memory_confidence([replace(read, confidence=0.45)], NOW), 0.45 * 0.3678794, rel_tol=1e-6
+    )  # wrong
+    assert confidence.memory_confidence([], NOW) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -273,11 +275,11 @@ FACTS = st.lists(
 @given(FACTS, st.randoms(use_true_random=False))
 @settings(max_examples=200)
 def test_what_holds_is_computed_from_the_facts_alone(facts: list[Fact], random: Any) -> None:
-    once = sorted(settled(facts), key=lambda each: each.id)
+    once = sorted(apply_supersession(facts), key=lambda each: each.id)
     shuffled = list(facts)
     random.shuffle(shuffled)
-    assert sorted(settled(shuffled), key=lambda each: each.id) == once
-    assert sorted(settled(once), key=lambda each: each.id) == once  # settled again, nothing moves
+    assert sorted(apply_supersession(shuffled), key=lambda each: each.id) == once
+    assert sorted(apply_supersession(once), key=lambda each: each.id) == once  # settled again, nothing moves
     by_id = {each.id: each for each in once}
     for each in once:
         assert each.ends is None or (each.valid_to is not None and each.valid_to <= each.ends)
@@ -288,7 +290,7 @@ def test_what_holds_is_computed_from_the_facts_alone(facts: list[Fact], random: 
             assert successor.object != each.object
     if all(each.confidence == 1 and each.single for each in facts):  # then only equal times disagree
         starts = {each.valid_from for each in facts}
-        assert len(starts) < len(facts) or disagreeing(once, NOW) == []
+        assert len(starts) < len(facts) or conflicting(once, NOW) == []
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from nacre import Filter, InvalidInput, Nacre, NacreError
 from nacre.embedders.hashing import Hashing
 from nacre.knowledge_graph import graph
 from nacre.knowledge_graph.graph import EntityNotFound, KnowledgeGraph
-from nacre.knowledge_graph.nodes import NAME_CHARS_MAX, OBSERVATION_CHARS_MAX, Edge, Graph, Node, Observations
+from nacre.knowledge_graph.model import NAME_CHARS_MAX, OBSERVATION_CHARS_MAX, Edge, Graph, Node, Observations
 from nacre.mcp_server.graph_tools import TOOLS
 from nacre.mcp_server.tool import Answer, Call
 from nacre.storage.reference import MemoryStore

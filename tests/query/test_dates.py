@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.query.dates import mentions, perhaps, read
+from nacre.query.dates import find_mentions, may_mention_period, parse_period
 from nacre.types.search import Period
 
 BERLIN, NEW_YORK, KOLKATA = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York"), ZoneInfo("Asia/Kolkata")
@@ -217,7 +217,7 @@ READ = [
 
 @pytest.mark.parametrize(("text", "start", "end"), READ)
 def test_read(text: str, start: str, end: str) -> None:
-    assert read(text, NOW, UTC) == period(start, end)
+    assert parse_period(text, NOW, UTC) == period(start, end)
 
 
 # Where, when, what, and what it means.
@@ -300,8 +300,8 @@ ELSEWHERE = [
 
 @pytest.mark.parametrize(("zone", "now", "text", "start", "end"), ELSEWHERE)
 def test_read_elsewhere(zone: tzinfo, now: str, text: str, start: str, end: str) -> None:
-    assert read(text, utc(now), zone) == period(start, end)
-    assert read(text, utc(now).astimezone(KOLKATA), zone) == period(start, end)  # the same moment
+    assert parse_period(text, utc(now), zone) == period(start, end)
+    assert parse_period(text, utc(now).astimezone(KOLKATA), zone) == period(start, end)  # the same moment
 
 
 @pytest.fixture
@@ -319,7 +319,7 @@ def system_in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_without_a_zone_it_is_the_systems() -> None:
     for zone, now, text, start, end in ELSEWHERE:
         if zone is BERLIN and text != "2026-03-29T02:30":  # of skipped hours, systems have their own ideas
-            assert read(text, utc(now)) == period(start, end), text
+            assert parse_period(text, utc(now)) == period(start, end), text
 
 
 NOT_READ = [
@@ -340,7 +340,7 @@ NOT_READ = [
 
 @pytest.mark.parametrize("text", NOT_READ)
 def test_not_read(text: str) -> None:
-    assert read(text, NOW, UTC) is None
+    assert parse_period(text, NOW, UTC) is None
 
 
 MENTIONED = [
@@ -409,9 +409,9 @@ MENTIONED = [
 
 @pytest.mark.parametrize(("text", "expected"), MENTIONED)
 def test_mentioned(text: str, expected: str) -> None:
-    (found,) = mentions(text, NOW, UTC)
+    (found,) = find_mentions(text, NOW, UTC)
     assert text[found.span.start : found.span.end] == expected
-    assert found.period == read(expected, NOW, UTC)
+    assert found.period == parse_period(expected, NOW, UTC)
 
 
 @pytest.mark.parametrize(
@@ -426,7 +426,7 @@ def test_mentioned(text: str, expected: str) -> None:
     ],
 )
 def test_several_are_mentioned(text: str, expected: list[str]) -> None:
-    assert [text[each.span.start : each.span.end] for each in mentions(text, NOW, UTC)] == expected
+    assert [text[each.span.start : each.span.end] for each in find_mentions(text, NOW, UTC)] == expected
 
 
 NOT_MENTIONED = [
@@ -500,7 +500,7 @@ NOT_MENTIONED = [
 
 @pytest.mark.parametrize("text", NOT_MENTIONED)
 def test_not_mentioned(text: str) -> None:
-    assert mentions(text, NOW, UTC) == []
+    assert find_mentions(text, NOW, UTC) == []
 
 
 def test_enough_sentences() -> None:
@@ -540,8 +540,8 @@ LONG = [
 @pytest.mark.parametrize("piece", [*LONG, "last" + " " * 9000, "in 2023 " + "a" * 9000, "since" + "\t" * 20000])
 def test_long_texts(piece: str) -> None:
     text = (piece * (100_000 // len(piece) + 1))[:100_000]
-    assert read(text, NOW, UTC) is None
-    for each in mentions(text, NOW, UTC):
+    assert parse_period(text, NOW, UTC) is None
+    for each in find_mentions(text, NOW, UTC):
         assert 0 <= each.span.start < each.span.end <= len(text)
 
 
@@ -562,8 +562,8 @@ MOMENTS = st.datetimes(timezones=st.sampled_from([UTC, BERLIN, NEW_YORK, KOLKATA
 
 @given(TEXTS, MOMENTS, ZONES)
 def test_any_text_at_any_time(text: str, now: datetime, zone: tzinfo | None) -> None:
-    found = read(text, now, zone)
-    times = [found, *(each.period for each in mentions(text, now, zone))]
+    found = parse_period(text, now, zone)
+    times = [found, *(each.period for each in find_mentions(text, now, zone))]
     for each in times:
         if each and each.start and each.end:
             assert each.start <= each.end
@@ -572,20 +572,20 @@ def test_any_text_at_any_time(text: str, now: datetime, zone: tzinfo | None) -> 
 
 @pytest.mark.parametrize("text", ["why is the sky blue?", "a limit of the last one", "this one takes a few", "Q and A"])
 def test_most_questions_have_no_word_that_tells_of_a_time(text: str) -> None:
-    assert not perhaps(text)
-    assert not mentions(text, NOW, UTC)
+    assert not may_mention_period(text)
+    assert not find_mentions(text, NOW, UTC)
 
 
 @given(TEXTS, MOMENTS, ZONES)
 def test_what_mentions_a_time_has_such_a_word(text: str, now: datetime, zone: tzinfo | None) -> None:
-    assert perhaps(text) or not mentions(text, now, zone)
-    assert perhaps(text) or read(text, now, zone) is None
+    assert may_mention_period(text) or not find_mentions(text, now, zone)
+    assert may_mention_period(text) or parse_period(text, now, zone) is None
 
 
 @given(TEXTS, MOMENTS, ZONES)
 def test_what_is_mentioned_is_read_the_same(text: str, now: datetime, zone: tzinfo | None) -> None:
     reached = 0
-    for each in mentions(text, now, zone):
+    for each in find_mentions(text, now, zone):
         assert reached <= each.span.start < each.span.end <= len(text)
         reached = each.span.end
-        assert read(text[each.span.start : each.span.end], now, zone) == each.period
+        assert parse_period(text[each.span.start : each.span.end], now, zone) == each.period

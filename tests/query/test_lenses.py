@@ -36,10 +36,10 @@ def test_a_built_in_lens_is_a_good_one_that_changes_something(name: str) -> None
     assert (lens.name, lens.built_in, lens.questions, lens.folders) == (name, True, (), ())
     assert lens.description
     with pytest.raises(InvalidInput, match="is taken"):
-        lenses.checked(lens, LIMITS)
-    mine = lenses.checked(replace(lens, name="mine"), LIMITS)
+        lenses.validate(lens, LIMITS)
+    mine = lenses.validate(replace(lens, name="mine"), LIMITS)
     assert mine == replace(lens, name="mine", built_in=False)
-    request, also, possible = lenses.applied(lens, ASKED)
+    request, also, possible = lenses.apply(lens, ASKED)
     assert request != ASKED
     assert (also, possible) == (Filter(), True)
     assert lenses.from_json(json.loads(json.dumps(lenses.to_json(lens)))) == lens
@@ -53,7 +53,7 @@ def test_built_in_lenses_filter_only_where_the_name_promises_it() -> None:
 
 
 def test_debugging_prefers_what_helps_whatever_the_question_sounds_like() -> None:
-    recipe = lenses.applied(BUILT_IN["debugging"], ASKED).request.recipe
+    recipe = lenses.apply(BUILT_IN["debugging"], ASKED).request.recipe
     assert recipe.recency_weight > Recipe().recency_weight
     assert all({"blockers", "learnings", "testing"} <= weights.keys() for weights in recipe.tuning.intents.values())
 
@@ -106,7 +106,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
 @pytest.mark.parametrize(("values", "field", "says"), [each[1:] for each in BAD], ids=[each[0] for each in BAD])
 def test_a_bad_lens_is_refused(values: dict[str, Any], field: str, says: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        lenses.checked(Lens(**{"name": "mine", **values}), LIMITS)
+        lenses.validate(Lens(**{"name": "mine", **values}), LIMITS)
     assert caught.value.field == field
     assert says in str(caught.value)
 
@@ -114,14 +114,14 @@ def test_a_bad_lens_is_refused(values: dict[str, Any], field: str, says: str) ->
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_every_recipe_field_is_checked(name: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        lenses.checked(Lens(name="mine", recipe={name: "much"}), LIMITS)
+        lenses.validate(Lens(name="mine", recipe={name: "much"}), LIMITS)
     assert caught.value.field.startswith(f"recipe.{name}")
 
 
 def test_a_checked_lens_is_tidy() -> None:
     noon = datetime(2026, 3, 1, 14, tzinfo=timezone(timedelta(hours=2)))
     given: Any = {"boost_entities": ["Ada", "Ada"], "questions": ["a", "b", "a"], "folders": [], "built_in": True}
-    lens = lenses.checked(Lens(name="größe_2-b", where=Filter(kinds=["note"], created_from=noon), **given), LIMITS)
+    lens = lenses.validate(Lens(name="größe_2-b", where=Filter(kinds=["note"], created_from=noon), **given), LIMITS)
     assert lens == Lens(
         name="größe_2-b",
         where=Filter(kinds=("note",), created_from=DAY.replace(hour=12)),
@@ -130,16 +130,16 @@ def test_a_checked_lens_is_tidy() -> None:
     )
     assert lens.where.created_from is not None
     assert lens.where.created_from.tzinfo is UTC
-    assert lenses.checked(lens, LIMITS) == lens
+    assert lenses.validate(lens, LIMITS) == lens
 
 
 def test_the_limits_that_are_given_count() -> None:
     with pytest.raises(InvalidInput, match="at most 5"):
-        lenses.checked(Lens(name="sixsix"), Limits(name_chars_max=5))
+        lenses.validate(Lens(name="sixsix"), Limits(name_chars_max=5))
 
 
 def test_question_marks_are_no_wildcards_of_a_phrase() -> None:
-    assert lenses.checked(Lens(name="mine", questions=("what????????????",)), LIMITS).questions
+    assert lenses.validate(Lens(name="mine", questions=("what????????????",)), LIMITS).questions
 
 
 # ---------------------------------------------------------------- which lens
@@ -178,8 +178,8 @@ QUESTIONS = [
 
 @pytest.mark.parametrize(("trigger", "question", "selects"), QUESTIONS)
 def test_a_question_selects_a_lens(trigger: str, question: str, selects: bool) -> None:
-    lens = lenses.checked(Lens(name="mine", questions=("never this", trigger)), LIMITS)
-    assert lenses.choose([lens], question, "troubleshoot", None) == (lens if selects else None)
+    lens = lenses.validate(Lens(name="mine", questions=("never this", trigger)), LIMITS)
+    assert lenses.select([lens], question, "troubleshoot", None) == (lens if selects else None)
 
 
 FOLDERS = [
@@ -202,8 +202,8 @@ FOLDERS = [
 
 @pytest.mark.parametrize(("pattern", "folder", "selects"), FOLDERS)
 def test_a_folder_selects_a_lens(pattern: str, folder: str | None, selects: bool) -> None:
-    lens = lenses.checked(Lens(name="mine", folders=(pattern,)), LIMITS)
-    assert lenses.choose([lens], "anything", "general", folder) == (lens if selects else None)
+    lens = lenses.validate(Lens(name="mine", folders=(pattern,)), LIMITS)
+    assert lenses.select([lens], "anything", "general", folder) == (lens if selects else None)
 
 
 def test_the_more_special_lens_wins_then_the_first_by_name() -> None:
@@ -214,21 +214,21 @@ def test_the_more_special_lens_wins_then_the_first_by_name() -> None:
     everything = [later, both, here, asked, *BUILT_IN.values(), Lens(name="0")]
 
     def chosen(question: str, folder: str | None) -> Lens | None:
-        return lenses.choose(everything, question, "general", folder)
+        return lenses.select(everything, question, "general", folder)
 
     assert chosen("the build", "/x/app") == both
     assert chosen("the rest", "/x/app") == here
     assert chosen("the build", "/x/other") == asked
     assert chosen("the build", None) == asked
     assert chosen("the rest", None) is None
-    assert lenses.choose([], "the build", "general", None) is None
+    assert lenses.select([], "the build", "general", None) is None
 
 
 def test_no_pattern_is_slow() -> None:
     patterns = ("*a" * 8, "*" + "?" * 7 + "b", "a" * 199)
-    lens = lenses.checked(Lens(name="mine", questions=patterns, folders=patterns), LIMITS)
+    lens = lenses.validate(Lens(name="mine", questions=patterns, folders=patterns), LIMITS)
     started = time.perf_counter()
-    assert lenses.choose([lens], "a" * 1_000_000 + "c", "general", "a" * 10_000 + "c") is None
+    assert lenses.select([lens], "a" * 1_000_000 + "c", "general", "a" * 10_000 + "c") is None
     assert time.perf_counter() - started < 2
 
 
@@ -247,7 +247,7 @@ FULL = Lens(
 
 
 def test_a_request_that_wishes_nothing_takes_all_of_the_lens() -> None:
-    assert lenses.applied(FULL, ASKED) == (
+    assert lenses.apply(FULL, ASKED) == (
         replace(
             ASKED,
             where=FULL.where,
@@ -264,7 +264,7 @@ def test_a_request_that_wishes_nothing_takes_all_of_the_lens() -> None:
 
 
 def test_an_empty_lens_changes_nothing() -> None:
-    assert lenses.applied(Lens(name="empty"), ASKED) == (ASKED, Filter(), True)
+    assert lenses.apply(Lens(name="empty"), ASKED) == (ASKED, Filter(), True)
 
 
 def test_what_the_caller_wishes_wins() -> None:
@@ -279,21 +279,21 @@ def test_what_the_caller_wishes_wins() -> None:
         lens="full",
         session="s",
     )
-    seen = lenses.applied(FULL, asked).request
+    seen = lenses.apply(FULL, asked).request
     assert seen == replace(asked, recipe=Recipe(k=20, alpha=0.7), where=FULL.where, boost_entities=("Cy", "Bob", "Ada"))
 
 
 def test_a_weight_of_meaning_keeps_the_mode_of_a_lens_away() -> None:
     asked = replace(ASKED, recipe=Recipe(alpha=0.8))
-    assert lenses.applied(BUILT_IN["exact"], asked).request == asked
+    assert lenses.apply(BUILT_IN["exact"], asked).request == asked
 
 
 def test_a_recipe_field_that_is_not_known_any_more_is_left_alone() -> None:
-    assert lenses.applied(Lens(name="old", recipe={"salt": 1}), ASKED).request == ASKED
+    assert lenses.apply(Lens(name="old", recipe={"salt": 1}), ASKED).request == ASKED
 
 
 def joined(own: Filter, further: Filter) -> tuple[Filter, Filter, bool]:
-    request, also, possible = lenses.applied(Lens(name="mine", where=further), replace(ASKED, where=own))
+    request, also, possible = lenses.apply(Lens(name="mine", where=further), replace(ASKED, where=own))
     return request.where, also, possible
 
 
@@ -459,7 +459,7 @@ def wishes(of: Any, usual: Any) -> Mapping[str, object]:
 
 @given(LENSES, REQUESTS)
 def test_explicit_wishes_survive(lens: Lens, request: SearchRequest) -> None:
-    seen = lenses.applied(lens, request).request
+    seen = lenses.apply(lens, request).request
     explicit = {
         name: value
         for name, value in wishes(request, USUAL).items()
@@ -531,5 +531,5 @@ def test_bad_json_is_refused(data: object, field: str, says: str) -> None:
 )
 def test_a_wrong_type_in_json_is_seen_by_the_checks(data: object, field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        lenses.checked(lenses.from_json(data), LIMITS)
+        lenses.validate(lenses.from_json(data), LIMITS)
     assert caught.value.field == field

@@ -900,4 +900,4 @@ def test_the_table_is_in_many_scripts() -> None:
 
 
 def test_the_table_has_every_filter() -> None:
-    assert {each.key for row in FILTERS for each in lexer.read(row.query, KEYS)[0] if each.key} == KEYS
+    assert {each.key for row in FILTERS for each in lexer.lex(row.query, KEYS)[0] if each.key} == KEYS

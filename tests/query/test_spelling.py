@@ -46,8 +46,8 @@ AnyStore: TypeAlias = MemoryStore | SqliteStore
     ],
 )
 def test_edits_between_two_words(one: str, other: str, edits: int) -> None:
-    assert spelling.distance(one, other) == edits
-    assert spelling.distance(other, one) == edits
+    assert spelling.edit_distance(one, other) == edits
+    assert spelling.edit_distance(other, one) == edits
 
 
 def slow_distance(one: str, other: str) -> int:
@@ -66,13 +66,17 @@ def slow_distance(one: str, other: str) -> int:
 
 @given(st.text(alphabet="abc", max_size=6), st.text(alphabet="abc", max_size=6))
 def test_the_distance_is_that_of_the_definition(one: str, other: str) -> None:
-    assert spelling.distance(one, other) == slow_distance(one, other)
+    assert spelling.edit_distance(one, other) == slow_distance(one, other)
 
 
 @given(st.text(alphabet="abc", max_size=8), st.text(alphabet="abc", max_size=8), st.integers(0, 3))
 def test_beyond_the_most_it_is_only_known_that_there_are_more(one: str, other: str, most: int) -> None:
-    edits = spelling.distance(one, other)
-    assert spelling.distance(one, other, most) == edits if edits <= most else spelling.distance(one, other, most) > most
+    edits = spelling.edit_distance(one, other)
+    assert (
+        spelling.edit_distance(one, other, most) == edits
+        if edits <= most
+        else spelling.edit_distance(one, other, most) > most
+    )
 
 
 # ---------------------------------------------------------------- which words are alike
@@ -122,7 +126,7 @@ def test_beyond_the_most_it_is_only_known_that_there_are_more(one: str, other: s
     ],
 )
 def test_words_that_may_be_meant_for_each_other(word: str, known: str, edits: int | None) -> None:
-    assert spelling.alike(word, known) == edits
+    assert spelling.edits_between(word, known) == edits
 
 
 LETTERS = st.sampled_from(["abcdefgst", "абвгде", "àéîø", "αβγδ"])
@@ -151,23 +155,23 @@ def edited(draw: st.DrawFn) -> tuple[str, str]:
 @settings(deadline=None)
 def test_every_word_one_edit_away_is_listed(two: tuple[str, str]) -> None:
     word, known = two
-    listed = set(spelling.one_edit(word, len(word) + 1))
+    listed = set(spelling.single_edits(word, len(word) + 1))
     assert known in listed or known == word
-    if len(known) and spelling.alike(word, known) == 1:
+    if len(known) and spelling.edits_between(word, known) == 1:
         assert known in listed
 
 
 @given(SPELLED)
 @settings(max_examples=30, deadline=None)
 def test_whatever_is_listed_is_at_most_one_edit_away(word: str) -> None:
-    assert all(spelling.distance(word, each) <= 1 for each in spelling.one_edit(word, len(word) + 1))
+    assert all(spelling.edit_distance(word, each) <= 1 for each in spelling.single_edits(word, len(word) + 1))
 
 
 @given(SPELLED, SPELLED)
 def test_alike_is_never_further_than_it_says(word: str, known: str) -> None:
-    edits = spelling.alike(word, known)
+    edits = spelling.edits_between(word, known)
     if edits is not None:
-        assert edits == spelling.distance(word, known)
+        assert edits == spelling.edit_distance(word, known)
         assert 1 <= edits <= (2 if len(word) >= 8 else 1)
         assert edits == 1 or known[:3] == word[:3]
 
@@ -190,8 +194,8 @@ def test_alike_is_never_further_than_it_says(word: str, known: str) -> None:
     ],
 )
 def test_the_nearest_then_the_commonest(word: str, known: list[tuple[str, int]], best: tuple[str, ...]) -> None:
-    assert spelling.best(word, known) == best
-    assert spelling.best(word, list(reversed(known))) == best
+    assert spelling.suggestions(word, known) == best
+    assert spelling.suggestions(word, list(reversed(known))) == best
 
 
 # ---------------------------------------------------------------- in the stores
@@ -286,5 +290,7 @@ def test_every_store_gives_exactly_the_words_that_are_alike(
         for store in (MemoryStore(), SqliteStore(Path(folder) / "memories.db")):
             remember(store, *texts, NewMemory(text="stager databused", space="other"))
             for word in filter(None, map(spoil, asked)):
-                assert spelled(store, word).keys() == {each for each in known if spelling.alike(word, each) is not None}
+                assert spelled(store, word).keys() == {
+                    each for each in known if spelling.edits_between(word, each) is not None
+                }
             store.close()

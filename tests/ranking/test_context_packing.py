@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nacre.analysis.quoting import HEADER, fenced, left_out_line, unfenced
+from nacre.analysis.quoting import HEADER, fence, left_out_line, parse_fences
 from nacre.embedders.minilm import MiniLM
 from nacre.ranking.context_packing import EXCERPT_WORDS_MIN, Candidate, Packed, excerpt, jaccard, pack
 from nacre.types.memory import Span
 
 DATE = "2026-08-03"
-FRAME = len(fenced("", "a", DATE)) + 1  # characters, with the line break before it
+FRAME = len(fence("", "a", DATE)) + 1  # characters, with the line break before it
 PIECES = MiniLM()
 
 
@@ -39,7 +39,7 @@ def items(packed: Packed) -> list[str]:
 
 
 def bodies(packed: Packed) -> dict[str | None, str]:
-    return dict(unfenced(packed.text))
+    return dict(parse_fences(packed.text))
 
 
 # ---------------------------------------------------------------- the order
@@ -185,7 +185,7 @@ def test_a_memory_goes_before_the_line_for_what_is_left_out() -> None:
     several = [memory("a", "x" * 100, 0.9), memory("b", "y" * 100, 0.8)]
     budget = len(HEADER) + FRAME + 100
     packed = pack(several, budget, len)
-    assert packed.text == f"{HEADER}\n{fenced('x' * 100, 'a', DATE)}"
+    assert packed.text == f"{HEADER}\n{fence('x' * 100, 'a', DATE)}"
     assert packed.left_out == ("b",)
 
 
@@ -433,7 +433,7 @@ def test_it_fits_whatever_counts(counter: str, candidates: list[Candidate], budg
     assert sorted([*(each.id for each in packed.items), *packed.left_out]) == sorted(known)
     likely = [known[each].relevance for each in packed.left_out]
     assert likely == sorted(likely, reverse=True)
-    quoted = unfenced(packed.text)
+    quoted = parse_fences(packed.text)
     assert [each for each, _ in quoted] == [each.id for each in packed.items]
     for item, (_, body) in zip(packed.items, quoted, strict=True):
         text = known[item.id].text

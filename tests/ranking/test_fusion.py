@@ -484,7 +484,7 @@ def test_a_memory_with_one_word_of_many_stands_out_by_that() -> None:
 
 def test_the_lens_classic_is_the_recipe() -> None:
     asked = SearchRequest(query="tea")
-    assert lenses.applied(lenses.BUILT_IN["classic"], asked).request == replace(asked, recipe=CLASSIC)
+    assert lenses.apply(lenses.BUILT_IN["classic"], asked).request == replace(asked, recipe=CLASSIC)
 
 
 class Deaf(Hashing):

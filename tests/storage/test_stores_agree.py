@@ -502,7 +502,7 @@ def read_by_condition(engine: Nacre, question: ParsedQuery, where: Filter) -> tu
 
 def known_words(engine: Nacre, asked: Sequence[str], spaces: Sequence[str]) -> tuple[Any, ...]:
     """Numbers of memories by token, and the spellings that each word may be meant for."""
-    tokens = [token for word in asked for token in (word.lower(), *tokenizer.asked(word))]
+    tokens = [token for word in asked for token in (word.lower(), *tokenizer.query_tokens(word))]
     frequencies = engine._store.frequencies(tokens, spaces)
     spelled = {word: sorted(engine._store.spellings(word, spaces)) for word in tokens if word.isalpha()}
     return frequencies.memories, dict(frequencies.having), spelled

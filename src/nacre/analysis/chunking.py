@@ -10,7 +10,7 @@ _SENTENCE_ENDS = tuple(".!?。！？…।؟")
 _CLOSERS = "\"'”’)]»」』"
 
 
-def cut(text: str, units: Sequence[tuple[Span, int]], pieces_max: int) -> tuple[Span, ...]:
+def split_passages(text: str, units: Sequence[tuple[Span, int]], pieces_max: int) -> tuple[Span, ...]:
     """Spans of at most `pieces_max` word pieces, ending at a sentence border where one is near.
 
     `units` are the indivisible parts of the text with their weights. Each passage repeats the

@@ -31,7 +31,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_Said: TypeAlias = tuple[str, str, str, FactType, bool]  # subject, predicate, object, type, whether a relation
+_Triple: TypeAlias = tuple[str, str, str, FactType, bool]  # subject, predicate, object, type, whether a relation
 
 
 class _Verb(NamedTuple):
@@ -40,7 +40,7 @@ class _Verb(NamedTuple):
     object: str  # "entity": a name; "phrase": also other short phrases; "date"; "clause": all that follows
 
 
-_GROUPS: tuple[tuple[FactType, str, str], ...] = (
+_VERB_GROUPS: tuple[tuple[FactType, str, str], ...] = (
     ("relationship", "phrase", "uses, depends on, runs on, works on, works at, works for, owns, is hosted on"),
     ("relationship", "entity", "reports to, maintains, manages, leads, is married to, is written in, is owned by"),
     ("preference", "phrase", "prefers, likes, loves, enjoys, hates, dislikes"),
@@ -49,28 +49,42 @@ _GROUPS: tuple[tuple[FactType, str, str], ...] = (
     ("decision", "clause", "decided"),
     ("temporal", "date", "was born on, is on, is due on, is due by"),
 )
-_OTHERS = {said: _Verb(said, kind, wanted) for kind, wanted, listed in _GROUPS for said in listed.split(", ")}
-_OTHERS |= {"moved to": _OTHERS["lives in"], "relocated to": _OTHERS["lives in"], "born on": _OTHERS["was born on"]}
-_ONESELF = {f"{said} ".replace("s ", " ", 1).strip(): verb for said, verb in _OTHERS.items()}
-_AFTER_IS = {said[3:]: verb for said, verb in _OTHERS.items() if said.startswith("is ")}
-_AFTER_IS |= {"based in": _OTHERS["lives in"], "living in": _OTHERS["lives in"], "using": _OTHERS["uses"]}
-_AFTER_IS |= {f"working {where}": _OTHERS[f"works {where}"] for where in ("on", "at", "for")}
+_THIRD_PERSON = {
+    said: _Verb(said, kind, wanted) for kind, wanted, listed in _VERB_GROUPS for said in listed.split(", ")
+}
+_THIRD_PERSON |= {
+    "moved to": _THIRD_PERSON["lives in"],
+    "relocated to": _THIRD_PERSON["lives in"],
+    "born on": _THIRD_PERSON["was born on"],
+}
+_FIRST_PERSON = {f"{said} ".replace("s ", " ", 1).strip(): verb for said, verb in _THIRD_PERSON.items()}
+_AFTER_IS = {said[3:]: verb for said, verb in _THIRD_PERSON.items() if said.startswith("is ")}
+_AFTER_IS |= {
+    "based in": _THIRD_PERSON["lives in"],
+    "living in": _THIRD_PERSON["lives in"],
+    "using": _THIRD_PERSON["uses"],
+}
+_AFTER_IS |= {f"working {where}": _THIRD_PERSON[f"works {where}"] for where in ("on", "at", "for")}
 _IS, _AFTER_STATUS = _set("is are am I'm We're I’m We’re"), _set("again since until for due in on")
-_SAYINGS = _IS | _OTHERS.keys() | _ONESELF.keys()
-_BEGINNINGS = {said.split()[0] for said in _SAYINGS}
-_TRIGGERS = (_IS | {said.split()[0] for table in (_OTHERS, _ONESELF) for said in table}) - {"was", "wa", "i"}
+_VERB_PHRASES = _IS | _THIRD_PERSON.keys() | _FIRST_PERSON.keys()
+_VERB_FIRST_WORDS = {said.split()[0] for said in _VERB_PHRASES}
+_TRIGGERS = (_IS | {said.split()[0] for table in (_THIRD_PERSON, _FIRST_PERSON) for said in table}) - {"was", "wa", "i"}
 _STATUS = _set("""down up offline online deprecated broken done finished blocked ready running stopped archived
 unavailable available disabled enabled failing fixed merged released deployed paused pending closed open stable""")
-_UNSURE = _set("""if unless might may could would should maybe perhaps possibly probably supposedly apparently planning
+_HEDGES = _set("""if unless might may could would should maybe perhaps possibly probably supposedly apparently planning
 plan hope hoping imagine suppose assume whether said says told asked claims think thinks thought used will""")
-_DENIED = _set("not never no longer neither nor without cannot hardly barely rarely nobody nothing none anymore")
+_NEGATIONS = _set("not never no longer neither nor without cannot hardly barely rarely nobody nothing none anymore")
 _ADVERBS = _set("""really also now currently still always mostly usually generally absolutely definitely just totally
 truly actually recently finally both all already strongly officially primarily only simply too today again lately""")
-_LEADS = _set("also actually btw fyi yes yeah well so and but now today remember note that okay ok plus oh currently")
-_CUTS = _set("who which whose that where because but when while since so although though as until after before - – — &")
+_DISCOURSE_MARKERS = _set(
+    "also actually btw fyi yes yeah well so and but now today remember note that okay ok plus oh currently"
+)
+_CLAUSE_ENDS = _set(
+    "who which whose that where because but when while since so although though as until after before - – — &"
+)
 _PREPOSITIONS = _set("""for in at from by with on to via under over during into about within near around based located
 and""")
-_POINTING = _set("""it this that them these those you your he she him her his they their its us me my our mine myself
+_DEICTIC = _set("""it this that them these those you your he she him her his they their its us me my our mine myself
 how what why when who everything something anything someone everyone such there here one ones""")
 _OPINIONS = _set("""great good awesome amazing big huge lot must key best better fan mess nice important real true whole
 kind thing way time bad hard easy fun cool beautiful special major part little small new very sure happy sad""")
@@ -92,16 +106,16 @@ well please maybe exactly agreed same really is are do does can did not never in
 _NO_TOPICS = _set("config configuration settings overview details todo general information metadata setup")
 _NO_STARTS = _set("""people work time love music suppose imagine say ask make use check call hey hi hello wow thanks
 congrats sorry please sure maybe perhaps good great add fix remember like mom dad however conclusions objective""")
-_ROLES: list[tuple[frozenset[str], FactType]] = [(_set("favorite favourite preferred"), "preference")]
-_ROLES += [(_TECHNICAL_KEYS, "config"), (_PEOPLE, "relationship"), (_ATTRIBUTES, "identity")]
+_TYPE_OF_ROLE: list[tuple[frozenset[str], FactType]] = [(_set("favorite favourite preferred"), "preference")]
+_TYPE_OF_ROLE += [(_TECHNICAL_KEYS, "config"), (_PEOPLE, "relationship"), (_ATTRIBUTES, "identity")]
 _KEY_HEADERS, _NO_ROW_NAMES = _set("key setting parameter property option variable"), _set("# no id rank date time")
 _KNOWN_KEYS = _PLAIN_KEYS | _ATTRIBUTES | _PEOPLE
 _NO_KEY_WORDS = stopwords.WORDS | _NO_KEYS | _LABELS
 _NO_SPEAKERS = _KNOWN_KEYS | _TECHNICAL_KEYS | _LABELS | _NO_KEYS | _DAYS
-_NO_NAMES = _NO_STARTS | stopwords.WORDS | _POINTING | _DAYS | _LABELS | _CUTS
+_NO_NAMES = _NO_STARTS | stopwords.WORDS | _DEICTIC | _DAYS | _LABELS | _CLAUSE_ENDS
 _NOT_PROPER = _DAYS | {"i"}
-_TAKEN = stopwords.WORDS | _TRIGGERS | {"I"}
-_TRAILING = (_ADVERBS | stopwords.WORDS | {""}) - _POINTING - _STATUS
+_CLAUSE_STARTS = stopwords.WORDS | _TRIGGERS | {"I"}
+_TRAILING = (_ADVERBS | stopwords.WORDS | {""}) - _DEICTIC - _STATUS
 _ORDINARY_ENDINGS = ("ing", "tion", "sion", "ness", "ity", "ment", "ism", "ship", "ology", "osis", "itis", "emia")
 _OPENING, _CLOSING = " \t\r\n\"'`*“”‘’,;:!?", " \t\r\n\"'`*“”‘’,;:!?….)"
 
@@ -143,7 +157,7 @@ def extract(text: str, title: str | None = None) -> list[NewFact]:
     if not may_have_pairs and _TRIGGERS.isdisjoint(words):
         return []
     found: dict[tuple[str, ...], NewFact] = {}
-    for fact in _facts(read, _cut(title) if title else ""):
+    for fact in _facts(read, _clean(title) if title else ""):
         found.setdefault((fact.subject.casefold(), fact.predicate.casefold(), fact.object.casefold()), fact)
         if len(found) == FACTS_MAX:
             break
@@ -164,7 +178,7 @@ def _facts(text: str, title: str) -> Iterator[NewFact]:
     begin, named, pairs = _front_matter(text) if text.startswith("---") else (0, "", [])
     title = named or title
     for line, key, value, single in pairs:
-        yield from _stated(line, title, key, value, single)
+        yield from _key_value_fact(line, title, key, value, single)
     lines = list(_lines(text, begin))
     body = _body(text, lines, title)
     first = next(body, None)  # most texts have none, so nobody has to ask whether they are code
@@ -216,7 +230,7 @@ def _lines(text: str, begin: int) -> Iterator[_Line]:
         start += len(raw) + 1
 
 
-def _cut(part: str) -> str:
+def _clean(part: str) -> str:
     """On one line, without quotation marks and punctuation around it, and not too long."""
     line = " ".join(part.split()).lstrip(_OPENING)
     return line.rstrip(_OPENING if "(" in line else _CLOSING)[:PART_CHARS_MAX].strip()
@@ -224,7 +238,7 @@ def _cut(part: str) -> str:
 
 def _topic(heading: str) -> str:
     """What a heading names; nothing where it could stand above anything."""
-    name = _cut(heading.strip(" \t#*_`"))
+    name = _clean(heading.strip(" \t#*_`"))
     return "" if name.casefold() in _NO_TOPICS | _LABELS or len(name) > 80 else name
 
 
@@ -244,7 +258,7 @@ def _front_matter(text: str) -> tuple[int, str, list[tuple[_Line, str, str, bool
             if after.startswith("[") and after.endswith("]"):
                 pairs += [(line, key, each, False) for each in after[1:-1].split(",")]
             elif key.casefold() in ("title", "name") and not name:
-                name = _cut(after)
+                name = _clean(after)
             elif after and after[0] not in "{[|>&*!":
                 pairs.append((line, key, after, True))
         elif line.text and line.text[0] != "#":
@@ -254,7 +268,7 @@ def _front_matter(text: str) -> tuple[int, str, list[tuple[_Line, str, str, bool
 
 def _table(rows: Sequence[_Line], subject: str) -> Iterator[NewFact]:
     """Of two columns, the first may hold keys; else it holds what the row is about."""
-    header, _, *others = [[_cut(cell) for cell in row.text.strip("|").split("|")] for row in rows]
+    header, _, *others = [[_clean(cell) for cell in row.text.strip("|").split("|")] for row in rows]
     first = header[0].casefold()
     keyed = len(header) == 2 and (first in _KEY_HEADERS or header[1].casefold() == "value")
     left = _TABLE_FACTS_MAX if 2 <= len(header) <= _TABLE_COLUMNS_MAX and first not in _NO_ROW_NAMES else 0
@@ -263,11 +277,15 @@ def _table(rows: Sequence[_Line], subject: str) -> Iterator[NewFact]:
         for column, cell in zip(header[1:], cells[1:], strict=False) if named else ():
             if left and column and any(map(str.isalnum, cell)) and not _re(_SYMBOL).search(cell):
                 left -= 1
-                yield from _stated(row, subject, cells[0], cell) if keyed else _stated(row, cells[0], column, cell)
+                yield from (
+                    _key_value_fact(row, subject, cells[0], cell)
+                    if keyed
+                    else _key_value_fact(row, cells[0], column, cell)
+                )
 
 
-def _stated(line: _Line, about: str, key: str, value: str, only: bool = True) -> Iterator[NewFact]:
-    key, value, quote = _cut(key), _cut(value.split(" #", 1)[0]), line.text[:QUOTE_CHARS_MAX]
+def _key_value_fact(line: _Line, about: str, key: str, value: str, only: bool = True) -> Iterator[NewFact]:
+    key, value, quote = _clean(key), _clean(value.split(" #", 1)[0]), line.text[:QUOTE_CHARS_MAX]
     kind: FactType = "config" if _is_technical_key(key) else "kv"
     if _re(_DATE).fullmatch(value):
         kind = "temporal"
@@ -289,7 +307,7 @@ def _pairs(text: str, run: Sequence[_Line], subject: str) -> Iterator[NewFact]:
         label, end = key.casefold(), line.start + len(line.text)
         telling = fits and (_is_technical_key(key) or not _KNOWN_KEYS.isdisjoint(label.split()) or sum(likely) > 1)
         if fits and not (talk and speaks) and (telling or _re(_EXACT).fullmatch(value)):
-            yield from _stated(line, subject, key, value)
+            yield from _key_value_fact(line, subject, key, value)
         elif speaks or label in _LABELS or label in _DAYS:
             yield from _sentences(text, end - len(value), end, key if speaks else "")
         elif not fits and label not in _NO_KEYS:
@@ -316,8 +334,8 @@ def _is_value(value: str) -> bool:
     words = value.casefold().split()
     if not 0 < len(words) <= _VALUE_WORDS_MAX or _re(_NO_VALUE).search(value):
         return False
-    plain = [_bare(word) for word in words]
-    return plain[0] not in _NO_VALUES and _POINTING.isdisjoint(plain) and not _re(_SYMBOL).search(value)
+    plain = [_strip_punctuation(word) for word in words]
+    return plain[0] not in _NO_VALUES and _DEICTIC.isdisjoint(plain) and not _re(_SYMBOL).search(value)
 
 
 def _is_speaker(key: str) -> bool:
@@ -334,11 +352,11 @@ def _sentences(text: str, start: int, end: int, speaker: str = "") -> Iterator[N
         quote = text[start:place].strip()
         start = place
         plain = quote and quote[-1] != "?" and quote[0] not in "\"'“‘>["
-        said = _said(quote.replace("’", "'").split(), text) if plain else ()
+        said = _sentence_triples(quote.replace("’", "'").split(), text) if plain else ()
         for subject, predicate, object_, kind, relation in said:
-            name, value = speaker if subject == "I" and speaker else _cut(subject), _cut(object_)
+            name, value = speaker if subject == "I" and speaker else _clean(subject), _clean(object_)
             if name and value:
-                fact = NewFact(subject=name, predicate=_cut(predicate), object=value, type=kind, relation=relation)
+                fact = NewFact(subject=name, predicate=_clean(predicate), object=value, type=kind, relation=relation)
                 yield replace(fact, confidence=_SENTENCE_CONFIDENCE, quote=quote[:QUOTE_CHARS_MAX])
 
 
@@ -348,11 +366,18 @@ class _Subject(NamedTuple):
     role: str = ""  # of "my role", "Ada's role"
 
 
-def _said(words: list[str], text: str) -> Iterator[_Said]:
+def _sentence_triples(words: list[str], text: str) -> Iterator[_Triple]:
     """What one sentence says. Its first verb decides; the subject is all that stands before it."""
-    words = words[next((at for at, word in enumerate(words) if _bare(word).casefold() not in _LEADS), len(words)) :]
+    words = words[
+        next(
+            (at for at, word in enumerate(words) if _strip_punctuation(word).casefold() not in _DISCOURSE_MARKERS),
+            len(words),
+        ) :
+    ]
     pairs = enumerate(pairwise(words[: _SUBJECT_WORDS_MAX + 4]))
-    first = (at for at, (word, after) in pairs if word in _BEGINNINGS and _SAYINGS & {word, f"{word} {after}"})
+    first = (
+        at for at, (word, after) in pairs if word in _VERB_FIRST_WORDS and _VERB_PHRASES & {word, f"{word} {after}"}
+    )
     if (at := next(first, None)) is None:
         return
     before, verb, rest = words[:at], words[at], words[at + 1 :]
@@ -363,15 +388,17 @@ def _said(words: list[str], text: str) -> Iterator[_Said]:
     while len(rest) > 1 and rest[0] in _ADVERBS:
         rest = rest[1:]
     subject = _subject(before, verb in _IS, text)
-    if not subject or not _UNSURE.isdisjoint((_bare(words[0]).casefold(), *map(_bare, words))):
+    if not subject or not _HEDGES.isdisjoint(
+        (_strip_punctuation(words[0]).casefold(), *map(_strip_punctuation, words))
+    ):
         return
     if verb in _IS:
-        yield from _being(subject, rest)
+        yield from _copula_triples(subject, rest)
     elif not subject.role:
-        table = _ONESELF if subject.kind == "self" else _OTHERS
+        table = _FIRST_PERSON if subject.kind == "self" else _THIRD_PERSON
         longer = table.get(f"{verb} {rest[0]}")
         if meant := longer or table.get(verb):
-            yield from _doing(subject, meant, rest[1:] if longer else rest)
+            yield from _verb_triples(subject, meant, rest[1:] if longer else rest)
 
 
 def _subject(words: list[str], being: bool, text: str) -> _Subject | None:
@@ -403,28 +430,30 @@ def _is_plain(words: Sequence[str]) -> bool:
     return 0 < len(words) <= 4 and all(word == "of" or word not in _VAGUE for word in map(str.casefold, words))
 
 
-def _being(subject: _Subject, rest: list[str]) -> Iterator[_Said]:
+def _copula_triples(subject: _Subject, rest: list[str]) -> Iterator[_Triple]:
     phrase, role, after = _phrase(rest, whole=False), subject.role.casefold().split(), " ".join(rest[:2])
     phrase = phrase[bool(role) and phrase[:1] == ["on"] :]
     if not role and (verb := _AFTER_IS.get(after) or _AFTER_IS.get(rest[0])):
-        yield from _doing(subject, verb, rest[2 if after in _AFTER_IS else 1 :])
+        yield from _verb_triples(subject, verb, rest[2 if after in _AFTER_IS else 1 :])
     elif phrase and phrase[0].casefold() in _STATUS:
         if not role and subject.kind != "self" and (len(phrase) == 1 or phrase[1] in _AFTER_STATUS):
             yield subject.name, "is", " ".join(phrase), "state", False
-    elif phrase and phrase[0] != "to" and _OPINIONS.isdisjoint(phrase[:4]) and _POINTING.isdisjoint(phrase):
+    elif phrase and phrase[0] != "to" and _OPINIONS.isdisjoint(phrase[:4]) and _DEICTIC.isdisjoint(phrase):
         said, topic = " ".join(phrase), role or (subject.name.casefold().split() if subject.kind == "thing" else [])
         exact = _is_entity(phrase[phrase[0] in ("a", "an") :]) or _re(_EXACT).fullmatch(said[:PART_CHARS_MAX])
-        kind = next((kind for words, kind in _ROLES if not words.isdisjoint(topic)), "kv" if role else "identity")
+        kind = next(
+            (kind for words, kind in _TYPE_OF_ROLE if not words.isdisjoint(topic)), "kv" if role else "identity"
+        )
         kind = "temporal" if _re(_DATE).fullmatch(said) else kind
         noun = phrase[0] in ("a", "an", "the") and (kind == "relationship" if role else subject.kind != "thing")
         if exact or noun or (role and kind in ("preference", "identity")):
             yield subject.name, subject.role or "is", said, kind, kind == "relationship" and _is_entity(phrase)
 
 
-def _doing(subject: _Subject, verb: _Verb, rest: list[str]) -> Iterator[_Said]:
-    phrase, clause = _phrase(rest), [_bare(word).casefold() for word in rest]
+def _verb_triples(subject: _Subject, verb: _Verb, rest: list[str]) -> Iterator[_Triple]:
+    phrase, clause = _phrase(rest), [_strip_punctuation(word).casefold() for word in rest]
     if verb.object == "clause":
-        if 1 < len(rest) <= _DECISION_WORDS_MAX and _POINTING.isdisjoint(clause[clause[0] == "that" :]):
+        if 1 < len(rest) <= _DECISION_WORDS_MAX and _DEICTIC.isdisjoint(clause[clause[0] == "that" :]):
             yield subject.name, verb.predicate, " ".join(rest), verb.type, False
     elif verb.object == "date":
         if _re(_DATE).fullmatch(" ".join(phrase)):
@@ -434,7 +463,7 @@ def _doing(subject: _Subject, verb: _Verb, rest: list[str]) -> Iterator[_Said]:
         if name and "".join(phrase[len(name) + (phrase[0] == "the") :][:1]) in _TRAILING:
             if verb.type != "location" or not _is_identifier(name[0]):
                 yield subject.name, verb.predicate, " ".join(name), verb.type, True
-        elif verb.object == "phrase" and _POINTING.isdisjoint(word.casefold().split("'")[0] for word in phrase):
+        elif verb.object == "phrase" and _DEICTIC.isdisjoint(word.casefold().split("'")[0] for word in phrase):
             end = next((at for at, word in enumerate(phrase) if word in _PREPOSITIONS and not likes), len(phrase))
             begins = ("a", "an", "to", "both") if likes else ("a", "an", "the")
             if end and (phrase[0] not in stopwords.WORDS or phrase[0] in begins):
@@ -445,13 +474,17 @@ def _phrase(words: Sequence[str], whole: bool = True) -> list[str]:
     """The words up to the end of the clause; none where they deny something, go on for too long, or may lack an end."""
     kept: list[str] = []
     for word, after in zip(words, (*words[1:], ""), strict=False):
-        lower, other = _bare(word).casefold(), after in _TAKEN or after.endswith(("s", "ed"))
-        if lower in _DENIED or lower[1:].endswith(("n't", "-")) or (lower in _CUTS if whole else word[0] in "(["):
+        lower, other = _strip_punctuation(word).casefold(), after in _CLAUSE_STARTS or after.endswith(("s", "ed"))
+        if (
+            lower in _NEGATIONS
+            or lower[1:].endswith(("n't", "-"))
+            or (lower in _CLAUSE_ENDS if whole else word[0] in "([")
+        ):
             return []
-        if lower in _CUTS or word[0] in "([" or (lower == "and" and other):
+        if lower in _CLAUSE_ENDS or word[0] in "([" or (lower == "and" and other):
             break
         last = word[-1] in ",;:!?…)" or (word[-1] == "." and _re(_SENTENCE_END).search(word))
-        kept.append(word if word[-1] == "." and not last else _bare(word))
+        kept.append(word if word[-1] == "." and not last else _strip_punctuation(word))
         if last:
             if word[-1] == "," and after.islower() and (len(kept) < 3 or not other) and not whole:
                 return []  # "a popular, tasty fruit"
@@ -462,7 +495,7 @@ def _phrase(words: Sequence[str], whole: bool = True) -> list[str]:
     return kept if len(kept) <= _PHRASE_WORDS_MAX else []
 
 
-def _bare(word: str) -> str:
+def _strip_punctuation(word: str) -> str:
     return word.lstrip(_OPENING).rstrip(_CLOSING)
 
 

@@ -15,55 +15,55 @@ from nacre.types.search import Snippet
 SNIPPET_CHARS = 240
 SUMMARY_CHARS = 100
 _SCANNED_CHARS_MAX = 100_000  # of a long text; matches beyond are found but not shown
-_BORDER_SEARCH_CHARS = 60  # a longer word is cut, but never inside a character
-_TELLING_SHARE = 0.25  # of what the most telling word of the question tells
+_BOUNDARY_SEARCH_CHARS = 60  # a longer word is cut, but never inside a character
+_SIGNIFICANT_SHARE = 0.25  # of what the most telling word of the question tells
 _CACHED_CHUNK_CHARS_MAX = 64
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 _SKIN_TONES = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
 _FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 
 
-class Wanted:
+class HighlightTerms:
     """The terms of a question with how much each tells, to be looked for in the texts of its hits."""
 
     def __init__(self, terms: Mapping[Term, float]) -> None:
-        least = _TELLING_SHARE * max(terms.values(), default=0)
+        least = _SIGNIFICANT_SHARE * max(terms.values(), default=0)
         self.weights = {term.text: weight for term, weight in terms.items()}
-        self.telling = _Sought(term for term, weight in terms.items() if weight >= least)
-        self.any = _Sought(terms)
+        self.significant = _TermFinder(term for term, weight in terms.items() if weight >= least)
+        self.all = _TermFinder(terms)
 
 
-def snippet(text: str, wanted: Wanted, passage: Span | None, chars: int = SNIPPET_CHARS) -> Snippet:
+def snippet(text: str, wanted: HighlightTerms, passage: Span | None, chars: int = SNIPPET_CHARS) -> Snippet:
     """The window of `chars` with the most of the question's words, or else the start of the passage.
 
     Words that tell little are shown only where there is nothing better: no other words, and no passage.
     """
     scanned = text[:_SCANNED_CHARS_MAX]
-    found = wanted.telling.occurrences(scanned)
+    found = wanted.significant.occurrences(scanned)
     if not found and passage is None:
-        found = wanted.any.occurrences(scanned)
+        found = wanted.all.occurrences(scanned)
     if len(text) <= chars:
         return Snippet(text, _merged([span for span, _ in found]), 0)
     shown = (
-        _best_stretch(found, wanted.weights, chars)
+        _best_span(found, wanted.weights, chars)
         if found
         else Span(passage.start, passage.start)
         if passage
         else Span(0, 0)
     )
-    return _through(_window(text, shown, chars), text, [span for span, _ in found], 0)
+    return _slice(_window(text, shown, chars), text, [span for span, _ in found], 0)
 
 
-def shortened(long: Snippet, chars: int) -> Snippet:
+def shorten(long: Snippet, chars: int) -> Snippet:
     """The window of a snippet with the most of its highlighted words."""
     if len(long.text) <= chars:
         return long
     found = [(span, long.text[span.start : span.end].casefold()) for span in long.highlights]
-    shown = _best_stretch(found, dict.fromkeys((word for _, word in found), 1.0), chars) if found else Span(0, 0)
-    return _through(_window(long.text, shown, chars), long.text, long.highlights, long.start)
+    shown = _best_span(found, dict.fromkeys((word for _, word in found), 1.0), chars) if found else Span(0, 0)
+    return _slice(_window(long.text, shown, chars), long.text, long.highlights, long.start)
 
 
-def _through(window: Span, text: str, highlights: Sequence[Span], start: int) -> Snippet:
+def _slice(window: Span, text: str, highlights: Sequence[Span], start: int) -> Snippet:
     inside = [
         Span(span.start - window.start, span.end - window.start)
         for span in highlights
@@ -77,10 +77,10 @@ def summary(text: str, chars: int = SUMMARY_CHARS) -> str:
     line = " ".join(text.split(None, chars)[:chars])
     if len(line) <= chars:
         return line
-    return line[: _border(line, chars, -1)].rstrip() + "…"
+    return line[: _word_boundary(line, chars, -1)].rstrip() + "…"
 
 
-class _Sought:
+class _TermFinder:
     """Finds where some terms stand."""
 
     def __init__(self, terms: Iterable[Term]) -> None:
@@ -93,21 +93,23 @@ class _Sought:
         exact, prefixes, longest = self._exact, self._prefixes, _CACHED_CHUNK_CHARS_MAX
         chunks = text.split()
         if not prefixes:
-            chunks = [raw for raw in chunks if len(raw) > longest or not exact.isdisjoint(_tokens(raw))]
+            chunks = [raw for raw in chunks if len(raw) > longest or not exact.isdisjoint(_chunk_tokens(raw))]
         found = []
         at = 0
         for raw in chunks:
-            at = _place(text, raw, at)
+            at = _find_chunk(text, raw, at)
             short = len(raw) <= longest
-            for span, chunk in _parts(raw) if short else tokenizer.located(raw, None if prefixes else exact):
-                hit = _hit(chunk, exact, prefixes)
+            for span, chunk in (
+                _chunk_parts(raw) if short else tokenizer.chunks_with_spans(raw, None if prefixes else exact)
+            ):
+                hit = _matching_token(chunk, exact, prefixes)
                 if hit is not None:
                     found.append((Span(at + span.start, at + span.end), hit))
             at += len(raw)
         return found
 
 
-def _place(text: str, raw: str, at: int) -> int:
+def _find_chunk(text: str, raw: str, at: int) -> int:
     """Where a chunk stands from there on: by itself, not as a part of another."""
     while True:
         at = text.index(raw, at)
@@ -118,17 +120,17 @@ def _place(text: str, raw: str, at: int) -> int:
 
 
 @lru_cache(maxsize=1 << 14)
-def _tokens(raw: str) -> tuple[str, ...]:
+def _chunk_tokens(raw: str) -> tuple[str, ...]:
     chunk = tokenizer.analyse(raw)
     return chunk.words + chunk.forms
 
 
 @lru_cache(maxsize=1 << 14)
-def _parts(raw: str) -> tuple[tuple[Span, tokenizer.Chunk], ...]:
-    return tuple(tokenizer.located(raw))
+def _chunk_parts(raw: str) -> tuple[tuple[Span, tokenizer.Chunk], ...]:
+    return tuple(tokenizer.chunks_with_spans(raw))
 
 
-def _hit(chunk: tokenizer.Chunk, exact: set[str], prefixes: tuple[str, ...]) -> str | None:
+def _matching_token(chunk: tokenizer.Chunk, exact: set[str], prefixes: tuple[str, ...]) -> str | None:
     """The first token that the question asks for."""
     for token in chunk.words + chunk.forms:
         if token in exact:
@@ -139,7 +141,7 @@ def _hit(chunk: tokenizer.Chunk, exact: set[str], prefixes: tuple[str, ...]) -> 
     return None
 
 
-def _best_stretch(found: Sequence[tuple[Span, str]], weights: Mapping[str, float], chars: int) -> Span:
+def _best_span(found: Sequence[tuple[Span, str]], weights: Mapping[str, float], chars: int) -> Span:
     """The stretch of at most `chars` whose different words tell the most together; the earliest wins."""
     often = Counter(hit for _, hit in found)
 
@@ -170,31 +172,31 @@ def _window(text: str, shown: Span, chars: int) -> Span:
     """A window around a stretch, with a little before it, that begins and ends at word borders."""
     before = min(chars // 6, max(0, chars - (shown.end - shown.start)))
     begin = max(0, min(shown.start - before, len(text) - chars))
-    begin = min(_border(text, begin, 1), shown.start) if begin else 0
+    begin = min(_word_boundary(text, begin, 1), shown.start) if begin else 0
     end = min(len(text), max(begin + chars, shown.end))
     if end < len(text):
-        end = max(_border(text, end, -1), shown.end)
+        end = max(_word_boundary(text, end, -1), shown.end)
     if end > shown.start:
         return Span(begin, end)
     # A long word follows: it is worth more than what stands before it.
     end = min(len(text), shown.start + chars)
-    border = _border(text, end, -1) if end < len(text) else end
-    return Span(shown.start, border if border > shown.start else _between_characters(text, end, -1))
+    border = _word_boundary(text, end, -1) if end < len(text) else end
+    return Span(shown.start, border if border > shown.start else _character_boundary(text, end, -1))
 
 
-def _border(text: str, at: int, step: int) -> int:
+def _word_boundary(text: str, at: int, step: int) -> int:
     """The nearest place before or after `at` that is between words, or at least between characters."""
     place = at
-    for _ in range(_BORDER_SEARCH_CHARS + 1):
+    for _ in range(_BOUNDARY_SEARCH_CHARS + 1):
         if not 0 < place < len(text):
             return place
         if text[place].isspace() if step < 0 else text[place - 1].isspace():
             return place
         place += step
-    return _between_characters(text, at, step)
+    return _character_boundary(text, at, step)
 
 
-def _between_characters(text: str, at: int, step: int) -> int:
+def _character_boundary(text: str, at: int, step: int) -> int:
     while 0 < at < len(text) and _inside_character(text, at):
         at += step
     return at

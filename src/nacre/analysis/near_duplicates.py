@@ -44,7 +44,7 @@ _LIGHT = _set(
 )
 # Not words that say when, whether or who to whom: "have" is not here for "should have run", "to" for "have to run".
 _MILD = _set("am is are has do does of it then and but so i we my our that this these those")
-_FORGIVEN = _LIGHT | _MILD
+_NOT_CONTENT = _LIGHT | _MILD
 _PREAMBLES = _set("well, so, anyway, note: remember: reminder:")
 _QUANTITIES = _set("few little")  # "a few" are more than "few"
 _CLAUSE_OPENERS = _set(
@@ -73,50 +73,54 @@ def sketch(tokens: Tokens) -> tuple[int, ...]:
 
     Texts that `same` may find the same nearly always share one.
     """
-    shingles = _shingles(tokens.words, _FORGIVEN)
+    shingles = _shingles(tokens.words, _NOT_CONTENT)
     hashed = dict(zip(map(zlib.crc32, shingles), shingles, strict=True))
-    return tuple([_widened(number, hashed[number]) for number in sorted(hashed)[:SKETCH_HASHES]])
+    return tuple([_extended_hash(number, hashed[number]) for number in sorted(hashed)[:SKETCH_HASHES]])
 
 
-def same(a: str, b: str, tokens_a: Tokens, tokens_b: Tokens, cosine: float | None) -> bool:
+def are_near_duplicates(a: str, b: str, tokens_a: Tokens, tokens_b: Tokens, cosine: float | None) -> bool:
     """Whether nobody would miss one of these two texts. `cosine` is that of their vectors, None without vectors."""
-    verdict = worded_the_same(a, b)
-    return measured_the_same(tokens_a, tokens_b, cosine) if verdict is None else verdict
+    verdict = compare_words(a, b)
+    return similar_enough(tokens_a, tokens_b, cosine) if verdict is None else verdict
 
 
-def worded_the_same(a: str, b: str) -> bool | None:
+def compare_words(a: str, b: str) -> bool | None:
     """Whether two texts are the same by their words alone. None: it has to be measured."""
     if a == b:
         return True
-    one, other = _heard(a), _heard(b)
+    one, other = _normalised_words(a), _normalised_words(b)
     if one == other:
-        return bool(one) and _asks(a) == _asks(b)
-    if _asks(a) != _asks(b):
+        return bool(one) and _is_question(a) == _is_question(b)
+    if _is_question(a) != _is_question(b):
         return False
-    return None if _has_all(one, other) or _has_all(other, one) or _clause_moved(one, other) else False
+    return (
+        None
+        if _adds_only_mild_words(one, other) or _adds_only_mild_words(other, one) or _clause_moved(one, other)
+        else False
+    )
 
 
-def measured_the_same(tokens_a: Tokens, tokens_b: Tokens, cosine: float | None) -> bool:
+def similar_enough(tokens_a: Tokens, tokens_b: Tokens, cosine: float | None) -> bool:
     """Of two texts whose words allow it."""
     if cosine is None:
         return jaccard(tokens_a, tokens_b) >= JACCARD_ALONE_MIN
     return cosine >= COSINE_MIN and jaccard(tokens_a, tokens_b) >= JACCARD_MIN
 
 
-def heard(words: Sequence[str], unheard: frozenset[str] = _FORGIVEN) -> str:
+def content_words(words: Sequence[str], unheard: frozenset[str] = _NOT_CONTENT) -> str:
     """The words that count, or all where none does, in a line."""
     return " ".join(list(filterfalse(unheard.__contains__, words)) or words)
 
 
 def _shingles(words: Sequence[str], unheard: frozenset[str]) -> list[bytes]:
-    plain = heard(words, unheard).encode("utf-8", "surrogatepass")
+    plain = content_words(words, unheard).encode("utf-8", "surrogatepass")
     parts = plain.split(b" ")
     if len(parts) <= SHINGLE_WORDS:
         return [plain] if plain else []
     return list(map(b" ".join, zip(parts, parts[1:], parts[2:], strict=False)))
 
 
-def _widened(number: int, shingle: bytes) -> int:
+def _extended_hash(number: int, shingle: bytes) -> int:
     """63 bits in the order of the 32 given, so that shingles of a large store do not meet by chance."""
     return number << REVERSED_BITS | zlib.crc32(shingle[::-1]) >> 1
 
@@ -126,7 +130,7 @@ def jaccard(tokens_a: Tokens, tokens_b: Tokens) -> float:
     return len(one & other) / (len(one | other) or 1)
 
 
-def _heard(text: str) -> list[str]:
+def _normalised_words(text: str) -> list[str]:
     """The words without case and the punctuation around them; all but the light ones, where there are others."""
     if not text.isascii():
         text = text.translate(_SPACED)
@@ -136,7 +140,7 @@ def _heard(text: str) -> list[str]:
     chunks = text.split()
     if chunks and chunks[0].lower() in _PREAMBLES:
         del chunks[0]
-    for word in chain.from_iterable(map(_words, chunks)):
+    for word in chain.from_iterable(map(_split_chunk, chunks)):
         folded = word.casefold()
         if folded in _LIGHT:
             light.append(folded)
@@ -149,7 +153,7 @@ def _heard(text: str) -> list[str]:
     return heard or light
 
 
-def _words(raw: str) -> Sequence[str]:
+def _split_chunk(raw: str) -> Sequence[str]:
     """What stands between two spaces: mostly one word; two where they are drawn together; none of a dash."""
     word = raw.lstrip(_OPENING).rstrip(_CLOSING)
     if word.isalpha():
@@ -171,12 +175,12 @@ def _words(raw: str) -> Sequence[str]:
     return (word,)
 
 
-def _asks(text: str) -> bool:
+def _is_question(text: str) -> bool:
     """A question states nothing, though its words may be those of a statement."""
     return not _QUESTION_MARKS.isdisjoint(text)
 
 
-def _has_all(longer: Sequence[str], shorter: Sequence[str]) -> bool:
+def _adds_only_mild_words(longer: Sequence[str], shorter: Sequence[str]) -> bool:
     """Whether one text is the other with some mild words more."""
     rest = iter(shorter)
     wanted = next(rest, None)

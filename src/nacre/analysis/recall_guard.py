@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nacre.analysis.quoting import unfenced
+from nacre.analysis.quoting import parse_fences
 
 _CUT = "…"
 _BREAK = "\x00"  # between words; no text has it
@@ -23,14 +23,14 @@ class DeliveredTexts:
     """The texts that a session was told, ready to be recognised."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        self._said = {memory_id: _said(text) for memory_id, text in texts.items()}
+        self._said = {memory_id: _normalised(text) for memory_id, text in texts.items()}
         self._whole: dict[str, str] = {}
         for memory_id, said in self._said.items():
             self._whole.setdefault(said, memory_id)
 
     def repeated(self, text: str) -> tuple[str, ...]:
         """The told memories that a text is made of, in its order; none if it holds anything else."""
-        pieces = unfenced(text)
+        pieces = parse_fences(text)
         if not any(memory_id is not None for memory_id, _ in pieces):
             pieces = [(None, text)]
         found = [self._source(memory_id, piece) for memory_id, piece in pieces]
@@ -41,7 +41,7 @@ class DeliveredTexts:
         """The told memory that a piece is, or is cut from."""
         bare = piece.strip()
         begins, ends = bare.startswith(_CUT), bare.endswith(_CUT)
-        said = _said(bare.strip(f"{_CUT} \t\n"))
+        said = _normalised(bare.strip(f"{_CUT} \t\n"))
         if said == _BREAK:
             return None
         if not (begins or ends):
@@ -56,7 +56,7 @@ class DeliveredTexts:
         return None
 
 
-def _said(text: str) -> str:
+def _normalised(text: str) -> str:
     """The words without case and the quotes and stops around them, each between breaks; a question mark is a word."""
     words = []
     for chunk in text.translate(_PLAIN).split():

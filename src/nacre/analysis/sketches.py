@@ -27,7 +27,9 @@ _NEWLINE, _SPACE = 10, 32
 
 def sketches(several: Sequence[Tokens]) -> list[tuple[int, ...]]:
     """The sketch of each, in order."""
-    lines = "\n".join([near_duplicates.heard(tokens.words) for tokens in several]) if len(several) >= MANY else ""
+    lines = (
+        "\n".join([near_duplicates.content_words(tokens.words) for tokens in several]) if len(several) >= MANY else ""
+    )
     if not lines or lines.isspace() or lines.count("\n") != len(several) - 1:
         return [near_duplicates.sketch(tokens) for tokens in several]
     import numpy as np

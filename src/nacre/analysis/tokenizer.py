@@ -7,7 +7,7 @@ so a cache over chunks makes this fast in plain Python. A chunk gives
   prefixes match these, and their number is the length of the text.
 - `forms`: further names of the same parts: English stems, the spelling with diacritics, a whole
   identifier (`snake_case`, `main.py:42`, `c++`), letters and digits of `gpt4` apart.
-- `asked`: what a question with this chunk looks for: stems where there are any, and wholes.
+- `query_tokens`: what a question with this chunk looks for: stems where there are any, and wholes.
 
 Scripts written without spaces become overlapping pairs of characters, with single characters as forms.
 """
@@ -33,7 +33,7 @@ _CACHED_CHUNKS_MAX = 1 << 16  # and as many that were met longer ago
 _STEMMED_CHARS = range(3, 40)
 
 # Written without spaces: kana, Han, Hangul, Thai, Lao, Myanmar, Khmer.
-_PAIRED = (
+_UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
     r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
@@ -45,13 +45,15 @@ _MARKS = (
 )
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"  # inside a word they are as good as not there
 _WITHOUT_INVISIBLE = dict.fromkeys(map(ord, _INVISIBLE))
-_FOLDED_AWAY = re.compile(r"[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
+_DIACRITICS = re.compile(r"[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
 
-_FOLDED_LETTERS = str.maketrans(  # letters that people leave the stroke or the ligature out of
+_PLAIN_LETTERS = str.maketrans(  # letters that people leave the stroke or the ligature out of
     {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ł": "l", "ŧ": "t", "þ": "th"}
 )
 
-_RUN = re.compile(rf"(?P<paired>[{_PAIRED}]+)|(?P<spaced>(?:(?![{_PAIRED}])[\w{_MARKS}{_INVISIBLE}.\-/:@#+&\\~'’])+)")
+_RUN = re.compile(
+    rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<spaced>(?:(?![{_UNSPACED}])[\w{_MARKS}{_INVISIBLE}.\-/:@#+&\\~'’])+)"
+)
 # The same where no character is paired, and where all are ASCII: much faster.
 _SPACED_RUN = re.compile(rf"[\w{_MARKS}{_INVISIBLE}.\-/:@#+&\\~'’]+")
 _ASCII_RUN = re.compile(r"[\w.\-/:@#+&\\~']+", re.ASCII)
@@ -60,10 +62,10 @@ _APOSTROPHES = re.compile(r"['’]s?$|['’]")
 _ELIDED = re.compile(r"(?:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu|(?:d[ae]|ne|su|a)ll|un)['’](?=\w\w)", re.IGNORECASE)
 _CORE = re.compile(rf"(?:#(?=\d)|\.(?=[^\W\d]))?[\w{_MARKS}](?:.*[\w{_MARKS}])?(?:\+\+|[+#])?")
 _PART = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _DIGIT = re.compile(r"\d")
 _LETTERS_OR_DIGITS = re.compile(rf"\d+|(?:[^\W\d]|[{_MARKS}]){{2,}}")
-_LONE = re.compile(rf"[{_PAIRED}]")
+_UNIGRAM = re.compile(rf"[{_UNSPACED}]")
 
 _EDGES = "()[]{}<>\"',;:!?*`“”‘’«»|"
 _ENDS = _EDGES + "."
@@ -85,28 +87,28 @@ _COMMON: frozenset[str] = stopwords.WORDS | frozenset(_english.stemWords(sorted(
 
 
 # Plain tuples, because the garbage collector leaves those alone, and would visit every Chunk again and again.
-_Plain: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], int]
+_Analysis: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], int]
 
 
-class _Known(dict[str, _Plain]):
+class _ChunkCache(dict[str, _Analysis]):
     """Words repeat: a dictionary that learns what it lacks is the fastest cache for them."""
 
-    def __missing__(self, raw: str) -> _Plain:
-        return _learn(raw)
+    def __missing__(self, raw: str) -> _Analysis:
+        return _analyse_cached(raw)
 
 
 # Two generations: when the first is full it becomes the second, so that what is still in use is not learnt anew.
-_known, _older = _Known(), _Known()
+_cache, _older_cache = _ChunkCache(), _ChunkCache()
 
 
 class Chunk(NamedTuple):
     words: tuple[str, ...]
     forms: tuple[str, ...]
-    asked: tuple[str, ...]
+    query_tokens: tuple[str, ...]
     length: int  # number of words; one more for each that lost diacritics, so that the exact spelling ranks higher
 
 
-_NOTHING = Chunk((), (), (), 0)
+_EMPTY = Chunk((), (), (), 0)
 
 
 @lru_cache(maxsize=1)
@@ -120,7 +122,7 @@ def tokenise(text: str, summary: str = "", tags: Sequence[str] = (), source: str
     words: list[str] = []
     forms: list[str] = []
     length = 0
-    for chunk_words, chunk_forms, _, chunk_length in map(_known.__getitem__, chunks(text)):
+    for chunk_words, chunk_forms, _, chunk_length in map(_cache.__getitem__, chunks(text)):
         words += chunk_words
         if chunk_forms:
             forms += chunk_forms
@@ -149,12 +151,12 @@ def vocabulary(tokens: Tokens) -> set[str]:
     return found
 
 
-def asked(text: str) -> tuple[str, ...]:
+def query_tokens(text: str) -> tuple[str, ...]:
     """The tokens to look for when a question contains this text, each once, in order."""
-    return tuple(dict.fromkeys(token for raw in text.split() for token in analyse(raw).asked))
+    return tuple(dict.fromkeys(token for raw in text.split() for token in analyse(raw).query_tokens))
 
 
-def located(text: str, wanted: Set[str] | None = None) -> Iterator[tuple[Span, Chunk]]:
+def chunks_with_spans(text: str, wanted: Set[str] | None = None) -> Iterator[tuple[Span, Chunk]]:
     """The chunks of a text with their places, for snippets.
 
     Runs without spaces come character by character; when it is known which tokens are wanted, only those come.
@@ -180,57 +182,51 @@ def located(text: str, wanted: Set[str] | None = None) -> Iterator[tuple[Span, C
 
 def analyse(raw: str) -> Chunk:
     """The tokens of one chunk without white space."""
-    return Chunk(*_known[raw])
+    return Chunk(*_cache[raw])
 
 
-def mentions(raw: str, tokens: Set[str]) -> bool:
-    """Whether a chunk has any of these tokens."""
-    words, forms, _, _ = _known[raw]
-    return not (tokens.isdisjoint(words) and tokens.isdisjoint(forms))
-
-
-def _learn(raw: str) -> _Plain:
-    global _known, _older
-    chunk = _older.get(raw)
+def _analyse_cached(raw: str) -> _Analysis:
+    global _cache, _older_cache
+    chunk = _older_cache.get(raw)
     core = raw
     if chunk is None:
         core = raw.lstrip(_EDGES).rstrip(_ENDS)  # the same tokens; with and without a comma, most are known already
-        chunk = _known.get(core) or _older.get(core) or _analyse(core)
+        chunk = _cache.get(core) or _older_cache.get(core) or _analyse(core)
     if len(raw) <= _CACHED_CHUNK_CHARS_MAX:
-        if len(_known) >= _CACHED_CHUNKS_MAX:
-            _known, _older = _Known(), _known
-        _known[raw] = _known[core] = chunk
+        if len(_cache) >= _CACHED_CHUNKS_MAX:
+            _cache, _older_cache = _ChunkCache(), _cache
+        _cache[raw] = _cache[core] = chunk
     return chunk
 
 
-def _analyse(raw: str) -> _Plain:
-    plain = _plain(raw)
+def _analyse(raw: str) -> _Analysis:
+    plain = _analyse_plain(raw)
     if plain is not None:
         return plain
     if raw.isascii():
-        parsed = [_spaced(run) for run in _ASCII_RUN.findall(raw)]
+        parsed = [_analyse_spaced(run) for run in _ASCII_RUN.findall(raw)]
     else:
         normal = unicodedata.normalize("NFKC", raw).translate(_WITHOUT_INVISIBLE)
-        if _LONE.search(normal) is None:
-            parsed = [_spaced(run) for run in _SPACED_RUN.findall(normal)]
+        if _UNIGRAM.search(normal) is None:
+            parsed = [_analyse_spaced(run) for run in _SPACED_RUN.findall(normal)]
         else:
             runs = [(run.group(), run.lastgroup) for run in _RUN.finditer(normal)]
-            parsed = [_paired(run) if kind == "paired" else _spaced(run) for run, kind in runs]
+            parsed = [_bigrams(run) if kind == "unspaced" else _analyse_spaced(run) for run, kind in runs]
     return (
         tuple([intern(token) for chunk in parsed for token in chunk.words]),
         tuple([intern(token) for chunk in parsed for token in chunk.forms]),
-        tuple([token for chunk in parsed for token in chunk.asked]),
+        tuple([token for chunk in parsed for token in chunk.query_tokens]),
         sum([chunk.length for chunk in parsed]),
     )
 
 
-def _plain(raw: str) -> _Plain | None:
+def _analyse_plain(raw: str) -> _Analysis | None:
     """The tokens of an English word or a number, which most chunks are."""
     if not raw.isascii():
         return None
     if raw.isalpha() and (raw[1:].islower() or raw.isupper() or len(raw) == 1):
         lower = raw.lower()
-        known = _known.get(lower) or _older.get(lower)
+        known = _cache.get(lower) or _older_cache.get(lower)
         if known is not None:
             return known
         word = intern(lower[:TOKEN_CHARS_MAX])
@@ -242,7 +238,7 @@ def _plain(raw: str) -> _Plain | None:
     return None
 
 
-def _paired(run: str) -> Chunk:
+def _bigrams(run: str) -> Chunk:
     """Overlapping pairs, and single characters so that a one-character question finds them."""
     if len(run) == 1:
         return Chunk((run,), (), (run,), 1)
@@ -250,47 +246,47 @@ def _paired(run: str) -> Chunk:
     return Chunk(pairs, tuple(run), pairs, len(pairs))
 
 
-def _spaced(run: str) -> Chunk:
+def _analyse_spaced(run: str) -> Chunk:
     """Words with spaces between them, and identifiers: the parts in order, the whole as a form."""
     words: list[str] = []
     forms: list[str] = []
-    looked_for: list[str] = []
+    query: list[str] = []
     folded = 0
     core = _CORE.search(run)
     if core is None:
-        return _NOTHING
+        return _EMPTY
     whole = core.group()
     quoted = "'" in whole or "’" in whole
     elided = _ELIDED.match(whole) if quoted else None
     bare = _APOSTROPHES.sub("", whole) if quoted else whole
     for part in _PART.findall(_APOSTROPHES.sub("", whole[elided.end() :]) if elided else bare):
-        plain = _plain(part)
+        plain = _analyse_plain(part)
         if plain is not None:
             words += plain[0]
             forms += plain[1]
-            looked_for += plain[2]
+            query += plain[2]
             continue
-        for piece in (part,) if part.islower() else _HUMP.split(part):
+        for piece in (part,) if part.islower() else _CAMEL_CASE.split(part):
             exact = piece.casefold()[:TOKEN_CHARS_MAX]
-            word = _fold(exact)
+            word = _strip_diacritics(exact)
             stem = _stem(exact) if word.isascii() == exact.isascii() else _stem(word)
             if stem == exact:
                 stem = word
             words.append(word)
-            looked_for.append(stem)
+            query.append(stem)
             if stem != word:
                 forms.append(stem)
             if exact != word:
                 forms.append(exact)
-                looked_for.append(exact)
+                query.append(exact)
                 folded += 1
             if not word.isalpha() and not word.isdigit() and _DIGIT.search(word):
                 forms += [_stem(each) for each in _LETTERS_OR_DIGITS.findall(word) if each != word]
-    whole = _stem(_fold(bare.casefold()))
+    whole = _stem(_strip_diacritics(bare.casefold()))
     if words and len(whole) <= TOKEN_CHARS_MAX and (elided or len(words) > 1 or not _PART.fullmatch(whole)):
         forms.append(whole)
-        looked_for.append(whole)
-    return Chunk(tuple(words), tuple(forms), tuple(looked_for), len(words) + folded)
+        query.append(whole)
+    return Chunk(tuple(words), tuple(forms), tuple(query), len(words) + folded)
 
 
 def is_common(token: str) -> bool:
@@ -298,17 +294,17 @@ def is_common(token: str) -> bool:
     return token in _COMMON
 
 
-def is_lone(token: str) -> bool:
+def is_unigram(token: str) -> bool:
     """Whether a token is a single character of a script without spaces: it stands among the forms, not the words."""
-    return _LONE.fullmatch(token) is not None
+    return _UNIGRAM.fullmatch(token) is not None
 
 
-def _fold(text: str) -> str:
+def _strip_diacritics(text: str) -> str:
     """Without diacritics. Vowel signs of Indic scripts stay: they tell words apart."""
     if text.isascii():
         return text
-    text = text.translate(_FOLDED_LETTERS)
-    bare = _FOLDED_AWAY.sub("", unicodedata.normalize("NFD", text))
+    text = text.translate(_PLAIN_LETTERS)
+    bare = _DIACRITICS.sub("", unicodedata.normalize("NFD", text))
     return unicodedata.normalize("NFC", bare) or text
 
 
@@ -317,13 +313,13 @@ def _stem(word: str) -> str:
     if len(word) not in _STEMMED_CHARS or not (word.isalpha() or (_PART.fullmatch(word) and not _DIGIT.search(word))):
         return word
     if word.isascii():
-        known = _known.get(word) or _older.get(word)
+        known = _cache.get(word) or _older_cache.get(word)
         stem: str = known[2][0] if known else _english.stemWord(word)
         return stem
     letter = ord(word[0])
     for letters, stemmer in _BY_SCRIPT:
         if letter in letters:
-            return _fold(stemmer.stemWord(word)) or word
+            return _strip_diacritics(stemmer.stemWord(word)) or word
     return word
 
 

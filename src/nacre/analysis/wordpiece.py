@@ -81,7 +81,7 @@ NAME = re.compile(r"[^\W_]_[^\W_]|[^\W\d_]\d")
 ASCII_ATOM = re.compile(rf"{SPECIAL}|[!-/:-@\[-`{{-~]|[^!-/:-@\[-`{{-~]+")
 
 
-class Wide(NamedTuple):
+class _UnicodePatterns(NamedTuple):
     """Patterns for texts beyond ASCII. They take 10 ms to compile, which most questions never need."""
 
     lone: re.Pattern[str]  # characters that are words by themselves
@@ -92,9 +92,9 @@ class Wide(NamedTuple):
 
 
 @cache
-def _wide() -> Wide:
+def _unicode() -> _UnicodePatterns:
     apart = _class(CJK, PUNCTUATION)
-    return Wide(
+    return _UnicodePatterns(
         lone=re.compile(f"[{_class(CJK)}]"),
         atom=re.compile(f"{SPECIAL}|[{apart}]|[^{apart}]+"),
         invisible=re.compile(f"[{_class(REMOVED, SURROGATES)}]+"),
@@ -105,13 +105,13 @@ def _wide() -> Wide:
 
 def _atoms(run: str) -> Iterator[re.Match[str]]:
     """Special pieces, CJK characters, punctuation marks and what stands between them: each is cut by itself."""
-    return (ASCII_ATOM if run.isascii() else _wide().atom).finditer(run)
+    return (ASCII_ATOM if run.isascii() else _unicode().atom).finditer(run)
 
 
-def _folded(atom: str) -> str:
+def _normalise(atom: str) -> str:
     """Without invisible characters, accents and case."""
-    visible = _wide().invisible.sub("", atom)
-    bare = _wide().mark.sub("", unicodedata.normalize("NFD", visible))
+    visible = _unicode().invisible.sub("", atom)
+    bare = _unicode().mark.sub("", unicodedata.normalize("NFD", visible))
     return bare.replace("Σ", "σ").lower()  # lower() alone would write a final sigma, unlike the reference
 
 
@@ -168,7 +168,7 @@ class WordPiece:
         units: list[tuple[Span, int]] = []
         for found in RUN.finditer(text):
             run, start = found.group(), found.start()
-            if len(run) <= CACHED_CHARS_MAX and (run.isascii() or not _wide().lone.search(run)):
+            if len(run) <= CACHED_CHARS_MAX and (run.isascii() or not _unicode().lone.search(run)):
                 pieces = len(self._cached(run))
                 if pieces <= UNIT_PIECES_MAX:
                     units.append((Span(start, found.end()), max(pieces, 1)))
@@ -186,7 +186,7 @@ class WordPiece:
         # A part of a word may cost more than its share of the whole, but never more than its characters.
         for offset in range(0, len(atom), SLICE_CHARS):
             part = atom[offset : offset + SLICE_CHARS]
-            yield Span(start + offset, start + offset + len(part)), max(len(_folded(part)), 1)
+            yield Span(start + offset, start + offset + len(part)), max(len(_normalise(part)), 1)
 
     def _parts(self, text: str) -> Iterator[tuple[int, ...]]:
         for found in RUN.finditer(text):
@@ -211,7 +211,7 @@ class WordPiece:
             return (self._ids[atom],)
         if atom.isascii() and atom.isprintable():
             return self._word(atom.lower())
-        return tuple(number for word in _wide().word.findall(_folded(atom)) for number in self._word(word))
+        return tuple(number for word in _unicode().word.findall(_normalise(atom)) for number in self._word(word))
 
     def _word(self, word: str) -> tuple[int, ...]:
         whole = self._ids.get(word)

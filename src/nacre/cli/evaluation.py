@@ -16,10 +16,12 @@ from nacre.cli.group import answer, nacre
 from nacre.cli.options import common, lines_of, opened, settings_of
 from nacre.errors import InvalidInput
 from nacre.evaluation import evaluate, questions
-from nacre.evaluation.evaluate import Measured, Tuning
+from nacre.evaluation import tune as tuner
+from nacre.evaluation.evaluate import ModeResult
 from nacre.evaluation.metrics import METRICS, Estimate
 from nacre.evaluation.questions import Lines, Questions, Source
-from nacre.query.lexer import shown
+from nacre.evaluation.tune import Tuning
+from nacre.query.lexer import preview
 from nacre.serialization import encode
 from nacre.types.memory import Json
 from nacre.types.search import Mode, SearchRequest
@@ -75,12 +77,12 @@ def eval_(
     """
     space = settings_of(context).space.value
     with _lines_of(file) as lines, opened(context, log=False) as memory, render.progress("searching") as bar:
-        asked = questions.gathered(memory, space, source, lines, sample=sample, seed=seed)
+        asked = questions.load_questions(memory, space, source, lines, sample=sample, seed=seed)
         measured = evaluate.evaluate(memory, asked, modes or get_args(Mode), limit, seed, bar)
     answer(context, _report(asked, measured), _report_lines(asked, measured))
 
 
-def _report(asked: Questions, measured: Sequence[Measured]) -> Json:
+def _report(asked: Questions, measured: Sequence[ModeResult]) -> Json:
     return {
         "source": asked.source,
         "about": _ABOUT[asked.source],
@@ -90,7 +92,7 @@ def _report(asked: Questions, measured: Sequence[Measured]) -> Json:
     }
 
 
-def _mode(measured: Measured) -> Json:
+def _mode(measured: ModeResult) -> Json:
     return {
         "metrics": _estimates(measured.metrics),
         "missed": measured.missed,
@@ -107,7 +109,7 @@ def _estimates(estimates: Mapping[str, Estimate]) -> Json:
     return {name: {**each._asdict()} for name, each in estimates.items()}
 
 
-def _report_lines(asked: Questions, measured: Sequence[Measured]) -> Iterator[render.Line]:
+def _report_lines(asked: Questions, measured: Sequence[ModeResult]) -> Iterator[render.Line]:
     yield [(f"{len(asked.judged):,} ", "bold"), (_ABOUT[asked.source], "")]
     yield from _left_out_lines(asked)
     yield []
@@ -121,7 +123,7 @@ def _report_lines(asked: Questions, measured: Sequence[Measured]) -> Iterator[re
         yield _row("marked wrong", [f"{each.wrong:,}" for each in measured])
     for each in measured[-1].examples:
         yield []
-        yield [(each.left_out.stage, "bold"), (f"  {shown(each.query)}  ", ""), (each.memory_id, "cyan")]
+        yield [(each.left_out.stage, "bold"), (f"  {preview(each.query)}  ", ""), (each.memory_id, "cyan")]
         yield [render.INDENT, (f"{each.left_out.explanation}; to include it: {each.left_out.remedy}", "dim")]
     for note in dict.fromkeys(note for each in measured for note in each.notes):
         yield [(f"note: {note}", "dim")]
@@ -129,7 +131,7 @@ def _report_lines(asked: Questions, measured: Sequence[Measured]) -> Iterator[re
 
 def _left_out_lines(asked: Questions) -> Iterator[render.Line]:
     if asked.unanswered:
-        named = "; ".join(shown(each) for each in islice(asked.unanswered, _SHOWN))
+        named = "; ".join(preview(each) for each in islice(asked.unanswered, _SHOWN))
         more = "; …" if len(asked.unanswered) > _SHOWN else ""
         yield [(f"skipped, no live memory of the space answers them: {named}{more}", "dim")]
     if asked.elsewhere:
@@ -161,16 +163,16 @@ def tune(context: click.Context, /, file: Path | None, source: Any, seed: int, a
         if file is not None or source is not None or apply_:
             raise InvalidInput("undo", "removes what was applied; omit FILE, --from and --apply")
         with opened(context, log=False) as memory:
-            evaluate.undo(memory)
+            tuner.undo(memory)
         answer(context, {"undone": True}, [[("searches of this space use the default recipe again", "")]])
         return
     space = settings_of(context).space.value
     with _lines_of(file) as lines, opened(context, log=False) as memory, render.progress("trying recipes") as bar:
-        asked = evaluate.to_tune_on(memory, space, source, lines)
-        tuning = evaluate.tune(memory, asked, seed, bar)
+        asked = tuner.tuning_questions(memory, space, source, lines)
+        tuning = tuner.tune(memory, asked, seed, bar)
         applied = apply_ and tuning.better
         if applied:
-            evaluate.apply(memory, tuning)
+            tuner.apply(memory, tuning)
     encoded = asdict(tuning) | {
         "source": asked.source,
         "about": _ABOUT[asked.source],
@@ -190,7 +192,7 @@ def _tuning_lines(asked: Questions, tuning: Tuning, applied: bool) -> Iterator[r
     yield from _left_out_lines(asked)
     gains = [each for each in tuning.attempts if each.ndcg > tuning.start]
     gained = f"{len(gains)} of {len(tuning.attempts)} changes improve it"
-    yield [(f"selection half: {evaluate.CHOSEN_BY} {tuning.start:.3f} with the recipe in use; {gained}", "")]
+    yield [(f"selection half: {tuner.TARGET_METRIC} {tuning.start:.3f} with the recipe in use; {gained}", "")]
     for each in gains[:_SHOWN]:
         yield [render.INDENT, (f"{each.ndcg:.3f}  {each.ndcg - tuning.start:+.3f}  {each.field} {each.value:g}", "")]
     if not tuning.changes:
@@ -208,12 +210,12 @@ def _tuning_lines(asked: Questions, tuning: Tuning, applied: bool) -> Iterator[r
 
 
 def _verdict(tuning: Tuning, applied: bool) -> str:
-    if tuning.difference[evaluate.CHOSEN_BY].high < 0:
-        return f"not confirmed: {evaluate.CHOSEN_BY} is worse on the verification half. The recipe in use stays"
+    if tuning.difference[tuner.TARGET_METRIC].high < 0:
+        return f"not confirmed: {tuner.TARGET_METRIC} is worse on the verification half. The recipe in use stays"
     if not tuning.better:
-        return f"not confirmed: the interval of {evaluate.CHOSEN_BY} includes 0. The recipe in use stays"
+        return f"not confirmed: the interval of {tuner.TARGET_METRIC} includes 0. The recipe in use stays"
     if not applied:
         return "confirmed; --apply makes searches of this space use it"
     if not tuning.recipe:
         return "applied: searches of this space use the default recipe again"
-    return f"applied: searches of this space use the lens {evaluate.TUNED}; `nacre tune --undo` removes it"
+    return f"applied: searches of this space use the lens {tuner.TUNED}; `nacre tune --undo` removes it"

@@ -20,9 +20,9 @@ from nacre.cli.options import common, deferring, lines_of, opened, settings_of
 from nacre.config.factory import open_store
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
-from nacre.knowledge_graph import nodes
-from nacre.knowledge_graph.graph import KnowledgeGraph, Merged
-from nacre.knowledge_graph.nodes import Edge, Node
+from nacre.knowledge_graph import model
+from nacre.knowledge_graph.graph import KnowledgeGraph, MergeCounts
+from nacre.knowledge_graph.model import Edge, Node
 from nacre.types.memory import Progress
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class _Reader:
 @click.pass_context
 def import_(context: click.Context, /, file: Path, format_: str | None, dry_run: bool, defer_embeddings: bool) -> None:
     """Import memories of another server from FILE; - is stdin. A repeated import adds only what is new."""
-    merged = Merged()
+    merged = MergeCounts()
     with lines_of(file) as lines:
         size = 0 if lines is sys.stdin else file.stat().st_size  # in bytes, where that is known
         reader = _Reader(lines if format_ else _recognised(file, lines))
@@ -123,14 +123,14 @@ def _decoded(line: bytes | str, number: int) -> Node | Edge:
     if kind not in ("entity", "relation"):
         raise InvalidInput(f"line {number}", "is neither an entity nor a relation")
     try:
-        read = nodes.to_node("", value) if kind == "entity" else nodes.to_edge("", value)
-        nodes.check(read)
+        read = model.to_node("", value) if kind == "entity" else model.to_edge("", value)
+        model.validate(read)
     except InvalidInput as problem:
         raise InvalidInput(f"line {number}: {problem.field}", problem.problem) from None
     return read
 
 
-def _said(merged: Merged, dry_run: bool) -> render.Line:
+def _said(merged: MergeCounts, dry_run: bool) -> render.Line:
     counted = ", ".join(
         f"{number:,} {one if number == 1 else several}"
         for number, one, several in (

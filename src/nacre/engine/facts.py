@@ -10,7 +10,7 @@ from nacre import validation
 from nacre.engine.parts import Parts
 from nacre.errors import InvalidInput, NotFound
 from nacre.facts import statements
-from nacre.facts.confidence import SHARES, effective, is_stale, reinforced, stale_since
+from nacre.facts.confidence import SHARES, effective_confidence, is_stale, reinforce, stale_since
 from nacre.types.facts import Belief, Disagreement, Fact, FactQuery, FactType, NewFact, Origin, Reinforcement
 from nacre.types.memory import Memory
 
@@ -63,7 +63,7 @@ class FactService:
     def reinforce_all(self, facts: Sequence[Fact], how: Reinforcement) -> int:
         """Gives how many facts changed."""
         now = self._parts.clock()
-        changed = [after for each in facts if (after := reinforced(each, SHARES[how], now)) != each]
+        changed = [after for each in facts if (after := reinforce(each, SHARES[how], now)) != each]
         if changed:
             self._store.update_confidence(changed)
         return len(changed)
@@ -84,10 +84,10 @@ class FactService:
         """Facts of a memory, each with an id of its own."""
         ids = self._parts.make_ids(self._parts.clock(), len(facts)) if facts else []
         return [
-            statements.fact(new, memory, fact_id, self._decay_rates, origin)
+            statements.make_fact(new, memory, fact_id, self._decay_rates, origin)
             for new, fact_id in zip(facts, ids, strict=True)
         ]
 
 
 def _believed(facts: Sequence[Fact], at: datetime) -> list[Belief]:
-    return [Belief(each, effective(each, at)) for each in facts]
+    return [Belief(each, effective_confidence(each, at)) for each in facts]

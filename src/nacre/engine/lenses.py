@@ -17,7 +17,7 @@ class LensService:
         self._space = parts.access.space
 
     def save(self, lens: Lens) -> Lens:
-        checked = lenses.checked(lens, self._parts.limits)
+        checked = lenses.validate(lens, self._parts.limits)
         self._store.put_lens(self._space, checked.name, json.dumps(lenses.to_json(checked), ensure_ascii=False))
         return checked
 

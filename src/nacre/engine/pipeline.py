@@ -19,7 +19,7 @@ from nacre.facts import confidence
 from nacre.interfaces import Store
 from nacre.query import entities
 from nacre.query.ast import ParsedQuery, either, matches_everything, scope_condition
-from nacre.query.lexer import shown
+from nacre.query.lexer import preview
 from nacre.ranking import boosts, dedupe, fusion, neighbours, relevance, token_budget
 from nacre.ranking.bm25 import weights
 from nacre.ranking.scoring import best_first
@@ -166,7 +166,7 @@ class Pipeline:
         if plan.query.quoted:
             yield self._planner.reworded(plan, plan.request.query, split_phrases=True), (apart,)
         if meant is not None:
-            instead = f"nothing was found as typed; these are the results for: {shown(meant.query)}"
+            instead = f"nothing was found as typed; these are the results for: {preview(meant.query)}"
             yield self._planner.reworded(plan, meant.query, split_phrases=False), (instead,)
             if plan.query.quoted:
                 yield self._planner.reworded(plan, meant.query, split_phrases=True), (instead, apart)
@@ -214,7 +214,9 @@ class Pipeline:
     def _signals(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """What the store knows of each candidate besides its text. Memories with doubted facts are left out."""
         signals = self._store.signals([each.id for each in ranking.ranked])
-        believed = {each: confidence.of_memory(known.facts, plan.now) for each, known in signals.items() if known.facts}
+        believed = {
+            each: confidence.memory_confidence(known.facts, plan.now) for each, known in signals.items() if known.facts
+        }
         doubted = {each: value for each, value in believed.items() if value < plan.recipe.min_confidence}
         ranked = ranking.ranked
         if doubted or len(signals) < len(ranked):  # or forgotten since the channels looked
@@ -231,7 +233,7 @@ class Pipeline:
         unknown = beside - ranking.signals.keys() - ranking.hidden
         visible = (beside & ranking.signals.keys()) | self._matching(unknown, plan.where, plan.query)
         memories = self._memories([*(each.id for each in best), *visible], ranking)
-        terms = highlight.Wanted(weights(plan.query.terms, ranking.frequencies))
+        terms = highlight.HighlightTerms(weights(plan.query.terms, ranking.frequencies))
         texts = rerank_texts(best, memories, near, terms)
         ranked, leads, notes = self._reranker.rerank(plan, ranking.ranked, texts, coverage)
         return ranking._replace(
@@ -331,7 +333,7 @@ class Pipeline:
 
     def _highlight(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Hits with the part of their text that answers."""
-        terms = highlight.Wanted(weights(plan.query.terms, ranking.frequencies))
+        terms = highlight.HighlightTerms(weights(plan.query.terms, ranking.frequencies))
         under: dict[str, list[str]] = {}
         for each, better in ranking.duplicates.items():
             under.setdefault(better, []).append(each)
@@ -388,8 +390,8 @@ class Pipeline:
         """Which of these are about the entities to boost, and a note on names that no entity has."""
         names = {name: self._resolver.names_of(name, plan.where.spaces) for name in plan.request.boost_entities}
         unknown = [name for name, several in names.items() if not several]
-        notes = (f"no entity is called {', '.join(map(shown, unknown))}; see `nacre entity list`",) if unknown else ()
-        conditions = tuple(entities.about(name, several) for name, several in names.items() if several)
+        notes = (f"no entity is called {', '.join(map(preview, unknown))}; see `nacre entity list`",) if unknown else ()
+        conditions = tuple(entities.entity_condition(name, several) for name, several in names.items() if several)
         about = self._store.matching([each.id for each in ranked], either(conditions)) if conditions else set()
         return about, notes
 
@@ -397,7 +399,7 @@ class Pipeline:
 def hit_of(
     ranked: Ranked,
     memory: Memory,
-    terms: highlight.Wanted,
+    terms: highlight.HighlightTerms,
     *,
     relevance: float | None = None,
     facts: tuple[Fact, ...] = (),

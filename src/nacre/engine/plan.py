@@ -14,7 +14,7 @@ from nacre.errors import NotFound
 from nacre.query import intent, lenses
 from nacre.query.ast import Condition, Only, ParsedQuery
 from nacre.query.lenses import Lens
-from nacre.query.lexer import shown
+from nacre.query.lexer import preview
 from nacre.types.intents import Intent
 from nacre.types.recipe import USUAL_RECIPE, Recipe
 from nacre.types.search import Filter, Mode, SearchRequest
@@ -101,7 +101,7 @@ class Planner:
         if lens is None:
             valid = ValidRequest(request, choices)
         else:
-            applied = lenses.applied(lens, request)
+            applied = lenses.apply(lens, request)
             condition = None if applied.also == Filter() else Only(applied.also)
             valid = ValidRequest(applied.request, choices, lens.name, condition, applied.possible)
         return self._without_delivered(valid, delivered)
@@ -118,7 +118,7 @@ class Planner:
         recipe = _for_mode(request.recipe, request.mode)
         notes = list(query.notes)
         if not where.spaces:
-            notes.append(f"space:{shown(','.join(query.spaces))} is not among the spaces this search may see")
+            notes.append(f"space:{preview(','.join(query.spaces))} is not among the spaces this search may see")
         elif recipe.alpha == 0 and query.meaning.strip() and not (query.terms or query.listing):
             notes.append("the query has no words to search for; emoji and symbols are found by meaning only")
         return SearchPlan(
@@ -158,7 +158,7 @@ class Planner:
         if request.lens is None:
             if not own:
                 return None
-            return lenses.choose(list(own.values()), request.query, intent.detect(request.query).name, request.folder)
+            return lenses.select(list(own.values()), request.query, intent.detect(request.query).name, request.folder)
         if request.lens not in own:
             raise NotFound((request.lens,), f"see `nacre lens list`, or say {lenses.NONE}", what="lens")
         return own[request.lens]

@@ -47,7 +47,7 @@ class QueryResolver:
     def resolve(self, query: ParsedQuery, spaces: Sequence[str], also: Condition | None) -> ParsedQuery:
         """Add the aliases of the entities that a query names, and the condition `also`."""
         must = query.must
-        asked = list(dict.fromkeys(entities.names(must)))
+        asked = list(dict.fromkeys(entities.entity_names(must)))
         if must is not None and asked:
             aliases = {name: self.names_of(name, spaces) for name in asked}
             must = entities.with_aliases(must, aliases)
@@ -73,7 +73,7 @@ class QueryResolver:
         suggestions = {
             word: best
             for word, _ in unknown[:_CORRECTED_WORDS_MAX]
-            if (best := spelling.best(word, self._store.spellings(word, spaces)))
+            if (best := spelling.suggestions(word, self._store.spellings(word, spaces)))
         }
         if not suggestions:
             return None
@@ -87,7 +87,7 @@ class QueryResolver:
 
     def like(self, memory: Memory, spaces: Sequence[str]) -> ParsedQuery:
         """A query made of a memory's rarest words."""
-        tokens = [token for token in tokenizer.asked(memory.text) if not tokenizer.is_common(token)]
+        tokens = [token for token in tokenizer.query_tokens(memory.text) if not tokenizer.is_common(token)]
         having = self._store.frequencies(tokens, spaces).having
         rare = sorted(tokens, key=lambda token: (having.get(token, 0), token))
         return ParsedQuery(tuple(Term(token) for token in rare[:_RELATED_TERMS_MAX]), None, "")
@@ -96,4 +96,4 @@ class QueryResolver:
 @lru_cache(maxsize=1 << 12)  # words repeat
 def _tokens_of(word: str) -> tuple[str, ...]:
     """The tokens any of which shows that a word is known."""
-    return word, *tokenizer.asked(word)
+    return word, *tokenizer.query_tokens(word)

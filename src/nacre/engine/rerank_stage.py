@@ -99,7 +99,7 @@ def rerank_texts(
     best: Sequence[Ranked],
     memories: Mapping[str, Memory],
     neighbours: Mapping[str, Neighbours],
-    terms: highlight.Wanted,
+    terms: highlight.HighlightTerms,
 ) -> dict[str, RerankText]:
     """What the reranker gets of each memory: its text, or the best window of it, and the turns next to it.
 
@@ -136,6 +136,6 @@ def _attempt(call: Callable[[], T]) -> tuple[T | None, tuple[str, ...]]:
         return None, (f"the reranker failed: ranked without it ({error})",)
 
 
-def _window(text: str, terms: highlight.Wanted, passage: Span | None) -> str:
+def _window(text: str, terms: highlight.HighlightTerms, passage: Span | None) -> str:
     """The part of a text that has the words of the query, or is near its meaning."""
     return text if len(text) <= WHOLE_CHARS else highlight.snippet(text, terms, passage, WINDOW_CHARS).text

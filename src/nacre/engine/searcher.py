@@ -95,7 +95,7 @@ class Searcher:
         if known.session is not None:
             members = {each for each, memory in memories.items() if memory.session == known.session}
             ranked = boosts.same_session(ranked, members, recipe.tuning.session_weight)
-        terms = highlight.Wanted(weights(query.terms, frequencies))
+        terms = highlight.HighlightTerms(weights(query.terms, frequencies))
         hits = (hit_of(each, memories[each.id], terms) for each in best_first(ranked)[: request.limit])
         return SearchResult(tuple(hits), notes)
 

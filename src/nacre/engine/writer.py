@@ -227,7 +227,7 @@ class Writer:
     def _facts_of(self, draft: Draft) -> list[Fact]:
         """The facts given with a memory, and those extracted from its text."""
         given = self._facts.stated(draft.memory, draft.facts, "given") if draft.facts else []
-        return [*given, *statements.not_given(self._extracted(draft.memory, draft.extract), given)]
+        return [*given, *statements.without_given(self._extracted(draft.memory, draft.extract), given)]
 
     def _extracted(self, memory: Memory, wanted: bool | None) -> list[Fact]:
         if not (self._extracts if wanted is None else wanted):
@@ -239,7 +239,9 @@ class Writer:
     def _extracted_anew(self, memory: Memory) -> list[Fact]:
         """The facts extracted from a changed text, without those that were given with the memory."""
         stored = self._store.facts_of([memory.id]).get(memory.id, ())
-        return statements.not_given(self._extracted(memory, None), [each for each in stored if each.origin == "given"])
+        return statements.without_given(
+            self._extracted(memory, None), [each for each in stored if each.origin == "given"]
+        )
 
     def _embed(self, texts: dict[str, str]) -> dict[str, Passages]:
         """Passages by id. If the embedder fails, the texts are stored anyway and embedded later."""
@@ -263,7 +265,7 @@ def _passages(embedder: Embedder, texts: dict[str, str]) -> dict[str, Passages]:
         # A word piece has at least one character, so a short text is one passage for sure.
         short = len(text) <= embedder.pieces_max
         spans[memory_id] = (
-            (Span(0, len(text)),) if short else chunking.cut(text, embedder.weigh(text), embedder.pieces_max)
+            (Span(0, len(text)),) if short else chunking.split_passages(text, embedder.weigh(text), embedder.pieces_max)
         )
     slices = [texts[each][span.start : span.end] for each, several in spans.items() for span in several]
     vectors = embedder.embed_passages(slices)

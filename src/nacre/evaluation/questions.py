@@ -20,7 +20,7 @@ from nacre.access import Access
 from nacre.analysis import tokenizer
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
-from nacre.query.lexer import shown
+from nacre.query.lexer import preview
 from nacre.types.memory import Memory
 from nacre.types.recall_log import Receipt
 from nacre.types.search import Filter, SearchRequest
@@ -43,7 +43,7 @@ _SENTENCE_END = re.compile(r"[.!?…。！？\n]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedQuestion:
     """A question and its answers. An answer is one memory or several of which any will do; the first stands for it."""
 
     query: str
@@ -58,7 +58,7 @@ class Questions:
     """Where they come from, those that can be asked, and those that no live memory answers."""
 
     source: Source
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedQuestion, ...]
     unanswered: tuple[str, ...] = ()
     elsewhere: int = 0  # that are asked of other spaces than the one that matters
 
@@ -66,7 +66,7 @@ class Questions:
 # ---------------------------------------------------------------- questions
 
 
-def gathered(
+def load_questions(
     memory: Nacre,
     space: str,
     source: Source | None = None,
@@ -83,21 +83,21 @@ def gathered(
     if source == "file" and lines is None:
         raise InvalidInput("file", "is missing; name a file with questions")
     if lines is not None:
-        return _drawn(from_file(memory, space, lines), sample, seed)
+        return _sampled(from_file(memory, space, lines), sample, seed)
     if source in (None, "log"):
         logged = from_log(memory, space)
         if source == "log" or len(logged.judged) >= JUDGED_MIN:
-            return _drawn(logged, sample, seed)
+            return _sampled(logged, sample, seed)
     return from_probes(memory, space, sample or SAMPLE, seed)
 
 
-def _drawn(questions: Questions, sample: int | None, seed: int) -> Questions:
+def _sampled(questions: Questions, sample: int | None, seed: int) -> Questions:
     if sample is None or len(questions.judged) <= sample:
         return questions
-    return replace(questions, judged=tuple(seeded(seed).sample(questions.judged, sample)))
+    return replace(questions, judged=tuple(seeded_random(seed).sample(questions.judged, sample)))
 
 
-def seeded(seed: int) -> random.Random:
+def seeded_random(seed: int) -> random.Random:
     """The same chances for the same seed."""
     return random.Random(seed)  # noqa: S311 - nothing is kept secret by it, and it must repeat
 
@@ -127,7 +127,7 @@ def _live(memory: Nacre, ids: Iterable[str], space: str) -> list[str]:
 # ---- from a file
 
 
-class _Wanted(NamedTuple):
+class _FileQuestion(NamedTuple):
     """A line of a file."""
 
     query: str
@@ -138,25 +138,25 @@ class _Wanted(NamedTuple):
 
 def from_file(memory: Nacre, space: str, lines: Lines) -> Questions:
     """Questions from JSON Lines with `ids` or `answer`, or from lines with a query, a tab and an id."""
-    wanted: dict[tuple[str, str], list[_Wanted]] = {}
-    for each in _read(lines):
+    wanted: dict[tuple[str, str], list[_FileQuestion]] = {}
+    for each in _parse_lines(lines):
         wanted.setdefault((each.space or space, _folded(each.query)), []).append(each)
     texts = {(within, each.text) for (within, _), several in wanted.items() for each in several if each.text}
-    having = _having(memory, texts)
-    judged: list[Judged] = []
+    having = _memories_containing(memory, texts)
+    judged: list[JudgedQuestion] = []
     unanswered: list[str] = []
     for (within, _), several in wanted.items():
         ids = _live(memory, (memory_id for each in several for memory_id in each.ids), within)
         alternatives = [having[within, each.text] for each in several if each.text and having[within, each.text]]
         answers = _answers(memory, ids, alternatives)
         if answers:
-            judged.append(Judged(several[0].query, within, answers))
+            judged.append(JudgedQuestion(several[0].query, within, answers))
         else:
             unanswered.append(several[0].query)
     return Questions("file", tuple(judged), tuple(unanswered))
 
 
-def _having(memory: Nacre, texts: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, ...]]:
+def _memories_containing(memory: Nacre, texts: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, ...]]:
     """By space and text, the memories of that space that have the text, however it is spaced and capitalised."""
     found: dict[tuple[str, str], list[str]] = {each: [] for each in texts}
     for space in sorted({space for space, _ in found}):
@@ -173,37 +173,37 @@ def _folded(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text.casefold()).split())
 
 
-def _read(lines: Lines) -> Iterator[_Wanted]:
+def _parse_lines(lines: Lines) -> Iterator[_FileQuestion]:
     for number, raw in enumerate(lines, 1):
         try:
             line = (raw.decode("utf-8-sig") if isinstance(raw, bytes) else raw).strip("\r\n\ufeff")
             if line.strip():
-                yield _wanted(line)
+                yield _parse_line(line)
         except InvalidInput as problem:
             raise InvalidInput(f"line {number}: {problem.field}", problem.problem) from None
         except (ValueError, RecursionError) as problem:
             raise InvalidInput(f"line {number}", f"cannot be read ({problem})") from None
 
 
-def _wanted(line: str) -> _Wanted:
+def _parse_line(line: str) -> _FileQuestion:
     if line.lstrip().startswith("{"):
-        read = _object(json.loads(line))
+        read = _parse_object(json.loads(line))
     else:
         query, tab, memory_id = line.partition("\t")
         if not tab or not memory_id.strip() or "\t" in memory_id:
             raise InvalidInput("query", "must be followed by a tab and an id, or stand in an object with ids or answer")
-        read = _Wanted(query, None, (memory_id.strip(),), None)
+        read = _FileQuestion(query, None, (memory_id.strip(),), None)
     if not read.query.strip():
         raise InvalidInput("query", "is blank; give the question")
-    validation.search(SearchRequest(query=read.query, where=_within(read.space)), Access(), LIMITS)
+    validation.search(SearchRequest(query=read.query, where=_space_filter(read.space)), Access(), LIMITS)
     validation.ids(read.ids, LIMITS)
     return read
 
 
-def _object(data: dict[str, Any]) -> _Wanted:
+def _parse_object(data: dict[str, Any]) -> _FileQuestion:
     unknown = sorted(data.keys() - {"query", "ids", "answer", "space"})
     if unknown:
-        raise InvalidInput(shown(unknown[0]), "is unknown; allowed: query, ids, answer, space")
+        raise InvalidInput(preview(unknown[0]), "is unknown; allowed: query, ids, answer, space")
     if ("ids" in data) == ("answer" in data):
         raise InvalidInput("ids", "or answer must be given, and not both")
     for name in sorted(data.keys() - {"ids"}):
@@ -212,10 +212,10 @@ def _object(data: dict[str, Any]) -> _Wanted:
     ids = data.get("ids", [])
     if not isinstance(ids, list) or ("ids" in data and not ids) or not all(isinstance(each, str) for each in ids):
         raise InvalidInput("ids", "must be a list of ids, at least one")
-    return _Wanted(data.get("query", ""), data.get("space"), tuple(ids), data.get("answer"))
+    return _FileQuestion(data.get("query", ""), data.get("space"), tuple(ids), data.get("answer"))
 
 
-def _within(space: str | None) -> Filter:
+def _space_filter(space: str | None) -> Filter:
     return Filter() if space is None else Filter(spaces=(space,))
 
 
@@ -238,14 +238,14 @@ def from_log(memory: Nacre, space: str) -> Questions:
         for each in receipt.deliveries:
             if each.wrong is not None or each.opened is not None or each.used is not None:
                 right[each.memory_id] = each.wrong is None and right.get(each.memory_id, True)
-    judged: list[Judged] = []
+    judged: list[JudgedQuestion] = []
     unanswered: list[str] = []
     for folded, (query, at) in asked.items():
         right = marks[folded]
         answers = _answers(memory, _live(memory, (each for each, is_right in right.items() if is_right), space))
         if answers:
             wrong = tuple(each for each, is_right in right.items() if not is_right)
-            judged.append(Judged(query, space, answers, wrong, at))
+            judged.append(JudgedQuestion(query, space, answers, wrong, at))
         elif right:
             unanswered.append(query)
     return Questions("log", tuple(judged), tuple(unanswered))
@@ -263,34 +263,34 @@ def _receipts(memory: Nacre, space: str) -> Iterator[Receipt]:
 
 def from_probes(memory: Nacre, space: str, sample: int = SAMPLE, seed: int = SEED) -> Questions:
     """A question for each of so many memories, of what it says: rare words, its summary, or most of a sentence."""
-    chance = seeded(seed)
+    chance = seeded_random(seed)
     drawn: list[Memory] = []
-    for number, each in enumerate(memory.every(_within(space))):
+    for number, each in enumerate(memory.every(_space_filter(space))):
         if len(drawn) < sample:
             drawn.append(each)
         elif (place := chance.randrange(number + 1)) < sample:
             drawn[place] = each
-    rarity = _having_word(memory, space, {word for each in drawn for word in _telling(each.text)})
+    rarity = _document_frequencies(memory, space, {word for each in drawn for word in _significant_words(each.text)})
     queries = [(each, _probe(each, rarity, chance)) for each in drawn]
-    judged = [Judged(query, space, _answers(memory, [each.id])) for each, query in queries if query]
+    judged = [JudgedQuestion(query, space, _answers(memory, [each.id])) for each, query in queries if query]
     return Questions("probes", tuple(judged))
 
 
-def _having_word(memory: Nacre, space: str, wanted: set[str]) -> Counter[str]:
+def _document_frequencies(memory: Nacre, space: str, wanted: set[str]) -> Counter[str]:
     """In how many memories each of these words is."""
     having = Counter[str]()
-    for each in memory.every(_within(space)):
+    for each in memory.every(_space_filter(space)):
         having.update(wanted.intersection(tokenizer.tokenise(each.text).words))
     return having
 
 
-def _telling(text: str) -> list[str]:
+def _significant_words(text: str) -> list[str]:
     return [word for word in dict.fromkeys(tokenizer.tokenise(text).words) if not tokenizer.is_common(word)]
 
 
 def _probe(memory: Memory, rarity: Mapping[str, int], chance: random.Random) -> str:
     """A question made of words alone, so that nothing in a text is read as an operator or a filter. "": none can be."""
-    telling = _telling(memory.text)
+    telling = _significant_words(memory.text)
     rare = sorted(telling, key=lambda word: (rarity[word], word))[:_RARE_WORDS]
     ways: list[Sequence[str]] = [[word for word in telling if word in rare]]
     ways.append(tokenizer.tokenise(memory.summary or "").words)

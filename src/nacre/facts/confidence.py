@@ -21,7 +21,7 @@ SHARES: Mapping[Reinforcement, float] = MappingProxyType(
 _DAY = timedelta(days=1)
 
 
-def effective(fact: Fact, now: datetime) -> float:
+def effective_confidence(fact: Fact, now: datetime) -> float:
     """confidence · exp(-rate · days since reinforced), in whole days, not below the floor.
 
     A fact that does not hold now is believed as much as the floor. One that was never believed
@@ -38,7 +38,7 @@ def is_current(fact: Fact, now: datetime) -> bool:
     return fact.valid_from <= now and (fact.valid_to is None or now < fact.valid_to)
 
 
-def of_memory(facts: Sequence[Fact], now: datetime) -> float:
+def memory_confidence(facts: Sequence[Fact], now: datetime) -> float:
     """The mean over a memory's facts; without any, it is believed.
 
     A fact that was read from the text is only another way to say it: that it grows old tells nothing that recency
@@ -53,15 +53,15 @@ def of_memory(facts: Sequence[Fact], now: datetime) -> float:
 def _in_ranking(fact: Fact, now: datetime) -> float:
     if fact.origin == "extracted" and is_current(fact, now) and fact.confidence >= STALE_BELOW:
         return 1.0
-    return effective(fact, now)
+    return effective_confidence(fact, now)
 
 
-def factor(believed: float, weight: float) -> float:
+def ranking_factor(believed: float, weight: float) -> float:
     """× (1 - weight + weight · effective): with weight 1 the full product."""
     return 1 - weight + weight * believed
 
 
-def reinforced(fact: Fact, share: float, now: datetime) -> Fact:
+def reinforce(fact: Fact, share: float, now: datetime) -> Fact:
     """Move the beginning of the fading forward by a share of the time since. The same moment again changes nothing."""
     if now <= fact.touched or now <= fact.reinforced:
         return fact

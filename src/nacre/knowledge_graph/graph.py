@@ -17,24 +17,24 @@ from itertools import islice
 
 from nacre.engine.engine import Nacre
 from nacre.errors import NotFound
-from nacre.knowledge_graph.nodes import (
+from nacre.knowledge_graph.model import (
     Edge,
+    EntityItem,
     Graph,
     Item,
-    Named,
     Node,
+    ObservationItem,
     Observations,
-    Observed,
-    check,
-    digest_of,
     edge_json,
     identity,
+    identity_digest,
     item_of,
     items_by_id,
     items_in,
     new_memory,
-    says,
-    worded,
+    reworded,
+    states,
+    validate,
 )
 from nacre.types.memory import Memory
 from nacre.types.search import Filter
@@ -57,7 +57,7 @@ class EntityNotFound(NotFound):
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeCounts:
     """How many things were added, and how many were there already."""
 
     entities: int = 0
@@ -97,11 +97,11 @@ class KnowledgeGraph:
     def create_entities(self, nodes: Sequence[Node]) -> list[Node]:
         """Add entities with their observations; gives those whose names were not taken."""
         found = self._found(("entity",), [{"entity": node.name} for node in nodes])
-        taken = {item.name for item in found.values() if isinstance(item, Named)}
+        taken = {item.name for item in found.values() if isinstance(item, EntityItem)}
         new: dict[str, Node] = {}
         for node in nodes:
             if node.name not in taken:
-                check(node)
+                validate(node)
                 new.setdefault(node.name, Node(node.name, node.type, tuple(dict.fromkeys(node.observations))))
         self._keep([item for node in new.values() for item in items_in(node)])
         return list(new.values())
@@ -111,35 +111,39 @@ class KnowledgeGraph:
         known = set(self._found(("relation",), [edge_json(edge) for edge in edges]).values())
         new = [edge for edge in dict.fromkeys(edges) if edge not in known]
         for edge in new:
-            check(edge)
+            validate(edge)
         self._keep(new)
         return new
 
     def add_observations(self, additions: Sequence[Observations]) -> list[Observations]:
         """Add observations to entities; gives those that were not there. An unknown entity: nothing is added."""
         known = set(self._found(("entity", "observation"), [{"entity": each.name} for each in additions]).values())
-        names = {item.name for item in known if isinstance(item, Named)}
+        names = {item.name for item in known if isinstance(item, EntityItem)}
         added = []
         for each in additions:
             if each.name not in names:
                 raise EntityNotFound(each.name)
-            check(each)
-            new = [content for content in dict.fromkeys(each.contents) if Observed(each.name, content) not in known]
-            known.update(Observed(each.name, content) for content in new)
+            validate(each)
+            new = [
+                content for content in dict.fromkeys(each.contents) if ObservationItem(each.name, content) not in known
+            ]
+            known.update(ObservationItem(each.name, content) for content in new)
             added.append(Observations(each.name, tuple(new)))
-        self._keep([Observed(each.name, content) for each in added for content in each.contents])
+        self._keep([ObservationItem(each.name, content) for each in added for content in each.contents])
         return added
 
     def delete_entities(self, names: Sequence[str]) -> None:
         """Delete entities with their observations, and all relations from or to these names."""
         unwanted = set(names)
-        found = {each: item for each, item in self._found(_KINDS, _naming(names)).items() if _names(item) & unwanted}
+        found = {
+            each: item for each, item in self._found(_KINDS, _metadata_naming(names)).items() if _names(item) & unwanted
+        }
         # Entities go last, so that an interruption leaves no observation without its entity.
-        self._forget(sorted(found, key=lambda each: isinstance(found[each], Named)))
+        self._forget(sorted(found, key=lambda each: isinstance(found[each], EntityItem)))
 
     def delete_observations(self, deletions: Sequence[Observations]) -> None:
         """Delete observations; what is not there is no error."""
-        unwanted = {Observed(each.name, content) for each in deletions for content in each.contents}
+        unwanted = {ObservationItem(each.name, content) for each in deletions for content in each.contents}
         found = self._found(("observation",), [{"entity": each.name} for each in deletions])
         self._forget([memory_id for memory_id, item in found.items() if item in unwanted])
 
@@ -157,33 +161,33 @@ class KnowledgeGraph:
         """Entities that have the query in their name, type or an observation, in any case, and their relations."""
         wanted = query.lower()
         graph = self.read()
-        return _part(graph, [node for node in graph.nodes if any(wanted in each.lower() for each in _texts(node))])
+        return _subgraph(graph, [node for node in graph.nodes if any(wanted in each.lower() for each in _texts(node))])
 
     def open(self, names: Sequence[str]) -> Graph:
         """Entities with these names, and their relations."""
         wanted = set(names)
-        graph = _graph(self._found(_KINDS, _naming(names)).values())
-        return _part(graph, [node for node in graph.nodes if node.name in wanted])
+        graph = _graph(self._found(_KINDS, _metadata_naming(names)).values())
+        return _subgraph(graph, [node for node in graph.nodes if node.name in wanted])
 
-    def merge(self, several: Iterable[Node | Edge], *, dry_run: bool = False) -> Iterator[Merged]:
+    def merge(self, several: Iterable[Node | Edge], *, dry_run: bool = False) -> Iterator[MergeCounts]:
         """Add all that is not there yet, any number of things; gives the counts so far, batch by batch.
 
         Observations of an entity that is there are added to it. A dry run only counts. Things must be checked.
         """
         there = map(item_of, self._memory.every(Filter(kinds=_KINDS)))
-        known = {digest_of(item) for item in there if item is not None}
+        known = {identity_digest(item) for item in there if item is not None}
         counts: Counter[str] = Counter()
         items = (item for each in several for item in items_in(each))
         while batch := list(islice(items, _BATCH)):
             new = []
             for item in batch:
-                if (digest := digest_of(item)) not in known:
+                if (digest := identity_digest(item)) not in known:
                     known.add(digest)
                     new.append(item)
             fresh = [True] * len(new) if dry_run else self._keep(new)
             counts.update(identity(item)[0] for item, is_new in zip(new, fresh, strict=True) if is_new)
             counts["already"] += len(batch) - sum(fresh)
-            yield Merged(counts["entity"], counts["observation"], counts["relation"], counts["already"])
+            yield MergeCounts(counts["entity"], counts["observation"], counts["relation"], counts["already"])
 
     # ---- inside
 
@@ -198,12 +202,12 @@ class KnowledgeGraph:
         waiting = list(range(len(items)))
         wording = 0
         while waiting:
-            receipts = self._memory.remember_many([worded(memories[at], wording) for at in waiting])
+            receipts = self._memory.remember_many([reworded(memories[at], wording) for at in waiting])
             twins = {each.id: each for each in self._full([each.id for each in receipts if each.duplicate])}
             taken = []
             for at, receipt in zip(waiting, receipts, strict=True):
                 new[at] = not receipt.duplicate
-                if receipt.duplicate and not says(twins.get(receipt.id), items[at]):
+                if receipt.duplicate and not states(twins.get(receipt.id), items[at]):
                     taken.append(at)
             waiting = taken
             wording += 1
@@ -247,9 +251,9 @@ def _graph(items: Iterable[Item]) -> Graph:
     edges: dict[Edge, None] = {}
     for item in items:
         match item:
-            case Named(name, type_):
+            case EntityItem(name, type_):
                 types.setdefault(name, type_)
-            case Observed(name, content):
+            case ObservationItem(name, content):
                 observed.setdefault(name, {})[content] = None
             case Edge():
                 edges[item] = None
@@ -257,7 +261,7 @@ def _graph(items: Iterable[Item]) -> Graph:
     return Graph(tuple(nodes), tuple(edges))
 
 
-def _part(graph: Graph, nodes: Sequence[Node]) -> Graph:
+def _subgraph(graph: Graph, nodes: Sequence[Node]) -> Graph:
     """These entities, and every relation that begins or ends at one of them."""
     names = {node.name for node in nodes}
     return Graph(tuple(nodes), tuple(edge for edge in graph.edges if edge.source in names or edge.target in names))
@@ -271,6 +275,6 @@ def _names(item: Item) -> set[str]:
     return {item.source, item.target} if isinstance(item, Edge) else {item.name}
 
 
-def _naming(names: Sequence[str]) -> list[dict[str, str]]:
+def _metadata_naming(names: Sequence[str]) -> list[dict[str, str]]:
     """The metadata of everything that has one of these names in it."""
     return [{key: name} for name in names for key in ("entity", "from", "to")]

@@ -55,7 +55,7 @@ class Graph:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class EntityItem:
     """That there is an entity."""
 
     name: str
@@ -63,34 +63,34 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservationItem:
     """That an entity has an observation."""
 
     name: str
     content: str
 
 
-Item: TypeAlias = Named | Observed | Edge  # what one memory says
+Item: TypeAlias = EntityItem | ObservationItem | Edge  # what one memory says
 
 
 def items_in(each: Node | Edge) -> list[Item]:
     if isinstance(each, Edge):
         return [each]
-    return [Named(each.name, each.type), *(Observed(each.name, content) for content in each.observations)]
+    return [EntityItem(each.name, each.type), *(ObservationItem(each.name, content) for content in each.observations)]
 
 
 def identity(item: Item) -> tuple[str, ...]:
     """The kind of its memory, and what makes two items one: an entity is one by its name, whatever its type."""
     match item:
-        case Named(name):
+        case EntityItem(name):
             return "entity", name
-        case Observed(name, content):
+        case ObservationItem(name, content):
             return "observation", name, content
         case Edge(source, type_, target):
             return "relation", source, type_, target
 
 
-def digest_of(item: Item) -> bytes:
+def identity_digest(item: Item) -> bytes:
     """Stands for its identity where many are kept in mind."""
     return hashlib.blake2b(repr(identity(item)).encode(), digest_size=16).digest()
 
@@ -98,7 +98,7 @@ def digest_of(item: Item) -> bytes:
 # ---------------------------------------------------------------- as memories
 
 
-def check(each: Node | Edge | Observations) -> None:
+def validate(each: Node | Edge | Observations) -> None:
     """Refuse what cannot be stored. Blank texts can."""
     match each:
         case Node(name, type_, observations):
@@ -123,11 +123,11 @@ def _check_text(field: str, text: str, chars_max: int) -> None:
 def new_memory(item: Item) -> NewMemory:
     """Names that cannot be those of entities are not linked, but kept all the same."""
     match item:
-        case Named(name, type_):
+        case EntityItem(name, type_):
             said = f"{name} ({type_})"
             metadata: dict[str, Json] = {"entity": name, "entityType": type_}
             about = [NewEntity(name=name, type=type_ if _linkable(type_) else None)] if _linkable(name) else []
-        case Observed(name, content):
+        case ObservationItem(name, content):
             said = f"{name}: {content}"
             metadata = {"entity": name, **_content_metadata(content)}
             about = [NewEntity(name=name)] if _linkable(name) else []
@@ -139,7 +139,7 @@ def new_memory(item: Item) -> NewMemory:
     return NewMemory(text=said, kind=kind, metadata=metadata, entities=about, facts=_facts(item), extract=False)
 
 
-def worded(memory: NewMemory, wording: int) -> NewMemory:
+def reworded(memory: NewMemory, wording: int) -> NewMemory:
     """Each wording is another text, and all end with the first one. No text is blank."""
     if wording == 0 and not memory.text.isspace():
         return memory
@@ -172,17 +172,17 @@ def items_by_id(memories: Iterable[Memory]) -> dict[str, Item]:
 def item_of(memory: Memory) -> Item | None:
     match memory.kind, memory.metadata:
         case "entity", {"entity": str(name), "entityType": str(type_)}:
-            return Named(name, type_)
+            return EntityItem(name, type_)
         case "observation", {"entity": str(name), "observation": str(content)}:
-            return Observed(name, content)
+            return ObservationItem(name, content)
         case "observation", {"entity": str(name), "observation_chars": int(length)}:
-            return Observed(name, memory.text[-length:])
+            return ObservationItem(name, memory.text[-length:])
         case "relation", {"from": str(source), "to": str(target), "relationType": str(type_)}:
             return Edge(source, type_, target)
     return None
 
 
-def says(memory: Memory | None, item: Item) -> bool:
+def states(memory: Memory | None, item: Item) -> bool:
     said = None if memory is None else item_of(memory)
     return said is not None and identity(said) == identity(item)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from nacre.knowledge_graph import nodes
+from nacre.knowledge_graph import model
 from nacre.knowledge_graph.graph import KnowledgeGraph
-from nacre.knowledge_graph.nodes import Graph, Observations
+from nacre.knowledge_graph.model import Graph, Observations
 from nacre.mcp_server.tool import Answer, Call, Tool
 from nacre.serialization import encode
 from nacre.types.memory import Json
@@ -65,14 +65,14 @@ _GRAPH = _schema(_output(entities=_list(_output(**_ENTITY)), relations=_list(_ou
 
 
 def _create_entities(call: Call) -> Answer:
-    given = _each(call, "entities", nodes.to_node)
-    created: list[Json] = [nodes.node_json(each) for each in KnowledgeGraph(call.memory).create_entities(given)]
+    given = _each(call, "entities", model.to_node)
+    created: list[Json] = [model.node_json(each) for each in KnowledgeGraph(call.memory).create_entities(given)]
     return Answer({"entities": created}, encode.dumps(created))
 
 
 def _create_relations(call: Call) -> Answer:
-    given = _each(call, "relations", nodes.to_edge)
-    created: list[Json] = [{**nodes.edge_json(each)} for each in KnowledgeGraph(call.memory).create_relations(given)]
+    given = _each(call, "relations", model.to_edge)
+    created: list[Json] = [{**model.edge_json(each)} for each in KnowledgeGraph(call.memory).create_relations(given)]
     return Answer({"relations": created}, encode.dumps(created))
 
 
@@ -86,7 +86,7 @@ def _add_observations(call: Call) -> Answer:
 
 
 def _delete_entities(call: Call) -> Answer:
-    KnowledgeGraph(call.memory).delete_entities(nodes.to_texts("entityNames", call.arguments.get("entityNames")))
+    KnowledgeGraph(call.memory).delete_entities(model.to_texts("entityNames", call.arguments.get("entityNames")))
     return _done("Entities deleted successfully")
 
 
@@ -96,7 +96,7 @@ def _delete_observations(call: Call) -> Answer:
 
 
 def _delete_relations(call: Call) -> Answer:
-    KnowledgeGraph(call.memory).delete_relations(_each(call, "relations", nodes.to_edge))
+    KnowledgeGraph(call.memory).delete_relations(_each(call, "relations", model.to_edge))
     return _done("Relations deleted successfully")
 
 
@@ -105,15 +105,15 @@ def _read_graph(call: Call) -> Answer:
 
 
 def _search_nodes(call: Call) -> Answer:
-    return _shown(KnowledgeGraph(call.memory).search(nodes.to_text("query", call.arguments.get("query"))))
+    return _shown(KnowledgeGraph(call.memory).search(model.to_text("query", call.arguments.get("query"))))
 
 
 def _open_nodes(call: Call) -> Answer:
-    return _shown(KnowledgeGraph(call.memory).open(nodes.to_texts("names", call.arguments.get("names"))))
+    return _shown(KnowledgeGraph(call.memory).open(model.to_texts("names", call.arguments.get("names"))))
 
 
 def _each(call: Call, field: str, read: Callable[[str, object], T]) -> list[T]:
-    listed = nodes.to_list(field, call.arguments.get(field))
+    listed = model.to_list(field, call.arguments.get(field))
     return [read(f"{field}[{at}].", each) for at, each in enumerate(listed)]
 
 
@@ -121,9 +121,9 @@ def _observations(contents: str) -> Callable[[str, object], Observations]:
     """Reads the observations of one entity, which are under this key."""
 
     def read(field: str, value: object) -> Observations:
-        given = nodes.to_object(field, value)
-        name = nodes.to_text(f"{field}entityName", given.get("entityName"))
-        return Observations(name, nodes.to_texts(f"{field}{contents}", given.get(contents)))
+        given = model.to_object(field, value)
+        name = model.to_text(f"{field}entityName", given.get("entityName"))
+        return Observations(name, model.to_texts(f"{field}{contents}", given.get(contents)))
 
     return read
 
@@ -133,7 +133,7 @@ def _done(message: str) -> Answer:
 
 
 def _shown(found: Graph) -> Answer:
-    content = nodes.graph_json(found)
+    content = model.graph_json(found)
     return Answer(content, encode.dumps(content))
 
 

@@ -31,7 +31,7 @@ class Mention:
     period: Period
 
 
-def read(text: str, now: datetime, zone: tzinfo | None = None) -> Period | None:
+def parse_period(text: str, now: datetime, zone: tzinfo | None = None) -> Period | None:
     """The period that the whole text names, or None when it names none. `zone=None`: the system's."""
     text = text.strip()
     for phrase in _phrases(text, 0):
@@ -40,20 +40,20 @@ def read(text: str, now: datetime, zone: tzinfo | None = None) -> Period | None:
     return None
 
 
-def perhaps(text: str) -> bool:
+def may_mention_period(text: str) -> bool:
     """Whether a text has a word or a digit without which no time is named. Most questions have none, which is soon
     seen."""
-    return not _TELLING.isdisjoint(re.findall("[a-z]+|[0-9]", text.lower()))
+    return not _TIME_WORDS.isdisjoint(re.findall("[a-z]+|[0-9]", text.lower()))
 
 
-def mentions(text: str, now: datetime, zone: tzinfo | None = None) -> list[Mention]:
+def find_mentions(text: str, now: datetime, zone: tzinfo | None = None) -> list[Mention]:
     """The times that a natural question names, in order, not overlapping. Precision before recall."""
     text = _QUOTED.sub(lambda quoted: '"' * len(quoted[0]), text)
     found: list[Mention] = []
     reached = 0
     for start in (each.start() for each in _WORD_START.finditer(text)):
         phrases = sorted(_phrases(text, start), key=lambda each: -each.end) if start >= reached else ()
-        for phrase in (each for each in phrases if _counts(each, text, start)):
+        for phrase in (each for each in phrases if _is_meant_as_time(each, text, start)):
             period = _period(phrase, now, zone)
             if period and not _in_the_future(period, now):
                 found.append(Mention(Span(start, phrase.end), period))
@@ -64,7 +64,7 @@ def mentions(text: str, now: datetime, zone: tzinfo | None = None) -> list[Menti
     return found
 
 
-_Stretch: TypeAlias = tuple[datetime, datetime]
+_Interval: TypeAlias = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,10 @@ class _Clock:
     def utc(self, local: datetime) -> datetime:
         return (local if self.zone is None else local.replace(tzinfo=self.zone)).astimezone(UTC)
 
-    def days(self, first: date, end: date) -> _Stretch:
+    def days(self, first: date, end: date) -> _Interval:
         return self.utc(datetime.combine(first, time())), self.utc(datetime.combine(end, time()))
 
-    def unit(self, day: date, unit: str) -> _Stretch:
+    def unit(self, day: date, unit: str) -> _Interval:
         """The calendar unit that holds the day."""
         first = _first_day(day, unit)
         return self.days(first, _shifted(first, unit, 1))
@@ -131,7 +131,7 @@ def _amount(match: re.Match[str]) -> tuple[int, str]:
     return max(_NUMBERS.get(word, 0) for word in words), unit
 
 
-def _up_to_now(match: re.Match[str], clock: _Clock) -> _Stretch:
+def _up_to_now(match: re.Match[str], clock: _Clock) -> _Interval:
     count, unit = _amount(match)
     if unit in _SECONDS_IN:
         return clock.now - timedelta(seconds=_SECONDS_IN[unit] * count), clock.now
@@ -139,7 +139,7 @@ def _up_to_now(match: re.Match[str], clock: _Clock) -> _Stretch:
     return clock.utc(datetime.combine(_shifted(local.date(), unit, -count), local.time())), clock.now
 
 
-def _ago(match: re.Match[str], clock: _Clock) -> _Stretch:
+def _ago(match: re.Match[str], clock: _Clock) -> _Interval:
     count, unit = _amount(match)
     if unit not in {"second", "minute", "hour"}:
         return clock.unit(_shifted(_first_day(clock.today, unit), unit, -count), unit)
@@ -150,18 +150,18 @@ def _ago(match: re.Match[str], clock: _Clock) -> _Stretch:
     return start, start + size
 
 
-def _named_day(match: re.Match[str], clock: _Clock) -> _Stretch:
+def _named_day(match: re.Match[str], clock: _Clock) -> _Interval:
     words = re.split(r"[\W_]+", match[0].lower())
     offset = ("tomorrow" in words) - ("yesterday" in words)
     return clock.unit(clock.today + timedelta(days=offset * (2 if "day" in words else 1)), "day")
 
 
-def _last_night(_: re.Match[str], clock: _Clock) -> _Stretch:
+def _last_night(_: re.Match[str], clock: _Clock) -> _Interval:
     midnight = datetime.combine(clock.today, time())
     return clock.utc(midnight - timedelta(hours=6)), clock.utc(midnight + timedelta(hours=6))
 
 
-def _which_unit(match: re.Match[str], clock: _Clock) -> _Stretch:
+def _which_unit(match: re.Match[str], clock: _Clock) -> _Interval:
     offset = {"this": 0, "next": 1}.get(_part(match, "which"), -1)
     unit = _part(match, "long")
     if unit == "weekend":
@@ -170,14 +170,14 @@ def _which_unit(match: re.Match[str], clock: _Clock) -> _Stretch:
     return clock.unit(_shifted(_first_day(clock.today, unit), unit, offset), unit)
 
 
-def _weekday(match: re.Match[str], clock: _Clock) -> _Stretch:
+def _weekday(match: re.Match[str], clock: _Clock) -> _Interval:
     today, index = clock.today, _WEEKDAYS[match["weekday"].lower()]
     behind = (today.weekday() - index) % 7
     offsets = {"last": -(behind or 7), "this": index - today.weekday(), "next": 7 - behind}
     return clock.unit(today + timedelta(days=offsets.get(_part(match, "which"), -behind)), "day")
 
 
-def _month_or_quarter(match: re.Match[str], clock: _Clock) -> _Stretch:
+def _month_or_quarter(match: re.Match[str], clock: _Clock) -> _Interval:
     today, month = clock.today, _month_number(match)
     offsets = {"last": -(month >= today.month), "this": 0, "next": int(month <= today.month)}
     recent = today.year + offsets.get(_part(match, "which"), -(month > today.month))
@@ -185,7 +185,7 @@ def _month_or_quarter(match: re.Match[str], clock: _Clock) -> _Stretch:
     return clock.unit(first, "quarter" if _part(match, "quarter") else "month")
 
 
-def _day(match: re.Match[str], clock: _Clock) -> _Stretch:
+def _day(match: re.Match[str], clock: _Clock) -> _Interval:
     today, month, day = clock.today, _month_number(match), int(match["day"])
     if year := _part(match, "year"):
         return clock.unit(date(int(year), month, day), "day")
@@ -195,14 +195,14 @@ def _day(match: re.Match[str], clock: _Clock) -> _Stretch:
     raise ValueError("no such day")
 
 
-def _moment(match: re.Match[str], clock: _Clock) -> _Stretch:
+def _moment(match: re.Match[str], clock: _Clock) -> _Interval:
     moment = datetime.fromisoformat(f"{match['date']}T{match['time']}{match['offset'] or ''}".upper())
     start = moment.astimezone(UTC) if moment.tzinfo else clock.utc(moment)
     precision = {len("12:30"): timedelta(minutes=1), len("12:30:00"): timedelta(seconds=1)}
     return start, start + precision.get(len(match["time"]), timedelta.resolution)
 
 
-def _year_or_week(match: re.Match[str], clock: _Clock) -> _Stretch:
+def _year_or_week(match: re.Match[str], clock: _Clock) -> _Interval:
     year, week = int(match["year"]), _part(match, "week")
     first = date.fromisocalendar(year, int(week), 1) if week else date(year, 1, 1)
     return clock.unit(first, "week" if week else "year")
@@ -223,7 +223,7 @@ _VERB_AFTER = re.compile(r"\s+(?:be|have|not|also|only|still|never|well|need|tak
 _THINGS_AFTER = re.compile(r"\s+(?!(?:was|is|as|has|its|this|does|us|vs|across)\b)(?:[a-z]+s|[kmg]i?b|px|people)\b")
 
 
-class _Place(NamedTuple):
+class _Surroundings(NamedTuple):
     """Around a phrase. `helpers`: the words directly before the form that may make it a time."""
 
     helpers: frozenset[str]
@@ -231,25 +231,25 @@ class _Place(NamedTuple):
     after: str
 
 
-def _unit_counts(_: re.Match[str], place: _Place) -> bool:
+def _unit_counts(_: re.Match[str], place: _Surroundings) -> bool:
     return not _OF_AFTER.match(place.after)  # "the last week of school"
 
 
-def _weekday_counts(match: re.Match[str], place: _Place) -> bool:
+def _weekday_counts(match: re.Match[str], place: _Surroundings) -> bool:
     if "by" in place.helpers or _OTHER_DAY_BEFORE.search(place.before):
         return False  # to come ("due by Friday"), or many, or a feast
     clear = match["weekday"].lower().endswith("day") or _part(match, "which") == "last"
     return clear or bool(place.helpers & {"on", "since", "between"})
 
 
-def _month_counts(match: re.Match[str], place: _Place) -> bool:
+def _month_counts(match: re.Match[str], place: _Surroundings) -> bool:
     name, which = match["month"], _part(match, "which")
     if name.lower() == "may" and name != "May" and (which == "this" or _VERB_AFTER.match(place.after)):
         return False  # "this may take long", "the one before may be wrong"
     return bool(which or name.lower() in _CLEAR_MONTHS or place.helpers & _NAME_HELPERS)
 
 
-def _day_counts(match: re.Match[str], place: _Place) -> bool:
+def _day_counts(match: re.Match[str], place: _Surroundings) -> bool:
     if _LIST_BEFORE.search(place.before):  # "between 3 and 5 May": the second half alone would mislead
         return False
     month = match["month"]
@@ -259,7 +259,7 @@ def _day_counts(match: re.Match[str], place: _Place) -> bool:
     return clear or bool(place.helpers & {"on", "since", "before", "after", "between"})
 
 
-def _year_counts(match: re.Match[str], place: _Place) -> bool:
+def _year_counts(match: re.Match[str], place: _Surroundings) -> bool:
     if _THINGS_AFTER.match(place.after) or ("of" in place.helpers and _AMOUNT_BEFORE.search(place.before)):
         return False  # "in 2000 words", "a limit of 2048"
     return match[0][0] in "yY" or bool(place.helpers & _YEAR_HELPERS)
@@ -267,8 +267,8 @@ def _year_counts(match: re.Match[str], place: _Place) -> bool:
 
 # --- The grammar. In its patterns, a space stands for what may separate words.
 
-_Meaning: TypeAlias = Callable[[re.Match[str], _Clock], _Stretch]
-_Guard: TypeAlias = Callable[[re.Match[str], _Place], bool]
+_Meaning: TypeAlias = Callable[[re.Match[str], _Clock], _Interval]
+_Guard: TypeAlias = Callable[[re.Match[str], _Surroundings], bool]
 
 
 class _Form(NamedTuple):
@@ -377,18 +377,18 @@ _PARTS = (
     "weekend",
     "sept",
 )
-_TELLING = frozenset("0123456789").union(_PARTS, _LONG_UNITS, _WEEKDAYS, _MONTHS, _MONTH_NAMES)
+_TIME_WORDS = frozenset("0123456789").union(_PARTS, _LONG_UNITS, _WEEKDAYS, _MONTHS, _MONTH_NAMES)
 
 
-class _Single(NamedTuple):
+class _Match(NamedTuple):
     form: _Form
     match: re.Match[str]
 
-    def stretch(self, clock: _Clock, is_border: bool = False) -> _Stretch:
+    def stretch(self, clock: _Clock, is_border: bool = False) -> _Interval:
         start, end = self.form.meaning(self.match, clock)
         return (start, start) if is_border and self.form.kind == "duration" else (start, end)
 
-    def counts(self, place: _Place) -> bool:
+    def counts(self, place: _Surroundings) -> bool:
         year = _part(self.match, "year")
         return (not year or int(year) in range(1900, 2100)) and self.form.counts(self.match, place)
 
@@ -396,8 +396,8 @@ class _Single(NamedTuple):
 class _Phrase(NamedTuple):
     head: str  # one of `_HEADS`, or nothing
     lead: str  # what else stands directly in front: in, on, the, …
-    first: _Single
-    second: _Single | None = None
+    first: _Match
+    second: _Match | None = None
     helpers: frozenset[str] = frozenset()  # of the second one
 
     @property
@@ -405,8 +405,8 @@ class _Phrase(NamedTuple):
         return (self.second or self.first).match.end()
 
 
-def _singles(text: str, at: int) -> list[_Single]:
-    return [_Single(form, match) for form in _FORMS if (match := _compiled(form.pattern).match(text, at))]
+def _matches(text: str, at: int) -> list[_Match]:
+    return [_Match(form, match) for form in _FORMS if (match := _compiled(form.pattern).match(text, at))]
 
 
 def _phrases(text: str, at: int) -> Iterator[_Phrase]:
@@ -414,11 +414,11 @@ def _phrases(text: str, at: int) -> Iterator[_Phrase]:
     if not (opening := _compiled(_OPENING).match(text, at)):
         return
     head, lead = (opening["head"] or "").lower(), (opening["lead"] or "").lower()
-    for first in _singles(text, opening.end()):
+    for first in _matches(text, opening.end()):
         link = _compiled(_AND if head == "between" else _TO).match(text, first.match.end())
         if link and head in ("", "between"):
             whole = head or lead == "from" or not link["to"]
-            for second in _singles(text, link.end()):
+            for second in _matches(text, link.end()):
                 yield _Phrase(head, lead, first, second, frozenset({"to", "between"} if whole else {"to"}))
         in_front = "the" if opening["the"] else lead
         if head != "between" and not (in_front and first.form.kind == "duration"):  # "in 3 days" is to come
@@ -438,7 +438,7 @@ def _period(phrase: _Phrase, now: datetime, zone: tzinfo | None) -> Period | Non
     return Period(None if phrase.head else start, start if phrase.head in ("before", "until") else end)
 
 
-def _range(first: _Single, second: _Single, clock: _Clock) -> Period | None:
+def _range(first: _Match, second: _Match, clock: _Clock) -> Period | None:
     until = second.stretch(clock, is_border=True)
     if first.form.kind == "floating" and not _part(first.match, "which"):
         # "March" in "between March and May 2025" is the one before that May.
@@ -448,16 +448,16 @@ def _range(first: _Single, second: _Single, clock: _Clock) -> Period | None:
     return Period(start, until[1]) if start < until[1] else None
 
 
-def _counts(phrase: _Phrase, text: str, start: int) -> bool:
+def _is_meant_as_time(phrase: _Phrase, text: str, start: int) -> bool:
     """Whether a phrase found inside a question is meant as a time."""
     if _GLUED.match(text, phrase.end):
         return False
     before, after = text[max(0, start - 24) : start], text[phrase.end : phrase.end + 24]
     if phrase.second:  # not "from 3 days to 2 weeks"
         lasting = "duration" in (phrase.first.form.kind, phrase.second.form.kind)
-        return not lasting and phrase.second.counts(_Place(phrase.helpers, before, after))
+        return not lasting and phrase.second.counts(_Surroundings(phrase.helpers, before, after))
     helpers = {phrase.lead} if phrase.lead == "the" else {phrase.head, phrase.lead}
-    return phrase.first.counts(_Place(frozenset(helpers), before, after))
+    return phrase.first.counts(_Surroundings(frozenset(helpers), before, after))
 
 
 def _in_the_future(period: Period, now: datetime) -> bool:

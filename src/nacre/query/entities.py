@@ -10,39 +10,39 @@ from nacre.analysis.names import fold
 from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Phrase, Term, Without, either
 
 
-def in_a_row(tokens: Sequence[str]) -> Condition:
+def phrase_condition(tokens: Sequence[str]) -> Condition:
     """These words side by side. A lone character has no place in the order, so it only has to be there."""
     conditions: list[Condition] = []
-    for lone, run in groupby(tokens, tokenizer.is_lone):
+    for lone, run in groupby(tokens, tokenizer.is_unigram):
         together = tuple(run)
         conditions += map(Term, together) if lone else [Phrase(together)]
     return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
 
 
-def about(name: str, aliases: Sequence[str] = ()) -> Condition:
+def entity_condition(name: str, aliases: Sequence[str] = ()) -> Condition:
     """A memory that has one of these names, or is linked with what is called so."""
     tokens = (tokenizer.tokenise(each).words for each in (name, *aliases))
-    return either((*(in_a_row(each) for each in dict.fromkeys(tokens) if each), Linked(fold(name))))
+    return either((*(phrase_condition(each) for each in dict.fromkeys(tokens) if each), Linked(fold(name))))
 
 
-def names(condition: Condition | None) -> Iterator[str]:
+def entity_names(condition: Condition | None) -> Iterator[str]:
     """The entities a condition asks for, by folded name."""
     match condition:
         case Linked(name):
             yield name
         case AnyOf(parts) | AllOf(parts):
             for part in parts:
-                yield from names(part)
+                yield from entity_names(part)
         case Without(wanted, unwanted):
-            yield from names(wanted)
-            yield from names(unwanted)
+            yield from entity_names(wanted)
+            yield from entity_names(unwanted)
 
 
 def with_aliases(condition: Condition, aliases: Mapping[str, Sequence[str]]) -> Condition:
     """The same condition, where every entity is also known by these names."""
     match condition:
         case Linked(name) if aliases.get(name):
-            return about(name, aliases[name])
+            return entity_condition(name, aliases[name])
         case AnyOf(parts):
             return AnyOf(tuple(with_aliases(part, aliases) for part in parts))
         case AllOf(parts):

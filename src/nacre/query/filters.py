@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 from nacre.query import dates
 from nacre.query.ast import Condition, Only, either
-from nacre.query.lexer import shown
+from nacre.query.lexer import preview
 from nacre.types.search import Filter, Part
 from nacre.validation import WILDCARDS_MAX, too_many_wildcards
 
@@ -32,7 +32,7 @@ _VALUE = re.compile(r'"([^"]*)"|([^,"]+)')
 _TRAILING = "?!;.,"  # of the sentence a filter stands in, not of its value
 
 
-def names(key: str, value: str) -> tuple[str, ...]:
+def split_values(key: str, value: str) -> tuple[str, ...]:
     """The values of a filter, separated by commas, quoted where they contain any."""
     found = []
     for quoted, bare in _VALUE.findall(value):
@@ -44,11 +44,11 @@ def names(key: str, value: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def condition(key: str, value: str, now: datetime, zone: tzinfo | None) -> Condition | str:
+def to_condition(key: str, value: str, now: datetime, zone: tzinfo | None) -> Condition | str:
     """What a filter demands, or what is wrong with it."""
     if key in _TIMES:
         return _created(key, value, now, zone)
-    listed = names(key, value)
+    listed = split_values(key, value)
     if not listed:
         return f"{key}: has no value"
     if len(listed) > VALUES_MAX:
@@ -57,7 +57,7 @@ def condition(key: str, value: str, now: datetime, zone: tzinfo | None) -> Condi
         listed = tuple(map(str.lower, listed))
         unknown = [each for each in listed if each not in get_args(Part)]
         if unknown:
-            return f"has:{shown(unknown[0])} is unknown; allowed: {', '.join(get_args(Part))}"
+            return f"has:{preview(unknown[0])} is unknown; allowed: {', '.join(get_args(Part))}"
         parts = tuple(Only(Filter(has=(part,))) for part in get_args(Part) if part in listed)
         return either(parts)
     if key == "source" and any(map(too_many_wildcards, listed)):
@@ -68,9 +68,11 @@ def condition(key: str, value: str, now: datetime, zone: tzinfo | None) -> Condi
 
 def _created(key: str, value: str, now: datetime, zone: tzinfo | None) -> Condition | str:
     text = value.replace('"', " ").strip()
-    period = dates.read(text, now, zone) or dates.read(text.rstrip(_TRAILING), now, zone)
+    period = dates.parse_period(text, now, zone) or dates.parse_period(text.rstrip(_TRAILING), now, zone)
     if period is None or (period.start is None and key != "on"):
-        return f"{key}:{shown(text)} is not a time; write it like 7d, yesterday, last-week, 2026-03 or 2026-03-01T12:30"
+        return (
+            f"{key}:{preview(text)} is not a time; write it like 7d, yesterday, last-week, 2026-03 or 2026-03-01T12:30"
+        )
     match key:
         case "since":
             return Only(Filter(created_from=period.start))

@@ -20,7 +20,7 @@ from nacre import validation
 from nacre.access import Access
 from nacre.errors import InvalidInput
 from nacre.query.ast import has_wildcards
-from nacre.query.lexer import shown
+from nacre.query.lexer import preview
 from nacre.types.intents import NAMESPACE_WEIGHTS, IntentName
 from nacre.types.memory import Json
 from nacre.types.recipe import CLASSIC, WEIGHTS, Recipe, adjusted, weights_of
@@ -32,12 +32,12 @@ TRIGGERS_MAX = 100  # questions, and folders, of one lens
 _QUESTION_CHARS_MAX = 10_000  # that are looked at: what is longer is a pasted text
 _INTENT = "intent:"
 _SENTENCE_ENDS = "?!. "
-_WISHES = ("mode", "limit", "min_score", "token_budget")  # fields that a request has by the same name
+_REQUEST_FIELDS = ("mode", "limit", "min_score", "token_budget")  # fields that a request has by the same name
 
 # How two filters become one. A memory has one kind, so it is in both lists; it has many tags, so `tags_any`
 # of two filters is more than one list can say. What is not named here is never joined.
-_ONE_EACH = ("kinds", "namespaces", "sessions")
-_ALL_HOLD = ("tags_all", "tags_none", "has")
+_SINGLE_VALUED = ("kinds", "namespaces", "sessions")
+_CONJUNCTIVE = ("tags_all", "tags_none", "has")
 _TIMES: Mapping[str, Callable[[datetime, datetime], datetime]] = {"created_from": max, "created_until": min}
 
 
@@ -64,7 +64,7 @@ class Lens:
     built_in: bool = False
 
 
-class Applied(NamedTuple):
+class AppliedLens(NamedTuple):
     """A request seen through a lens.
 
     `also` must hold besides `request.where`: it has what one filter cannot say of two; `Filter()` demands
@@ -76,7 +76,7 @@ class Applied(NamedTuple):
     possible: bool
 
 
-def _unusual_weights(recipe: Recipe) -> dict[str, Json]:
+def _recipe_changes(recipe: Recipe) -> dict[str, Json]:
     usual = weights_of(Recipe())
     return {name: value for name, value in weights_of(recipe).items() if value != usual[name]}
 
@@ -99,7 +99,7 @@ def _built_in() -> dict[str, Lens]:
         Lens(
             name="classic",
             description="Plain rank fusion with k = 60, and no other signal",
-            recipe=_unusual_weights(CLASSIC),
+            recipe=_recipe_changes(CLASSIC),
         ),
         Lens(name="facts", description="Only memories with facts", where=Filter(has=("facts",))),
     )
@@ -112,7 +112,7 @@ BUILT_IN: Mapping[str, Lens] = MappingProxyType(_built_in())
 # ---------------------------------------------------------------- checks
 
 
-def checked(lens: Lens, limits: Limits) -> Lens:
+def validate(lens: Lens, limits: Limits) -> Lens:
     """A lens that a user defines: every field checked as in a request, sequences as tuples, times in UTC."""
     if not isinstance(lens, Lens):
         raise InvalidInput("lens", f"must be a Lens, not {type(lens).__name__}")
@@ -120,7 +120,7 @@ def checked(lens: Lens, limits: Limits) -> Lens:
     description, most = lens.description, limits.summary_chars_max
     if not isinstance(description, str) or len(description) > most or not validation.storable(description):
         raise InvalidInput("description", f"must be a text of valid Unicode with at most {most:,} characters")
-    wishes: dict[str, Any] = {name: getattr(lens, name) for name in _WISHES if getattr(lens, name) is not None}
+    wishes: dict[str, Any] = {name: getattr(lens, name) for name in _REQUEST_FIELDS if getattr(lens, name) is not None}
     wishes |= {"where": lens.where, "recipe": _recipe(lens.recipe), "boost_entities": lens.boost_entities}
     request = validation.search(SearchRequest(query="", **wishes), Access(), limits)
     if lens.where.spaces:
@@ -142,7 +142,7 @@ def _check_name(name: object, limits: Limits) -> None:
     # With a dash in front it would be an option of a command.
     if not isinstance(name, str) or not plain or not 0 < len(name) <= most or name.startswith("-"):
         allowed = f"one word of letters, digits, - and _ is allowed, with at most {most} characters"
-        raise InvalidInput("name", f"{shown(str(name))!r} is not a name; {allowed}")
+        raise InvalidInput("name", f"{preview(str(name))!r} is not a name; {allowed}")
     if name.casefold() == NONE or name.casefold() in BUILT_IN:
         raise InvalidInput("name", f"{name!r} is taken; choose another than {', '.join((NONE, *BUILT_IN))}")
 
@@ -177,22 +177,22 @@ def _is_pattern(name: str, text: str) -> bool:
 # ---------------------------------------------------------------- which lens
 
 
-def choose(lenses: Sequence[Lens], question: str, intent: str, folder: str | None) -> Lens | None:
+def select(lenses: Sequence[Lens], question: str, intent: str, folder: str | None) -> Lens | None:
     """The lens that selects itself: by question and folder before folder, before question, before any question; then
     by name."""
     asked = _folded(question[:_QUESTION_CHARS_MAX])
     place = None if folder is None else _folded_folder(folder)
     found: list[tuple[tuple[bool, bool, bool, str], Lens]] = []
     for lens in lenses:
-        here = place is not None and any(_is_place(each, place) for each in lens.folders)
+        here = place is not None and any(_folder_matches(each, place) for each in lens.folders)
         if (lens.folders and not here) or not (lens.folders or lens.questions):
             continue
-        if not lens.questions or any(_is_asked(each, asked, intent) for each in lens.questions):
+        if not lens.questions or any(_trigger_matches(each, asked, intent) for each in lens.questions):
             found.append(((not here, not lens.questions, set(lens.questions) == {"*"}, lens.name), lens))
     return min(found, key=lambda each: each[0])[1] if found else None
 
 
-def _is_asked(trigger: str, asked: str, intent: str) -> bool:
+def _trigger_matches(trigger: str, asked: str, intent: str) -> bool:
     wanted = _folded(trigger)
     if wanted.startswith(_INTENT):
         return wanted.removeprefix(_INTENT).strip() == intent.casefold()
@@ -218,7 +218,7 @@ def _in_word(char: str) -> bool:
     return char == "_" or unicodedata.category(char)[0] in "LMN"  # marks are parts of letters in many scripts
 
 
-def _is_place(pattern: str, place: str) -> bool:
+def _folder_matches(pattern: str, place: str) -> bool:
     glob = _glob(_folded_folder(pattern))
     return glob.match(place) is not None or glob.match(f"{place}/") is not None  # */payments/* is about itself, too
 
@@ -241,32 +241,32 @@ def _glob(pattern: str) -> re.Pattern[str]:
 # ---------------------------------------------------------------- a request through a lens
 
 
-def applied(lens: Lens, request: SearchRequest) -> Applied:
+def apply(lens: Lens, request: SearchRequest) -> AppliedLens:
     """The request with the lens's values where it has its defaults, and with both filters."""
     usual = SearchRequest(query="")
-    wishes = {name: getattr(lens, name) for name in _WISHES}
-    changes = _where_usual(
+    wishes = {name: getattr(lens, name) for name in _REQUEST_FIELDS}
+    changes = _fill_defaults(
         {name: getattr(request, name) for name in wishes}, {name: getattr(usual, name) for name in wishes}, wishes
     )
     if request.recipe.alpha != usual.recipe.alpha:
         changes.pop("mode", None)  # a mode is a weight of meaning, and the caller gave one
-    overrides = _where_usual(weights_of(request.recipe), weights_of(usual.recipe), lens.recipe)
-    where, also = _joined(request.where, lens.where)
+    overrides = _fill_defaults(weights_of(request.recipe), weights_of(usual.recipe), lens.recipe)
+    where, also = _intersect(request.where, lens.where)
     changes |= {
         "where": where,
         "recipe": adjusted(request.recipe, **overrides),
         "boost_entities": tuple(dict.fromkeys((*request.boost_entities, *lens.boost_entities))),
     }
-    return Applied(replace(request, **changes), also, _possible(where, also))
+    return AppliedLens(replace(request, **changes), also, _is_satisfiable(where, also))
 
 
-def _where_usual(values: Mapping[str, Any], usual: Mapping[str, Any], wishes: Mapping[str, Any]) -> dict[str, Any]:
+def _fill_defaults(values: Mapping[str, Any], usual: Mapping[str, Any], wishes: Mapping[str, Any]) -> dict[str, Any]:
     """The wishes for values that are at their default. A wish that only a newer version knows is left alone."""
     wanted = {name: wish for name, wish in wishes.items() if wish is not None and name in values}
     return {name: wish for name, wish in wanted.items() if values[name] == usual[name]}
 
 
-def _joined(own: Filter, further: Filter) -> tuple[Filter, Filter]:
+def _intersect(own: Filter, further: Filter) -> tuple[Filter, Filter]:
     """Two filters that together allow what both of these allow; the second has what the first cannot say."""
     joined: dict[str, Any] = {}
     also: dict[str, Any] = {}
@@ -274,16 +274,16 @@ def _joined(own: Filter, further: Filter) -> tuple[Filter, Filter]:
         ours, theirs = getattr(own, each.name), getattr(further, each.name)
         if each.name == "spaces" or not theirs:
             continue
-        both = _both(each.name, ours, theirs) if ours else theirs
+        both = _intersect_field(each.name, ours, theirs) if ours else theirs
         (joined if both else also)[each.name] = both or theirs
     return replace(own, **joined), Filter(**also)
 
 
-def _both(name: str, ours: Any, theirs: Any) -> Any:
+def _intersect_field(name: str, ours: Any, theirs: Any) -> Any:
     """What is allowed by both values of a filter's field; None where one value cannot say it."""
-    if name in _ALL_HOLD:
+    if name in _CONJUNCTIVE:
         return tuple(dict.fromkeys((*ours, *theirs)))
-    if name in _ONE_EACH:
+    if name in _SINGLE_VALUED:
         return tuple(each for each in ours if each in theirs)
     if name in _TIMES:
         return _TIMES[name](ours, theirs)
@@ -297,10 +297,10 @@ def _same(one: Json, other: Json) -> bool:
     return one == other and isinstance(one, bool) == isinstance(other, bool)  # in JSON, true is not 1
 
 
-def _possible(where: Filter, also: Filter) -> bool:
+def _is_satisfiable(where: Filter, also: Filter) -> bool:
     start, end = where.created_from, where.created_until
     return (
-        not any(getattr(also, name) for name in (*_ONE_EACH, "metadata"))
+        not any(getattr(also, name) for name in (*_SINGLE_VALUED, "metadata"))
         and (start is None or end is None or start < end)
         and set(where.tags_all).isdisjoint(where.tags_none)
     )
@@ -311,7 +311,7 @@ def _possible(where: Filter, also: Filter) -> bool:
 
 def to_json(lens: Lens) -> dict[str, Json]:
     """The fields that are not as usual."""
-    return {"name": lens.name, **_unusual(lens, Lens(name=lens.name))}
+    return {"name": lens.name, **_non_default_fields(lens, Lens(name=lens.name))}
 
 
 def from_json(data: object) -> Lens:
@@ -326,14 +326,14 @@ def from_json(data: object) -> Lens:
     return Lens(**values)
 
 
-def _unusual(value: Lens | Filter, usual: Lens | Filter) -> dict[str, Json]:
+def _non_default_fields(value: Lens | Filter, usual: Lens | Filter) -> dict[str, Json]:
     pairs = {each.name: (_plain(getattr(value, each.name)), getattr(usual, each.name)) for each in fields(value)}
     return {name: plain for name, (plain, default) in pairs.items() if plain != _plain(default)}
 
 
 def _plain(value: Any) -> Json:
     if isinstance(value, Filter):
-        return _unusual(value, Filter())
+        return _non_default_fields(value, Filter())
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, Mapping):
@@ -355,7 +355,7 @@ def _fields_of(prefix: str, kind: type[Lens | Filter], data: object) -> dict[str
 def _refuse_unknown(prefix: str, data: Mapping[Any, object], allowed: Sequence[str]) -> None:
     unknown = [key for key in data if key not in allowed]
     if unknown:
-        named = ", ".join(f"{prefix}{shown(str(key))}" for key in unknown)
+        named = ", ".join(f"{prefix}{preview(str(key))}" for key in unknown)
         raise InvalidInput(named, f"{'is' if len(unknown) == 1 else 'are'} unknown; allowed: {', '.join(allowed)}")
 
 

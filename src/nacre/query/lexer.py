@@ -14,8 +14,8 @@ NEAR_DEFAULT = 10  # words between, when NEAR does not say
 NEAR_MAX = 1_000
 NEAR_OPERANDS_MAX = 8  # of one NEAR: FTS5's time grows with their square
 NEARS_MAX = 16
-_SHOWN_CHARS_MAX = 60
-_CUT_CHARS = 1_000
+_PREVIEW_CHARS_MAX = 60
+_PREVIEW_READ_CHARS = 1_000
 
 _LEXEME = re.compile(
     r"(?P<near>-?NEAR)\((?P<body>[^()]*)\)"
@@ -26,7 +26,7 @@ _LEXEME = re.compile(
 )
 _NEAR_DISTANCE = re.compile(r",\s*([0-9]+)\s*$")
 _OPERAND = re.compile(r'"(?P<phrase>[^"]*)"|(?P<word>[^\s",]+)')
-_AS_TYPED = str.maketrans(
+_TYPOGRAPHIC = str.maketrans(
     "“”„‟＂：（）＊", '""""":()*', "\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
 _HEBREW_GERSHAYIM = re.compile('(?<=[\u05d0-\u05ea])"(?=[\u05d0-\u05ea])')
@@ -56,24 +56,24 @@ class Lexeme(NamedTuple):
         return self.at + dash + len(self.key) + bool(self.key) + quotes + len(self.text)
 
 
-def cleaned(text: str) -> str:
+def normalise(text: str) -> str:
     """A text without what nobody sees, and with the quotation marks and brackets that other keyboards have."""
-    return _HEBREW_GERSHAYIM.sub("\u05f4", text.translate(_AS_TYPED))
+    return _HEBREW_GERSHAYIM.sub("\u05f4", text.translate(_TYPOGRAPHIC))
 
 
-def shown(text: str) -> str:
+def preview(text: str) -> str:
     """A part of a query as it is quoted in a note: short, and on one line."""
-    line = " ".join("".join(char if char.isprintable() else " " for char in text[:_CUT_CHARS]).split())
-    return line if len(line) <= _SHOWN_CHARS_MAX else line[:_SHOWN_CHARS_MAX] + "…"
+    line = " ".join("".join(char if char.isprintable() else " " for char in text[:_PREVIEW_READ_CHARS]).split())
+    return line if len(line) <= _PREVIEW_CHARS_MAX else line[:_PREVIEW_CHARS_MAX] + "…"
 
 
-def read(text: str, keys: frozenset[str]) -> tuple[list[Lexeme], list[str]]:
+def lex(text: str, keys: frozenset[str]) -> tuple[list[Lexeme], list[str]]:
     """The lexemes of a clean text, operators between operands, parentheses balanced; `keys` name the filters."""
     notes: list[str] = []
     found = list(_LEXEME.finditer(text))
     if text.count('"') % 2:
         notes.append('an unbalanced " was ignored')
-    operators = any(each["word"] in _OPERATORS for each in found) and not _shouted(text)
+    operators = any(each["word"] in _OPERATORS for each in found) and not _is_all_capitals(text)
     spoken = operators or bool(_EXCLUDED_GROUP.search(text))
     lexemes: list[Lexeme] = []
     nears = 0
@@ -94,10 +94,10 @@ def read(text: str, keys: frozenset[str]) -> tuple[list[Lexeme], list[str]]:
                 lexemes.append(_word_or_operator(text, each, spoken, operators, notes))
     if nears > NEARS_MAX:
         notes.append(f"only the first {NEARS_MAX} of {nears} NEAR groups were read")
-    return _joining(_bounded(lexemes, notes), notes), list(dict.fromkeys(notes))
+    return _demote_dangling_operators(_limit(lexemes, notes), notes), list(dict.fromkeys(notes))
 
 
-def _shouted(text: str) -> bool:
+def _is_all_capitals(text: str) -> bool:
     """Whether a text is all in capitals: NOT is just a word in it."""
     letters = [char for char in _OPERATOR.sub("", text) if char.isalpha()]
     return bool(letters) and all(map(str.isupper, letters))
@@ -122,7 +122,7 @@ def _field(text: str, found: re.Match[str], keys: frozenset[str], notes: list[st
     if name in keys:
         return [Lexeme("field", value, start, minus, key=name)]
     if len(name) > 1 and not value[0].isdigit():  # 10:30, localhost:8080 and C:x are nothing special
-        notes.append(f"{shown(name)}: is not a filter and was read as a word; filters are {', '.join(sorted(keys))}")
+        notes.append(f"{preview(name)}: is not a filter and was read as a word; filters are {', '.join(sorted(keys))}")
     return _words_of(text, found.group(), start, notes)
 
 
@@ -173,9 +173,9 @@ def _word(text: str, word: str, start: int, notes: list[str]) -> Lexeme:
     if prefix is not None:
         return prefix
     if _SYMBOLS_ALONE.fullmatch(word):
-        notes.append(f"{shown(word)} has nothing to act on and was read as a word")
+        notes.append(f"{preview(word)} has nothing to act on and was read as a word")
     elif _INNER_STAR.search(word) or (word.endswith("*") and tokenizer.tokenise(word).words):
-        notes.append(f"* finds word beginnings only at the end of a single word; {shown(word)} was read as words")
+        notes.append(f"* finds word beginnings only at the end of a single word; {preview(word)} was read as words")
     return Lexeme("word", word, start, minus)
 
 
@@ -191,7 +191,7 @@ def _excludes(text: str, start: int, dashed: object) -> bool:
     return bool(dashed) and (start == 0 or text[start - 1].isspace() or text[start - 1] == "(")
 
 
-def _joining(lexemes: list[Lexeme], notes: list[str]) -> list[Lexeme]:
+def _demote_dangling_operators(lexemes: list[Lexeme], notes: list[str]) -> list[Lexeme]:
     """With operators only where they have something to join; the others are words."""
     checked: list[Lexeme] = []
     for at, each in enumerate(lexemes):
@@ -209,7 +209,7 @@ def _joins(operator: Lexeme, before: Sequence[Lexeme], after: Sequence[Lexeme]) 
     return following not in (")", "AND", "OR")
 
 
-def _bounded(lexemes: list[Lexeme], notes: list[str]) -> list[Lexeme]:
+def _limit(lexemes: list[Lexeme], notes: list[str]) -> list[Lexeme]:
     balanced = _balanced(lexemes)
     if len(balanced) < len(lexemes):
         notes.append("unbalanced or too deeply nested parentheses were ignored")

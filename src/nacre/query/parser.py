@@ -28,7 +28,7 @@ from nacre.analysis import tokenizer
 from nacre.analysis.names import fold
 from nacre.query import dates, filters, lexer, spelling
 from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, ParsedQuery, Phrase, Term, Without, either
-from nacre.query.entities import in_a_row
+from nacre.query.entities import phrase_condition
 from nacre.query.lexer import Lexeme
 from nacre.types.memory import Span
 from nacre.types.search import Period
@@ -45,14 +45,14 @@ _QUESTION_MARKS = ("?", "？", "؟", "\u037e")
 
 def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool = False) -> ParsedQuery:
     """The question a text asks. `relaxed`: phrases are words that rank, not conditions."""
-    text = lexer.cleaned(text)
-    found, notes = lexer.read(text, filters.KEYS)
+    text = lexer.normalise(text)
+    found, notes = lexer.lex(text, filters.KEYS)
     quoted = any(each.role == "phrase" and not each.minus for each in found)
     if relaxed or _is_sentence(found):
-        found = [_unquoted(each) for each in found]
+        found = [_as_word(each) for each in found]
         quoted = False
     plain = all(each.role in ("word", "loose") and not each.minus for each in found)
-    reader = _Reader(found, now, zone)
+    reader = _Parser(found, now, zone)
     group = _Group(_terms(" ".join(each.text for each in found))) if plain else reader.alternatives()
     notes += reader.notes
     terms = group.terms if plain else list(dict.fromkeys(group.terms))
@@ -65,16 +65,16 @@ def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool
         meaning=text.strip() if plain else " ".join(text for _, text in sorted(group.meaning)),
         notes=tuple(dict.fromkeys(notes)),
         text=text,
-        spelled=_spelled([each for each in found if each.at in asked]),
+        spelled=_misspelling_candidates([each for each in found if each.at in asked]),
         spaces=tuple(dict.fromkeys(group.spaces)),
-        periods=_periods(_only(asked, text, found), now, zone) if dates.perhaps(text) else (),
+        periods=_periods(_blank_except(asked, text, found), now, zone) if dates.may_mention_period(text) else (),
         quoted=quoted,
         listing=group.must is not None and (group.wordless or all(term.common for term in terms)),
     )
 
 
 def _terms(text: str) -> tuple[Term, ...]:
-    return tuple(map(_term, tokenizer.asked(text)))
+    return tuple(map(_term, tokenizer.query_tokens(text)))
 
 
 @lru_cache(maxsize=1 << 12)  # words repeat
@@ -83,7 +83,7 @@ def _term(token: str) -> Term:
 
 
 def _periods(text: str, now: datetime, zone: tzinfo | None) -> tuple[Period, ...]:
-    return tuple(mention.period for mention in dates.mentions(text, now, zone))
+    return tuple(mention.period for mention in dates.find_mentions(text, now, zone))
 
 
 def _is_sentence(found: Sequence[Lexeme]) -> bool:
@@ -94,7 +94,7 @@ def _is_sentence(found: Sequence[Lexeme]) -> bool:
     return len(typed) >= _SENTENCE_WORDS_MIN or (len(typed) > 1 and found[-1].text.endswith(_QUESTION_MARKS))
 
 
-def _only(asked: Set[int], text: str, found: Sequence[Lexeme]) -> str:
+def _blank_except(asked: Set[int], text: str, found: Sequence[Lexeme]) -> str:
     """The text with all but what is asked blanked: times in filters restrict already, excluded ones are not wanted."""
     kept = [" "] * len(text)
     for each in found:
@@ -103,32 +103,36 @@ def _only(asked: Set[int], text: str, found: Sequence[Lexeme]) -> str:
     return "".join(kept)
 
 
-def _unquoted(lexeme: Lexeme) -> Lexeme:
+def _as_word(lexeme: Lexeme) -> Lexeme:
     wanted = lexeme.role == "phrase" and not lexeme.minus
     return Lexeme("word", lexeme.text, lexeme.at + 1) if wanted else lexeme
 
 
-def _spelled(typed: Sequence[Lexeme]) -> tuple[tuple[str, tuple[Span, ...]], ...]:
+def _misspelling_candidates(typed: Sequence[Lexeme]) -> tuple[tuple[str, tuple[Span, ...]], ...]:
     """The words that may be misspelled, with their places: not numbers, not parts of a camelCase identifier."""
     found: defaultdict[str, list[Span]] = defaultdict(list)
     for lexeme in typed:
         if lexeme.role in ("word", "phrase"):
             start = lexeme.at + (lexeme.role == "phrase")
             short = len(lexeme.text) <= _CACHED_CHARS_MAX
-            for word, begin, end in _letters_cached(lexeme.text) if short else _letters(lexeme.text):
+            for word, begin, end in (
+                _correctable_words_cached(lexeme.text) if short else _correctable_words(lexeme.text)
+            ):
                 found[word].append(Span(start + begin, start + end))
     return tuple((word, tuple(places)) for word, places in found.items())
 
 
-def _letters(text: str) -> tuple[tuple[str, int, int], ...]:
+def _correctable_words(text: str) -> tuple[tuple[str, int, int], ...]:
     """The runs of letters that may be misspelled words, as words, and from where to where."""
     runs = [(tokenizer.tokenise(run.group()).words, run.start(), run.end()) for run in _LETTERS.finditer(text)]
     return tuple(
-        (several[0], start, end) for several, start, end in runs if len(several) == 1 and spelling.correctable(*several)
+        (several[0], start, end)
+        for several, start, end in runs
+        if len(several) == 1 and spelling.is_correctable(*several)
     )
 
 
-_letters_cached = lru_cache(maxsize=1 << 12)(_letters)  # words repeat
+_correctable_words_cached = lru_cache(maxsize=1 << 12)(_correctable_words)  # words repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +150,7 @@ class _Group:
     wordless: bool = False  # one of its alternatives has conditions and no words
 
 
-class _Reader:
+class _Parser:
     """Recursive descent over lexemes with balanced parentheses."""
 
     def __init__(self, found: Sequence[Lexeme], now: datetime, zone: tzinfo | None) -> None:
@@ -217,17 +221,19 @@ class _Reader:
     def _field(self, lexeme: Lexeme) -> _Group:
         """A filter, or the words it is made of when it makes no sense."""
         if lexeme.key == "entity":
-            named = [name for name in filters.names("entity", lexeme.text) if tokenizer.tokenise(name).words]
+            named = [name for name in filters.split_values("entity", lexeme.text) if tokenizer.tokenise(name).words]
             mentioned = [self._about(name) for name in named[: filters.VALUES_MAX]]
             found = either(tuple(mentioned)) if mentioned else "entity: has no value"
             if len(named) > filters.VALUES_MAX:
                 found = f"entity: has {len(named)} values, at most {filters.VALUES_MAX} are allowed"
         else:
-            found = filters.condition(lexeme.key, lexeme.text, self._now, self._zone)
+            found = filters.to_condition(lexeme.key, lexeme.text, self._now, self._zone)
         if isinstance(found, str):
             self.notes.append(f"{found}; it was read as words")
             return self._operand(Lexeme("word", f"{lexeme.key} {lexeme.text}", lexeme.at))
-        return _Group((), found, found, spaces=filters.names("space", lexeme.text) if lexeme.key == "space" else ())
+        return _Group(
+            (), found, found, spaces=filters.split_values("space", lexeme.text) if lexeme.key == "space" else ()
+        )
 
     def _operand(self, lexeme: Lexeme) -> _Group:
         if lexeme.role == "near":
@@ -237,7 +243,7 @@ class _Reader:
         meaning = ((lexeme.at, lexeme.text),)
         if lexeme.role == "prefix":
             (prefix,) = tokenizer.tokenise(lexeme.text).words
-            term = Term(prefix, prefix=not tokenizer.is_lone(prefix))
+            term = Term(prefix, prefix=not tokenizer.is_unigram(prefix))
             return _Group((term,), term, None, meaning)
         terms = _terms(lexeme.text)
         if not terms:  # punctuation: no words, but perhaps a meaning (an emoji)
@@ -257,7 +263,7 @@ class _Reader:
         return next((term for term in terms if not term.text.isalnum()), terms[0])
 
     def _in_a_row(self, tokens: Sequence[str]) -> Condition:
-        return in_a_row(self._affordable(tokens))
+        return phrase_condition(self._affordable(tokens))
 
     def _about(self, name: str) -> Condition:
         return AnyOf((self._in_a_row(tokenizer.tokenise(name).words), Linked(fold(name))))
@@ -265,7 +271,7 @@ class _Reader:
     def _near(self, lexeme: Lexeme) -> Condition:
         """Words close together. A lone character has no place in the order, so then all only have to be there."""
         rows = [self._affordable(tokenizer.tokenise(each.text).words) for each in lexeme.operands]
-        if any(tokenizer.is_lone(word) for row in rows for word in row):
+        if any(tokenizer.is_unigram(word) for row in rows for word in row):
             return AllOf(tuple(self._in_a_row(row) for row in rows))
         phrases = (Phrase(row, each.role == "prefix") for row, each in zip(rows, lexeme.operands, strict=True))
         return Near(tuple(phrases), lexeme.distance)

@@ -17,16 +17,16 @@ _REPLACED_CHARS_MIN = 5
 _ANY_FIRST_CHARS_MIN = 6
 _TWO_EDITS_CHARS_MIN = 8
 _LETTERS_CHANGED_MAX = 4  # by two edits: each may take one letter and bring another
-BEGINNING_CHARS = 3  # that words two edits apart have in common, and by which known words are looked up
+PREFIX_CHARS = 3  # that words two edits apart have in common, and by which known words are looked up
 SUGGESTIONS_MAX = 3
 
 
-def correctable(word: str) -> bool:
+def is_correctable(word: str) -> bool:
     """Whether a word may be a misspelled one at all."""
     return len(word) in _WORD_CHARS and word.isalpha() and len({ord(each) >> 7 for each in word}) <= _SCRIPTS_MAX
 
 
-def alike(word: str, known: str) -> int | None:
+def edits_between(word: str, known: str) -> int | None:
     """The number of edits between two words that may be meant for each other, or None."""
     if abs(len(word) - len(known)) > 2 or known == word:
         return None
@@ -38,18 +38,18 @@ def alike(word: str, known: str) -> int | None:
         return None
     if not _alphabet(word).issuperset(known):
         return None
-    most = 1 + (looks_far(word) and known[:BEGINNING_CHARS] == word[:BEGINNING_CHARS])
-    edits = distance(word, known, most)
+    most = 1 + (allows_two_edits(word) and known[:PREFIX_CHARS] == word[:PREFIX_CHARS])
+    edits = edit_distance(word, known, most)
     return edits if edits <= most else None
 
 
-def best(word: str, known: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+def suggestions(word: str, known: Iterable[tuple[str, int]]) -> tuple[str, ...]:
     """The likeliest of some known words, given with how many memories have them: the nearest, then the commonest."""
-    near = [(edits, -memories, each) for each, memories in known if (edits := alike(word, each)) is not None]
+    near = [(edits, -memories, each) for each, memories in known if (edits := edits_between(word, each)) is not None]
     return tuple(each for _, _, each in sorted(near)[:SUGGESTIONS_MAX])
 
 
-def one_edit(word: str, until: int) -> Iterator[str]:
+def single_edits(word: str, until: int) -> Iterator[str]:
     """Every spelling one edit away, in the word's own script, of which the edit is among the first `until` letters."""
     letters = _alphabet(word)
     for at in range(min(until, len(word) + 1)):
@@ -62,12 +62,12 @@ def one_edit(word: str, until: int) -> Iterator[str]:
         yield from [before + letter + after for letter in letters]
 
 
-def looks_far(word: str) -> bool:
+def allows_two_edits(word: str) -> bool:
     """Whether words two edits away count."""
     return len(word) >= _TWO_EDITS_CHARS_MIN
 
 
-def distance(one: str, other: str, most: int = sys.maxsize) -> int:
+def edit_distance(one: str, other: str, most: int = sys.maxsize) -> int:
     """Edits between two words (optimal string alignment). Where there are more than `most`, some number above it."""
     while one and other and one[0] == other[0]:  # what they have in common at both ends takes no edit
         one, other = one[1:], other[1:]
@@ -96,10 +96,10 @@ def _letters(word: str) -> frozenset[str]:
 @lru_cache(maxsize=16)
 def _alphabet(word: str) -> frozenset[str]:
     """The small letters that stand near those of a word in Unicode: as good as those of its script."""
-    return frozenset(word).union(*(_neighbours(block) for block in {ord(each) >> 7 for each in word}))
+    return frozenset(word).union(*(_block_letters(block) for block in {ord(each) >> 7 for each in word}))
 
 
 @lru_cache(maxsize=64)
-def _neighbours(block: int) -> frozenset[str]:
+def _block_letters(block: int) -> frozenset[str]:
     chars = map(chr, range(block << 7, (block + 1) << 7))
     return frozenset(each for each in chars if each.isalpha() and each == each.casefold())

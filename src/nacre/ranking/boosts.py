@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 
-from nacre.facts.confidence import factor as confidence_factor
+from nacre.facts.confidence import ranking_factor as confidence_factor
 from nacre.ranking import scoring
 from nacre.ranking.usage import DOUBT, SEEN_MAX
 from nacre.ranking.usage import factor as usage_factor

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from nacre.analysis import tokenizer
-from nacre.analysis.quoting import HEADER, fenced, left_out_line
+from nacre.analysis.quoting import HEADER, fence, left_out_line
 from nacre.ranking.token_budget import tokens as roughly
 from nacre.types.memory import Span
 
@@ -110,7 +110,7 @@ def _chosen(
     cost: Count,
 ) -> list[_Quote]:
     """What goes in, in the order of use. What has no room is passed over, so that a shorter one may take it."""
-    frame = cost(fenced(_CUT * 2, candidates[0].id, candidates[0].date, excerpt=True))
+    frame = cost(fence(_CUT * 2, candidates[0].id, candidates[0].date, excerpt=True))
     others = sum(whole.item.tokens for whole in wholes.values())
     telling = {each.id: _telling(each.text) for each in candidates}
     said = dict.fromkeys(telling, 0.0)  # how much of each is said already
@@ -141,7 +141,9 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 
 def _telling(text: str) -> frozenset[str]:
     """The words that say what a text is about, in whatever form."""
-    return frozenset(word for word in tokenizer.asked(text[:_COMPARED_CHARS_MAX]) if not tokenizer.is_common(word))
+    return frozenset(
+        word for word in tokenizer.query_tokens(text[:_COMPARED_CHARS_MAX]) if not tokenizer.is_common(word)
+    )
 
 
 def _left_out(candidates: Sequence[Candidate], quotes: Sequence[_Quote]) -> tuple[str, ...]:
@@ -155,7 +157,7 @@ def _left_out(candidates: Sequence[Candidate], quotes: Sequence[_Quote]) -> tupl
 
 def _whole(candidate: Candidate, budget: int, cost: Count) -> _Quote:
     text = candidate.text
-    block = fenced(text, candidate.id, candidate.date, notes=candidate.notes)
+    block = fence(text, candidate.id, candidate.date, notes=candidate.notes)
     tokens = cost(block) if len(text) <= budget * _CHARS_PER_TOKEN_MAX else roughly(text)
     return _Quote(block, Item(candidate.id, tokens, excerpt=False))
 
@@ -172,7 +174,7 @@ def _fitting(candidate: Candidate, whole: _Quote, room: int, frame: int, cost: C
         body = excerpt(candidate, chars)
         if body is None:
             return None
-        block = fenced(body, candidate.id, candidate.date, excerpt=True, notes=candidate.notes)
+        block = fence(body, candidate.id, candidate.date, excerpt=True, notes=candidate.notes)
         tokens = cost(block)
         if tokens <= room:
             return _Quote(block, Item(candidate.id, tokens, excerpt=True))
@@ -244,5 +246,7 @@ def _word_starts(text: str, start: int, end: int) -> list[int]:
         starts.append(chunk.start())
         if not chunk.group().isascii():
             inner = range(chunk.start() + 1, chunk.end())
-            starts += [at for at in inner if tokenizer.is_lone(text[at]) and unicodedata.category(text[at])[0] != "M"]
+            starts += [
+                at for at in inner if tokenizer.is_unigram(text[at]) and unicodedata.category(text[at])[0] != "M"
+            ]
     return starts

@@ -16,7 +16,7 @@ def onnxruntime() -> Any:
     return onnxruntime
 
 
-def graph_index() -> Any:
+def usearch_index() -> Any:
     """The class of usearch's HNSW graphs."""
     with suppress(ImportError):
         # The import of onnxruntime crashes a process in which usearch was loaded before it

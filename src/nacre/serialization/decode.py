@@ -197,7 +197,7 @@ def parse_iso_time(field: str, text: object) -> datetime:
 
 def parse_time(field: str, text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
     """The start of a time as people write it: 7d, yesterday, last week, March 2026, or ISO 8601."""
-    period = dates.read(text, now, zone)
+    period = dates.parse_period(text, now, zone)
     if period is None or period.start is None:
         raise InvalidInput(
             field, f"{text!r} is not a time; write it like 7d, yesterday, 'last week', 2026-03-01 or 2026-03-01T12:30"

@@ -236,7 +236,7 @@ def brief(value: SearchResult) -> dict[str, Json]:
 
 def _brief_hit(value: Hit) -> dict[str, Json]:
     found = value.memory
-    short = highlight.shortened(value.snippet, _BRIEF_CHARS)
+    short = highlight.shorten(value.snippet, _BRIEF_CHARS)
     before, after = found.text[: short.start].strip(), found.text[short.start + len(short.text) :].strip()
     hit: dict[str, Json] = {
         "id": found.id,

@@ -16,7 +16,7 @@ from nacre.analysis.names import fold, predicate_words, relation_words
 from nacre.errors import NotFound
 from nacre.facts import supersession
 from nacre.facts.confidence import is_current
-from nacre.facts.statements import entities_named
+from nacre.facts.statements import named_entities
 from nacre.query.ast import Term, significant_terms
 from nacre.ranking.bm25 import idf
 from nacre.storage.reference.stored_memory import StoredMemory
@@ -105,7 +105,7 @@ class Facts:
     def conflicting(self, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
         groups = [each for each in self._groups() if each[0].space in spaces]
         ordered = [sorted(each, key=lambda fact: (fact.valid_from, fact.id)) for each in groups]
-        return [found for facts in ordered if (found := supersession.disagreeing(facts, at))]
+        return [found for facts in ordered if (found := supersession.conflicting(facts, at))]
 
     def _superseded(self) -> list[Fact]:
         """All facts in the order they were written, with their ends and successors computed again.
@@ -123,12 +123,12 @@ class Facts:
             if self._is_live(fact.memory_id):
                 names = frozenset(self._names(fact.space, fact.subject))
                 groups[fact.space, names, predicate_words(fact.predicate)].append(fact)
-        return [supersession.settled(facts) for facts in groups.values()]
+        return [supersession.apply_supersession(facts) for facts in groups.values()]
 
     def _insert(self, facts: Iterable[Fact]) -> None:
         for fact in facts:
             self._facts[fact.id] = fact
-            for name in entities_named(fact):
+            for name in named_entities(fact):
                 self._put(fact.space, NewEntity(name=name))
 
     # ---- relations
@@ -261,7 +261,7 @@ class Facts:
             if other is None or not other.is_live or other.memory.space != memory.space or other_id == memory.id:
                 continue
             enough = min(near_duplicates.SHARED_MIN, len(sketch)) or 1
-            if len(sketch & other_sketch) >= enough and near_duplicates.same(
+            if len(sketch & other_sketch) >= enough and near_duplicates.are_near_duplicates(
                 memory.text, other.memory.text, entry.tokens, other.tokens, _cosine(stored, other)
             ):
                 self._similar.add(frozenset((memory.id, other_id)))

@@ -285,7 +285,7 @@ class MemoryStore:
 
     def spellings(self, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
         known = {each for tokens in self._corpus(spaces) for each in tokens.words}
-        alike = [each for each in known if spelling.alike(word, each) is not None]
+        alike = [each for each in known if spelling.edits_between(word, each) is not None]
         return list(self.frequencies(alike, spaces).having.items())
 
     def vectors(self, memory_id: str) -> FloatMatrix | None:

@@ -16,7 +16,7 @@ import apsw
 from nacre.analysis.names import fold, predicate_words, relation_words
 from nacre.errors import NotFound
 from nacre.facts import supersession
-from nacre.facts.statements import entities_named, said
+from nacre.facts.statements import named_entities, statement_key
 from nacre.query.ast import Term, significant_terms
 from nacre.ranking.bm25 import idf
 from nacre.storage.sqlite import entities, near_duplicates
@@ -239,7 +239,7 @@ def update_supersession(db: apsw.Connection, groups: Iterable[Group]) -> None:
             continue
         seen.update(each.id for each in found)
         before = {each.id: each for each in found}
-        changed = [each for each in supersession.settled(found) if each != before[each.id]]
+        changed = [each for each in supersession.apply_supersession(found) if each != before[each.id]]
         db.executemany(
             "UPDATE facts SET valid_to_us = ?, superseded_by = ? WHERE id = ?",
             ((maybe_microseconds(each.valid_to), each.superseded_by, each.id) for each in changed),
@@ -255,7 +255,7 @@ def _insert(db: apsw.Connection, new: Sequence[tuple[int, Fact]]) -> set[Group]:
             each.id, row, each.space, each.subject, each.predicate, each.object, each.type, each.confidence,
             each.decay_rate, microseconds(each.reinforced), microseconds(each.touched), microseconds(each.valid_from),
             maybe_microseconds(each.valid_to), None, each.quote, int(each.relation), int(each.single), each.origin,
-            maybe_microseconds(each.ends), *said(each),
+            maybe_microseconds(each.ends), *statement_key(each),
         )
         for row, each in new
     ]  # fmt: skip
@@ -285,11 +285,11 @@ def _index_words(db: apsw.Connection, relations: Iterable[tuple[int, Fact]]) -> 
 
 def _entities_of(stated: Sequence[Fact]) -> list[tuple[str, NewEntity, int | None]]:
     """The entities that facts name. They need no link to a memory: the facts name them."""
-    return [(each.space, NewEntity(name=name), None) for each in stated for name in entities_named(each)]
+    return [(each.space, NewEntity(name=name), None) for each in stated for name in named_entities(each)]
 
 
 def _group(fact: Fact) -> Group:
-    subject, predicate, _ = said(fact)
+    subject, predicate, _ = statement_key(fact)
     return fact.space, subject, predicate
 
 
@@ -359,7 +359,7 @@ def conflicting(db: apsw.Connection, spaces: Sequence[str], at: datetime) -> lis
     groups: defaultdict[Group, list[Fact]] = defaultdict(list)
     for space, subject, predicate, *columns in fetch(db, sql, clause.parameters):
         groups[space, subject, predicate].append(_fact(columns))
-    return [found for facts in groups.values() if (found := supersession.disagreeing(facts, at))]
+    return [found for facts in groups.values() if (found := supersession.conflicting(facts, at))]
 
 
 def relations_of(

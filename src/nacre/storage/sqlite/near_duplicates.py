@@ -138,11 +138,11 @@ def _texts(db: apsw.Connection, rows: Iterable[int]) -> dict[int, tuple[str, str
 
 def _same(db: apsw.Connection, row: int, entry: Entry, other: int, other_text: str) -> bool:
     """Compares the texts first: that decides most pairs, and tokens and vectors need not be read."""
-    verdict = near_duplicates.worded_the_same(entry.memory.text, other_text)
+    verdict = near_duplicates.compare_words(entry.memory.text, other_text)
     if verdict is not None:
         return verdict
     (columns,) = fetch(db, f"SELECT {WORD_COLUMNS} FROM tokens AS t WHERE t.row = ?", (other,))
-    return near_duplicates.measured_the_same(entry.tokens, tokens(columns), _cosine(db, row, other))
+    return near_duplicates.similar_enough(entry.tokens, tokens(columns), _cosine(db, row, other))
 
 
 def _cosine(db: apsw.Connection, row: int, other: int) -> float | None:

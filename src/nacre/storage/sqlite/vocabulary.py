@@ -114,14 +114,14 @@ def spellings(db: apsw.Connection, word: str, spaces: Sequence[str]) -> list[tup
 
     Words with the same beginning are read from the vocabulary. For other beginnings, words are generated and looked up.
     """
-    near = _memories_having(db, list(spelling.one_edit(word, spelling.BEGINNING_CHARS)), spaces)
+    near = _memories_having(db, list(spelling.single_edits(word, spelling.PREFIX_CHARS)), spaces)
     same_beginning = (
         f"SELECT term, sum(memories) FROM vocabulary WHERE space IN ({placeholders(spaces)}) "
         "AND term BETWEEN ? AND ? AND length(term) BETWEEN ? AND ? GROUP BY term"
     )
-    beginning, edits = word[: spelling.BEGINNING_CHARS], 1 + spelling.looks_far(word)
+    beginning, edits = word[: spelling.PREFIX_CHARS], 1 + spelling.allows_two_edits(word)
     near.update(fetch(db, same_beginning, (*spaces, *_range(beginning), len(word) - edits, len(word) + edits)))
-    alike = [(each, memories) for each, memories in near.items() if spelling.alike(word, each) is not None]
+    alike = [(each, memories) for each, memories in near.items() if spelling.edits_between(word, each) is not None]
     if not alike:
         return []
     within = f"{fts_spaces(spaces)} AND " if has_other_spaces(db, spaces) else ""

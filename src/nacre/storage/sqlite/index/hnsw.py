@@ -157,7 +157,7 @@ def _saved(index: Any, path: Path, before: Path | None, fits: Callable[[], bool]
 
 
 def _new(dimensions: int) -> Any:
-    graph_index = native_packages.graph_index()  # the import takes 20 ms or more, and small stores do not need it
+    graph_index = native_packages.usearch_index()  # the import takes 20 ms or more, and small stores do not need it
     return graph_index(
         ndim=dimensions,
         metric="cos",

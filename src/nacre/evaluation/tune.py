@@ -1,0 +1,211 @@
+"""Searches for a better recipe on questions with known answers, and applies it as a lens.
+
+Half of the questions choose the recipe, the other half tests it. Open the engine without a recall log: these
+questions must not enter it. Only `apply` and `undo` write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from nacre.engine.engine import Nacre
+from nacre.errors import InvalidInput, NotFound
+from nacre.evaluation.evaluate import Report, Scores, estimates, progress_counter, question_request, run_question
+from nacre.evaluation.metrics import METRICS, Estimate
+from nacre.evaluation.questions import (
+    JUDGED_MIN,
+    JudgedQuestion,
+    Lines,
+    Questions,
+    Source,
+    load_questions,
+    seeded_random,
+)
+from nacre.query.lenses import NONE, Lens
+from nacre.types.recipe import WEIGHTS, Recipe, adjusted, weights_of
+
+TUNED = "tuned"  # the name of the lens that holds the tuned recipe
+TARGET_METRIC = "nDCG@10"
+_EVERY_QUESTION = ("*",)  # the trigger of a lens that every question selects
+_TUNED_MAX = 400  # questions; half of them choose, and the vectors of so many are cached
+_ROUNDS = 2  # in which fields are tried again, each beside what the others became
+_GAIN_MIN = 0.001  # of nDCG; a smaller gain is none
+_VALUES: Mapping[str, tuple[float, ...]] = {
+    "alpha": (0.1, 0.3, 0.5, 0.65, 0.75, 0.85, 0.95),
+    "semantic_floor": (0.0, 0.1, 0.2, 0.3, 0.4),
+    "echo_next": (0.0, 0.25, 0.5, 0.75),
+    "echo_back": (0.0, 0.2, 0.4),
+    "rerank_weight": (0.0, 0.1, 0.15, 0.25),
+    "recency_weight": (0.0, 0.1, 0.3, 1.0),
+    "bm25_k1": (0.5, 0.9, 1.5),
+    "bm25_b": (0.4, 0.7, 1.0),
+}
+
+
+class Attempt(NamedTuple):
+    """One field of the recipe at another value, and nDCG@10 with it."""
+
+    field: str
+    value: float
+    ndcg: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What was tried on half of the questions, and what became of the best on the other half.
+
+    `recipe` are the fields that differ from the usual ones; `after` and `difference` are empty where nothing is to be
+    changed.
+    """
+
+    chosen_on: int
+    held_out: int
+    start: float  # nDCG@10 of the recipe in use, where the choice was made
+    attempts: tuple[Attempt, ...]
+    changes: Mapping[str, tuple[float, float]]  # by field: from, to
+    recipe: Mapping[str, Any]
+    before: Mapping[str, Estimate]
+    after: Mapping[str, Estimate]
+    difference: Mapping[str, Estimate]
+
+    @property
+    def better(self) -> bool:
+        """Whether it is on questions that nothing was chosen on, by more than chance."""
+        return bool(self.difference) and self.difference[TARGET_METRIC].low > 0
+
+
+def tuning_questions(memory: Nacre, space: str, source: Source | None, lines: Lines | None) -> Questions:
+    """Judged questions of one space, enough of them to choose by."""
+    if source == "probes":
+        said = "probes have a memory's own words and say nothing of its age, so they favour some recipes"
+        raise InvalidInput("from", f"{said}; tune on judged questions: file or log")
+    found = load_questions(memory, space, source or ("log" if lines is None else "file"), lines)
+    judged = tuple(each for each in found.judged if each.space == space)
+    if len(judged) < JUDGED_MIN:
+        raise InvalidInput(
+            "questions",
+            f"{len(judged)} have a known answer in space {space}, and {JUDGED_MIN} are needed; give a file with "
+            "questions and answers, or open what searches find (`nacre get`) or `nacre mark used` it, and tune later",
+        )
+    return replace(found, judged=judged, elsewhere=len(found.judged) - len(judged))
+
+
+def tune(memory: Nacre, questions: Questions, seed: int, report: Report) -> Tuning:
+    """Choose a recipe on half of the questions, and measure it on the other half."""
+    start = _current_recipe(memory)
+    mixed = seeded_random(seed).sample(questions.judged, min(len(questions.judged), _TUNED_MAX))
+    half = len(mixed) // 2
+    attempts_max = 1 + (1 + _ROUNDS) * sum(map(len, _VALUES.values()))
+    counted = progress_counter(report, attempts_max * half + 2 * (len(mixed) - half))
+    choosing = _RecipeScores(memory, mixed[:half], counted)
+    attempts = [
+        Attempt(name, value, choosing.ndcg(_with(start, name, value))) for name, value in _alternatives(start, _VALUES)
+    ]
+    best = _hill_climb(choosing, start, attempts)
+    holding = _RecipeScores(memory, mixed[half:], counted)
+    before, after = holding.scores(start), holding.scores(best)
+    differences = [{name: new[name] - old[name] for name in METRICS} for old, new in zip(before, after, strict=True)]
+    changed = _changed_fields(best, start)
+    return Tuning(
+        half,
+        len(mixed) - half,
+        choosing.ndcg(start),
+        tuple(sorted(attempts, key=lambda each: -each.ndcg)),
+        {name: (getattr(start, name), value) for name, value in changed.items()},
+        _changed_fields(best, Recipe()),
+        estimates(before, seed),
+        estimates(after, seed) if changed else {},
+        estimates(differences, seed) if changed else {},
+    )
+
+
+class _RecipeScores:
+    """Recipes tried on questions. None is tried twice, and no lens acts."""
+
+    def __init__(self, memory: Nacre, judged: Sequence[JudgedQuestion], counted: Callable[[], None]) -> None:
+        self._memory = memory
+        self._judged = judged
+        self._counted = counted
+        self._known: dict[str, list[Scores]] = {}
+
+    def scores(self, recipe: Recipe) -> list[Scores]:
+        """Of each question."""
+        if repr(recipe) not in self._known:
+            self._known[repr(recipe)] = [self._asked(recipe, each) for each in self._judged]
+        return self._known[repr(recipe)]
+
+    def ndcg(self, recipe: Recipe) -> float:
+        return sum(each[TARGET_METRIC] for each in self.scores(recipe)) / len(self._judged)
+
+    def _asked(self, recipe: Recipe, judged: JudgedQuestion) -> Scores:
+        self._counted()
+        return run_question(self._memory, judged, question_request(judged, recipe=recipe, lens=NONE)).scores
+
+
+def _hill_climb(tried: _RecipeScores, start: Recipe, attempts: Sequence[Attempt]) -> Recipe:
+    """From what is in use, field after field to its best value, those first that promise most."""
+    promising = sorted(attempts, key=lambda each: -each.ndcg)
+    gains = [each.field for each in promising if each.ndcg > tried.ndcg(start) + _GAIN_MIN]
+    best = start
+    for name in list(dict.fromkeys(gains)) * _ROUNDS:
+        for _, value in _alternatives(best, {name: _VALUES[name]}):
+            other = _with(best, name, value)
+            if tried.ndcg(other) > tried.ndcg(best) + _GAIN_MIN:
+                best = other
+    return best
+
+
+def _alternatives(recipe: Recipe, values: Mapping[str, Iterable[float]]) -> list[tuple[str, float]]:
+    """The values that fields may have instead."""
+    current = weights_of(recipe)
+    return [(name, value) for name, several in values.items() for value in several if value != current[name]]
+
+
+def _with(recipe: Recipe, name: str, value: Any) -> Recipe:
+    return adjusted(recipe, **{name: value})
+
+
+# ---------------------------------------------------------------- the tuned lens
+
+
+def apply(memory: Nacre, tuning: Tuning) -> None:
+    """Make it what every search of the space uses, unless it names a lens, or another lens selects itself."""
+    if not tuning.better:
+        raise InvalidInput("tuning", "is not better; there is nothing to apply")
+    if not tuning.recipe:  # the usual recipe is the better one
+        memory.drop_lens(TUNED)
+        return
+    old, new = tuning.before[TARGET_METRIC].mean, tuning.after[TARGET_METRIC].mean
+    said = f"Tuned: {TARGET_METRIC} {old:.3f} → {new:.3f} on {tuning.held_out} questions it was not chosen on"
+    memory.save_lens(Lens(name=TUNED, description=said, recipe=tuning.recipe, questions=_EVERY_QUESTION))
+
+
+def undo(memory: Nacre) -> None:
+    """Search as usual again."""
+    if _tuned_lens(memory) is None:
+        raise NotFound((TUNED,), "nothing was tuned in this space", what="lens")
+    memory.drop_lens(TUNED)
+
+
+def _current_recipe(memory: Nacre) -> Recipe:
+    kept = _tuned_lens(memory)
+    changes = {} if kept is None else {name: kept.recipe[name] for name in WEIGHTS if name in kept.recipe}
+    return adjusted(Recipe(), **changes)
+
+
+def _tuned_lens(memory: Nacre) -> Lens | None:
+    """What was tuned before. A lens of somebody else that has its name is not touched."""
+    kept = next((each for each in memory.lenses() if each.name == TUNED), None)
+    if kept is not None and kept != Lens(
+        name=TUNED, description=kept.description, recipe=kept.recipe, questions=_EVERY_QUESTION
+    ):
+        raise InvalidInput("lens", f"{TUNED} is a lens of your own; save it under another name and delete it first")
+    return kept
+
+
+def _changed_fields(recipe: Recipe, than: Recipe) -> dict[str, Any]:
+    """The fields in which a recipe is another."""
+    others = weights_of(than)
+    return {name: value for name, value in weights_of(recipe).items() if value != others[name]}
