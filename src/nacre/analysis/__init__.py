@@ -1,1 +1,1 @@
-"""Pure functions over texts: words, passages, snippets."""
+"""Text analysis: tokens, passages, snippets, near-duplicates, extracted facts. Pure functions."""

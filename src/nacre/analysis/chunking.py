@@ -1,4 +1,4 @@
-"""Cuts a long text into overlapping passages that an embedder can take in whole."""
+"""Splits a long text into overlapping passages that fit an embedder's input."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _CLOSERS = "\"'”’)]»」』"
 
 
 def split_passages(text: str, units: Sequence[tuple[Span, int]], pieces_max: int) -> tuple[Span, ...]:
-    """Spans of at most `pieces_max` word pieces, ending at a sentence border where one is near.
+    """Spans of at most `pieces_max` word pieces that end at a sentence boundary where one is near.
 
-    `units` are the indivisible parts of the text with their weights. Each passage repeats the
-    end of the one before (about a sixth), so that no thought is lost on a border.
+    `units` are the indivisible parts of the text, each with its number of word pieces. Passages overlap by about a
+    sixth, so that a statement at a boundary is whole in one of them.
     """
     if sum(pieces for _, pieces in units) <= pieces_max:
         return (Span(0, len(text)),)
@@ -32,7 +32,7 @@ def split_passages(text: str, units: Sequence[tuple[Span, int]], pieces_max: int
 
 
 def _fill(units: Sequence[tuple[Span, int]], first: int, pieces_max: int) -> int:
-    """One past the last unit that fits; at least one unit is taken."""
+    """The index after the last unit that fits. A passage has at least one unit."""
     total = 0
     for at in range(first, len(units)):
         total += units[at][1]
@@ -42,7 +42,7 @@ def _fill(units: Sequence[tuple[Span, int]], first: int, pieces_max: int) -> int
 
 
 def _sentence_end(text: str, units: Sequence[tuple[Span, int]], first: int, last: int) -> int:
-    """The nearest sentence border before `last`, if it lies in the last third of the passage."""
+    """The nearest sentence boundary before `last` if it is in the last third of the passage, else `last`."""
     for at in range(last, first + max(1, (last - first) * 2 // 3), -1):
         if _ends_sentence(text, units[at - 1][0]):
             return at
@@ -50,7 +50,7 @@ def _sentence_end(text: str, units: Sequence[tuple[Span, int]], first: int, last
 
 
 def _step_back(text: str, units: Sequence[tuple[Span, int]], first: int, last: int, pieces: int) -> int:
-    """Where the next passage begins: a little before `last`, at a sentence border where one is near."""
+    """The first unit of the next passage: before `last` by at most `pieces`, at a sentence boundary if there is one."""
     total = 0
     start = last
     while start - 1 > first and total + units[start - 1][1] <= pieces:

@@ -1,8 +1,8 @@
-"""Facts that a text states in so many words, found by rules alone: the same text gives the same facts.
+"""Rule-based extraction of facts that a text states explicitly. The same text always gives the same facts.
 
-Four kinds of places are read: front matter, Markdown tables, `key: value` lines, and plain sentences whose first
-words name someone or something. A fact that is missed costs less than one that nobody stated, so whatever is
-asked, supposed, denied, quoted, or past gives none. Work grows with the length of the text and no faster.
+Four sources are read: front matter, Markdown tables, `key: value` lines, and plain sentences that begin with the name
+of someone or something. A missed fact costs less than a wrong one, so questions, suppositions, negations, quotations
+and past states give no facts. The time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from nacre.analysis.tokenizer import chunks
 from nacre.types.facts import FactType, NewFact
 
 FACTS_MAX, CHARS_READ_MAX = 50, 20_000
-PART_CHARS_MAX, QUOTE_CHARS_MAX = 200, 300  # a part is a subject, a predicate, an object
+PART_CHARS_MAX, QUOTE_CHARS_MAX = 200, 300  # a part is a subject, a predicate or an object
 _SENTENCE_CONFIDENCE, _TABLE_FACTS_MAX, _TABLE_COLUMNS_MAX = 0.9, 30, 12
 _KEY_WORDS_MAX, _VALUE_WORDS_MAX, _VALUE_CHARS_MAX = 4, 8, 120
-_PAIR_WORDS_MAX = _KEY_WORDS_MAX + _VALUE_WORDS_MAX + 2  # a bullet and a colon may stand alone
+_PAIR_WORDS_MAX = _KEY_WORDS_MAX + _VALUE_WORDS_MAX + 2  # a bullet and a colon may be chunks of their own
 _SUBJECT_WORDS_MAX, _PHRASE_WORDS_MAX, _DECISION_WORDS_MAX = 5, 10, 30
 
 
@@ -31,13 +31,13 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_Triple: TypeAlias = tuple[str, str, str, FactType, bool]  # subject, predicate, object, type, whether a relation
+_Triple: TypeAlias = tuple[str, str, str, FactType, bool]  # subject, predicate, object, type, is a relation
 
 
 class _Verb(NamedTuple):
     predicate: str
     type: FactType
-    object: str  # "entity": a name; "phrase": also other short phrases; "date"; "clause": all that follows
+    object: str  # "entity": a name; "phrase": a name or a short phrase; "date"; "clause": the rest of the sentence
 
 
 _VERB_GROUPS: tuple[tuple[FactType, str, str], ...] = (
@@ -50,15 +50,15 @@ _VERB_GROUPS: tuple[tuple[FactType, str, str], ...] = (
     ("temporal", "date", "was born on, is on, is due on, is due by"),
 )
 _THIRD_PERSON = {
-    said: _Verb(said, kind, wanted) for kind, wanted, listed in _VERB_GROUPS for said in listed.split(", ")
+    phrase: _Verb(phrase, kind, object_) for kind, object_, phrases in _VERB_GROUPS for phrase in phrases.split(", ")
 }
 _THIRD_PERSON |= {
     "moved to": _THIRD_PERSON["lives in"],
     "relocated to": _THIRD_PERSON["lives in"],
     "born on": _THIRD_PERSON["was born on"],
 }
-_FIRST_PERSON = {f"{said} ".replace("s ", " ", 1).strip(): verb for said, verb in _THIRD_PERSON.items()}
-_AFTER_IS = {said[3:]: verb for said, verb in _THIRD_PERSON.items() if said.startswith("is ")}
+_FIRST_PERSON = {f"{phrase} ".replace("s ", " ", 1).strip(): verb for phrase, verb in _THIRD_PERSON.items()}
+_AFTER_IS = {phrase[3:]: verb for phrase, verb in _THIRD_PERSON.items() if phrase.startswith("is ")}
 _AFTER_IS |= {
     "based in": _THIRD_PERSON["lives in"],
     "living in": _THIRD_PERSON["lives in"],
@@ -67,8 +67,12 @@ _AFTER_IS |= {
 _AFTER_IS |= {f"working {where}": _THIRD_PERSON[f"works {where}"] for where in ("on", "at", "for")}
 _IS, _AFTER_STATUS = _set("is are am I'm We're I’m We’re"), _set("again since until for due in on")
 _VERB_PHRASES = _IS | _THIRD_PERSON.keys() | _FIRST_PERSON.keys()
-_VERB_FIRST_WORDS = {said.split()[0] for said in _VERB_PHRASES}
-_TRIGGERS = (_IS | {said.split()[0] for table in (_THIRD_PERSON, _FIRST_PERSON) for said in table}) - {"was", "wa", "i"}
+_VERB_FIRST_WORDS = {phrase.split()[0] for phrase in _VERB_PHRASES}
+_TRIGGERS = (_IS | {phrase.split()[0] for table in (_THIRD_PERSON, _FIRST_PERSON) for phrase in table}) - {
+    "was",
+    "wa",
+    "i",
+}
 _STATUS = _set("""down up offline online deprecated broken done finished blocked ready running stopped archived
 unavailable available disabled enabled failing fixed merged released deployed paused pending closed open stable""")
 _HEDGES = _set("""if unless might may could would should maybe perhaps possibly probably supposedly apparently planning
@@ -145,12 +149,12 @@ _EXACT = (
 
 @cache
 def _re(pattern: str) -> re.Pattern[str]:
-    """Compiled when first needed: whoever only searches does not wait for it."""
+    """Compiled on first use, because a process that only searches never needs it."""
     return re.compile(pattern)
 
 
 def extract(text: str, title: str | None = None) -> list[NewFact]:
-    """The facts in the beginning of a text, in its order, each once. `title`: what the whole text is about."""
+    """The facts in the first CHARS_READ_MAX characters of a text, in order, each once. `title` is the text's topic."""
     read = text[:CHARS_READ_MAX]
     words = chunks(read)
     may_have_pairs = (":" in read or "|" in read) and ("\n" in read or len(words) <= _PAIR_WORDS_MAX)
@@ -163,14 +167,14 @@ def extract(text: str, title: str | None = None) -> list[NewFact]:
             break
     if not found:
         return []
-    # A text that gives several values at once does not mean the last to take the place of the others.
+    # Several values in one text belong together: the last does not supersede the others.
     values = Counter(key[:2] for key in found)
     return [replace(fact, single=values[key[:2]] == 1) if fact.single else fact for key, fact in found.items()]
 
 
 class _Line(NamedTuple):
     start: int
-    text: str  # without a bullet, and without white space around it
+    text: str  # without bullet and surrounding white space
     indent: int
 
 
@@ -181,7 +185,7 @@ def _facts(text: str, title: str) -> Iterator[NewFact]:
         yield from _key_value_fact(line, title, key, value, single)
     lines = list(_lines(text, begin))
     body = _body(text, lines, title)
-    first = next(body, None)  # most texts have none, so nobody has to ask whether they are code
+    first = next(body, None)  # most texts have no fact, so the check for code is rarely needed
     if first is not None and not any(_re(_CODE).match(line.text) for line in lines):
         yield first
         yield from body
@@ -189,7 +193,7 @@ def _facts(text: str, title: str) -> Iterator[NewFact]:
 
 def _body(text: str, lines: Sequence[_Line], title: str) -> Iterator[NewFact]:
     section = subject = title
-    at, above = 0, -1  # the line, and the indent of the key that it belongs to
+    at, above = 0, -1  # the line, and the indent of the key above it
     while at < len(lines):
         line, end = lines[at], at + 1
         if line.text and line.indent <= above:
@@ -216,7 +220,7 @@ def _body(text: str, lines: Sequence[_Line], title: str) -> Iterator[NewFact]:
 
 
 def _lines(text: str, begin: int) -> Iterator[_Line]:
-    """All lines but those of fenced code."""
+    """The lines outside of fenced code."""
     fence, start = "", begin
     for raw in text[begin:].split("\n"):
         line = raw.strip()
@@ -231,19 +235,19 @@ def _lines(text: str, begin: int) -> Iterator[_Line]:
 
 
 def _clean(part: str) -> str:
-    """On one line, without quotation marks and punctuation around it, and not too long."""
+    """A part of a fact on one line, without surrounding quotation marks and punctuation, truncated if too long."""
     line = " ".join(part.split()).lstrip(_OPENING)
     return line.rstrip(_OPENING if "(" in line else _CLOSING)[:PART_CHARS_MAX].strip()
 
 
 def _topic(heading: str) -> str:
-    """What a heading names; nothing where it could stand above anything."""
+    """The topic that a heading names; empty for general headings like "Overview"."""
     name = _clean(heading.strip(" \t#*_`"))
     return "" if name.casefold() in _NO_TOPICS | _LABELS or len(name) > 80 else name
 
 
 def _front_matter(text: str) -> tuple[int, str, list[tuple[_Line, str, str, bool]]]:
-    """Where the body begins, what it is about, and the pairs with whether the value is the only one."""
+    """Where the body begins, its topic, and the pairs as (line, key, value, whether it is the key's only value)."""
     head, closed, _ = text.partition("\n---")
     first, _, block = head.partition("\n")
     pairs: list[tuple[_Line, str, str, bool]] = []
@@ -267,7 +271,7 @@ def _front_matter(text: str) -> tuple[int, str, list[tuple[_Line, str, str, bool
 
 
 def _table(rows: Sequence[_Line], subject: str) -> Iterator[NewFact]:
-    """Of two columns, the first may hold keys; else it holds what the row is about."""
+    """The facts of a table. In a table of two columns the first may hold keys; otherwise it holds subjects."""
     header, _, *others = [[_clean(cell) for cell in row.text.strip("|").split("|")] for row in rows]
     first = header[0].casefold()
     keyed = len(header) == 2 and (first in _KEY_HEADERS or header[1].casefold() == "value")
@@ -297,7 +301,7 @@ def _key_value_fact(line: _Line, about: str, key: str, value: str, only: bool = 
 
 
 def _pairs(text: str, run: Sequence[_Line], subject: str) -> Iterator[NewFact]:
-    """Neighbouring lines with a colon. Two that look like `key: value` vouch for each other, unless people talk."""
+    """The facts of adjacent lines with a colon. Two `key: value` lines support each other, unless it is a dialogue."""
     matches = [_re(_PAIR).fullmatch(line.text) for line in run]
     pairs = [(found["key"].strip(), found["value"]) if found else ("", "") for found in matches]
     likely = [_is_value(value) and _is_key(key) for key, value in pairs]
@@ -352,8 +356,8 @@ def _sentences(text: str, start: int, end: int, speaker: str = "") -> Iterator[N
         quote = text[start:place].strip()
         start = place
         plain = quote and quote[-1] != "?" and quote[0] not in "\"'“‘>["
-        said = _sentence_triples(quote.replace("’", "'").split(), text) if plain else ()
-        for subject, predicate, object_, kind, relation in said:
+        triples = _sentence_triples(quote.replace("’", "'").split(), text) if plain else ()
+        for subject, predicate, object_, kind, relation in triples:
             name, value = speaker if subject == "I" and speaker else _clean(subject), _clean(object_)
             if name and value:
                 fact = NewFact(subject=name, predicate=_clean(predicate), object=value, type=kind, relation=relation)
@@ -363,11 +367,11 @@ def _sentences(text: str, start: int, end: int, speaker: str = "") -> Iterator[N
 class _Subject(NamedTuple):
     name: str
     kind: str  # "self", "name", "thing"
-    role: str = ""  # of "my role", "Ada's role"
+    role: str = ""  # as in "my role", "Ada's role"
 
 
 def _sentence_triples(words: list[str], text: str) -> Iterator[_Triple]:
-    """What one sentence says. Its first verb decides; the subject is all that stands before it."""
+    """The triples of one sentence. Its first verb decides; the words before it are the subject."""
     words = words[
         next(
             (at for at, word in enumerate(words) if _strip_punctuation(word).casefold() not in _DISCOURSE_MARKERS),
@@ -426,7 +430,7 @@ def _subject(words: list[str], being: bool, text: str) -> _Subject | None:
 
 
 def _is_plain(words: Sequence[str]) -> bool:
-    """Whether these few words may name a thing that is not pointed at from elsewhere."""
+    """Whether these words may name a thing: a few words, none of them vague."""
     return 0 < len(words) <= 4 and all(word == "of" or word not in _VAGUE for word in map(str.casefold, words))
 
 
@@ -439,15 +443,15 @@ def _copula_triples(subject: _Subject, rest: list[str]) -> Iterator[_Triple]:
         if not role and subject.kind != "self" and (len(phrase) == 1 or phrase[1] in _AFTER_STATUS):
             yield subject.name, "is", " ".join(phrase), "state", False
     elif phrase and phrase[0] != "to" and _OPINIONS.isdisjoint(phrase[:4]) and _DEICTIC.isdisjoint(phrase):
-        said, topic = " ".join(phrase), role or (subject.name.casefold().split() if subject.kind == "thing" else [])
-        exact = _is_entity(phrase[phrase[0] in ("a", "an") :]) or _re(_EXACT).fullmatch(said[:PART_CHARS_MAX])
+        value, topic = " ".join(phrase), role or (subject.name.casefold().split() if subject.kind == "thing" else [])
+        exact = _is_entity(phrase[phrase[0] in ("a", "an") :]) or _re(_EXACT).fullmatch(value[:PART_CHARS_MAX])
         kind = next(
             (kind for words, kind in _TYPE_OF_ROLE if not words.isdisjoint(topic)), "kv" if role else "identity"
         )
-        kind = "temporal" if _re(_DATE).fullmatch(said) else kind
+        kind = "temporal" if _re(_DATE).fullmatch(value) else kind
         noun = phrase[0] in ("a", "an", "the") and (kind == "relationship" if role else subject.kind != "thing")
         if exact or noun or (role and kind in ("preference", "identity")):
-            yield subject.name, subject.role or "is", said, kind, kind == "relationship" and _is_entity(phrase)
+            yield subject.name, subject.role or "is", value, kind, kind == "relationship" and _is_entity(phrase)
 
 
 def _verb_triples(subject: _Subject, verb: _Verb, rest: list[str]) -> Iterator[_Triple]:
@@ -471,7 +475,7 @@ def _verb_triples(subject: _Subject, verb: _Verb, rest: list[str]) -> Iterator[_
 
 
 def _phrase(words: Sequence[str], whole: bool = True) -> list[str]:
-    """The words up to the end of the clause; none where they deny something, go on for too long, or may lack an end."""
+    """The words up to the end of the clause; empty if they are a negation, too long, or possibly incomplete."""
     kept: list[str] = []
     for word, after in zip(words, (*words[1:], ""), strict=False):
         lower, other = _strip_punctuation(word).casefold(), after in _CLAUSE_STARTS or after.endswith(("s", "ed"))

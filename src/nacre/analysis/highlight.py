@@ -1,4 +1,4 @@
-"""The part of a text worth showing: around the matched words, or the passage that matched by meaning."""
+"""Snippets: the part of a text around the matched words, or the passage that matched semantically."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from nacre.types.search import Snippet
 
 SNIPPET_CHARS = 240
 SUMMARY_CHARS = 100
-_SCANNED_CHARS_MAX = 100_000  # of a long text; matches beyond are found but not shown
-_BOUNDARY_SEARCH_CHARS = 60  # a longer word is cut, but never inside a character
-_SIGNIFICANT_SHARE = 0.25  # of what the most telling word of the question tells
+_SCANNED_CHARS_MAX = 100_000  # of a long text; matches after them are not highlighted
+_BOUNDARY_SEARCH_CHARS = 60  # a longer word is cut, but never inside a grapheme
+_SIGNIFICANT_SHARE = 0.25  # of the highest weight of a term
 _CACHED_CHUNK_CHARS_MAX = 64
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 _SKIN_TONES = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
@@ -24,7 +24,7 @@ _FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 
 
 class HighlightTerms:
-    """The terms of a question with how much each tells, to be looked for in the texts of its hits."""
+    """The terms of a query with their weights, ready to be located in texts."""
 
     def __init__(self, terms: Mapping[Term, float]) -> None:
         least = _SIGNIFICANT_SHARE * max(terms.values(), default=0)
@@ -33,34 +33,29 @@ class HighlightTerms:
         self.all = _TermFinder(terms)
 
 
-def snippet(text: str, wanted: HighlightTerms, passage: Span | None, chars: int = SNIPPET_CHARS) -> Snippet:
-    """The window of `chars` with the most of the question's words, or else the start of the passage.
+def snippet(text: str, query: HighlightTerms, passage: Span | None, chars: int = SNIPPET_CHARS) -> Snippet:
+    """The window of `chars` with the most query terms, or else the start of the passage.
 
-    Words that tell little are shown only where there is nothing better: no other words, and no passage.
+    Terms of low weight count only where the text has no other terms and there is no passage.
     """
     scanned = text[:_SCANNED_CHARS_MAX]
-    found = wanted.significant.occurrences(scanned)
+    found = query.significant.occurrences(scanned)
     if not found and passage is None:
-        found = wanted.all.occurrences(scanned)
+        found = query.all.occurrences(scanned)
     if len(text) <= chars:
         return Snippet(text, _merged([span for span, _ in found]), 0)
-    shown = (
-        _best_span(found, wanted.weights, chars)
-        if found
-        else Span(passage.start, passage.start)
-        if passage
-        else Span(0, 0)
-    )
-    return _slice(_window(text, shown, chars), text, [span for span, _ in found], 0)
+    start = passage.start if passage else 0
+    focus = _best_span(found, query.weights, chars) if found else Span(start, start)
+    return _slice(_window(text, focus, chars), text, [span for span, _ in found], 0)
 
 
 def shorten(long: Snippet, chars: int) -> Snippet:
-    """The window of a snippet with the most of its highlighted words."""
+    """A shorter snippet: the window of `chars` with the most highlighted words."""
     if len(long.text) <= chars:
         return long
     found = [(span, long.text[span.start : span.end].casefold()) for span in long.highlights]
-    shown = _best_span(found, dict.fromkeys((word for _, word in found), 1.0), chars) if found else Span(0, 0)
-    return _slice(_window(long.text, shown, chars), long.text, long.highlights, long.start)
+    focus = _best_span(found, dict.fromkeys((word for _, word in found), 1.0), chars) if found else Span(0, 0)
+    return _slice(_window(long.text, focus, chars), long.text, long.highlights, long.start)
 
 
 def _slice(window: Span, text: str, highlights: Sequence[Span], start: int) -> Snippet:
@@ -73,7 +68,7 @@ def _slice(window: Span, text: str, highlights: Sequence[Span], start: int) -> S
 
 
 def summary(text: str, chars: int = SUMMARY_CHARS) -> str:
-    """The beginning of a text on one line, cut at a word."""
+    """The beginning of a text on one line, truncated at a word boundary."""
     line = " ".join(text.split(None, chars)[:chars])
     if len(line) <= chars:
         return line
@@ -81,7 +76,7 @@ def summary(text: str, chars: int = SUMMARY_CHARS) -> str:
 
 
 class _TermFinder:
-    """Finds where some terms stand."""
+    """Locates terms in texts."""
 
     def __init__(self, terms: Iterable[Term]) -> None:
         listed = list(terms)
@@ -89,7 +84,7 @@ class _TermFinder:
         self._prefixes = tuple(term.text for term in listed if term.prefix)
 
     def occurrences(self, text: str) -> list[tuple[Span, str]]:
-        """Most short chunks hold none, so only the others are looked at closely."""
+        """The spans of matching words, each with its term. Chunks that cannot match are skipped first."""
         exact, prefixes, longest = self._exact, self._prefixes, _CACHED_CHUNK_CHARS_MAX
         chunks = text.split()
         if not prefixes:
@@ -110,7 +105,7 @@ class _TermFinder:
 
 
 def _find_chunk(text: str, raw: str, at: int) -> int:
-    """Where a chunk stands from there on: by itself, not as a part of another."""
+    """The position of the next chunk equal to `raw`, from `at` on, with white space or the text's end on both sides."""
     while True:
         at = text.index(raw, at)
         end = at + len(raw)
@@ -131,7 +126,7 @@ def _chunk_parts(raw: str) -> tuple[tuple[Span, tokenizer.Chunk], ...]:
 
 
 def _matching_token(chunk: tokenizer.Chunk, exact: set[str], prefixes: tuple[str, ...]) -> str | None:
-    """The first token that the question asks for."""
+    """The first token or prefix of the query that the chunk matches."""
     for token in chunk.words + chunk.forms:
         if token in exact:
             return token
@@ -142,7 +137,7 @@ def _matching_token(chunk: tokenizer.Chunk, exact: set[str], prefixes: tuple[str
 
 
 def _best_span(found: Sequence[tuple[Span, str]], weights: Mapping[str, float], chars: int) -> Span:
-    """The stretch of at most `chars` whose different words tell the most together; the earliest wins."""
+    """The span of at most `chars` whose distinct terms have the highest total weight; the earliest of equals."""
     often = Counter(hit for _, hit in found)
 
     def worth(hit: str) -> float:
@@ -160,7 +155,7 @@ def _best_span(found: Sequence[tuple[Span, str]], weights: Mapping[str, float], 
             if not inside[gone]:
                 value -= worth(gone)
             left += 1
-        while inside[found[left][1]] > 1:  # the shortest stretch with these words
+        while inside[found[left][1]] > 1:  # the shortest span with these terms
             inside[found[left][1]] -= 1
             left += 1
         if value > best_value + 1e-9:
@@ -168,24 +163,24 @@ def _best_span(found: Sequence[tuple[Span, str]], weights: Mapping[str, float], 
     return best
 
 
-def _window(text: str, shown: Span, chars: int) -> Span:
-    """A window around a stretch, with a little before it, that begins and ends at word borders."""
-    before = min(chars // 6, max(0, chars - (shown.end - shown.start)))
-    begin = max(0, min(shown.start - before, len(text) - chars))
-    begin = min(_word_boundary(text, begin, 1), shown.start) if begin else 0
-    end = min(len(text), max(begin + chars, shown.end))
+def _window(text: str, focus: Span, chars: int) -> Span:
+    """A window around a span, with some text before it, that begins and ends at word boundaries."""
+    before = min(chars // 6, max(0, chars - (focus.end - focus.start)))
+    begin = max(0, min(focus.start - before, len(text) - chars))
+    begin = min(_word_boundary(text, begin, 1), focus.start) if begin else 0
+    end = min(len(text), max(begin + chars, focus.end))
     if end < len(text):
-        end = max(_word_boundary(text, end, -1), shown.end)
-    if end > shown.start:
+        end = max(_word_boundary(text, end, -1), focus.end)
+    if end > focus.start:
         return Span(begin, end)
-    # A long word follows: it is worth more than what stands before it.
-    end = min(len(text), shown.start + chars)
-    border = _word_boundary(text, end, -1) if end < len(text) else end
-    return Span(shown.start, border if border > shown.start else _character_boundary(text, end, -1))
+    # A long word follows. It matters more than the text before it.
+    end = min(len(text), focus.start + chars)
+    boundary = _word_boundary(text, end, -1) if end < len(text) else end
+    return Span(focus.start, boundary if boundary > focus.start else _character_boundary(text, end, -1))
 
 
 def _word_boundary(text: str, at: int, step: int) -> int:
-    """The nearest place before or after `at` that is between words, or at least between characters."""
+    """The nearest position before (`step` -1) or after (1) `at` between words, or else between graphemes."""
     place = at
     for _ in range(_BOUNDARY_SEARCH_CHARS + 1):
         if not 0 < place < len(text):
@@ -203,7 +198,7 @@ def _character_boundary(text: str, at: int, step: int) -> int:
 
 
 def _inside_character(text: str, at: int) -> bool:
-    """Whether a cut before `at` would tear apart what a reader sees as one character."""
+    """Whether a cut before `at` would split a grapheme."""
     char, previous = text[at], text[at - 1]
     if unicodedata.category(char)[0] == "M" or char in _JOINERS or char in _SKIN_TONES or previous == "\u200d":
         return True
@@ -216,7 +211,7 @@ def _inside_character(text: str, at: int) -> bool:
 
 
 def _merged(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Touching spans as one: characters of a run without spaces come singly."""
+    """Adjacent spans merged: in scripts without spaces, each character has its own."""
     merged: list[Span] = []
     for span in spans:
         if merged and span.start <= merged[-1].end:

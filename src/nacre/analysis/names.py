@@ -1,4 +1,4 @@
-"""When are two names the same, and which words does a predicate have?"""
+"""Normalizes texts, entity names and predicates for comparison."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _PRONOUNS = frozenset(
 )  # fmt: skip
 
 
-def fold(name: str) -> str:
-    """Without regard to case, width and white space."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+def fold(text: str) -> str:
+    """The text for comparison: NFKC normalized, case-folded, each run of white space as one space."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def predicate_words(predicate: str) -> str:
-    """`worksAt`, `works_at` and `works-at` as `works at`."""
+    """The words of a predicate: `worksAt`, `works_at` and `works-at` all give `works at`."""
     return fold(_CAMEL.sub(" ", predicate).replace("_", " ").replace("-", " "))
 
 
 def is_pronoun(name: str) -> bool:
-    """Whether a name says who only where it is said."""
+    """Whether a name is a pronoun, which means someone else in each text."""
     return fold(name) in _PRONOUNS
 
 
 def relation_words(subject: str, predicate: str, object_: str) -> set[str]:
-    """What a relation is found by."""
+    """The tokens by which a search finds a relation."""
     return tokenizer.vocabulary(tokenizer.tokenise(f"{subject} {predicate_words(predicate)} {object_}"))

@@ -1,15 +1,16 @@
-"""Does a new text only say again what an old one says? Two steps, and precision before recall.
+"""Near-duplicate detection in two steps, tuned for precision rather than recall.
 
-`sketch` gives a few numbers by which texts of like wording are looked up. `same` decides of two texts found so:
-vectors cannot (they hardly see a digit, a name or a "not"), and a share of words in common cannot either (in a
-long text one other word is nothing). So every word has to be there in both texts, in the same order, but for
+`sketch` gives MinHash values by which candidates are looked up. `are_near_duplicates` decides for a pair. Vectors
+alone cannot decide, because they hardly react to a digit, a name or a "not"; nor can the share of common words,
+because in a long text one different word hardly changes it. So both texts must have the same words in the same
+order, except for
 
-- `_LIGHT` words, which are not seen at all,
+- `_LIGHT` words, which are ignored,
 - `_MILD` words, of which one text may have more than the other, and
-- one clause, which may stand at the beginning or at the end.
+- one clause, which may be at the beginning of one text and at the end of the other.
 
-What is left to measure, by shingles and by cosine, is how much of the two last a pair may have. Numbers, names,
-identifiers, negations and opposites are words like others: one that only one text has makes the two differ.
+Jaccard similarity of shingles and cosine similarity limit how much of the last two a pair may have. Numbers, names,
+identifiers, negations and antonyms are ordinary words: one that only one text has makes the texts different.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from itertools import chain, filterfalse
 from nacre.types.memory import Tokens
 
 SKETCH_HASHES = 4
-SHARED_MIN = 2  # hashes of a sketch that another text has, too, where there are so many: then the two are compared
+SHARED_MIN = 2  # hashes that two sketches must share for the texts to be compared, or all where there are fewer
 SHINGLE_WORDS = 3
 REVERSED_BITS = 31
 _CLAUSE_WORDS_MIN = 2
-_MOVED_WORDS_MAX = 64  # long texts have many sentences, whose order tells something
+_MOVED_WORDS_MAX = 64  # in longer texts the order of sentences matters
 
-# Chosen by benchmarks/near_duplicates.py. The rules above refuse what is harmful; these, texts that are mostly
-# mild words.
+# Chosen with benchmarks/near_duplicates.py. The rules above reject harmful pairs; these reject texts of mostly mild
+# words.
 COSINE_MIN = 0.9
-JACCARD_MIN = 0.1  # of shingles, where a cosine is known as well
+JACCARD_MIN = 0.1  # of shingles, where the cosine is known
 JACCARD_ALONE_MIN = 0.4
 
 
@@ -42,16 +43,16 @@ _LIGHT = _set(
     """a an the just really actually basically simply very quite please also hey hi hello hmm oh ok okay um uh wow
     thanks btw fyi"""
 )
-# Not words that say when, whether or who to whom: "have" is not here for "should have run", "to" for "have to run".
+# No words of tense, modality or direction: "have" is missing because of "should have run", "to" because of "have to".
 _MILD = _set("am is are has do does of it then and but so i we my our that this these those")
 _NOT_CONTENT = _LIGHT | _MILD
 _PREAMBLES = _set("well, so, anyway, note: remember: reminder:")
-_QUANTITIES = _set("few little")  # "a few" are more than "few"
+_QUANTITIES = _set("few little")  # "a few" is more than "few"
 _CLAUSE_OPENERS = _set(
     """after although as at because before by during for from if in on once over since though to under unless until
     when whenever while with"""
 )
-_ACRONYMS = _set("it us who")  # in capitals they are not the small words
+_ACRONYMS = _set("it us who")  # other words when written in capitals
 _QUESTION_MARKS = frozenset("?？؟")
 _CONTRACTED = {"s": (), "m": ("am",), "re": ("are",), "ve": ("have",), "ll": ("will",)}
 _NEGATED = {"ca": "can", "wo": "will", "sha": "shall"}  # what is left of can't, won't, shan't
@@ -65,13 +66,13 @@ _SPACED = str.maketrans(
 )
 _OPENING = "\"'`([{*"
 _CLOSING = "\"'`)]}*.,;:!?…|"
-_PAUSES = "-.,;:!?…*|'\"`"  # nothing but these between spaces says nothing
+_PAUSES = "-.,;:!?…*|'\"`"  # a chunk of only these is no word
 
 
 def sketch(tokens: Tokens) -> tuple[int, ...]:
     """The smallest hashes of the text's shingles, ascending: at most SKETCH_HASHES, each below 2 ** 63.
 
-    Texts that `same` may find the same nearly always share one.
+    Near-duplicates almost always have at least one in common.
     """
     shingles = _shingles(tokens.words, _NOT_CONTENT)
     hashed = dict(zip(map(zlib.crc32, shingles), shingles, strict=True))
@@ -79,13 +80,13 @@ def sketch(tokens: Tokens) -> tuple[int, ...]:
 
 
 def are_near_duplicates(a: str, b: str, tokens_a: Tokens, tokens_b: Tokens, cosine: float | None) -> bool:
-    """Whether nobody would miss one of these two texts. `cosine` is that of their vectors, None without vectors."""
+    """Whether two texts state the same. `cosine` is the similarity of their vectors, None without vectors."""
     verdict = compare_words(a, b)
     return similar_enough(tokens_a, tokens_b, cosine) if verdict is None else verdict
 
 
 def compare_words(a: str, b: str) -> bool | None:
-    """Whether two texts are the same by their words alone. None: it has to be measured."""
+    """Whether two texts state the same by their words; None if `similar_enough` has to decide."""
     if a == b:
         return True
     one, other = _normalised_words(a), _normalised_words(b)
@@ -93,27 +94,24 @@ def compare_words(a: str, b: str) -> bool | None:
         return bool(one) and _is_question(a) == _is_question(b)
     if _is_question(a) != _is_question(b):
         return False
-    return (
-        None
-        if _adds_only_mild_words(one, other) or _adds_only_mild_words(other, one) or _clause_moved(one, other)
-        else False
-    )
+    alike = _adds_only_mild_words(one, other) or _adds_only_mild_words(other, one) or _clause_moved(one, other)
+    return None if alike else False
 
 
 def similar_enough(tokens_a: Tokens, tokens_b: Tokens, cosine: float | None) -> bool:
-    """Of two texts whose words allow it."""
+    """Whether two texts that `compare_words` leaves open are near-duplicates."""
     if cosine is None:
         return jaccard(tokens_a, tokens_b) >= JACCARD_ALONE_MIN
     return cosine >= COSINE_MIN and jaccard(tokens_a, tokens_b) >= JACCARD_MIN
 
 
-def content_words(words: Sequence[str], unheard: frozenset[str] = _NOT_CONTENT) -> str:
-    """The words that count, or all where none does, in a line."""
-    return " ".join(list(filterfalse(unheard.__contains__, words)) or words)
+def content_words(words: Sequence[str], ignored: frozenset[str] = _NOT_CONTENT) -> str:
+    """The words that are not ignored, or all if every word is, joined by spaces."""
+    return " ".join(list(filterfalse(ignored.__contains__, words)) or words)
 
 
-def _shingles(words: Sequence[str], unheard: frozenset[str]) -> list[bytes]:
-    plain = content_words(words, unheard).encode("utf-8", "surrogatepass")
+def _shingles(words: Sequence[str], ignored: frozenset[str]) -> list[bytes]:
+    plain = content_words(words, ignored).encode("utf-8", "surrogatepass")
     parts = plain.split(b" ")
     if len(parts) <= SHINGLE_WORDS:
         return [plain] if plain else []
@@ -121,7 +119,7 @@ def _shingles(words: Sequence[str], unheard: frozenset[str]) -> list[bytes]:
 
 
 def _extended_hash(number: int, shingle: bytes) -> int:
-    """63 bits in the order of the 32 given, so that shingles of a large store do not meet by chance."""
+    """A hash extended to 63 bits, in the same order, so that shingles in a large store do not collide."""
     return number << REVERSED_BITS | zlib.crc32(shingle[::-1]) >> 1
 
 
@@ -131,11 +129,11 @@ def jaccard(tokens_a: Tokens, tokens_b: Tokens) -> float:
 
 
 def _normalised_words(text: str) -> list[str]:
-    """The words without case and the punctuation around them; all but the light ones, where there are others."""
+    """The words without case and surrounding punctuation, and without light words unless there are no others."""
     if not text.isascii():
         text = text.translate(_SPACED)
-    shouted = text.isupper()
-    heard: list[str] = []
+    all_capitals = text.isupper()
+    words: list[str] = []
     light: list[str] = []
     chunks = text.split()
     if chunks and chunks[0].lower() in _PREAMBLES:
@@ -146,15 +144,15 @@ def _normalised_words(text: str) -> list[str]:
             light.append(folded)
             continue
         if folded in _QUANTITIES and light[-1:] == ["a"]:
-            heard.append("a")
+            words.append("a")
         light.append(folded)
-        exact = word[0] == "-" or (folded in _ACRONYMS and word.isupper() and not shouted)
-        heard.append(word if exact else folded)
-    return heard or light
+        exact = word[0] == "-" or (folded in _ACRONYMS and word.isupper() and not all_capitals)
+        words.append(word if exact else folded)
+    return words or light
 
 
 def _split_chunk(raw: str) -> Sequence[str]:
-    """What stands between two spaces: mostly one word; two where they are drawn together; none of a dash."""
+    """The words of a chunk: usually one, two of a contraction, none of a dash."""
     word = raw.lstrip(_OPENING).rstrip(_CLOSING)
     if word.isalpha():
         return (word,) if word.lower() != "cannot" else ("can", "not")
@@ -176,12 +174,12 @@ def _split_chunk(raw: str) -> Sequence[str]:
 
 
 def _is_question(text: str) -> bool:
-    """A question states nothing, though its words may be those of a statement."""
+    """Whether a text has a question mark. A question states nothing, even with the words of a statement."""
     return not _QUESTION_MARKS.isdisjoint(text)
 
 
 def _adds_only_mild_words(longer: Sequence[str], shorter: Sequence[str]) -> bool:
-    """Whether one text is the other with some mild words more."""
+    """Whether the longer text is the shorter one with additional mild words."""
     rest = iter(shorter)
     wanted = next(rest, None)
     for word in longer:
@@ -193,7 +191,7 @@ def _adds_only_mild_words(longer: Sequence[str], shorter: Sequence[str]) -> bool
 
 
 def _clause_moved(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether a clause ends one text and begins the other: "we met on Monday", "on Monday we met"."""
+    """Whether a clause at the end of one text begins the other: "we met on Monday", "on Monday we met"."""
     words = len(one)
     if words != len(other) or words > _MOVED_WORDS_MAX:
         return False

@@ -1,7 +1,8 @@
-"""The sketches of many texts at once: what `near.sketch` gives, by numpy, which works beside Python's other threads.
+"""Computes the sketches of many texts with numpy, with the same results as `near_duplicates.sketch`.
 
-All texts are laid out as one line of bytes each. A shingle is a stretch of bytes, so checksums of all shingles are
-computed together, byte by byte, the longest first: at each byte those that are not at their end yet come first.
+numpy releases Python's global lock, so other threads run meanwhile. Each text is one line of bytes and each shingle a
+range of them. The checksums of all shingles are computed together, byte by byte. The longest come first, so that at
+each byte the unfinished ones are at the front.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-MANY = 512  # texts; fewer are done before numpy is there
+MANY = 512  # texts; fewer take less time than the import of numpy
 _POLYNOMIAL = 0xEDB88320  # of zlib.crc32
 _NEWLINE, _SPACE = 10, 32
 
 
 def sketches(several: Sequence[Tokens]) -> list[tuple[int, ...]]:
-    """The sketch of each, in order."""
+    """The sketch of each text, in order."""
     lines = (
         "\n".join([near_duplicates.content_words(tokens.words) for tokens in several]) if len(several) >= MANY else ""
     )
@@ -39,7 +40,7 @@ def sketches(several: Sequence[Tokens]) -> list[tuple[int, ...]]:
     number = _checksums(data, start, end - start, 1)
     order = np.argsort(text << 32 | number, kind="stable")
     ordered = (text << 32 | number)[order]
-    order = order[np.append(ordered[1:] != ordered[:-1], True)]  # of equal ones in a text, the last
+    order = order[np.append(ordered[1:] != ordered[:-1], True)]  # the last of equal ones in a text
     rank = np.arange(len(order)) - np.searchsorted(text[order], text[order])
     chosen = order[rank < near_duplicates.SKETCH_HASHES]
     backwards = _checksums(data, end[chosen] - 1, (end - start)[chosen], -1)
@@ -49,7 +50,7 @@ def sketches(several: Sequence[Tokens]) -> list[tuple[int, ...]]:
 
 
 def _shingles(data: Array) -> tuple[Array, Array, Array]:
-    """Of each shingle: its text, and where it starts and ends in the bytes."""
+    """For each shingle, the number of its text, and its start and end in the bytes."""
     import numpy as np
 
     borders = np.flatnonzero((data == _SPACE) | (data == _NEWLINE))
@@ -60,12 +61,12 @@ def _shingles(data: Array) -> tuple[Array, Array, Array]:
     word = np.arange(len(text))
     opening = np.flatnonzero((word + near_duplicates.SHINGLE_WORDS <= last + 1) | (word == first))
     start, end = starts[opening], ends[np.minimum(opening + near_duplicates.SHINGLE_WORDS - 1, last[opening])]
-    said = end > start
-    return text[opening][said], start[said], end[said]
+    present = end > start
+    return text[opening][present], start[present], end[present]
 
 
 def _checksums(data: Array, place: Array, length: Array, step: int) -> Array:
-    """CRC-32 of stretches of bytes, given by where each begins, read forwards or backwards."""
+    """CRC-32 of ranges of bytes, read from `place` forwards (`step` 1) or backwards (-1)."""
     import numpy as np
 
     table = _table()

@@ -1,7 +1,7 @@
-"""English words that say how a sentence is built and not what it is about.
+"""English stop words.
 
-They are indexed, found in phrases, and found when a question has nothing else; but a memory that shares
-only these with a question does not answer it, however rare they are in a store of notes.
+They are indexed, matched in phrases, and matched where a query has no other words. But a memory that has only stop
+words in common with a query is no match, however rare they are in the store.
 """
 
 from __future__ import annotations

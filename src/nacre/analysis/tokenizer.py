@@ -1,15 +1,15 @@
-"""The one tokeniser: the same for writing and asking, on every store.
+"""The tokeniser of documents and queries, for every store.
 
-A text is split at white space into chunks, and each chunk is analysed on its own. Words repeat,
-so a cache over chunks makes this fast in plain Python. A chunk gives
+A text is split at white space into chunks, and each chunk is analysed by itself. Chunks repeat, so a cache of them
+makes this fast in plain Python. The analysis of a chunk has
 
-- `words`: its parts in order, normalised (NFKC), case-folded, diacritics folded. Phrases and
-  prefixes match these, and their number is the length of the text.
-- `forms`: further names of the same parts: English stems, the spelling with diacritics, a whole
-  identifier (`snake_case`, `main.py:42`, `c++`), letters and digits of `gpt4` apart.
-- `query_tokens`: what a question with this chunk looks for: stems where there are any, and wholes.
+- `words`: its parts in order, NFKC normalised, case-folded, without diacritics. Phrases and prefixes match these,
+  and their number is the length of the text.
+- `forms`: other tokens for the same parts: stems, spellings with diacritics, whole identifiers (`snake_case`,
+  `main.py:42`, `c++`), and the letters and digits of `gpt4` as separate tokens.
+- `query_tokens`: the tokens that a query with this chunk looks up: stems where there are any, and whole identifiers.
 
-Scripts written without spaces become overlapping pairs of characters, with single characters as forms.
+Scripts written without spaces give bigrams of characters as words, and single characters as forms.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ import Stemmer
 from nacre.analysis import stopwords
 from nacre.types.memory import BREAK, Memory, Span, Tokens
 
-VERSION = 2  # of what a text becomes; a store tokenised by another version is rebuilt when opened
-TOKEN_CHARS_MAX = 64  # longer tokens are cut: nobody types them, and they would bloat the vocabulary
+VERSION = 2  # of the analysis; a store tokenised by another version is rebuilt when it is opened
+TOKEN_CHARS_MAX = 64  # longer tokens are truncated: nobody types them, and they would bloat the vocabulary
 _CACHED_CHUNK_CHARS_MAX = 64
-_CACHED_CHUNKS_MAX = 1 << 16  # and as many that were met longer ago
+_CACHED_CHUNKS_MAX = 1 << 16  # in each of the two generations of the cache
 _STEMMED_CHARS = range(3, 40)
 
 # Written without spaces: kana, Han, Hangul, Thai, Lao, Myanmar, Khmer.
@@ -37,28 +37,28 @@ _UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
     r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-# Vowel signs and other marks are part of their word, but `\w` does not know them.
+# Vowel signs and other marks are part of their word, but `\w` does not match them.
 _MARKS = (
     r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     r"\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u0900-\u0963\u0966-\u0dff"
     r"\u0f71-\u0f87\u135d-\u135f\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f"
 )
-_INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"  # inside a word they are as good as not there
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"  # ignored inside a word
 _WITHOUT_INVISIBLE = dict.fromkeys(map(ord, _INVISIBLE))
 _DIACRITICS = re.compile(r"[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
 
-_PLAIN_LETTERS = str.maketrans(  # letters that people leave the stroke or the ligature out of
+_PLAIN_LETTERS = str.maketrans(  # letters that people type without the stroke or the ligature
     {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ł": "l", "ŧ": "t", "þ": "th"}
 )
 
 _RUN = re.compile(
     rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<spaced>(?:(?![{_UNSPACED}])[\w{_MARKS}{_INVISIBLE}.\-/:@#+&\\~'’])+)"
 )
-# The same where no character is paired, and where all are ASCII: much faster.
+# The same for texts without unspaced scripts, and for ASCII: much faster.
 _SPACED_RUN = re.compile(rf"[\w{_MARKS}{_INVISIBLE}.\-/:@#+&\\~'’]+")
 _ASCII_RUN = re.compile(r"[\w.\-/:@#+&\\~']+", re.ASCII)
 _APOSTROPHES = re.compile(r"['’]s?$|['’]")
-# l'été, d'accord, qu'elle, dell'arte: the article is not part of the word. But o'clock and don't are whole.
+# l'été, d'accord, qu'elle, dell'arte: the article is not part of the word. o'clock and don't are not split.
 _ELIDED = re.compile(r"(?:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu|(?:d[ae]|ne|su|a)ll|un)['’](?=\w\w)", re.IGNORECASE)
 _CORE = re.compile(rf"(?:#(?=\d)|\.(?=[^\W\d]))?[\w{_MARKS}](?:.*[\w{_MARKS}])?(?:\+\+|[+#])?")
 _PART = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
@@ -70,7 +70,7 @@ _UNIGRAM = re.compile(rf"[{_UNSPACED}]")
 _EDGES = "()[]{}<>\"',;:!?*`“”‘’«»|"
 _ENDS = _EDGES + "."
 
-# A script tells the language well enough to stem by; Latin letters are taken for English. No caches: `_known` is one.
+# The script selects the stemmer; Latin letters are taken as English. `_cache` is the only cache of stems.
 _english = Stemmer.Stemmer("english", 0)
 _BY_SCRIPT = tuple(
     (range(first, last + 1), Stemmer.Stemmer(language, 0))
@@ -86,26 +86,28 @@ _BY_SCRIPT = tuple(
 _COMMON: frozenset[str] = stopwords.WORDS | frozenset(_english.stemWords(sorted(stopwords.WORDS)))
 
 
-# Plain tuples, because the garbage collector leaves those alone, and would visit every Chunk again and again.
+# Plain tuples of strings: the garbage collector stops tracking them, but would visit every Chunk again and again.
 _Analysis: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], int]
 
 
 class _ChunkCache(dict[str, _Analysis]):
-    """Words repeat: a dictionary that learns what it lacks is the fastest cache for them."""
+    """Chunks repeat, and a dictionary that computes what is missing is the fastest cache for them."""
 
     def __missing__(self, raw: str) -> _Analysis:
         return _analyse_cached(raw)
 
 
-# Two generations: when the first is full it becomes the second, so that what is still in use is not learnt anew.
+# Two generations: a full first one becomes the second, so that chunks still in use are not analysed again.
 _cache, _older_cache = _ChunkCache(), _ChunkCache()
 
 
 class Chunk(NamedTuple):
+    """The analysis of a chunk."""
+
     words: tuple[str, ...]
     forms: tuple[str, ...]
     query_tokens: tuple[str, ...]
-    length: int  # number of words; one more for each that lost diacritics, so that the exact spelling ranks higher
+    length: int  # number of words, plus one for each that lost diacritics, so that the exact spelling ranks higher
 
 
 _EMPTY = Chunk((), (), (), 0)
@@ -113,12 +115,12 @@ _EMPTY = Chunk((), (), (), 0)
 
 @lru_cache(maxsize=1)
 def chunks(text: str) -> Sequence[str]:
-    """What stands between white space. Kept for who asks next: facts are read from the same text."""
+    """The chunks of a text. The last result is cached, because fact extraction splits the same text."""
     return text.split()
 
 
 def tokenise(text: str, summary: str = "", tags: Sequence[str] = (), source: str = "") -> Tokens:
-    """The tokens of a text and of its labels, for writing."""
+    """The tokens of a text and of its labels, as they are indexed."""
     words: list[str] = []
     forms: list[str] = []
     length = 0
@@ -134,7 +136,7 @@ def tokenise(text: str, summary: str = "", tags: Sequence[str] = (), source: str
 
 
 def _label(texts: Iterable[str]) -> tuple[str, ...]:
-    """All tokens of these texts in one row: the words of each text side by side, every form on its own."""
+    """All tokens of these texts in one row: the words of each text adjacent, every form between breaks."""
     row: list[str] = []
     for text in texts:
         tokens = tokenise(text)
@@ -145,21 +147,21 @@ def _label(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def vocabulary(tokens: Tokens) -> set[str]:
-    """Every different token of a memory."""
+    """The distinct tokens of a memory."""
     found = {*tokens.words, *tokens.forms, *tokens.summary, *tokens.tags, *tokens.source}
     found.discard(BREAK)
     return found
 
 
 def query_tokens(text: str) -> tuple[str, ...]:
-    """The tokens to look for when a question contains this text, each once, in order."""
+    """The tokens that a query with this text looks up, each once, in order."""
     return tuple(dict.fromkeys(token for raw in text.split() for token in analyse(raw).query_tokens))
 
 
 def chunks_with_spans(text: str, wanted: Set[str] | None = None) -> Iterator[tuple[Span, Chunk]]:
-    """The chunks of a text with their places, for snippets.
+    """The chunks of a text with their spans, for snippets.
 
-    Runs without spaces come character by character; when it is known which tokens are wanted, only those come.
+    Runs of unspaced scripts give one chunk per character, or only the `wanted` tokens where these are given.
     """
     for run in _RUN.finditer(text):
         start, end = run.span()
@@ -174,7 +176,7 @@ def chunks_with_spans(text: str, wanted: Set[str] | None = None) -> Iterator[tup
                     if token in wanted:
                         yield Span(i, i + len(token)), Chunk((token,), (), (), 1)
             continue
-        for i in range(start, end):  # a pair belongs to both of its characters
+        for i in range(start, end):  # a bigram belongs to both of its characters
             around = text[max(start, i - 1) : min(end, i + 2)]
             pairs = tuple(around[j : j + 2] for j in range(len(around) - 1))
             yield Span(i, i + 1), Chunk(pairs, (text[i],), (), 1)
@@ -190,7 +192,7 @@ def _analyse_cached(raw: str) -> _Analysis:
     chunk = _older_cache.get(raw)
     core = raw
     if chunk is None:
-        core = raw.lstrip(_EDGES).rstrip(_ENDS)  # the same tokens; with and without a comma, most are known already
+        core = raw.lstrip(_EDGES).rstrip(_ENDS)  # most chunks are in the cache once punctuation is removed
         chunk = _cache.get(core) or _older_cache.get(core) or _analyse(core)
     if len(raw) <= _CACHED_CHUNK_CHARS_MAX:
         if len(_cache) >= _CACHED_CHUNKS_MAX:
@@ -221,7 +223,7 @@ def _analyse(raw: str) -> _Analysis:
 
 
 def _analyse_plain(raw: str) -> _Analysis | None:
-    """The tokens of an English word or a number, which most chunks are."""
+    """The analysis of a plain English word or number, which most chunks are; None for others."""
     if not raw.isascii():
         return None
     if raw.isalpha() and (raw[1:].islower() or raw.isupper() or len(raw) == 1):
@@ -239,7 +241,7 @@ def _analyse_plain(raw: str) -> _Analysis | None:
 
 
 def _bigrams(run: str) -> Chunk:
-    """Overlapping pairs, and single characters so that a one-character question finds them."""
+    """Bigrams of a run of an unspaced script, and single characters, so that a query of one character matches."""
     if len(run) == 1:
         return Chunk((run,), (), (run,), 1)
     pairs = tuple(run[i : i + 2] for i in range(len(run) - 1))
@@ -247,7 +249,7 @@ def _bigrams(run: str) -> Chunk:
 
 
 def _analyse_spaced(run: str) -> Chunk:
-    """Words with spaces between them, and identifiers: the parts in order, the whole as a form."""
+    """Words and identifiers of a spaced script: the parts in order, the whole as a form."""
     words: list[str] = []
     forms: list[str] = []
     query: list[str] = []
@@ -290,17 +292,17 @@ def _analyse_spaced(run: str) -> Chunk:
 
 
 def is_common(token: str) -> bool:
-    """Whether a token is an English word that says nothing of what a text is about."""
+    """Whether a token is an English stop word, or the stem of one."""
     return token in _COMMON
 
 
 def is_unigram(token: str) -> bool:
-    """Whether a token is a single character of a script without spaces: it stands among the forms, not the words."""
+    """Whether a token is a single character of an unspaced script. Such tokens are forms, not words."""
     return _UNIGRAM.fullmatch(token) is not None
 
 
 def _strip_diacritics(text: str) -> str:
-    """Without diacritics. Vowel signs of Indic scripts stay: they tell words apart."""
+    """The text without diacritics. Vowel signs of Indic scripts stay, because they distinguish words."""
     if text.isascii():
         return text
     text = text.translate(_PLAIN_LETTERS)
@@ -309,7 +311,7 @@ def _strip_diacritics(text: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """What inflected forms have in common. Of letters only, so that identifiers stay what they are."""
+    """The stem of a word. Tokens with digits are not stemmed, so that identifiers stay whole."""
     if len(word) not in _STEMMED_CHARS or not (word.isalpha() or (_PART.fullmatch(word) and not _DIGIT.search(word))):
         return word
     if word.isascii():
@@ -324,5 +326,5 @@ def _stem(word: str) -> str:
 
 
 def tokens_of(memory: Memory) -> Tokens:
-    """Everything of a memory that words can find."""
+    """The tokens of a memory's text, summary, tags and source."""
     return tokenise(memory.text, memory.summary or "", memory.tags, memory.source or "")

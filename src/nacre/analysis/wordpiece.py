@@ -1,7 +1,7 @@
-"""BERT's uncased word pieces, as the Hugging Face tokenizer makes them, in plain Python.
+"""BERT's uncased WordPiece tokenizer in plain Python, with the same results as Hugging Face's.
 
-A text is cut at whitespace, punctuation and CJK characters; words lose case and accents; each word
-is then covered greedily by the longest entries of the vocabulary. Repeated words come from a cache.
+A text is split at white space, punctuation and CJK characters, and words lose case and accents. Each word is then
+matched greedily with the longest entries of the vocabulary. Repeated words come from a cache.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from nacre.types.memory import Span
 
-WORD_CHARS_MAX = 100  # a longer word is unknown to the model
+WORD_CHARS_MAX = 100  # a longer word becomes [UNK]
 CACHED_CHARS_MAX = 64
 CACHED_RUNS_MAX = 50_000
 UNIT_PIECES_MAX = 32
 SLICE_CHARS = 16  # of a word that is too long for one unit
 
-# Code points in hexadecimal. They are written out because the reference knows Unicode 8, while Python
-# knows a later one in each version: with its categories, vectors would change with the interpreter.
+# Code points in hexadecimal. They are listed because the reference implementation uses Unicode 8. With Python's own
+# categories, which follow a later version in each release, vectors would change with the interpreter.
 REMOVED = """
 0-8 b-c e-1f 7f-9f ad 600-605 61c 6dd 70f 180e 200b-200f 202a-202e 2060-2064 2066-206f e000-f8ff feff fff9-fffb fffd
 110bd 1bca0-1bca3 1d173-1d17a e0001 e0020-e007f f0000-ffffd 100000-10fffd
@@ -65,26 +65,26 @@ ff1a-ff1b ff1f-ff20 ff3b-ff3d ff3f ff5b ff5d ff5f-ff65 10100-10102 1039f 103d0 1
 """
 CJK = "3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf 2f800-2fa1f"
 WHITESPACE = "9-a d 20 a0 1680 2000-200a 2028-2029 202f 205f 3000"
-SURROGATES = "d800-dfff"  # halves of a character: Python lets them into a text
+SURROGATES = "d800-dfff"  # lone ones, which a Python string may have
 
 
 def _class(*tables: str) -> str:
-    """The tables' characters as the inside of a regular expression's [ ]."""
+    """The characters of these tables as the inside of a regular expression's character class."""
     bounds = (entry.split("-") for table in tables for entry in table.split())
     return "".join("-".join(f"\\U{int(bound, 16):08x}" for bound in entry) for entry in bounds)
 
 
 SPECIAL = r"\[(?:PAD|UNK|CLS|SEP|MASK)\]"
 RUN = re.compile(f"[^{_class(WHITESPACE)}]+")
-# Words joined by an underscore, or digits after letters: a setting, a code, a version. Not 1990s, 3rd and 80kg.
+# Identifiers: words joined by an underscore, or digits after letters. Not 1990s, 3rd and 80kg.
 NAME = re.compile(r"[^\W_]_[^\W_]|[^\W\d_]\d")
 ASCII_ATOM = re.compile(rf"{SPECIAL}|[!-/:-@\[-`{{-~]|[^!-/:-@\[-`{{-~]+")
 
 
 class _UnicodePatterns(NamedTuple):
-    """Patterns for texts beyond ASCII. They take 10 ms to compile, which most questions never need."""
+    """Patterns for texts beyond ASCII. They take 10 ms to compile, so they are compiled on first use."""
 
-    lone: re.Pattern[str]  # characters that are words by themselves
+    cjk: re.Pattern[str]  # characters that are words by themselves
     atom: re.Pattern[str]
     invisible: re.Pattern[str]
     mark: re.Pattern[str]
@@ -95,7 +95,7 @@ class _UnicodePatterns(NamedTuple):
 def _unicode() -> _UnicodePatterns:
     apart = _class(CJK, PUNCTUATION)
     return _UnicodePatterns(
-        lone=re.compile(f"[{_class(CJK)}]"),
+        cjk=re.compile(f"[{_class(CJK)}]"),
         atom=re.compile(f"{SPECIAL}|[{apart}]|[^{apart}]+"),
         invisible=re.compile(f"[{_class(REMOVED, SURROGATES)}]+"),
         mark=re.compile(f"[{_class(MARKS)}]+"),
@@ -104,19 +104,19 @@ def _unicode() -> _UnicodePatterns:
 
 
 def _atoms(run: str) -> Iterator[re.Match[str]]:
-    """Special pieces, CJK characters, punctuation marks and what stands between them: each is cut by itself."""
+    """Special pieces, CJK characters, punctuation marks and the parts between them. Each is tokenized by itself."""
     return (ASCII_ATOM if run.isascii() else _unicode().atom).finditer(run)
 
 
 def _normalise(atom: str) -> str:
-    """Without invisible characters, accents and case."""
+    """The atom without invisible characters, accents and case."""
     visible = _unicode().invisible.sub("", atom)
     bare = _unicode().mark.sub("", unicodedata.normalize("NFD", visible))
-    return bare.replace("Σ", "σ").lower()  # lower() alone would write a final sigma, unlike the reference
+    return bare.replace("Σ", "σ").lower()  # lower() alone would give a final sigma, unlike the reference
 
 
 class WordPiece:
-    """Word pieces of a vocabulary file, one piece a line. May be used from several threads at once."""
+    """A WordPiece tokenizer with the vocabulary of a file, one piece per line. Safe to share between threads."""
 
     def __init__(self, vocabulary: Path) -> None:
         pieces = vocabulary.read_text(encoding="utf-8").split("\n")
@@ -129,11 +129,11 @@ class WordPiece:
         self._cache: dict[str, tuple[int, ...]] = {}
 
     def encode(self, text: str, pieces_max: int) -> list[int]:
-        """The text's first pieces, between the two that mark beginning and end."""
+        """The ids of the text's first pieces, between [CLS] and [SEP]."""
         return [self._first, *self.first_pieces(text, pieces_max), self._last]
 
     def first_pieces(self, text: str, pieces_max: int) -> list[int]:
-        """Reads no further than it must."""
+        """The ids of the text's first pieces. The rest of the text is not tokenized."""
         ids: list[int] = []
         for part in self._parts(text):
             ids += part
@@ -142,10 +142,11 @@ class WordPiece:
         return ids[:pieces_max]
 
     def vocabulary_coverage(self, text: str, *, names: bool) -> float:
-        """How much of a text is made of words that the vocabulary has, whole or in parts; 0 where there is nothing.
+        """The share of a text's characters in words or word parts of the vocabulary; 0 for an empty text.
 
-        Of many scripts it has single letters only: what is spelled by them was never learned. `names`: whether those
-        that someone made up of letters and digits count, like ERR_2270, whose parts are known and mean nothing.
+        Of many scripts the vocabulary has only single letters. Words spelled with those do not count, because the
+        model never learned them. `names` says whether identifiers such as ERR_2270 count: their parts are in the
+        vocabulary, but have no meaning there.
         """
         known = total = 0
         for found in RUN.finditer(text):
@@ -155,20 +156,20 @@ class WordPiece:
                 continue
             atoms = [run] if len(run) <= CACHED_CHARS_MAX else [atom.group() for atom in _atoms(run)]
             learned = sum(self._learned(number) for atom in atoms for number in self._cached(atom))
-            known += min(learned, len(run))  # some letters are taken apart before they are looked up
+            known += min(learned, len(run))  # normalization may give more characters than the run has
         return known / total if total else 0.0
 
     def _learned(self, number: int) -> int:
-        """Letters of a piece, if it is a word or a part of one."""
+        """The number of characters of a piece if it is a word or a part of one, else 0."""
         piece = self._pieces[number].removeprefix("##")
         return len(piece) if number != self._unknown and (len(piece) > 1 or piece.isascii()) else 0
 
     def weigh(self, text: str) -> list[tuple[Span, int]]:
-        """Units no passage may cut, and how many pieces each costs. A slice never costs more than its units."""
+        """The units that no passage may split, with their piece counts. A slice has at most the sum of its units."""
         units: list[tuple[Span, int]] = []
         for found in RUN.finditer(text):
             run, start = found.group(), found.start()
-            if len(run) <= CACHED_CHARS_MAX and (run.isascii() or not _unicode().lone.search(run)):
+            if len(run) <= CACHED_CHARS_MAX and (run.isascii() or not _unicode().cjk.search(run)):
                 pieces = len(self._cached(run))
                 if pieces <= UNIT_PIECES_MAX:
                     units.append((Span(start, found.end()), max(pieces, 1)))
@@ -183,7 +184,7 @@ class WordPiece:
             if pieces <= UNIT_PIECES_MAX:
                 yield Span(start, start + len(atom)), max(pieces, 1)
                 return
-        # A part of a word may cost more than its share of the whole, but never more than its characters.
+        # A part of a word may have more pieces than its share of the whole, but never more than its characters.
         for offset in range(0, len(atom), SLICE_CHARS):
             part = atom[offset : offset + SLICE_CHARS]
             yield Span(start + offset, start + offset + len(part)), max(len(_normalise(part)), 1)
