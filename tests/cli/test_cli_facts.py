@@ -452,14 +452,14 @@ SESSION: tuple[Step, ...] = (
         "lenses",
         ["lens", "list"],
         (
-            "debugging  built in  Blockers, learnings, tests and what is new first; words such as error "
-            "codes count more\n"
-            "decisions  built in  Only what was decided\n"
-            "recent  built in  What is new counts up to twice as much\n"
-            "exact  built in  Only memories with words of the question\n"
-            "broad  built in  More, and less alike\n"
-            "brief  built in  The best few, in a few words\n"
-            "classic  built in  Plain rank fusion with k = 60, and no other signal\n"
+            "debugging  built in  Blockers, learnings, tests and recent memories first; keywords such "
+            "as error codes count more\n"
+            "decisions  built in  Only memories in the namespace decisions\n"
+            "recent  built in  Recent memories count up to twice as much\n"
+            "exact  built in  Only memories with words of the query\n"
+            "broad  built in  More results, including weaker matches\n"
+            "brief  built in  The best few results within 500 tokens\n"
+            "classic  built in  Plain rank fusion with k = 60, without other signals\n"
             "facts  built in  Only memories with facts\n"
             "ops  Operations"
         ),

@@ -41,7 +41,7 @@ PARENTHESES = "unbalanced or too deeply nested parentheses were ignored"
 ONE_BY_ONE = "no memory has the quoted words side by side; they were searched one by one"
 NOTHING_ASKED = "the query asks for nothing: give some words"
 NO_WORDS = "the query has no words to search for; emoji and symbols are found by meaning only"
-FAR = "NEAR looks at most 1,000 words far"
+FAR = "the NEAR distance was reduced to 1,000 words"
 
 
 def as_word(operator: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from nacre import validation
 from nacre.access import Access
 from nacre.analysis import tokenizer
+from nacre.analysis.names import fold
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
 from nacre.query.lexer import preview
@@ -140,7 +140,7 @@ def from_file(memory: Nacre, space: str, lines: Lines) -> Questions:
     """Questions from JSON Lines with `ids` or `answer`, or from lines with a query, a tab and an id."""
     wanted: dict[tuple[str, str], list[_FileQuestion]] = {}
     for each in _parse_lines(lines):
-        wanted.setdefault((each.space or space, _folded(each.query)), []).append(each)
+        wanted.setdefault((each.space or space, fold(each.query)), []).append(each)
     texts = {(within, each.text) for (within, _), several in wanted.items() for each in several if each.text}
     having = _memories_containing(memory, texts)
     judged: list[JudgedQuestion] = []
@@ -160,17 +160,13 @@ def _memories_containing(memory: Nacre, texts: Iterable[tuple[str, str]]) -> dic
     """By space and text, the memories of that space that have the text, however it is spaced and capitalised."""
     found: dict[tuple[str, str], list[str]] = {each: [] for each in texts}
     for space in sorted({space for space, _ in found}):
-        sought = [(_folded(text), ids) for (within, text), ids in found.items() if within == space]
+        sought = [(fold(text), ids) for (within, text), ids in found.items() if within == space]
         for each in memory.every(Filter(spaces=(space,))):
-            folded = _folded(each.text)
+            folded = fold(each.text)
             for text, ids in sought:
                 if text in folded:
                     ids.append(each.id)
     return {each: tuple(ids) for each, ids in found.items()}
-
-
-def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text.casefold()).split())
 
 
 def _parse_lines(lines: Lines) -> Iterator[_FileQuestion]:
@@ -233,8 +229,8 @@ def from_log(memory: Nacre, space: str) -> Questions:
     for receipt in _receipts(memory, space):  # the newest first
         if not receipt.query.strip():
             continue
-        asked.setdefault(_folded(receipt.query), (receipt.query, receipt.at))
-        right = marks.setdefault(_folded(receipt.query), {})
+        asked.setdefault(fold(receipt.query), (receipt.query, receipt.at))
+        right = marks.setdefault(fold(receipt.query), {})
         for each in receipt.deliveries:
             if each.wrong is not None or each.opened is not None or each.used is not None:
                 right[each.memory_id] = each.wrong is None and right.get(each.memory_id, True)

@@ -1,1 +1,1 @@
-"""Pure functions that understand what was asked."""
+"""Query understanding: lexer, parser, filters, dates, intent, spelling, entities, lenses. Pure functions."""

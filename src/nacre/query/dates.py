@@ -1,12 +1,13 @@
-"""Which stretch of time does a person mean? "last week", "since March", "between 1 May and 7 May 2026", "7d".
+"""Parses English time expressions: "last week", "since March", "between 1 May and 7 May 2026", "7d".
 
-`read` takes a text that is nothing but a time; `mentions` finds times inside a question. Both use one grammar:
+`parse_period` parses a text that is one time expression; `find_mentions` finds expressions inside a question. Both
+use one grammar:
 
     phrase   [since|after|before|until|by|between] [in|on|…] [the] single [to|and single]
-    single   one of `_FORMS`: a pattern, what it means, and when it counts inside a question
+    single   one of `_FORMS`: a pattern, its meaning, and when it counts inside a question
 
-Days, weeks, months and years are those of the user's calendar: computed as local dates, and each border is
-converted to UTC on its own, since its offset may differ from today's. English only.
+Days, weeks, months and years are those of the user's calendar. They are computed as local dates, and each boundary is
+converted to UTC separately, because its UTC offset may differ from today's.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from nacre.types.search import Period
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A time named inside a text."""
+    """A time expression inside a text."""
 
     span: Span
     period: Period
 
 
 def parse_period(text: str, now: datetime, zone: tzinfo | None = None) -> Period | None:
-    """The period that the whole text names, or None when it names none. `zone=None`: the system's."""
+    """The period that the whole text names, or None. `zone=None` is the system's time zone."""
     text = text.strip()
     for phrase in _phrases(text, 0):
         if phrase.end == len(text) and (period := _period(phrase, now, zone)):
@@ -41,13 +42,12 @@ def parse_period(text: str, now: datetime, zone: tzinfo | None = None) -> Period
 
 
 def may_mention_period(text: str) -> bool:
-    """Whether a text has a word or a digit without which no time is named. Most questions have none, which is soon
-    seen."""
+    """Whether a text has a word or digit that every time expression needs. A cheap test: most questions have none."""
     return not _TIME_WORDS.isdisjoint(re.findall("[a-z]+|[0-9]", text.lower()))
 
 
 def find_mentions(text: str, now: datetime, zone: tzinfo | None = None) -> list[Mention]:
-    """The times that a natural question names, in order, not overlapping. Precision before recall."""
+    """The times that a question mentions, in order, not overlapping. Tuned for precision rather than recall."""
     text = _QUOTED.sub(lambda quoted: '"' * len(quoted[0]), text)
     found: list[Mention] = []
     reached = 0
@@ -57,9 +57,9 @@ def find_mentions(text: str, now: datetime, zone: tzinfo | None = None) -> list[
             period = _period(phrase, now, zone)
             if period and not _in_the_future(period, now):
                 found.append(Mention(Span(start, phrase.end), period))
-            elif phrase.second:  # perhaps no range, but two times
+            elif phrase.second:  # not a range, but possibly two times
                 continue
-            reached = phrase.end  # also after "next Monday", which must not leave "Monday"
+            reached = phrase.end  # also after "next Monday", so that "Monday" is not read by itself
             break
     return found
 
@@ -87,7 +87,7 @@ class _Clock:
         return self.utc(datetime.combine(first, time())), self.utc(datetime.combine(end, time()))
 
     def unit(self, day: date, unit: str) -> _Interval:
-        """The calendar unit that holds the day."""
+        """The calendar unit that contains the day."""
         first = _first_day(day, unit)
         return self.days(first, _shifted(first, unit, 1))
 
@@ -99,7 +99,7 @@ def _first_day(day: date, unit: str) -> date:
 
 
 def _shifted(day: date, unit: str, count: int) -> date:
-    """The day so many units later. Where its month is too short, the last day of that month."""
+    """The day `count` units later, or the last day of the month if the month is too short."""
     if unit not in _MONTHS_IN:
         return day + timedelta(seconds=_SECONDS_IN[unit] * count)
     year, month = divmod(day.year * 12 + day.month - 1 + _MONTHS_IN[unit] * count, 12)
@@ -108,11 +108,11 @@ def _shifted(day: date, unit: str, count: int) -> date:
     return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
-# --- What the forms mean. They may raise ValueError or OverflowError where the calendar has no such time.
+# --- The meanings of the forms. They raise ValueError or OverflowError for times that the calendar does not have.
 
 
 def _part(match: re.Match[str], name: str) -> str:
-    """What a group of the pattern matched; empty if it did not, or if the pattern has none of that name."""
+    """The text that a named group matched; empty if the group did not match or does not exist."""
     return (match.groupdict().get(name) or "").lower()
 
 
@@ -127,7 +127,7 @@ def _amount(match: re.Match[str]) -> tuple[int, str]:
     unit = _UNITS[_part(match, "unit") or _part(match, "long")]
     if digits := _part(match, "digits"):
         return int(digits), unit
-    words = re.split(r"[\W_]+", _part(match, "word") or "one")  # "a couple of": the largest word tells
+    words = re.split(r"[\W_]+", _part(match, "word") or "one")  # "a couple of": the largest number counts
     return max(_NUMBERS.get(word, 0) for word in words), unit
 
 
@@ -145,7 +145,7 @@ def _ago(match: re.Match[str], clock: _Clock) -> _Interval:
         return clock.unit(_shifted(_first_day(clock.today, unit), unit, -count), unit)
     size = timedelta(seconds=_SECONDS_IN[unit])
     moment = replace(clock, now=clock.now - size * count)
-    # Cut off in UTC: on the night the clocks go back, a local hour would name two of them.
+    # Truncated in UTC: when the clocks go back, one local hour is two hours in UTC.
     start = moment.now - (moment.local - datetime.combine(date.min, time())) % size
     return start, start + size
 
@@ -208,7 +208,7 @@ def _year_or_week(match: re.Match[str], clock: _Clock) -> _Interval:
     return clock.unit(first, "week" if week else "year")
 
 
-# --- When the forms count inside a question, where most of their words have other meanings, too.
+# --- When a form counts inside a question, where most of its words may have other meanings.
 
 _QUOTED = re.compile(r'"[^"]*"|“[^“”]*”')
 # Not inside names, paths, versions and numbers; nor after a minus, which excludes a word from a search.
@@ -224,7 +224,7 @@ _THINGS_AFTER = re.compile(r"\s+(?!(?:was|is|as|has|its|this|does|us|vs|across)\
 
 
 class _Surroundings(NamedTuple):
-    """Around a phrase. `helpers`: the words directly before the form that may make it a time."""
+    """The text around a phrase. `helpers` are the words directly before the form that may make it a time."""
 
     helpers: frozenset[str]
     before: str
@@ -237,7 +237,7 @@ def _unit_counts(_: re.Match[str], place: _Surroundings) -> bool:
 
 def _weekday_counts(match: re.Match[str], place: _Surroundings) -> bool:
     if "by" in place.helpers or _OTHER_DAY_BEFORE.search(place.before):
-        return False  # to come ("due by Friday"), or many, or a feast
+        return False  # in the future ("due by Friday"), recurring, or a holiday
     clear = match["weekday"].lower().endswith("day") or _part(match, "which") == "last"
     return clear or bool(place.helpers & {"on", "since", "between"})
 
@@ -265,14 +265,14 @@ def _year_counts(match: re.Match[str], place: _Surroundings) -> bool:
     return match[0][0] in "yY" or bool(place.helpers & _YEAR_HELPERS)
 
 
-# --- The grammar. In its patterns, a space stands for what may separate words.
+# --- The grammar. In its patterns, a space matches any separator of words.
 
 _Meaning: TypeAlias = Callable[[re.Match[str], _Clock], _Interval]
 _Guard: TypeAlias = Callable[[re.Match[str], _Surroundings], bool]
 
 
 class _Form(NamedTuple):
-    """`kind`: "fixed"; "floating", the most recent of many; or "duration", which as a border is a moment."""
+    """`kind` is "fixed"; "floating", the most recent of many; or "duration", which is a moment as a boundary."""
 
     pattern: str
     meaning: _Meaning
@@ -282,8 +282,8 @@ class _Form(NamedTuple):
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compiled when first needed: all together take milliseconds, and most questions name no time."""
-    # ASCII: other scripts' digits and letters that fold to ours are not meant. White space may be of any kind.
+    """Compiled on first use: all together take milliseconds, and most questions mention no time."""
+    # ASCII only: no digits of other scripts, and no letters that fold to ASCII. White space may be of any kind.
     return re.compile(pattern.replace(" ", r"(?u:\s++|[-_])"), re.I | re.A)
 
 
@@ -305,7 +305,7 @@ _WEEKDAYS |= {"tues": 1, "thur": 3, "thurs": 3}
 _MONTH_NAMES = ["january", "february", "march", "april", "may", "june"]
 _MONTH_NAMES += ["july", "august", "september", "october", "november", "december"]
 _MONTHS = {name[:3]: number for number, name in enumerate(_MONTH_NAMES, 1)}
-# April, June and August are people, too; March and May are verbs. The short names are all kinds of things.
+# April, June and August may be people, March and May verbs, and the short names many other things.
 _CLEAR_MONTHS = frozenset(_MONTH_NAMES) - {"march", "april", "may", "june", "august"}
 _NAME_HELPERS = frozenset({"in", "on", "during", "since", "before", "after", "by", "until", "between"})
 _YEAR_HELPERS = frozenset({"in", "since", "during", "before", "after", "until", "of", "between"})
@@ -363,7 +363,7 @@ _HEADS = "between|since|after|before|until|by"
 _OPENING = f"(?:(?P<head>{_HEADS}) )?(?:(?P<lead>in|on|at|during|of|from|around) )?(?P<the>the )?"
 _TO = r"(?: (?P<to>to) | ?(?:\.\.|–) ?)(?:the )?"
 _AND = " and (?:the )?"
-# Every form has one of these words, or a digit.
+# Every form has one of these words or a digit.
 _PARTS = (
     "now",
     "today",
@@ -384,9 +384,9 @@ class _Match(NamedTuple):
     form: _Form
     match: re.Match[str]
 
-    def stretch(self, clock: _Clock, is_border: bool = False) -> _Interval:
+    def interval(self, clock: _Clock, is_boundary: bool = False) -> _Interval:
         start, end = self.form.meaning(self.match, clock)
-        return (start, start) if is_border and self.form.kind == "duration" else (start, end)
+        return (start, start) if is_boundary and self.form.kind == "duration" else (start, end)
 
     def counts(self, place: _Surroundings) -> bool:
         year = _part(self.match, "year")
@@ -394,11 +394,11 @@ class _Match(NamedTuple):
 
 
 class _Phrase(NamedTuple):
-    head: str  # one of `_HEADS`, or nothing
-    lead: str  # what else stands directly in front: in, on, the, …
+    head: str  # one of `_HEADS`, or empty
+    lead: str  # another word directly before it: in, on, the, …
     first: _Match
     second: _Match | None = None
-    helpers: frozenset[str] = frozenset()  # of the second one
+    helpers: frozenset[str] = frozenset()  # of `second`
 
     @property
     def end(self) -> int:
@@ -410,7 +410,7 @@ def _matches(text: str, at: int) -> list[_Match]:
 
 
 def _phrases(text: str, at: int) -> Iterator[_Phrase]:
-    """All that can be read from this place on."""
+    """All phrases that begin at this position."""
     if not (opening := _compiled(_OPENING).match(text, at)):
         return
     head, lead = (opening["head"] or "").lower(), (opening["lead"] or "").lower()
@@ -421,7 +421,7 @@ def _phrases(text: str, at: int) -> Iterator[_Phrase]:
             for second in _matches(text, link.end()):
                 yield _Phrase(head, lead, first, second, frozenset({"to", "between"} if whole else {"to"}))
         in_front = "the" if opening["the"] else lead
-        if head != "between" and not (in_front and first.form.kind == "duration"):  # "in 3 days" is to come
+        if head != "between" and not (in_front and first.form.kind == "duration"):  # "in 3 days" is in the future
             yield _Phrase(head, in_front, first)
 
 
@@ -430,8 +430,8 @@ def _period(phrase: _Phrase, now: datetime, zone: tzinfo | None) -> Period | Non
         clock = _Clock(now.astimezone(UTC), zone)
         if phrase.second:
             return _range(phrase.first, phrase.second, clock)
-        start, end = phrase.first.stretch(clock, is_border=bool(phrase.head))
-    except (ValueError, OverflowError, OSError):  # no such day, or outside of what a datetime or the system can hold
+        start, end = phrase.first.interval(clock, is_boundary=bool(phrase.head))
+    except (ValueError, OverflowError, OSError):  # no such day, or outside the range of datetime or the system
         return None
     if phrase.head in ("since", "after"):
         return Period(start if phrase.head == "since" else end, None)
@@ -439,12 +439,12 @@ def _period(phrase: _Phrase, now: datetime, zone: tzinfo | None) -> Period | Non
 
 
 def _range(first: _Match, second: _Match, clock: _Clock) -> Period | None:
-    until = second.stretch(clock, is_border=True)
+    until = second.interval(clock, is_boundary=True)
     if first.form.kind == "floating" and not _part(first.match, "which"):
         # "March" in "between March and May 2025" is the one before that May.
         last_moment = max(until[0], until[1] - timedelta(microseconds=1))
         clock = replace(clock, now=last_moment if _part(second.match, "year") else min(last_moment, clock.now))
-    start = first.stretch(clock)[0]
+    start = first.interval(clock)[0]
     return Period(start, until[1]) if start < until[1] else None
 
 
@@ -461,6 +461,6 @@ def _is_meant_as_time(phrase: _Phrase, text: str, start: int) -> bool:
 
 
 def _in_the_future(period: Period, now: datetime) -> bool:
-    """Memories are of the past. "before tomorrow" leaves all of it, and asks for what is to come."""
-    border = period.start or period.end
-    return border is not None and border > now
+    """Whether a period lies in the future. So does "before tomorrow": it would not restrict memories of the past."""
+    boundary = period.start or period.end
+    return boundary is not None and boundary > now

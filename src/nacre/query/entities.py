@@ -1,4 +1,4 @@
-"""Which condition says that a memory is about an entity: its name stands in it, or it is linked with it."""
+"""Conditions for memories about an entity: the memory has its name, or is linked to it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Phrase, Term, Witho
 
 
 def phrase_condition(tokens: Sequence[str]) -> Condition:
-    """These words side by side. A lone character has no place in the order, so it only has to be there."""
+    """Matches these words as a phrase. Unigrams have no positions, so they only have to occur."""
     conditions: list[Condition] = []
-    for lone, run in groupby(tokens, tokenizer.is_unigram):
-        together = tuple(run)
-        conditions += map(Term, together) if lone else [Phrase(together)]
+    for unigrams, run in groupby(tokens, tokenizer.is_unigram):
+        words = tuple(run)
+        conditions += map(Term, words) if unigrams else [Phrase(words)]
     return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
 
 
 def entity_condition(name: str, aliases: Sequence[str] = ()) -> Condition:
-    """A memory that has one of these names, or is linked with what is called so."""
+    """Matches memories that have one of these names or are linked to the entity."""
     tokens = (tokenizer.tokenise(each).words for each in (name, *aliases))
     return either((*(phrase_condition(each) for each in dict.fromkeys(tokens) if each), Linked(fold(name))))
 
 
 def entity_names(condition: Condition | None) -> Iterator[str]:
-    """The entities a condition asks for, by folded name."""
+    """The folded names of the entities in a condition."""
     match condition:
         case Linked(name):
             yield name
@@ -39,7 +39,7 @@ def entity_names(condition: Condition | None) -> Iterator[str]:
 
 
 def with_aliases(condition: Condition, aliases: Mapping[str, Sequence[str]]) -> Condition:
-    """The same condition, where every entity is also known by these names."""
+    """The condition, with the aliases of every entity added."""
     match condition:
         case Linked(name) if aliases.get(name):
             return entity_condition(name, aliases[name])

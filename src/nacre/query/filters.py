@@ -1,12 +1,12 @@
-"""Filters that are typed into a query: `tag:rust`, `-kind:fact`, `since:7d`, `source:docs/*`, `has:tags`.
+"""Filters in a query: `tag:rust`, `-kind:fact`, `since:7d`, `source:docs/*`, `has:tags`.
 
-    ns:decisions  kind:fact  session:x  space:work  source:docs/*      equal, or like it with * and ?
+    ns:decisions  kind:fact  session:x  space:work  source:docs/*      equal; a source also by pattern with * and ?
     tag:a,b                                                            either; `tag:a tag:b` is both
-    entity:"Ada Lovelace"                                              named in the memory, or linked with it
+    entity:"Ada Lovelace"                                              named in the memory, or linked to it
     since:7d  until:2026-03-01  on:yesterday                           created then, in the user's time zone
     has:tags                                                           facts, tags, source, session, summary, metadata
 
-Each becomes a condition, so filters may be negated, grouped and joined like words.
+Each filter becomes a condition, so filters can be negated, grouped and combined like words.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _TIMES = ("since", "until", "on")
 KEYS = frozenset({*_LISTS, *_TIMES, "entity", "has"})
 
 _VALUE = re.compile(r'"([^"]*)"|([^,"]+)')
-_TRAILING = "?!;.,"  # of the sentence a filter stands in, not of its value
+_TRAILING = "?!;.,"  # punctuation of the sentence around a filter, not part of its value
 
 
 def split_values(key: str, value: str) -> tuple[str, ...]:
-    """The values of a filter, separated by commas, quoted where they contain any."""
+    """The values of a filter. They are separated by commas; a value with a comma is quoted."""
     found = []
     for quoted, bare in _VALUE.findall(value):
         each = quoted or (bare if key == "source" else bare.rstrip(_TRAILING))
@@ -45,7 +45,7 @@ def split_values(key: str, value: str) -> tuple[str, ...]:
 
 
 def to_condition(key: str, value: str, now: datetime, zone: tzinfo | None) -> Condition | str:
-    """What a filter demands, or what is wrong with it."""
+    """The condition of a filter, or a message about what is wrong with it."""
     if key in _TIMES:
         return _created(key, value, now, zone)
     listed = split_values(key, value)

@@ -1,9 +1,9 @@
-"""What is a question after? Told by its form: "how do I …", "where is …", "why …", "… vs …", words of trouble.
+"""Detects the intent of a question from its form: "how do I …", "where is …", "why …", "… vs …", words like "crash".
 
-A text is read word by word. Some words begin a cue: a pattern of what may follow, the intent, and how strong that is
-at the beginning of the text and elsewhere. The strongest cue wins; a cue of another intent takes some of its
-confidence. Questions of another form ("who", "when", "how many") are hardly after any of these, whatever else they
-name. English only: a question without cues is general.
+A text is read word by word. Some words begin a cue, which has a pattern of what follows, an intent, and its strength
+at the beginning of the text and elsewhere. The strongest cue wins; the strongest cue of another intent reduces its
+confidence. Questions of other forms ("who", "when", "how many") get low confidence, whatever cues they have. English
+only: a question without cues is general.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from nacre.types.intents import NAMESPACE_WEIGHTS, Intent, IntentName
 
 __all__ = ["NAMESPACE_WEIGHTS", "Intent", "IntentName", "detect"]
 
-READ_CHARS_MAX = 400  # a question is short; what is longer was pasted, and says what it is at its beginning
+READ_CHARS_MAX = 400  # questions are short; a pasted text shows its intent at the beginning
 GENERAL = Intent("general", 0.0)
-_RIVALRY = 1 / 3  # of a weaker intent's strength is taken from the stronger's confidence
+_RIVALRY = 1 / 3  # of the second intent's strength is subtracted from the confidence
 
 _SURE = (0.9, 0.9)
 _FORM = (0.9, 0.6)  # at the beginning, elsewhere
 _LIKELY = (0.6, 0.6)
 _WEAK = (0.4, 0.4)
-_SPECIAL = (1.0, 0.7)  # it has the form of another intent, and wins over that
+_SPECIAL = (1.0, 0.7)  # wins over another intent that has the same form
 
-# When two are equally strong, the first is more special.
+# Of two equally strong intents, the first is the more specific.
 _ORDER: Sequence[IntentName] = ("troubleshoot", "comparison", "how-to", "location", "explanation")
 
 _I = r"(?:i|we|one|you|someone|people|users)\b"
@@ -70,7 +70,7 @@ _DOES = r"(?:is|are|does|do|did|was|were|am|has|have|isn't|aren't|won't|can't|do
 _DOES_NOT = r"(?:won't|can't|doesn't|don't|didn't|isn't|aren't)"
 _TO = r"(?:log in|login|find|open|reach|resolve|deploy|access)"
 
-# Words that begin the cue, what follows them, intent, strength.
+# First words of the cue, pattern of what follows, intent, strength.
 _Line: TypeAlias = tuple[str, str, IntentName, tuple[float, float]]
 _LINES: Sequence[_Line] = (
     # how-to
@@ -196,7 +196,7 @@ class _Cue(NamedTuple):
 
 
 def detect(text: str) -> Intent:
-    """The intent of a question, and how sure that is; general with 0 where nothing tells."""
+    """The intent of a question with its confidence; general with confidence 0 if there is no cue."""
     text = " ".join(text[:READ_CHARS_MAX].lower().replace("’", "'").split())
     text = text.replace("what's", "what is").replace("where's", "where is")
     found: dict[IntentName, float] = {}
@@ -216,12 +216,12 @@ def detect(text: str) -> Intent:
     return Intent(ranked[0], round(min(found[ranked[0]], _SURE[0]) - _RIVALRY * rival, 2))
 
 
-_compiled = cache(re.compile)  # when first needed: all together take milliseconds, and a question has few of the words
+_compiled = cache(re.compile)  # on first use: all together take milliseconds, and a question needs few of them
 
 
 @cache
 def _cues() -> Mapping[str, Sequence[_Cue]]:
-    """By the word that they begin with."""
+    """The cues by their first word."""
     cues: dict[str, list[_Cue]] = defaultdict(list)
     for beginnings, follows, intent, strengths in _LINES:
         for word in beginnings.split():

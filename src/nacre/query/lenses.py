@@ -1,7 +1,7 @@
-"""Lenses: named presets of filters, boosts and recipe overrides that a search looks through.
+"""Lenses: named presets of filters, boosts and recipe overrides for a search.
 
-A lens only ever narrows what a search may see, and what the caller asks for wins over it. It is named by
-the caller, or selects itself by the question or by the folder the asker works in.
+A lens can only narrow a search, and values that the caller sets win over those of the lens. The caller names a lens,
+or a lens is selected by the question or by the caller's working folder.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, get_args
 
 from nacre import validation
 from nacre.access import Access
+from nacre.analysis.names import fold
 from nacre.errors import InvalidInput
 from nacre.query.ast import has_wildcards
 from nacre.query.lexer import preview
@@ -27,15 +28,15 @@ from nacre.types.recipe import CLASSIC, WEIGHTS, Recipe, adjusted, weights_of
 from nacre.types.search import Filter, Mode, SearchRequest
 from nacre.validation import WILDCARDS_MAX, Limits
 
-NONE = "none"  # what a request says to look through no lens at all
+NONE = "none"  # the name with which a request disables lenses
 TRIGGERS_MAX = 100  # questions, and folders, of one lens
-_QUESTION_CHARS_MAX = 10_000  # that are looked at: what is longer is a pasted text
+_QUESTION_CHARS_MAX = 10_000  # that triggers are matched with; a longer question is a pasted text
 _INTENT = "intent:"
 _SENTENCE_ENDS = "?!. "
-_REQUEST_FIELDS = ("mode", "limit", "min_score", "token_budget")  # fields that a request has by the same name
+_REQUEST_FIELDS = ("mode", "limit", "min_score", "token_budget")  # fields that SearchRequest has by the same name
 
-# How two filters become one. A memory has one kind, so it is in both lists; it has many tags, so `tags_any`
-# of two filters is more than one list can say. What is not named here is never joined.
+# How two filters are intersected, by field. A memory has one kind, so the lists are intersected. It has many tags, so
+# two `tags_any` cannot be one list. Fields that are not listed here are never merged.
 _SINGLE_VALUED = ("kinds", "namespaces", "sessions")
 _CONJUNCTIVE = ("tags_all", "tags_none", "has")
 _TIMES: Mapping[str, Callable[[datetime, datetime], datetime]] = {"created_from": max, "created_until": min}
@@ -43,16 +44,17 @@ _TIMES: Mapping[str, Callable[[datetime, datetime], datetime]] = {"created_from"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lens:
-    """A preset of a search. What is None or empty leaves the search as it is.
+    """A preset of a search. Fields that are None or empty do not change the search.
 
-    `recipe` holds fields of Recipe by name. `questions` are words or phrases that a question has, patterns with
-    `*` that all of it is like (`?` is then any one character), or `intent:` and the name of what it is after.
-    `folders` are patterns with `*` and `?`, and / or \\ between folders. A lens that has both needs both.
+    `recipe` holds fields of Recipe by name. `questions` select the lens: each is a word or phrase in the question, a
+    pattern with `*` that matches the whole question (`?` then matches one character), or `intent:` and the name of an
+    intent. `folders` select it by the folder: patterns with `*` and `?`, and / or \\ between folders. A lens with
+    both needs a match of each.
     """
 
     name: str
     description: str = ""
-    where: Filter = field(default_factory=Filter)  # its spaces are empty: a lens never widens
+    where: Filter = field(default_factory=Filter)  # without spaces: a lens never widens a search
     boost_entities: tuple[str, ...] = ()
     recipe: Mapping[str, Json] = field(default_factory=dict)
     mode: Mode | None = None
@@ -65,10 +67,10 @@ class Lens:
 
 
 class AppliedLens(NamedTuple):
-    """A request seen through a lens.
+    """A request with a lens applied.
 
-    `also` must hold besides `request.where`: it has what one filter cannot say of two; `Filter()` demands
-    nothing. `possible` is False where the filters exclude each other, so that nothing can match.
+    A memory must match `also` in addition to `request.where`: it has the conditions that cannot be merged into one
+    filter. `possible` is False if the filters contradict each other, so that nothing can match.
     """
 
     request: SearchRequest
@@ -77,28 +79,44 @@ class AppliedLens(NamedTuple):
 
 
 def _recipe_changes(recipe: Recipe) -> dict[str, Json]:
-    usual = weights_of(Recipe())
-    return {name: value for name, value in weights_of(recipe).items() if value != usual[name]}
+    """The weights in which a recipe differs from the default recipe."""
+    default = weights_of(Recipe())
+    return {name: value for name, value in weights_of(recipe).items() if value != default[name]}
 
 
 def _built_in() -> dict[str, Lens]:
-    # Whatever a question sounds like, who debugs is troubleshooting, and said so.
+    # The caller named the lens, so every question counts as troubleshooting, whatever its own intent.
     stronger = {namespace: 1 + 10 * (weight - 1) for namespace, weight in NAMESPACE_WEIGHTS["troubleshoot"].items()}
     weights: dict[str, Json] = {name: {**stronger} for name in get_args(IntentName)}
     lenses = (
         Lens(
             name="debugging",
-            description="Blockers, learnings, tests and what is new first; words such as error codes count more",
+            description="Blockers, learnings, tests and recent memories first; keywords such as error codes count more",
             recipe={"alpha": 0.6, "recency_weight": 0.4, "intents": weights},
         ),
-        Lens(name="decisions", description="Only what was decided", where=Filter(namespaces=("decisions",))),
-        Lens(name="recent", description="What is new counts up to twice as much", recipe={"recency_weight": 1.0}),
-        Lens(name="exact", description="Only memories with words of the question", mode="keyword"),
-        Lens(name="broad", description="More, and less alike", recipe={"semantic_floor": -1.0, "pool": 200}, limit=50),
-        Lens(name="brief", description="The best few, in a few words", limit=5, min_score=0.15, token_budget=500),
+        Lens(
+            name="decisions",
+            description="Only memories in the namespace decisions",
+            where=Filter(namespaces=("decisions",)),
+        ),
+        Lens(name="recent", description="Recent memories count up to twice as much", recipe={"recency_weight": 1.0}),
+        Lens(name="exact", description="Only memories with words of the query", mode="keyword"),
+        Lens(
+            name="broad",
+            description="More results, including weaker matches",
+            recipe={"semantic_floor": -1.0, "pool": 200},
+            limit=50,
+        ),
+        Lens(
+            name="brief",
+            description="The best few results within 500 tokens",
+            limit=5,
+            min_score=0.15,
+            token_budget=500,
+        ),
         Lens(
             name="classic",
-            description="Plain rank fusion with k = 60, and no other signal",
+            description="Plain rank fusion with k = 60, without other signals",
             recipe=_recipe_changes(CLASSIC),
         ),
         Lens(name="facts", description="Only memories with facts", where=Filter(has=("facts",))),
@@ -109,22 +127,22 @@ def _built_in() -> dict[str, Lens]:
 BUILT_IN: Mapping[str, Lens] = MappingProxyType(_built_in())
 
 
-# ---------------------------------------------------------------- checks
+# ---------------------------------------------------------------- validation
 
 
 def validate(lens: Lens, limits: Limits) -> Lens:
-    """A lens that a user defines: every field checked as in a request, sequences as tuples, times in UTC."""
+    """A user's lens with every field validated as in a request, sequences as tuples, and times in UTC."""
     if not isinstance(lens, Lens):
         raise InvalidInput("lens", f"must be a Lens, not {type(lens).__name__}")
     _check_name(lens.name, limits)
     description, most = lens.description, limits.summary_chars_max
     if not isinstance(description, str) or len(description) > most or not validation.storable(description):
         raise InvalidInput("description", f"must be a text of valid Unicode with at most {most:,} characters")
-    wishes: dict[str, Any] = {name: getattr(lens, name) for name in _REQUEST_FIELDS if getattr(lens, name) is not None}
-    wishes |= {"where": lens.where, "recipe": _recipe(lens.recipe), "boost_entities": lens.boost_entities}
-    request = validation.search(SearchRequest(query="", **wishes), Access(), limits)
+    values: dict[str, Any] = {name: getattr(lens, name) for name in _REQUEST_FIELDS if getattr(lens, name) is not None}
+    values |= {"where": lens.where, "recipe": _recipe(lens.recipe), "boost_entities": lens.boost_entities}
+    request = validation.search(SearchRequest(query="", **values), Access(), limits)
     if lens.where.spaces:
-        raise InvalidInput("where.spaces", "must be empty: a lens never widens what a search may see")
+        raise InvalidInput("where.spaces", "must be empty: a lens cannot add spaces to a search")
     return replace(
         lens,
         where=replace(request.where, spaces=()),
@@ -139,7 +157,7 @@ def validate(lens: Lens, limits: Limits) -> Lens:
 def _check_name(name: object, limits: Limits) -> None:
     most = limits.name_chars_max
     plain = isinstance(name, str) and all(char == "-" or _in_word(char) for char in name)
-    # With a dash in front it would be an option of a command.
+    # With a leading dash, the command line would read it as an option.
     if not isinstance(name, str) or not plain or not 0 < len(name) <= most or name.startswith("-"):
         allowed = f"one word of letters, digits, - and _ is allowed, with at most {most} characters"
         raise InvalidInput("name", f"{preview(str(name))!r} is not a name; {allowed}")
@@ -162,47 +180,52 @@ def _triggers(name: str, values: object, limits: Limits) -> tuple[str, ...]:
     for each in values:
         if not isinstance(each, str) or len(each) > limits.name_chars_max or not validation.storable(each):
             raise InvalidInput(name, f"each must be a text of 1 to {limits.name_chars_max} characters of valid Unicode")
-        if not each.strip() or not each.casefold().removeprefix(_INTENT).strip():
+        compared = fold(each)
+        if not compared.removeprefix(_INTENT).strip():
             raise InvalidInput(name, f"{each!r} is blank; give words, a pattern like *traceback* or intent:NAME")
-        if _is_pattern(name, each) and validation.too_many_wildcards(each):
+        pattern = each if name == "folders" else compared
+        if _is_pattern(name, pattern) and validation.too_many_wildcards(pattern):
             raise InvalidInput(name, f"a pattern may have {WILDCARDS_MAX} wildcards at most")
     return tuple(dict.fromkeys(values))
 
 
 def _is_pattern(name: str, text: str) -> bool:
-    """A question mark alone makes no pattern of what a question has: it ends it."""
+    """Whether a trigger is a pattern. For questions, `?` alone does not make one: it ends a question."""
     return has_wildcards(text) if name == "folders" else "*" in text
 
 
-# ---------------------------------------------------------------- which lens
+# ---------------------------------------------------------------- selection
 
 
 def select(lenses: Sequence[Lens], question: str, intent: str, folder: str | None) -> Lens | None:
-    """The lens that selects itself: by question and folder before folder, before question, before any question; then
-    by name."""
-    asked = _folded(question[:_QUESTION_CHARS_MAX])
-    place = None if folder is None else _folded_folder(folder)
+    """The lens that the question and the folder select, or None.
+
+    A match of both question and folder wins over one of the folder, which wins over one of the question, which wins
+    over a lens for every question; among equals, the first by name.
+    """
+    folded = fold(question[:_QUESTION_CHARS_MAX])
+    path = None if folder is None else _folded_folder(folder)
     found: list[tuple[tuple[bool, bool, bool, str], Lens]] = []
     for lens in lenses:
-        here = place is not None and any(_folder_matches(each, place) for each in lens.folders)
+        here = path is not None and any(_folder_matches(each, path) for each in lens.folders)
         if (lens.folders and not here) or not (lens.folders or lens.questions):
             continue
-        if not lens.questions or any(_trigger_matches(each, asked, intent) for each in lens.questions):
+        if not lens.questions or any(_trigger_matches(each, folded, intent) for each in lens.questions):
             found.append(((not here, not lens.questions, set(lens.questions) == {"*"}, lens.name), lens))
     return min(found, key=lambda each: each[0])[1] if found else None
 
 
-def _trigger_matches(trigger: str, asked: str, intent: str) -> bool:
-    wanted = _folded(trigger)
+def _trigger_matches(trigger: str, question: str, intent: str) -> bool:
+    wanted = fold(trigger)
     if wanted.startswith(_INTENT):
         return wanted.removeprefix(_INTENT).strip() == intent.casefold()
     if _is_pattern("questions", wanted):
-        return _glob(wanted).match(asked) is not None
-    return _has_words(asked, wanted.rstrip(_SENTENCE_ENDS) or wanted)
+        return _glob(wanted).match(question) is not None
+    return _has_words(question, wanted.rstrip(_SENTENCE_ENDS) or wanted)
 
 
 def _has_words(text: str, words: str) -> bool:
-    """Whether the words stand in a text, and no letter or digit goes on where they begin or end with one."""
+    """Whether a text has these words as whole words."""
     at = text.find(words) if words else -1
     while at >= 0:
         end = at + len(words)
@@ -215,17 +238,14 @@ def _has_words(text: str, words: str) -> bool:
 
 
 def _in_word(char: str) -> bool:
-    return char == "_" or unicodedata.category(char)[0] in "LMN"  # marks are parts of letters in many scripts
+    return char == "_" or unicodedata.category(char)[0] in "LMN"  # in many scripts, marks are parts of letters
 
 
-def _folder_matches(pattern: str, place: str) -> bool:
+def _folder_matches(pattern: str, folder: str) -> bool:
     glob = _glob(_folded_folder(pattern))
-    return glob.match(place) is not None or glob.match(f"{place}/") is not None  # */payments/* is about itself, too
-
-
-def _folded(text: str) -> str:
-    """As texts are compared: case, white space and the way accents are written make no difference."""
-    return " ".join(unicodedata.normalize("NFC", text.casefold()).split())
+    return (
+        glob.match(folder) is not None or glob.match(f"{folder}/") is not None
+    )  # */payments/* matches payments itself
 
 
 def _folded_folder(path: str) -> str:
@@ -234,23 +254,20 @@ def _folded_folder(path: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def _glob(pattern: str) -> re.Pattern[str]:
-    """`*` is any run of characters, `?` any one; nothing else is special. fnmatch's stars never backtrack."""
+    """`*` matches any characters, `?` exactly one; no other character is special. fnmatch's stars never backtrack."""
     return re.compile(fnmatch.translate(pattern.replace("[", "[[]")))
 
 
-# ---------------------------------------------------------------- a request through a lens
+# ---------------------------------------------------------------- application
 
 
 def apply(lens: Lens, request: SearchRequest) -> AppliedLens:
-    """The request with the lens's values where it has its defaults, and with both filters."""
-    usual = SearchRequest(query="")
-    wishes = {name: getattr(lens, name) for name in _REQUEST_FIELDS}
-    changes = _fill_defaults(
-        {name: getattr(request, name) for name in wishes}, {name: getattr(usual, name) for name in wishes}, wishes
-    )
-    if request.recipe.alpha != usual.recipe.alpha:
-        changes.pop("mode", None)  # a mode is a weight of meaning, and the caller gave one
-    overrides = _fill_defaults(weights_of(request.recipe), weights_of(usual.recipe), lens.recipe)
+    """The request with the lens's values for fields that have their defaults, and with both filters."""
+    default = SearchRequest(query="")
+    changes = _fill_defaults(_request_fields(request), _request_fields(default), _request_fields(lens))
+    if request.recipe.alpha != default.recipe.alpha:
+        changes.pop("mode", None)  # the mode sets alpha, which the caller has set
+    overrides = _fill_defaults(weights_of(request.recipe), weights_of(default.recipe), lens.recipe)
     where, also = _intersect(request.where, lens.where)
     changes |= {
         "where": where,
@@ -260,14 +277,18 @@ def apply(lens: Lens, request: SearchRequest) -> AppliedLens:
     return AppliedLens(replace(request, **changes), also, _is_satisfiable(where, also))
 
 
-def _fill_defaults(values: Mapping[str, Any], usual: Mapping[str, Any], wishes: Mapping[str, Any]) -> dict[str, Any]:
-    """The wishes for values that are at their default. A wish that only a newer version knows is left alone."""
-    wanted = {name: wish for name, wish in wishes.items() if wish is not None and name in values}
-    return {name: wish for name, wish in wanted.items() if values[name] == usual[name]}
+def _request_fields(value: SearchRequest | Lens) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in _REQUEST_FIELDS}
+
+
+def _fill_defaults(values: Mapping[str, Any], default: Mapping[str, Any], lens: Mapping[str, Any]) -> dict[str, Any]:
+    """The lens's values for fields that have their defaults. Fields that this version does not know are ignored."""
+    known = {name: value for name, value in lens.items() if value is not None and name in values}
+    return {name: value for name, value in known.items() if values[name] == default[name]}
 
 
 def _intersect(own: Filter, further: Filter) -> tuple[Filter, Filter]:
-    """Two filters that together allow what both of these allow; the second has what the first cannot say."""
+    """Two filters that together match what both of these match. The second has the conditions that cannot be merged."""
     joined: dict[str, Any] = {}
     also: dict[str, Any] = {}
     for each in fields(Filter):
@@ -280,7 +301,7 @@ def _intersect(own: Filter, further: Filter) -> tuple[Filter, Filter]:
 
 
 def _intersect_field(name: str, ours: Any, theirs: Any) -> Any:
-    """What is allowed by both values of a filter's field; None where one value cannot say it."""
+    """The value of a filter's field that matches what both values match; None if there is no such value."""
     if name in _CONJUNCTIVE:
         return tuple(dict.fromkeys((*ours, *theirs)))
     if name in _SINGLE_VALUED:
@@ -310,12 +331,12 @@ def _is_satisfiable(where: Filter, also: Filter) -> bool:
 
 
 def to_json(lens: Lens) -> dict[str, Json]:
-    """The fields that are not as usual."""
+    """The name and the fields that differ from their defaults."""
     return {"name": lens.name, **_non_default_fields(lens, Lens(name=lens.name))}
 
 
 def from_json(data: object) -> Lens:
-    """A lens from a JSON object with the fields of Lens; `checked` says whether its values are allowed."""
+    """A lens from a JSON object with the fields of Lens. Its values are checked by `validate`."""
     values = _fields_of("", Lens, data)
     if "name" not in values:
         raise InvalidInput("name", "is missing; give the lens a name")
@@ -326,8 +347,8 @@ def from_json(data: object) -> Lens:
     return Lens(**values)
 
 
-def _non_default_fields(value: Lens | Filter, usual: Lens | Filter) -> dict[str, Json]:
-    pairs = {each.name: (_plain(getattr(value, each.name)), getattr(usual, each.name)) for each in fields(value)}
+def _non_default_fields(value: Lens | Filter, default: Lens | Filter) -> dict[str, Json]:
+    pairs = {each.name: (_plain(getattr(value, each.name)), getattr(default, each.name)) for each in fields(value)}
     return {name: plain for name, (plain, default) in pairs.items() if plain != _plain(default)}
 
 
@@ -340,12 +361,12 @@ def _plain(value: Any) -> Json:
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(each) for each in value]
-    assert value is None or isinstance(value, str | int | float | bool), "only what is `checked` is written"
+    assert value is None or isinstance(value, str | int | float | bool), "only validated lenses are written"
     return value
 
 
 def _fields_of(prefix: str, kind: type[Lens | Filter], data: object) -> dict[str, Any]:
-    """What a JSON object says of a value's fields, lists as tuples."""
+    """The fields of a value from a JSON object, with lists as tuples."""
     if not isinstance(data, Mapping):
         raise InvalidInput(prefix.rstrip(".") or "lens", f"must be a JSON object, not {type(data).__name__}")
     _refuse_unknown(prefix, data, [each.name for each in fields(kind)])

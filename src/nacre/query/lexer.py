@@ -1,4 +1,4 @@
-"""The pieces of a query: words, phrases, operators and filters, with notes on what was read differently."""
+"""Splits a query into lexemes: words, phrases, operators and filters. Notes report what was read differently."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from nacre.analysis import tokenizer
 
-LEXEMES_MAX = 512  # words and operators of one question that are read; bounds what a store has to compile
-DEPTH_MAX = 50  # nested parentheses that are honoured
-NEAR_DEFAULT = 10  # words between, when NEAR does not say
+LEXEMES_MAX = 512  # words and operators of a query that are read; bounds the work of the stores
+DEPTH_MAX = 50  # of nested parentheses
+NEAR_DEFAULT = 10  # words between the operands, if NEAR has no distance
 NEAR_MAX = 1_000
 NEAR_OPERANDS_MAX = 8  # of one NEAR: FTS5's time grows with their square
 NEARS_MAX = 16
@@ -38,11 +38,14 @@ _INNER_STAR = re.compile(r"\w\*+\w")
 
 
 class Lexeme(NamedTuple):
-    """`role`: word, prefix, phrase, field, near, "(", ")", AND, OR, NOT, or loose: an operator read as a word."""
+    """A word, phrase, operator, filter or parenthesis of a query.
+
+    `role` is word, prefix, phrase, field, near, "(", ")", AND, OR, NOT, or loose, which is an operator read as a word.
+    """
 
     role: str
     text: str  # for a field its value
-    at: int  # where it begins in the query
+    at: int  # its start in the query
     minus: bool = False
     key: str = ""  # of a field
     operands: tuple[Lexeme, ...] = ()  # of NEAR
@@ -50,31 +53,34 @@ class Lexeme(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where it ends in the query, but for the star of a prefix."""
+        """Its end in the query, without the star of a prefix."""
         quotes = 2 if self.role == "phrase" else 0
         dash = self.minus and self.role != "near"
         return self.at + dash + len(self.key) + bool(self.key) + quotes + len(self.text)
 
 
 def normalise(text: str) -> str:
-    """A text without what nobody sees, and with the quotation marks and brackets that other keyboards have."""
+    """A query without invisible characters, and with ASCII quotation marks, colons, parentheses and stars."""
     return _HEBREW_GERSHAYIM.sub("\u05f4", text.translate(_TYPOGRAPHIC))
 
 
 def preview(text: str) -> str:
-    """A part of a query as it is quoted in a note: short, and on one line."""
+    """A text as quoted in a message: on one line, without control characters, truncated if long."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text[:_PREVIEW_READ_CHARS]).split())
     return line if len(line) <= _PREVIEW_CHARS_MAX else line[:_PREVIEW_CHARS_MAX] + "…"
 
 
 def lex(text: str, keys: frozenset[str]) -> tuple[list[Lexeme], list[str]]:
-    """The lexemes of a clean text, operators between operands, parentheses balanced; `keys` name the filters."""
+    """The lexemes of a normalised query, and notes. Operators have operands, and parentheses are balanced.
+
+    `keys` are the names of the filters.
+    """
     notes: list[str] = []
     found = list(_LEXEME.finditer(text))
     if text.count('"') % 2:
         notes.append('an unbalanced " was ignored')
     operators = any(each["word"] in _OPERATORS for each in found) and not _is_all_capitals(text)
-    spoken = operators or bool(_EXCLUDED_GROUP.search(text))
+    structured = operators or bool(_EXCLUDED_GROUP.search(text))
     lexemes: list[Lexeme] = []
     nears = 0
     for each in found:
@@ -88,24 +94,24 @@ def lex(text: str, keys: frozenset[str]) -> tuple[list[Lexeme], list[str]]:
                 minus = _excludes(text, each.start(), each["minus"])
                 lexemes.append(Lexeme("phrase", each["phrase"], each.start(), minus))
             case "paren":
-                if spoken:  # without operators, parentheses are punctuation
+                if structured:  # without operators, parentheses are punctuation
                     lexemes.append(Lexeme(each["paren"], each["paren"], each.start()))
             case _:
-                lexemes.append(_word_or_operator(text, each, spoken, operators, notes))
+                lexemes.append(_word_or_operator(text, each, structured, operators, notes))
     if nears > NEARS_MAX:
         notes.append(f"only the first {NEARS_MAX} of {nears} NEAR groups were read")
     return _demote_dangling_operators(_limit(lexemes, notes), notes), list(dict.fromkeys(notes))
 
 
 def _is_all_capitals(text: str) -> bool:
-    """Whether a text is all in capitals: NOT is just a word in it."""
+    """Whether a text is all in capitals. Then NOT is an ordinary word."""
     letters = [char for char in _OPERATOR.sub("", text) if char.isalpha()]
     return bool(letters) and all(map(str.isupper, letters))
 
 
-def _word_or_operator(text: str, found: re.Match[str], spoken: bool, operators: bool, notes: list[str]) -> Lexeme:
+def _word_or_operator(text: str, found: re.Match[str], structured: bool, operators: bool, notes: list[str]) -> Lexeme:
     word, start = found.group(), found.start()
-    if spoken and word == "-" and text[found.end() : found.end() + 1] == "(":
+    if structured and word == "-" and text[found.end() : found.end() + 1] == "(":
         return Lexeme("NOT", "-", start)
     if operators and word in _OPERATORS:
         return Lexeme(word, word, start)
@@ -113,7 +119,7 @@ def _word_or_operator(text: str, found: re.Match[str], spoken: bool, operators: 
 
 
 def _field(text: str, found: re.Match[str], keys: frozenset[str], notes: list[str]) -> list[Lexeme]:
-    """`key:value`, or the words it is made of when the key is none of ours."""
+    """A filter `key:value`, or its words if the key is unknown."""
     key, value, start = found["field"], found["value"], found.start()
     minus = key.startswith("-")
     if (minus and not _excludes(text, start, "-")) or value.startswith(("/", ":", "\\")):  # a-b:c, https://, std::
@@ -121,13 +127,13 @@ def _field(text: str, found: re.Match[str], keys: frozenset[str], notes: list[st
     name = key.lstrip("-").lower()
     if name in keys:
         return [Lexeme("field", value, start, minus, key=name)]
-    if len(name) > 1 and not value[0].isdigit():  # 10:30, localhost:8080 and C:x are nothing special
+    if len(name) > 1 and not value[0].isdigit():  # 10:30, localhost:8080 and C:x need no note
         notes.append(f"{preview(name)}: is not a filter and was read as a word; filters are {', '.join(sorted(keys))}")
     return _words_of(text, found.group(), start, notes)
 
 
 def _words_of(text: str, part: str, start: int, notes: list[str]) -> list[Lexeme]:
-    """A part that looked like a filter, as words; quotes inside it are those of a phrase."""
+    """The words and quoted phrases of a part that only looks like a filter."""
     return [
         Lexeme("phrase", each["phrase"], start + each.start())
         if each["phrase"] is not None
@@ -138,15 +144,15 @@ def _words_of(text: str, part: str, start: int, notes: list[str]) -> list[Lexeme
 
 def _near(text: str, found: re.Match[str], notes: list[str]) -> list[Lexeme]:
     body, start = found["body"], found.start("body")
-    said = _NEAR_DISTANCE.search(body)
-    distance = int(said[1][:9]) if said else NEAR_DEFAULT
+    given = _NEAR_DISTANCE.search(body)
+    distance = int(given[1][:9]) if given else NEAR_DEFAULT
     if distance > NEAR_MAX:
-        notes.append(f"NEAR looks at most {NEAR_MAX:,} words far")
+        notes.append(f"the NEAR distance was reduced to {NEAR_MAX:,} words")
     operands = tuple(
         Lexeme("phrase", each["phrase"], start + each.start())
         if each["phrase"] is not None
         else _prefix(each["word"], start + each.start()) or Lexeme("word", each["word"], start + each.start())
-        for each in _OPERAND.finditer(body[: said.start()] if said else body)
+        for each in _OPERAND.finditer(body[: given.start()] if given else body)
     )
     named = {tokenizer.tokenise(each.text).words: each for each in operands}
     operands = tuple(each for row, each in named.items() if row)
@@ -164,7 +170,7 @@ def _near(text: str, found: re.Match[str], notes: list[str]) -> list[Lexeme]:
 
 
 def _word(text: str, word: str, start: int, notes: list[str]) -> Lexeme:
-    if word.isalnum():  # most are: nothing in them acts
+    if word.isalnum():  # most words, which have no operators
         return Lexeme("word", word, start)
     minus = len(word) > 1 and word[1] != "-" and _excludes(text, start, word[0] == "-")
     if minus:
@@ -187,12 +193,12 @@ def _prefix(word: str, start: int, minus: bool = False) -> Lexeme | None:
 
 
 def _excludes(text: str, start: int, dashed: object) -> bool:
-    """A dash excludes only at the beginning of a word: `foo-bar` and `a - b` have ordinary dashes."""
+    """Whether a dash is an operator: only at the beginning of a word, unlike in `foo-bar` and `a - b`."""
     return bool(dashed) and (start == 0 or text[start - 1].isspace() or text[start - 1] == "(")
 
 
 def _demote_dangling_operators(lexemes: list[Lexeme], notes: list[str]) -> list[Lexeme]:
-    """With operators only where they have something to join; the others are words."""
+    """The lexemes with operators that have no operands turned into words."""
     checked: list[Lexeme] = []
     for at, each in enumerate(lexemes):
         if each.role in _OPERATORS and not _joins(each, checked, lexemes[at + 1 :]):
@@ -216,13 +222,13 @@ def _limit(lexemes: list[Lexeme], notes: list[str]) -> list[Lexeme]:
     if len(balanced) > LEXEMES_MAX:
         notes.append(f"only the first {LEXEMES_MAX} of {len(balanced)} words and operators were read")
         balanced = _balanced(balanced[:LEXEMES_MAX])
-        while balanced and balanced[-1].role in _OPERATORS:  # what it joined was cut off
+        while balanced and balanced[-1].role in _OPERATORS:  # its operand was cut off
             balanced.pop()
     return balanced
 
 
 def _balanced(lexemes: Sequence[Lexeme]) -> list[Lexeme]:
-    """Without the parentheses that have no partner, or are nested too deep to mean anything."""
+    """The lexemes without unmatched and too deeply nested parentheses."""
     opened: list[int] = []
     dropped: set[int] = set()
     for i, lexeme in enumerate(lexemes):

@@ -1,18 +1,18 @@
-"""Reads what a person typed. Nothing is an error: what is not a valid operator is read as a word.
+"""Parses a query. No query is an error: invalid operators are read as words, and a note says so.
 
     deployment process          any of the words, ranked
     deploy AND staging          both                       (AND, OR, NOT in capitals)
     blue OR green               either
     deploy NOT staging          without; also  deploy -staging  and  deploy AND code -(staging OR test)
-    "exact phrase"              these words side by side
+    "exact phrase"              these words, adjacent and in this order
     NEAR(blue green, 5)         both, with at most five words between
-    deploy*                     words that begin so
-    tag:rust since:7d           filters, see fields.py
-    (a OR b) AND c              grouping, where there is an operator
+    deploy*                     words with this prefix
+    tag:rust since:7d           filters, see filters.py
+    (a OR b) AND c              grouping, if the query has an operator
 
-Side by side, plain words are alternatives that rank; phrases, filters and exclusions are conditions. AND
-and NOT bind tighter than OR: `a b AND c` is "a or b, and also c". In a text all in capitals, AND, OR
-and NOT are words, and so are operators with nothing to join.
+Plain words without operators are alternatives that only rank; phrases, filters and exclusions are conditions. AND and
+NOT bind tighter than OR: `a b AND c` is "a or b, and also c". In a query all in capitals, AND, OR and NOT are words,
+and so are operators without operands.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from nacre.query.lexer import Lexeme
 from nacre.types.memory import Span
 from nacre.types.search import Period
 
-PHRASE_WORDS_MAX = 256  # words of all phrases together that have to stand side by side; bounds FTS5's time
-TERMS_MAX = 256  # terms of one question that are looked up; further ones are left out, with a note
+PHRASE_WORDS_MAX = 256  # words of all phrases together; bounds the time of FTS5
+TERMS_MAX = 256  # terms of a query that are looked up; further ones are dropped with a note
 _OPERANDS = ("word", "loose", "prefix", "phrase", "field", "near", "(")
-_FEW = 16  # conditions that are not worth a look for repeated ones
+_FEW = 16  # conditions that are not deduplicated
 _SENTENCE_WORDS_MIN = 5
 _CACHED_CHARS_MAX = 64
 _LETTERS = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w)")
@@ -44,7 +44,7 @@ _QUESTION_MARKS = ("?", "？", "؟", "\u037e")
 
 
 def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool = False) -> ParsedQuery:
-    """The question a text asks. `relaxed`: phrases are words that rank, not conditions."""
+    """The parsed query. With `relaxed`, phrases are words that rank, not conditions."""
     text = lexer.normalise(text)
     found, notes = lexer.lex(text, filters.KEYS)
     quoted = any(each.role == "phrase" and not each.minus for each in found)
@@ -87,7 +87,7 @@ def _periods(text: str, now: datetime, zone: tzinfo | None) -> tuple[Period, ...
 
 
 def _is_sentence(found: Sequence[Lexeme]) -> bool:
-    """Whether quotation marks only quote: among many words, or in a question, they are not meant as an operator."""
+    """Whether quotation marks only quote: in a sentence or a question they are not an operator."""
     typed = [each for each in found if each.role == "word" and not each.minus]
     if len(found) > len(typed) + sum(each.role == "phrase" and not each.minus for each in found):
         return False
@@ -95,7 +95,7 @@ def _is_sentence(found: Sequence[Lexeme]) -> bool:
 
 
 def _blank_except(asked: Set[int], text: str, found: Sequence[Lexeme]) -> str:
-    """The text with all but what is asked blanked: times in filters restrict already, excluded ones are not wanted."""
+    """The text with everything but these lexemes blanked, so that times in filters and exclusions are not found."""
     kept = [" "] * len(text)
     for each in found:
         if each.at in asked:
@@ -109,7 +109,7 @@ def _as_word(lexeme: Lexeme) -> Lexeme:
 
 
 def _misspelling_candidates(typed: Sequence[Lexeme]) -> tuple[tuple[str, tuple[Span, ...]], ...]:
-    """The words that may be misspelled, with their places: not numbers, not parts of a camelCase identifier."""
+    """The words that may be misspelled, with their spans. Numbers and parts of camelCase identifiers are not."""
     found: defaultdict[str, list[Span]] = defaultdict(list)
     for lexeme in typed:
         if lexeme.role in ("word", "phrase"):
@@ -123,7 +123,7 @@ def _misspelling_candidates(typed: Sequence[Lexeme]) -> tuple[tuple[str, tuple[S
 
 
 def _correctable_words(text: str) -> tuple[tuple[str, int, int], ...]:
-    """The runs of letters that may be misspelled words, as words, and from where to where."""
+    """The words of a text that may be misspelled, with start and end."""
     runs = [(tokenizer.tokenise(run.group()).words, run.start(), run.end()) for run in _LETTERS.finditer(text)]
     return tuple(
         (several[0], start, end)
@@ -137,21 +137,21 @@ _correctable_words_cached = lru_cache(maxsize=1 << 12)(_correctable_words)  # wo
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A parsed part of the query: what scores, when it holds, what it demands, what to embed.
+    """A parsed part of the query: terms that score, its condition, what it requires, and the text to embed.
 
-    Plain words hold where any of them stands, yet demand nothing: they only rank.
+    Plain words have a condition, for use in AND, OR and NOT, but require nothing: alone, they only rank.
     """
 
     terms: tuple[Term, ...] = ()
     condition: Condition | None = None
     must: Condition | None = None
-    meaning: tuple[tuple[int, str], ...] = ()  # with their places in the query
+    meaning: tuple[tuple[int, str], ...] = ()  # texts with their positions in the query
     spaces: tuple[str, ...] = ()
-    wordless: bool = False  # one of its alternatives has conditions and no words
+    wordless: bool = False  # an alternative has conditions but no terms
 
 
 class _Parser:
-    """Recursive descent over lexemes with balanced parentheses."""
+    """A recursive descent parser over lexemes with balanced parentheses."""
 
     def __init__(self, found: Sequence[Lexeme], now: datetime, zone: tzinfo | None) -> None:
         self._lexemes = found
@@ -187,14 +187,14 @@ class _Parser:
         required: list[_Group] = []
         excluded: list[_Group] = []
         while self._next_is(*_OPERANDS, "NOT") or self._and_not():
-            refused = self._refused()
+            negated = self._take_not()
             lexeme = self._take()
             if lexeme.role == "(":
                 group = self.alternatives()
-                self._take()  # its partner
+                self._take()  # the closing parenthesis
             else:
                 group = self._field(lexeme) if lexeme.role == "field" else self._operand(lexeme)
-            if refused or lexeme.minus:
+            if negated or lexeme.minus:
                 excluded.append(group)
             elif lexeme.role == "(" or group.must is not None:
                 required.append(group)
@@ -208,8 +208,8 @@ class _Parser:
             group = replace(_any_of([group, demanded]), condition=condition, must=must)
         return _excluding(group, excluded)
 
-    def _refused(self) -> bool:
-        """Whether NOT stands before the next operand; `AND NOT` is the same."""
+    def _take_not(self) -> bool:
+        """Take NOT or AND NOT before the next operand, and say whether there was one."""
         start = self._at
         while self._next_is("NOT") or self._and_not():
             self._take()
@@ -219,10 +219,10 @@ class _Parser:
         return self._next_is("AND") and self._at + 1 < len(self._lexemes) and self._lexemes[self._at + 1].role == "NOT"
 
     def _field(self, lexeme: Lexeme) -> _Group:
-        """A filter, or the words it is made of when it makes no sense."""
+        """A filter, or its words if it is invalid."""
         if lexeme.key == "entity":
             named = [name for name in filters.split_values("entity", lexeme.text) if tokenizer.tokenise(name).words]
-            mentioned = [self._about(name) for name in named[: filters.VALUES_MAX]]
+            mentioned = [self._entity(name) for name in named[: filters.VALUES_MAX]]
             found = either(tuple(mentioned)) if mentioned else "entity: has no value"
             if len(named) > filters.VALUES_MAX:
                 found = f"entity: has {len(named)} values, at most {filters.VALUES_MAX} are allowed"
@@ -246,38 +246,38 @@ class _Parser:
             term = Term(prefix, prefix=not tokenizer.is_unigram(prefix))
             return _Group((term,), term, None, meaning)
         terms = _terms(lexeme.text)
-        if not terms:  # punctuation: no words, but perhaps a meaning (an emoji)
+        if not terms:  # punctuation or an emoji: no terms, but it can be embedded
             return _Group((), None, None, meaning)
         if lexeme.role == "loose":
             return _Group(terms, None, None, meaning)
         if lexeme.role == "phrase":
-            phrase = self._in_a_row(tokenizer.tokenise(lexeme.text).words)
+            phrase = self._phrase(tokenizer.tokenise(lexeme.text).words)
             return _Group(terms, phrase, phrase, meaning)
-        return _Group(terms, self._stands(lexeme.text, terms), None, meaning)
+        return _Group(terms, self._word_condition(lexeme.text, terms), None, meaning)
 
-    def _stands(self, word: str, terms: tuple[Term, ...]) -> Condition:
-        """Where a word stands: all parts of an identifier side by side, but `C++` and not every `C`."""
+    def _word_condition(self, word: str, terms: tuple[Term, ...]) -> Condition:
+        """The condition of a word: the parts of an identifier as a phrase, but `C++` as a whole, not every `C`."""
         parts = tokenizer.tokenise(word).words
         if len(parts) > 1:
-            return self._in_a_row(parts)
+            return self._phrase(parts)
         return next((term for term in terms if not term.text.isalnum()), terms[0])
 
-    def _in_a_row(self, tokens: Sequence[str]) -> Condition:
-        return phrase_condition(self._affordable(tokens))
+    def _phrase(self, tokens: Sequence[str]) -> Condition:
+        return phrase_condition(self._within_limit(tokens))
 
-    def _about(self, name: str) -> Condition:
-        return AnyOf((self._in_a_row(tokenizer.tokenise(name).words), Linked(fold(name))))
+    def _entity(self, name: str) -> Condition:
+        return AnyOf((self._phrase(tokenizer.tokenise(name).words), Linked(fold(name))))
 
     def _near(self, lexeme: Lexeme) -> Condition:
-        """Words close together. A lone character has no place in the order, so then all only have to be there."""
-        rows = [self._affordable(tokenizer.tokenise(each.text).words) for each in lexeme.operands]
+        """The condition of NEAR. Unigrams have no positions, so with one of them all operands only have to occur."""
+        rows = [self._within_limit(tokenizer.tokenise(each.text).words) for each in lexeme.operands]
         if any(tokenizer.is_unigram(word) for row in rows for word in row):
-            return AllOf(tuple(self._in_a_row(row) for row in rows))
+            return AllOf(tuple(self._phrase(row) for row in rows))
         phrases = (Phrase(row, each.role == "prefix") for row, each in zip(rows, lexeme.operands, strict=True))
         return Near(tuple(phrases), lexeme.distance)
 
-    def _affordable(self, row: Sequence[str]) -> tuple[str, ...]:
-        """The words of a phrase that are still looked at, at least one."""
+    def _within_limit(self, row: Sequence[str]) -> tuple[str, ...]:
+        """The words of a phrase within PHRASE_WORDS_MAX of the whole query, but at least one."""
         kept = tuple(row[: max(1, PHRASE_WORDS_MAX - self._phrase_words)])
         self._phrase_words += len(kept)
         if len(kept) < len(row):
@@ -321,6 +321,6 @@ def _excluding(group: _Group, unwanted: Sequence[_Group]) -> _Group:
 
 
 def _conditions(groups: Sequence[_Group]) -> tuple[Condition, ...]:
-    """The conditions of all groups; many of them each once, told apart as they are written: filters have no hash."""
+    """The conditions of all groups. Many are deduplicated, by their repr, because filters are not hashable."""
     found = [each.condition for each in groups if each.condition is not None]
     return tuple({repr(each): each for each in found}.values()) if len(found) > _FEW else tuple(found)

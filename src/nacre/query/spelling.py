@@ -1,8 +1,8 @@
-"""Which known words a misspelled one may mean.
+"""Suggests known words for a misspelled one.
 
-Known words one edit away count, two edits away only for long words that begin alike: for short words everything
-is alike. So they have to begin with the same letter, and very short ones are not one letter replaced (`went` and
-`sent` are both words). An edit is a letter added, left out, replaced, or swapped with its neighbour.
+Words at edit distance 1 count, and long words with the same prefix at distance 2. Short words have many neighbours, so
+they must begin with the same letter, and in very short ones a replaced letter does not count (`went` and `sent` are
+both words). An edit adds, removes or replaces a letter, or swaps two adjacent ones.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-_WORD_CHARS = range(4, 31)  # shorter ones could be anything, longer ones are no words
-_SCRIPTS_MAX = 2  # blocks of letters in one word
+_WORD_CHARS = range(4, 31)  # shorter words are too ambiguous, longer ones are no words
+_SCRIPTS_MAX = 2  # Unicode blocks of letters in one word
 _REPLACED_CHARS_MIN = 5
 _ANY_FIRST_CHARS_MIN = 6
 _TWO_EDITS_CHARS_MIN = 8
-_LETTERS_CHANGED_MAX = 4  # by two edits: each may take one letter and bring another
-PREFIX_CHARS = 3  # that words two edits apart have in common, and by which known words are looked up
+_LETTERS_CHANGED_MAX = 4  # by two edits: each may remove one letter and add another
+PREFIX_CHARS = 3  # that words two edits apart share, and by which known words are looked up
 SUGGESTIONS_MAX = 3
 
 
 def is_correctable(word: str) -> bool:
-    """Whether a word may be a misspelled one at all."""
+    """Whether a word may be a misspelling: letters only, of moderate length, in few scripts."""
     return len(word) in _WORD_CHARS and word.isalpha() and len({ord(each) >> 7 for each in word}) <= _SCRIPTS_MAX
 
 
 def edits_between(word: str, known: str) -> int | None:
-    """The number of edits between two words that may be meant for each other, or None."""
+    """The edit distance of a known word that `word` may be a misspelling of, or None."""
     if abs(len(word) - len(known)) > 2 or known == word:
         return None
-    if len(_letters(word).symmetric_difference(known)) > _LETTERS_CHANGED_MAX:  # cheap, and true of most
+    if len(_letters(word).symmetric_difference(known)) > _LETTERS_CHANGED_MAX:  # cheap, and rejects most words
         return None
     if len(word) < _ANY_FIRST_CHARS_MIN and word[0] != known[0]:
         return None
@@ -44,13 +44,13 @@ def edits_between(word: str, known: str) -> int | None:
 
 
 def suggestions(word: str, known: Iterable[tuple[str, int]]) -> tuple[str, ...]:
-    """The likeliest of some known words, given with how many memories have them: the nearest, then the commonest."""
+    """The best of some known words with their document frequencies: the nearest, then the most frequent."""
     near = [(edits, -memories, each) for each, memories in known if (edits := edits_between(word, each)) is not None]
     return tuple(each for _, _, each in sorted(near)[:SUGGESTIONS_MAX])
 
 
 def single_edits(word: str, until: int) -> Iterator[str]:
-    """Every spelling one edit away, in the word's own script, of which the edit is among the first `until` letters."""
+    """Every spelling at distance 1 in the word's own script, with the edit among the first `until` letters."""
     letters = _alphabet(word)
     for at in range(min(until, len(word) + 1)):
         before, after = word[:at], word[at:]
@@ -63,13 +63,13 @@ def single_edits(word: str, until: int) -> Iterator[str]:
 
 
 def allows_two_edits(word: str) -> bool:
-    """Whether words two edits away count."""
+    """Whether a word is long enough for suggestions at distance 2."""
     return len(word) >= _TWO_EDITS_CHARS_MIN
 
 
 def edit_distance(one: str, other: str, most: int = sys.maxsize) -> int:
-    """Edits between two words (optimal string alignment). Where there are more than `most`, some number above it."""
-    while one and other and one[0] == other[0]:  # what they have in common at both ends takes no edit
+    """The edit distance of two words (optimal string alignment), or a number above `most` if it is greater."""
+    while one and other and one[0] == other[0]:  # common ends need no edits
         one, other = one[1:], other[1:]
     while one and other and one[-1] == other[-1]:
         one, other = one[:-1], other[:-1]
@@ -82,7 +82,7 @@ def edit_distance(one: str, other: str, most: int = sys.maxsize) -> int:
             if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
                 edits = min(edits, before[j - 2] + 1)
             row.append(edits)
-        if min(row) > most and min(last) > most:  # each row is made from the two before it, and never has less
+        if min(row) > most and min(last) > most:  # the minimum of a row is at least that of the two rows before it
             return most + 1
         before, last = last, row
     return last[-1]
@@ -95,7 +95,7 @@ def _letters(word: str) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _alphabet(word: str) -> frozenset[str]:
-    """The small letters that stand near those of a word in Unicode: as good as those of its script."""
+    """The lower-case letters in the Unicode blocks of a word: approximately those of its script."""
     return frozenset(word).union(*(_block_letters(block) for block in {ord(each) >> 7 for each in word}))
 
 
