@@ -181,7 +181,7 @@ def test_eval_asks_from_the_log_and_leaves_it_as_it_is(cli: Cli) -> None:
         (["nowhere.jsonl"], "error: file: nowhere.jsonl cannot be read ("),
         (["-", "--from", "log"], "error: from: is log, but a file was given"),
         (["-"], "error: line 2: query: must be followed by a tab and an id"),
-        (["--from", "log"], "error: questions: none is judged: open memories that a search gave (`nacre get`)"),
+        (["--from", "log"], "error: questions: none is judged; open memories that a search returned (`nacre get`)"),
         (["--sample", "0"], "error: sample: is 0"),
         (["--limit", "0"], "error: limit: is 0"),
         (["--mode", "fuzzy"], "error: mode: 'fuzzy' is unknown"),
@@ -308,7 +308,7 @@ def test_tune_leaves_other_spaces_alone(cli: Cli, cars: list[str], file: Path) -
     ("arguments", "message"),
     [
         ([], "error: questions: 0 have a known answer in space default, and 20 are needed; give a file with questions"),
-        (["--from", "probes"], "error: from: probes have a memory's own words and say nothing of its age"),
+        (["--from", "probes"], "error: from: is probes, which are made of a memory's own words"),
         (["--undo", "--apply"], "error: undo: removes what was applied; omit FILE, --from and --apply"),
         (["-", "--undo"], "error: undo: removes what was applied"),
         (["-"], "error: line 1: query: must be followed by a tab and an id"),

@@ -131,15 +131,15 @@ def test_near_duplicates_are_one_answer(unlogged: Nacre) -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ("no tab here", "line 2: query: must be followed by a tab and an id, or stand in an object with ids or answer"),
+        ("no tab here", "line 2: query: must be followed by a tab and an id, or be in a JSON object with ids or answer"),
         ("a query\t ", "line 2: query: must be followed by a tab"),
         ("a query\tid\tmore", "line 2: query: must be followed by a tab"),
         (" \tid", "line 2: query: is blank"),
         ("{not json", "line 2: cannot be read (Expecting property name"),
         (b"\xff\xfe", "line 2: cannot be read ('utf-8' codec"),
         ('{"a":' + "[" * 100_000, "line 2: cannot be read (maximum recursion depth"),
-        (line(query="q"), "line 2: ids: or answer must be given, and not both"),
-        (line(query="q", ids=["a"], answer="b"), "line 2: ids: or answer must be given, and not both"),
+        (line(query="q"), "line 2: ids: or answer must be given, but not both"),
+        (line(query="q", ids=["a"], answer="b"), "line 2: ids: or answer must be given, but not both"),
         (line(query="q", ids=[]), "line 2: ids: must be a list of ids, at least one"),
         (line(query="q", ids="a"), "line 2: ids: must be a list of ids, at least one"),
         (line(query="q", ids=[1]), "line 2: ids: must be a list of ids, at least one"),
@@ -381,7 +381,7 @@ def test_sources_that_make_no_sense(unlogged: Nacre, given: dict[str, object], m
     ("source", "message"),
     [
         ("file", "questions: none has an answer among the live memories of its space"),
-        ("log", "questions: none is judged: open memories that a search gave"),
+        ("log", "questions: none is judged; open memories that a search returned"),
         ("probes", "questions: there are no memories with words in this space"),
     ],
 )
@@ -644,7 +644,7 @@ def test_tuning_wants_judged_questions_of_its_space(unlogged: Nacre) -> None:
     )
     with pytest.raises(InvalidInput, match="questions: 0 have a known answer in space default"):
         tune.tuning_questions(unlogged, "default", None, None)  # of the log
-    with pytest.raises(InvalidInput, match="from: probes have a memory's own words"):
+    with pytest.raises(InvalidInput, match="from: is probes, which are made of a memory's own words"):
         tune.tuning_questions(unlogged, "default", "probes", None)
 
 

@@ -1,1 +1,1 @@
-"""Embedders: each module is one way to turn texts into vectors. None imports another."""
+"""Embedders: each module turns texts into vectors in its own way. They do not import each other."""

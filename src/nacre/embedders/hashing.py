@@ -1,4 +1,4 @@
-"""Vectors of hashed words and letter trigrams: no model, no meaning, but instant and always there."""
+"""Feature hashing of words and character trigrams: fast, without a model, and without semantics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORD = re.compile(r"\w+")
 
 
 class Hashing:
-    """Texts that share words, or parts of words, get near vectors. The same on every machine."""
+    """Texts with common words, or parts of words, get similar vectors. Equal on every machine."""
 
     def __init__(self, dimensions: int = 256) -> None:
         self._dimensions = dimensions
@@ -60,7 +60,7 @@ class Hashing:
 def _features(text: str) -> Counter[str]:
     features: Counter[str] = Counter()
     for word in WORD.findall(text.lower()):
-        features[word] += 2  # a whole word says more than its parts
+        features[word] += 2  # a whole word weighs more than its trigrams
         padded = f"<{word}>"
         features.update(padded[start : start + 3] for start in range(len(padded) - 2))
     return features

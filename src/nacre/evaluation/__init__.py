@@ -1,1 +1,1 @@
-"""How well does a store answer questions with known answers?"""
+"""Evaluation on questions with known answers: metrics, reports, and tuning of the recipe."""

@@ -23,12 +23,12 @@ from nacre.types.search import Filter, Hit, Mode, SearchRequest
 Report: TypeAlias = Callable[[Progress], None]
 Scores: TypeAlias = Mapping[str, float]  # of one question, by metric
 
-_EXAMPLES = 3  # of answers that were lost at one stage, each mode
-_EXPLAINED_MAX = 100  # of them, each mode: to explain one takes as long as several searches
+_EXAMPLES = 3  # of missed answers per stage and mode
+_EXPLAINED_MAX = 100  # missed answers per mode: each explanation takes as long as several searches
 
 
 class Miss(NamedTuple):
-    """An answer that was not given, and where it was lost."""
+    """An answer that a search did not return, and the stage at which it was lost."""
 
     query: str
     memory_id: str
@@ -37,22 +37,22 @@ class Miss(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModeResult:
-    """How one mode answered all questions. Of the answers it missed, at most a hundred are explained."""
+    """The results of one mode on all questions. At most 100 of the missed answers are explained."""
 
     mode: Mode
     metrics: Mapping[str, Estimate]
     missed: int
-    stages: Mapping[str, int]  # at which they were lost
+    stages: Mapping[str, int]  # missed answers by the stage that lost them
     examples: tuple[Miss, ...]
-    wrong: int  # memories that were given again though somebody found them wrong
-    notes: tuple[str, ...]  # that every question got: they are about the store
+    wrong: int  # results that were marked as wrong before
+    notes: tuple[str, ...]  # notes of every question, which are about the store
 
 
 class _Outcome(NamedTuple):
-    """What one question got."""
+    """The result of one question."""
 
     scores: Scores
-    missed: tuple[str, ...]  # of each answer that was not given, the first memory
+    missed: tuple[str, ...]  # the first memory of each missed answer
     wrong: int
     notes: frozenset[str]
 
@@ -60,12 +60,12 @@ class _Outcome(NamedTuple):
 def evaluate(
     memory: Nacre, questions: Questions, modes: Sequence[Mode], limit: int, seed: int, report: Report
 ) -> list[ModeResult]:
-    """Every question asked in each mode, as a search asks it: a lens that selects itself acts here, too."""
+    """Run every question in each mode, as an ordinary search: lenses that the question selects apply here as well."""
     if not questions.judged:
         raise InvalidInput("questions", _no_questions(questions))
     outcomes: dict[Mode, list[_Outcome]] = {mode: [] for mode in modes}
     explained: dict[Mode, list[Miss]] = {mode: [] for mode in modes}
-    counted = progress_counter(report, len(questions.judged) * len(outcomes))
+    count = progress_counter(report, len(questions.judged) * len(outcomes))
     for judged in questions.judged:
         for mode in outcomes:
             request = question_request(judged, mode=mode, limit=limit)
@@ -73,18 +73,20 @@ def evaluate(
             outcomes[mode].append(outcome)
             for memory_id in outcome.missed[: _EXPLAINED_MAX - len(explained[mode])]:
                 explained[mode].append(Miss(judged.query, memory_id, memory.why_not(request, memory_id)))
-            counted()
+            count()
     return [_mode_result(mode, outcomes[mode], explained[mode], seed) for mode in outcomes]
 
 
 def _no_questions(questions: Questions) -> str:
     match questions.source:
         case "file":
-            return "none has an answer among the live memories of its space; name ids or texts that are there"
+            return "none has an answer among the live memories of its space; give ids or texts that exist there"
         case "log":
-            return "none is judged: open memories that a search gave (`nacre get`), or `nacre mark used` them"
+            return (
+                "none is judged; open memories that a search returned (`nacre get`), or mark them (`nacre mark used`)"
+            )
         case "probes":
-            return "there are no memories with words in this space; remember some first"
+            return "there are no memories with words in this space; store some first"
 
 
 def question_request(judged: JudgedQuestion, **how: Any) -> SearchRequest:
@@ -103,12 +105,12 @@ def run_question(memory: Nacre, judged: JudgedQuestion, request: SearchRequest) 
 
 
 def _ranking(hits: Sequence[Hit], judged: JudgedQuestion) -> list[str]:
-    """The answer that each hit gives, by its first memory; "" for none, and for one that was given before."""
+    """For each hit, the first memory of its answer; "" if it is no answer, or if an earlier hit has the same answer."""
     answer_of = {each: answer[0] for answer in judged.answers for each in answer}
     ranking: list[str] = []
     for hit in hits:
-        given = [answer_of[each] for each in (hit.id, *hit.similar) if each in answer_of]
-        ranking.append(next((each for each in given if each not in ranking), ""))
+        answers = [answer_of[each] for each in (hit.id, *hit.similar) if each in answer_of]
+        ranking.append(next((each for each in answers if each not in ranking), ""))
     return ranking
 
 

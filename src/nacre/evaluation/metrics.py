@@ -1,4 +1,4 @@
-"""How well does a ranking answer a question whose answers are known, and how sure is the mean of many?"""
+"""Ranking metrics for questions with known answers, and bootstrap intervals of their means."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-Grades: TypeAlias = Mapping[str, int]  # by name of a document; above 0 is evidence
+Grades: TypeAlias = Mapping[str, int]  # by document; a grade above 0 is relevant
 
 RESAMPLES = 2_000
-_TAIL = 0.025  # on each side of an interval of 95 %
+_TAIL = 0.025  # on each side of a 95 % interval
 
 
 # ---------------------------------------------------------------- one question
 
 
 def recall(ranking: Sequence[str], grades: Grades, k: int) -> float:
-    """The share of the evidence that is among the first k."""
-    evidence = {document for document, grade in grades.items() if grade > 0}
-    return len(evidence.intersection(ranking[:k])) / len(evidence)
+    """The share of the relevant documents among the first k."""
+    relevant = {document for document, grade in grades.items() if grade > 0}
+    return len(relevant.intersection(ranking[:k])) / len(relevant)
 
 
 def ndcg(ranking: Sequence[str], grades: Grades, k: int) -> float:
-    """As trec_eval and BEIR compute it: the grade itself is the gain, discounted by log2(place + 1)."""
+    """As trec_eval and BEIR compute it: the gain is the grade itself, discounted by log2(rank + 1)."""
     best = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
     return _discounted([grades.get(document, 0) for document in ranking[:k]]) / _discounted(best[:k])
 
 
 def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int) -> float:
-    """1 / the place of the first evidence, 0 if there is none among the first k."""
-    places = (place for place, document in enumerate(ranking[:k], 1) if grades.get(document, 0) > 0)
-    return 1 / next(places, math.inf)
+    """1 / the rank of the first relevant document, or 0 if there is none among the first k."""
+    ranks = (rank for rank, document in enumerate(ranking[:k], 1) if grades.get(document, 0) > 0)
+    return 1 / next(ranks, math.inf)
 
 
 def _discounted(gains: Sequence[int]) -> float:
-    return sum(gain / math.log2(place + 1) for place, gain in enumerate(gains, 1))
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
 
 
 _METRICS: Mapping[str, tuple[Callable[[Sequence[str], Grades, int], float], int]] = {
@@ -56,7 +56,7 @@ def scores(ranking: Sequence[str], grades: Grades) -> dict[str, float]:
 
 
 class Estimate(NamedTuple):
-    """A mean, and the interval that holds 95 % of the means of other questions like these."""
+    """A mean with its 95 % confidence interval."""
 
     mean: float
     low: float
@@ -64,15 +64,15 @@ class Estimate(NamedTuple):
 
 
 def estimate(values: Sequence[float], seed: int, resamples: int = RESAMPLES) -> Estimate:
-    """The mean with its percentile bootstrap interval; of differences question by question, a paired one.
+    """The mean with its percentile bootstrap interval. For differences per question, this is a paired bootstrap.
 
-    The same seed draws the same questions, whatever was measured of them.
+    The same seed draws the same questions for every metric.
     """
-    drawn = random.Random(seed)  # noqa: S311 - nothing is kept secret by it, and it must repeat
+    drawn = random.Random(seed)  # noqa: S311 - not for secrets, and it must be repeatable
     means = sorted(_mean(drawn.choices(values, k=len(values))) for _ in range(resamples))
     low = int(_TAIL * resamples)
     return Estimate(_mean(values), means[low], means[resamples - 1 - low])
 
 
 def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)  # exact: gains and losses that cancel each other are 0, not nearly 0
+    return math.fsum(values) / len(values)  # exact, so that gains and losses that cancel out give 0

@@ -1,6 +1,6 @@
-"""Which questions have known answers? Those of a file, those of the recall log that were judged, and probes.
+"""Questions with known answers: from a file, from judged searches in the recall log, or probes of the memories.
 
-The engine that is given should keep no log, because nobody asks these questions. Nothing here writes.
+Open the engine without a recall log: these questions must not enter it. Nothing here writes.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from nacre.validation import LIMITS
 Source: TypeAlias = Literal["file", "log", "probes"]
 Lines: TypeAlias = Iterable[bytes | str]
 
-JUDGED_MIN = 20  # questions that the log needs to be asked from
-SAMPLE = 200  # memories that are probed
+JUDGED_MIN = 20  # questions that the log must have to be used by default
+SAMPLE = 200  # probes by default
 SAMPLE_MAX = 10_000
 SEED = 1
 _PAGE = 1_000
@@ -44,23 +44,23 @@ _SENTENCE_END = re.compile(r"[.!?…。！？\n]+")
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuestion:
-    """A question and its answers. An answer is one memory or several of which any will do; the first stands for it."""
+    """A question and its answers. Each answer is a group of interchangeable memories; the first represents it."""
 
     query: str
     space: str
     answers: tuple[tuple[str, ...], ...]
-    wrong: tuple[str, ...] = ()  # memories that somebody found wrong
+    wrong: tuple[str, ...] = ()  # memories that were marked as wrong
     as_of: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Where they come from, those that can be asked, and those that no live memory answers."""
+    """The questions of a source. `unanswered` are those that no live memory answers."""
 
     source: Source
     judged: tuple[JudgedQuestion, ...]
     unanswered: tuple[str, ...] = ()
-    elsewhere: int = 0  # that are asked of other spaces than the one that matters
+    elsewhere: int = 0  # questions about other spaces, which were left out
 
 
 # ---------------------------------------------------------------- questions
@@ -75,7 +75,7 @@ def load_questions(
     sample: int | None = None,
     seed: int = SEED,
 ) -> Questions:
-    """The questions of a source. Without one: the file's, or the log's if it has enough, or else probes."""
+    """The questions of a source. By default the file's, or the log's if it has enough, or else probes."""
     if sample is not None and not 1 <= sample <= SAMPLE_MAX:
         raise InvalidInput("sample", f"is {sample}; a whole number from 1 to {SAMPLE_MAX:,} is allowed")
     if lines is not None and source not in (None, "file"):
@@ -98,14 +98,14 @@ def _sampled(questions: Questions, sample: int | None, seed: int) -> Questions:
 
 
 def seeded_random(seed: int) -> random.Random:
-    """The same chances for the same seed."""
-    return random.Random(seed)  # noqa: S311 - nothing is kept secret by it, and it must repeat
+    """A random generator that repeats its values for the same seed."""
+    return random.Random(seed)  # noqa: S311 - not for secrets, and it must be repeatable
 
 
 def _answers(
     memory: Nacre, ids: Iterable[str], alternatives: Iterable[tuple[str, ...]] = ()
 ) -> tuple[tuple[str, ...], ...]:
-    """Each memory with its near-duplicates, which are shown as one, and the alternatives; what overlaps is one."""
+    """The answers: each memory with its near-duplicates, and the alternatives. Overlapping groups are merged."""
     answers: list[tuple[str, ...]] = []
     for given in (*((each, *(like.id for like in memory.similar(each))) for each in ids), *alternatives):
         shared = [answer for answer in answers if not set(answer).isdisjoint(given)]
@@ -128,16 +128,16 @@ def _live(memory: Nacre, ids: Iterable[str], space: str) -> list[str]:
 
 
 class _FileQuestion(NamedTuple):
-    """A line of a file."""
+    """A question in a file."""
 
     query: str
     space: str | None
     ids: tuple[str, ...]
-    text: str | None  # that an answer has
+    text: str | None  # that an answer contains
 
 
 def from_file(memory: Nacre, space: str, lines: Lines) -> Questions:
-    """Questions from JSON Lines with `ids` or `answer`, or from lines with a query, a tab and an id."""
+    """Questions from JSON Lines with `ids` or `answer`, or from lines of a query, a tab and an id."""
     wanted: dict[tuple[str, str], list[_FileQuestion]] = {}
     for each in _parse_lines(lines):
         wanted.setdefault((each.space or space, fold(each.query)), []).append(each)
@@ -157,7 +157,7 @@ def from_file(memory: Nacre, space: str, lines: Lines) -> Questions:
 
 
 def _memories_containing(memory: Nacre, texts: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """By space and text, the memories of that space that have the text, however it is spaced and capitalised."""
+    """By space and text, the memories of the space that contain the text. Case and white space are ignored."""
     found: dict[tuple[str, str], list[str]] = {each: [] for each in texts}
     for space in sorted({space for space, _ in found}):
         sought = [(fold(text), ids) for (within, text), ids in found.items() if within == space]
@@ -187,7 +187,9 @@ def _parse_line(line: str) -> _FileQuestion:
     else:
         query, tab, memory_id = line.partition("\t")
         if not tab or not memory_id.strip() or "\t" in memory_id:
-            raise InvalidInput("query", "must be followed by a tab and an id, or stand in an object with ids or answer")
+            raise InvalidInput(
+                "query", "must be followed by a tab and an id, or be in a JSON object with ids or answer"
+            )
         read = _FileQuestion(query, None, (memory_id.strip(),), None)
     if not read.query.strip():
         raise InvalidInput("query", "is blank; give the question")
@@ -201,7 +203,7 @@ def _parse_object(data: dict[str, Any]) -> _FileQuestion:
     if unknown:
         raise InvalidInput(preview(unknown[0]), "is unknown; allowed: query, ids, answer, space")
     if ("ids" in data) == ("answer" in data):
-        raise InvalidInput("ids", "or answer must be given, and not both")
+        raise InvalidInput("ids", "or answer must be given, but not both")
     for name in sorted(data.keys() - {"ids"}):
         if not isinstance(data[name], str) or not data[name].strip():
             raise InvalidInput(name, "must be a text that is not blank")
@@ -219,13 +221,13 @@ def _space_filter(space: str | None) -> Filter:
 
 
 def from_log(memory: Nacre, space: str) -> Questions:
-    """What searches were asked, and which of the memories they gave were opened or used.
+    """The logged queries, with the memories that were opened or used as their answers.
 
-    They are asked as of the last time they were asked: what they taught since would answer them by heart, and what is
-    new to them must be as new as it was.
+    Each is run as of the time when it was last logged. Otherwise the usage that it caused would favour its answers,
+    and recency would differ from that of the original search.
     """
-    asked: dict[str, tuple[str, datetime]] = {}  # by the folded query: as it was last asked, and when
-    marks: dict[str, dict[str, bool]] = {}  # and which of the memories were right, which wrong
+    asked: dict[str, tuple[str, datetime]] = {}  # by folded query: its latest wording and time
+    marks: dict[str, dict[str, bool]] = {}  # by folded query: whether each marked memory is right
     for receipt in _receipts(memory, space):  # the newest first
         if not receipt.query.strip():
             continue
@@ -258,7 +260,7 @@ def _receipts(memory: Nacre, space: str) -> Iterator[Receipt]:
 
 
 def from_probes(memory: Nacre, space: str, sample: int = SAMPLE, seed: int = SEED) -> Questions:
-    """A question for each of so many memories, of what it says: rare words, its summary, or most of a sentence."""
+    """A query for each of `sample` random memories, made of its rare words, its summary or a part of a sentence."""
     chance = seeded_random(seed)
     drawn: list[Memory] = []
     for number, each in enumerate(memory.every(_space_filter(space))):
@@ -273,7 +275,7 @@ def from_probes(memory: Nacre, space: str, sample: int = SAMPLE, seed: int = SEE
 
 
 def _document_frequencies(memory: Nacre, space: str, wanted: set[str]) -> Counter[str]:
-    """In how many memories each of these words is."""
+    """The number of memories that have each of these words."""
     having = Counter[str]()
     for each in memory.every(_space_filter(space)):
         having.update(wanted.intersection(tokenizer.tokenise(each.text).words))
@@ -285,10 +287,10 @@ def _significant_words(text: str) -> list[str]:
 
 
 def _probe(memory: Memory, rarity: Mapping[str, int], chance: random.Random) -> str:
-    """A question made of words alone, so that nothing in a text is read as an operator or a filter. "": none can be."""
-    telling = _significant_words(memory.text)
-    rare = sorted(telling, key=lambda word: (rarity[word], word))[:_RARE_WORDS]
-    ways: list[Sequence[str]] = [[word for word in telling if word in rare]]
+    """A query of plain words, without operators and filters; "" if the memory has no significant words."""
+    significant = _significant_words(memory.text)
+    rare = sorted(significant, key=lambda word: (rarity[word], word))[:_RARE_WORDS]
+    ways: list[Sequence[str]] = [[word for word in significant if word in rare]]
     ways.append(tokenizer.tokenise(memory.summary or "").words)
     sentences = [tokenizer.tokenise(each).words[:_SENTENCE_WORDS_MAX] for each in _SENTENCE_END.split(memory.text)]
     long = [each for each in sentences if len(each) >= _SENTENCE_WORDS_MIN]

@@ -29,9 +29,9 @@ from nacre.types.recipe import WEIGHTS, Recipe, adjusted, weights_of
 TUNED = "tuned"  # the name of the lens that holds the tuned recipe
 TARGET_METRIC = "nDCG@10"
 _EVERY_QUESTION = ("*",)  # the trigger of a lens that every question selects
-_TUNED_MAX = 400  # questions; half of them choose, and the vectors of so many are cached
-_ROUNDS = 2  # in which fields are tried again, each beside what the others became
-_GAIN_MIN = 0.001  # of nDCG; a smaller gain is none
+_TUNED_MAX = 400  # questions; half of them choose the recipe, and the vectors of that many are cached
+_ROUNDS = 2  # of the hill climb: the best value of a field may depend on the others
+_GAIN_MIN = 0.001  # of nDCG; smaller gains are ignored
 _VALUES: Mapping[str, tuple[float, ...]] = {
     "alpha": (0.1, 0.3, 0.5, 0.65, 0.75, 0.85, 0.95),
     "semantic_floor": (0.0, 0.1, 0.2, 0.3, 0.4),
@@ -45,7 +45,7 @@ _VALUES: Mapping[str, tuple[float, ...]] = {
 
 
 class Attempt(NamedTuple):
-    """One field of the recipe at another value, and nDCG@10 with it."""
+    """One field of the recipe with another value, and the resulting nDCG@10."""
 
     field: str
     value: float
@@ -54,15 +54,15 @@ class Attempt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What was tried on half of the questions, and what became of the best on the other half.
+    """The attempts on half of the questions, and the best recipe's results on the other half.
 
-    `recipe` are the fields that differ from the usual ones; `after` and `difference` are empty where nothing is to be
-    changed.
+    `recipe` holds the fields that differ from the default recipe. `after` and `difference` are empty if nothing should
+    change.
     """
 
     chosen_on: int
     held_out: int
-    start: float  # nDCG@10 of the recipe in use, where the choice was made
+    start: float  # nDCG@10 of the current recipe on the first half
     attempts: tuple[Attempt, ...]
     changes: Mapping[str, tuple[float, float]]  # by field: from, to
     recipe: Mapping[str, Any]
@@ -72,46 +72,49 @@ class Tuning:
 
     @property
     def better(self) -> bool:
-        """Whether it is on questions that nothing was chosen on, by more than chance."""
+        """Whether the recipe is significantly better on the held-out questions."""
         return bool(self.difference) and self.difference[TARGET_METRIC].low > 0
 
 
 def tuning_questions(memory: Nacre, space: str, source: Source | None, lines: Lines | None) -> Questions:
-    """Judged questions of one space, enough of them to choose by."""
+    """The judged questions of one space; raises InvalidInput if there are fewer than JUDGED_MIN."""
     if source == "probes":
-        said = "probes have a memory's own words and say nothing of its age, so they favour some recipes"
-        raise InvalidInput("from", f"{said}; tune on judged questions: file or log")
+        raise InvalidInput(
+            "from",
+            "is probes, which are made of a memory's own words regardless of its age and so favour some recipes; "
+            "tune on judged questions: file or log",
+        )
     found = load_questions(memory, space, source or ("log" if lines is None else "file"), lines)
     judged = tuple(each for each in found.judged if each.space == space)
     if len(judged) < JUDGED_MIN:
         raise InvalidInput(
             "questions",
             f"{len(judged)} have a known answer in space {space}, and {JUDGED_MIN} are needed; give a file with "
-            "questions and answers, or open what searches find (`nacre get`) or `nacre mark used` it, and tune later",
+            "questions and answers, or open results (`nacre get`) or mark them (`nacre mark used`), and tune later",
         )
     return replace(found, judged=judged, elsewhere=len(found.judged) - len(judged))
 
 
 def tune(memory: Nacre, questions: Questions, seed: int, report: Report) -> Tuning:
-    """Choose a recipe on half of the questions, and measure it on the other half."""
+    """Choose a recipe on half of the questions, and test it on the other half."""
     start = _current_recipe(memory)
-    mixed = seeded_random(seed).sample(questions.judged, min(len(questions.judged), _TUNED_MAX))
-    half = len(mixed) // 2
+    sample = seeded_random(seed).sample(questions.judged, min(len(questions.judged), _TUNED_MAX))
+    half = len(sample) // 2
     attempts_max = 1 + (1 + _ROUNDS) * sum(map(len, _VALUES.values()))
-    counted = progress_counter(report, attempts_max * half + 2 * (len(mixed) - half))
-    choosing = _RecipeScores(memory, mixed[:half], counted)
+    count = progress_counter(report, attempts_max * half + 2 * (len(sample) - half))
+    chooser = _RecipeScores(memory, sample[:half], count)
     attempts = [
-        Attempt(name, value, choosing.ndcg(_with(start, name, value))) for name, value in _alternatives(start, _VALUES)
+        Attempt(name, value, chooser.ndcg(_with(start, name, value))) for name, value in _alternatives(start, _VALUES)
     ]
-    best = _hill_climb(choosing, start, attempts)
-    holding = _RecipeScores(memory, mixed[half:], counted)
-    before, after = holding.scores(start), holding.scores(best)
+    best = _hill_climb(chooser, start, attempts)
+    tester = _RecipeScores(memory, sample[half:], count)
+    before, after = tester.scores(start), tester.scores(best)
     differences = [{name: new[name] - old[name] for name in METRICS} for old, new in zip(before, after, strict=True)]
     changed = _changed_fields(best, start)
     return Tuning(
         half,
-        len(mixed) - half,
-        choosing.ndcg(start),
+        len(sample) - half,
+        chooser.ndcg(start),
         tuple(sorted(attempts, key=lambda each: -each.ndcg)),
         {name: (getattr(start, name), value) for name, value in changed.items()},
         _changed_fields(best, Recipe()),
@@ -122,30 +125,30 @@ def tune(memory: Nacre, questions: Questions, seed: int, report: Report) -> Tuni
 
 
 class _RecipeScores:
-    """Recipes tried on questions. None is tried twice, and no lens acts."""
+    """The scores of recipes on a set of questions, without lenses. Each recipe is evaluated once."""
 
-    def __init__(self, memory: Nacre, judged: Sequence[JudgedQuestion], counted: Callable[[], None]) -> None:
+    def __init__(self, memory: Nacre, judged: Sequence[JudgedQuestion], count: Callable[[], None]) -> None:
         self._memory = memory
         self._judged = judged
-        self._counted = counted
-        self._known: dict[str, list[Scores]] = {}
+        self._count = count
+        self._scores: dict[str, list[Scores]] = {}
 
     def scores(self, recipe: Recipe) -> list[Scores]:
-        """Of each question."""
-        if repr(recipe) not in self._known:
-            self._known[repr(recipe)] = [self._asked(recipe, each) for each in self._judged]
-        return self._known[repr(recipe)]
+        """The scores of each question."""
+        if repr(recipe) not in self._scores:
+            self._scores[repr(recipe)] = [self._evaluate(recipe, each) for each in self._judged]
+        return self._scores[repr(recipe)]
 
     def ndcg(self, recipe: Recipe) -> float:
         return sum(each[TARGET_METRIC] for each in self.scores(recipe)) / len(self._judged)
 
-    def _asked(self, recipe: Recipe, judged: JudgedQuestion) -> Scores:
-        self._counted()
+    def _evaluate(self, recipe: Recipe, judged: JudgedQuestion) -> Scores:
+        self._count()
         return run_question(self._memory, judged, question_request(judged, recipe=recipe, lens=NONE)).scores
 
 
 def _hill_climb(tried: _RecipeScores, start: Recipe, attempts: Sequence[Attempt]) -> Recipe:
-    """From what is in use, field after field to its best value, those first that promise most."""
+    """Hill climbing from the current recipe: one field at a time to its best value, the most promising first."""
     promising = sorted(attempts, key=lambda each: -each.ndcg)
     gains = [each.field for each in promising if each.ndcg > tried.ndcg(start) + _GAIN_MIN]
     best = start
@@ -158,7 +161,7 @@ def _hill_climb(tried: _RecipeScores, start: Recipe, attempts: Sequence[Attempt]
 
 
 def _alternatives(recipe: Recipe, values: Mapping[str, Iterable[float]]) -> list[tuple[str, float]]:
-    """The values that fields may have instead."""
+    """The fields with the other values to try."""
     current = weights_of(recipe)
     return [(name, value) for name, several in values.items() for value in several if value != current[name]]
 
@@ -171,41 +174,41 @@ def _with(recipe: Recipe, name: str, value: Any) -> Recipe:
 
 
 def apply(memory: Nacre, tuning: Tuning) -> None:
-    """Make it what every search of the space uses, unless it names a lens, or another lens selects itself."""
+    """Save the recipe as a lens for every search of the space that has no other lens."""
     if not tuning.better:
         raise InvalidInput("tuning", "is not better; there is nothing to apply")
-    if not tuning.recipe:  # the usual recipe is the better one
+    if not tuning.recipe:  # the default recipe is the better one
         memory.drop_lens(TUNED)
         return
     old, new = tuning.before[TARGET_METRIC].mean, tuning.after[TARGET_METRIC].mean
-    said = f"Tuned: {TARGET_METRIC} {old:.3f} → {new:.3f} on {tuning.held_out} questions it was not chosen on"
-    memory.save_lens(Lens(name=TUNED, description=said, recipe=tuning.recipe, questions=_EVERY_QUESTION))
+    description = f"Tuned: {TARGET_METRIC} {old:.3f} → {new:.3f} on {tuning.held_out} held-out questions"
+    memory.save_lens(Lens(name=TUNED, description=description, recipe=tuning.recipe, questions=_EVERY_QUESTION))
 
 
 def undo(memory: Nacre) -> None:
-    """Search as usual again."""
+    """Delete the tuned lens."""
     if _tuned_lens(memory) is None:
         raise NotFound((TUNED,), "nothing was tuned in this space", what="lens")
     memory.drop_lens(TUNED)
 
 
 def _current_recipe(memory: Nacre) -> Recipe:
-    kept = _tuned_lens(memory)
-    changes = {} if kept is None else {name: kept.recipe[name] for name in WEIGHTS if name in kept.recipe}
+    lens = _tuned_lens(memory)
+    changes = {} if lens is None else {name: lens.recipe[name] for name in WEIGHTS if name in lens.recipe}
     return adjusted(Recipe(), **changes)
 
 
 def _tuned_lens(memory: Nacre) -> Lens | None:
-    """What was tuned before. A lens of somebody else that has its name is not touched."""
-    kept = next((each for each in memory.lenses() if each.name == TUNED), None)
-    if kept is not None and kept != Lens(
-        name=TUNED, description=kept.description, recipe=kept.recipe, questions=_EVERY_QUESTION
+    """The lens of an earlier tuning. Raises InvalidInput for a user's own lens of the same name."""
+    lens = next((each for each in memory.lenses() if each.name == TUNED), None)
+    if lens is not None and lens != Lens(
+        name=TUNED, description=lens.description, recipe=lens.recipe, questions=_EVERY_QUESTION
     ):
         raise InvalidInput("lens", f"{TUNED} is a lens of your own; save it under another name and delete it first")
-    return kept
+    return lens
 
 
-def _changed_fields(recipe: Recipe, than: Recipe) -> dict[str, Any]:
-    """The fields in which a recipe is another."""
-    others = weights_of(than)
+def _changed_fields(recipe: Recipe, other: Recipe) -> dict[str, Any]:
+    """The weights in which a recipe differs from another, with their values."""
+    others = weights_of(other)
     return {name: value for name, value in weights_of(recipe).items() if value != others[name]}

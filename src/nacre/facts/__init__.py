@@ -1,1 +1,1 @@
-"""Which facts are current, and how far each is believed."""
+"""Facts: supersession, confidence, and how they are built and compared."""

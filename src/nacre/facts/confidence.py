@@ -1,4 +1,4 @@
-"""How far a fact is believed: confidence that fades, is reinforced, and goes stale."""
+"""The confidence in a fact: it decays with time, is restored by reinforcement, and makes old facts stale."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from types import MappingProxyType
 
 from nacre.types.facts import Fact, Reinforcement
 
-FLOOR = 0.1  # what only fades, or holds no longer, is never believed less
+FLOOR = 0.1  # decay does not go below it; facts that are not current have it
 STALE_BELOW = 0.5
 STALE_AFTER = timedelta(days=30)
 
-# Which part of the time since the last reinforcement each kind takes back.
+# The share of the time since the last reinforcement that each kind makes up for.
 SHARES: Mapping[Reinforcement, float] = MappingProxyType(
     {"explicit": 1.0, "import": 0.8, "reference": 0.5, "recall": 0.3}
 )
@@ -22,10 +22,9 @@ _DAY = timedelta(days=1)
 
 
 def effective_confidence(fact: Fact, now: datetime) -> float:
-    """confidence · exp(-rate · days since reinforced), in whole days, not below the floor.
+    """confidence · exp(-rate · days since reinforced), in whole days, but at least FLOOR.
 
-    A fact that does not hold now is believed as much as the floor. One that was never believed
-    more than the floor stays where it is.
+    A fact that is not current has FLOOR. A fact whose own confidence is below FLOOR keeps it.
     """
     least = min(fact.confidence, FLOOR)
     if not is_current(fact, now):
@@ -39,15 +38,15 @@ def is_current(fact: Fact, now: datetime) -> bool:
 
 
 def memory_confidence(facts: Sequence[Fact], now: datetime) -> float:
-    """The mean over a memory's facts; without any, it is believed.
+    """The mean effective confidence of a memory's facts, or 1 without facts.
 
-    A fact that was read from the text is only another way to say it: that it grows old tells nothing that recency
-    does not. So it counts in full unless it holds no longer, or was found wrong.
+    An extracted fact restates the memory's text, and its age is already counted as recency. So it counts in full while
+    it is current and was not found wrong.
     """
     if not facts:
         return 1.0
     mean = sum(_in_ranking(fact, now) for fact in facts) / len(facts)
-    return round(mean, 9)  # the mean of several floors is the floor, not a little below it
+    return round(mean, 9)  # without rounding, the mean of equal floors may be slightly below FLOOR
 
 
 def _in_ranking(fact: Fact, now: datetime) -> float:
@@ -56,20 +55,20 @@ def _in_ranking(fact: Fact, now: datetime) -> float:
     return effective_confidence(fact, now)
 
 
-def ranking_factor(believed: float, weight: float) -> float:
-    """× (1 - weight + weight · effective): with weight 1 the full product."""
-    return 1 - weight + weight * believed
+def ranking_factor(confidence: float, weight: float) -> float:
+    """The factor on a score: 1 with weight 0, the confidence itself with weight 1."""
+    return 1 - weight + weight * confidence
 
 
 def reinforce(fact: Fact, share: float, now: datetime) -> Fact:
-    """Move the beginning of the fading forward by a share of the time since. The same moment again changes nothing."""
+    """The fact with the start of its decay moved towards now by a share of the time since. Idempotent at one time."""
     if now <= fact.touched or now <= fact.reinforced:
         return fact
     return replace(fact, reinforced=fact.reinforced + share * (now - fact.reinforced), touched=now)
 
 
 def stale_since(fact: Fact) -> datetime | None:
-    """When its confidence fell below a half; None for one that does not fade."""
+    """When the effective confidence fell below STALE_BELOW; None for a fact that does not decay."""
     if fact.confidence < STALE_BELOW:
         return fact.reinforced
     if fact.decay_rate == 0:
@@ -82,6 +81,6 @@ def stale_since(fact: Fact) -> datetime | None:
 
 
 def is_stale(fact: Fact, now: datetime) -> bool:
-    """Below a half for thirty days, though it still holds."""
+    """Whether a current fact has been below STALE_BELOW for at least STALE_AFTER."""
     since = stale_since(fact)
     return is_current(fact, now) and since is not None and now - since >= STALE_AFTER

@@ -1,4 +1,4 @@
-"""Facts as statements: made from what was given or extracted, and compared by what they say."""
+"""Builds facts from given or extracted statements, and compares them by subject, predicate and object."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from nacre.types.memory import Memory
 
 
 def make_fact(new: NewFact, memory: Memory, fact_id: str, rates: Mapping[FactType, float], origin: Origin) -> Fact:
-    """A fact of a memory. It holds, and fades, from when the memory happened, unless it says otherwise."""
+    """A fact of a memory. By default it is valid, and decays, from the time when the memory happened."""
     moment = memory.happened or memory.created
     if new.valid_to is not None and new.valid_to <= (new.valid_from or moment):
-        raise InvalidInput("facts.valid_to", "is before the memory's time; give valid_from, too")
+        raise InvalidInput("facts.valid_to", "is before the memory's time; also give valid_from")
     return Fact(
         id=fact_id,
         memory_id=memory.id,
@@ -39,22 +39,22 @@ def make_fact(new: NewFact, memory: Memory, fact_id: str, rates: Mapping[FactTyp
     )
 
 
-def without_given(read: Sequence[Fact], given: Sequence[Fact]) -> list[Fact]:
-    """The facts read from a text without those that its giver states, too."""
-    if not read or not given:
-        return list(read)
-    stated = {statement_key(each) for each in given}
-    return [each for each in read if statement_key(each) not in stated]
+def without_given(extracted: Sequence[Fact], given: Sequence[Fact]) -> list[Fact]:
+    """The extracted facts without those that the caller gave as well."""
+    if not extracted or not given:
+        return list(extracted)
+    keys = {statement_key(each) for each in given}
+    return [each for each in extracted if statement_key(each) not in keys]
 
 
-def statement_key(stated: Fact) -> tuple[str, str, str]:
-    """What a fact says, as it is compared: subject, predicate and object."""
-    return fold(stated.subject), predicate_words(stated.predicate), fold(stated.object)
+def statement_key(fact: Fact) -> tuple[str, str, str]:
+    """Subject, predicate and object, folded: equal for facts that state the same."""
+    return fold(fact.subject), predicate_words(fact.predicate), fold(fact.object)
 
 
-def named_entities(stated: Fact) -> list[str]:
-    """The entities that a fact makes known. A key of a list that was read from a text is none."""
-    named = [stated.object] if stated.relation else []
-    if stated.origin == "given" or stated.relation or stated.type not in ("kv", "config", "temporal", "state"):
-        named.insert(0, stated.subject)
+def named_entities(fact: Fact) -> list[str]:
+    """The entities that a fact names. The subject of an extracted `key: value` pair is no entity."""
+    named = [fact.object] if fact.relation else []
+    if fact.origin == "given" or fact.relation or fact.type not in ("kv", "config", "temporal", "state"):
+        named.insert(0, fact.subject)
     return [name for name in named if not is_pronoun(name)]

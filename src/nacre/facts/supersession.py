@@ -1,7 +1,7 @@
-"""Which of several facts holds: a newer one takes the place of an older one, and both are kept.
+"""Supersession: a newer fact ends an older one of the same subject and predicate. Both are kept.
 
-What holds is computed from the live facts of one subject and predicate alone, so it is the same in whatever
-order they were written, and what a forgotten memory had superseded holds again.
+The result depends only on the live facts of one subject and predicate. So it does not depend on the order of writing,
+and facts become current again when the memory that superseded them is forgotten.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nacre.analysis.names import fold, predicate_words
 from nacre.facts.confidence import effective_confidence, is_current
 from nacre.types.facts import Fact, FactType
 
-# A newer fact that is believed less than this share of the older one does not replace it: that is a conflict.
+# A newer fact with less than this share of the older one's confidence does not supersede it: both stay, in conflict.
 REPLACES_FROM = 0.5
 
 _SINGLE_VALUED = frozenset(
@@ -35,7 +35,7 @@ _SINGLE_VALUED_TYPES: frozenset[FactType] = frozenset({"kv", "config", "location
 
 
 def is_single_valued(predicate: str, type_: FactType) -> bool:
-    """Whether a subject has one value of a predicate at a time."""
+    """Whether a subject has only one value of a predicate at a time."""
     words = predicate_words(predicate)
     if words in _SINGLE_VALUED:
         return True
@@ -45,28 +45,28 @@ def is_single_valued(predicate: str, type_: FactType) -> bool:
 
 
 def apply_supersession(facts: Sequence[Fact]) -> list[Fact]:
-    """All live facts of one subject and predicate in a space, with the end and the successor of each."""
+    """All live facts of one subject and predicate in a space, with `valid_to` and `superseded_by` set."""
     chain = sorted((fact for fact in facts if fact.single), key=lambda fact: (fact.valid_from, fact.id))
     others = [replace(fact, valid_to=fact.ends, superseded_by=None) for fact in facts if not fact.single]
     return others + [_superseded(fact, chain[at + 1 :]) for at, fact in enumerate(chain)]
 
 
 def _superseded(fact: Fact, later: Sequence[Fact]) -> Fact:
-    still = replace(fact, valid_to=fact.ends, superseded_by=None)
+    unended = replace(fact, valid_to=fact.ends, superseded_by=None)
     for successor in later:
-        if successor.valid_from > fact.valid_from and _replaces(successor, still):
+        if successor.valid_from > fact.valid_from and _supersedes(successor, unended):
             if fact.ends is not None and fact.ends <= successor.valid_from:
-                return still  # it had ended before
-            return replace(still, valid_to=successor.valid_from, superseded_by=successor.id)
-    return still
+                return unended  # it ended earlier
+            return replace(unended, valid_to=successor.valid_from, superseded_by=successor.id)
+    return unended
 
 
-def _replaces(newer: Fact, older: Fact) -> bool:
+def _supersedes(newer: Fact, older: Fact) -> bool:
     different = fold(newer.object) != fold(older.object)
     return different and newer.confidence >= REPLACES_FROM * effective_confidence(older, newer.valid_from)
 
 
 def conflicting(facts: Sequence[Fact], now: datetime) -> list[Fact]:
-    """Of the facts of one subject and predicate, those that hold now though only one can."""
-    holding = [fact for fact in facts if fact.single and is_current(fact, now)]
-    return holding if len({fold(fact.object) for fact in holding}) > 1 else []
+    """The current facts of one subject and predicate, if they are single-valued and have different objects."""
+    current = [fact for fact in facts if fact.single and is_current(fact, now)]
+    return current if len({fold(fact.object) for fact in current}) > 1 else []

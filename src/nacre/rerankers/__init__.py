@@ -1,1 +1,1 @@
-"""Rerankers: each module is one way to read a question and a text together. None imports another."""
+"""Rerankers: each module scores texts against a question in its own way. They do not import each other."""

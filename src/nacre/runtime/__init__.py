@@ -1,1 +1,1 @@
-"""What the parts run on: caches, threads, native packages."""
+"""Shared runtime support: caches, threads, native packages, ONNX models."""

@@ -1,4 +1,4 @@
-"""Python's garbage collector, held off for a moment."""
+"""Pauses Python's garbage collector during a call."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """No collection while a search or a batch runs.
+    """No garbage collection while a search or a batch runs.
 
-    It would visit thousands of young values again and again, hardly any of which outlives the call. The switch is
-    the process's: other threads collect later, too.
+    A collection would visit thousands of new values again and again, and hardly any of them outlives the call. The
+    pause applies to the whole process, so other threads collect later as well.
     """
     enabled = gc.isenabled()
     gc.disable()

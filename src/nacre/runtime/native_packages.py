@@ -1,4 +1,4 @@
-"""How packages with a native core are loaded: late, silent, and in an order in which they live together."""
+"""Imports packages with native code: on first use, without telemetry, and in an order that does not crash."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 def onnxruntime() -> Any:
     """ONNX Runtime. Raises ImportError when it is not installed."""
-    # Read when the package is imported; without it, recent releases start telemetry there and then.
+    # The package reads this when it is imported. Without it, recent releases start telemetry at once.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
@@ -17,10 +17,10 @@ def onnxruntime() -> Any:
 
 
 def usearch_index() -> Any:
-    """The class of usearch's HNSW graphs."""
+    """usearch's class of HNSW indexes."""
     with suppress(ImportError):
-        # The import of onnxruntime crashes a process in which usearch was loaded before it
-        # (seen with onnxruntime 1.31 and usearch 2.26 on Linux); the other order does no harm.
+        # Importing onnxruntime after usearch crashes the process (seen with onnxruntime 1.31 and usearch 2.26 on
+        # Linux). The other order works.
         onnxruntime()
     from usearch.index import Index
 

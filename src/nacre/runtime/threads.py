@@ -1,4 +1,4 @@
-"""Threads in which a call runs beside its caller."""
+"""A thread pool that is created on first use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Threads:
-    """Made when first needed: the import alone costs milliseconds."""
+    """Runs calls in threads. The pool is created on first use, because its import alone takes milliseconds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -30,10 +30,10 @@ class Threads:
                 self._executor = ThreadPoolExecutor(thread_name_prefix="nacre")
         try:
             return self._executor.submit(call, *args, **kwargs)
-        except RuntimeError:  # shut down by close
+        except RuntimeError:  # `close` has shut it down
             raise StoreUnavailable("store: it is closed; open it again") from None
 
     def close(self) -> None:
-        """Calls that were started finish first."""
+        """Wait for the calls that were started, and refuse new ones."""
         if self._executor is not None:
             self._executor.shutdown()
