@@ -1,32 +1,32 @@
-"""Every error Nacre raises on purpose, in one tree.
+"""The exceptions that Nacre raises.
 
     NacreError
-    ├── InvalidInput             a value the caller gave is not allowed (also a ValueError)
-    ├── NotFound                 nothing has this id or name (also a LookupError)
+    ├── InvalidInput             a value from the caller is not allowed (also a ValueError)
+    ├── NotFound                 no memory, fact, entity or lens has this id or name (also a LookupError)
     ├── Conflict                 the change contradicts what is stored (e.g. a restored twin)
-    ├── StoreError               the store could not do its work
+    ├── StoreError               the store failed
     │   ├── StoreUnavailable     path missing, unreadable or unwritable
-    │   ├── StoreBusy            another process kept the lock longer than the time-out
+    │   ├── StoreBusy            another process held the lock longer than the time-out
     │   ├── StoreFull            the disk (or a quota) is full; nothing was written
     │   ├── StoreCorrupt         not a database, or a damaged one
     │   └── StoreTooNew          written by a newer version of Nacre
-    └── EmbedderError            meaning is not available
+    └── EmbedderError            a model cannot be used
         ├── EmbedderUnavailable  a package or model file is missing or broken
         └── EmbedderMismatch     the store's vectors come from another model: run `nacre reembed`
 
-`wire.py` maps each class to an exit code. Messages say what was wrong, what is allowed
-and what to do, because they are shown to people and agents as they are.
+`serialization/encode.py` maps each class to an exit code. Messages are shown to people and agents unchanged, so each
+says what was wrong, what is allowed and what to do.
 """
 
 from __future__ import annotations
 
 
 class NacreError(Exception):
-    """Base of all errors raised on purpose."""
+    """The base class of Nacre's exceptions."""
 
 
 class InvalidInput(NacreError, ValueError):
-    """A value the caller gave is not allowed. `field` names it; `problem` says what is wrong and allowed."""
+    """A value from the caller is not allowed. `field` names it; `problem` says what is wrong and what is allowed."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
@@ -50,7 +50,7 @@ class Conflict(NacreError):
 
 
 class StoreError(NacreError):
-    """The store could not do its work."""
+    """The store failed."""
 
 
 class StoreUnavailable(StoreError):
@@ -58,11 +58,11 @@ class StoreUnavailable(StoreError):
 
 
 class StoreBusy(StoreError):
-    """Another process kept the lock longer than the time-out."""
+    """Another process held the lock longer than the time-out."""
 
 
 class StoreFull(StoreError):
-    """No room on the disk; the write was undone."""
+    """The disk is full. The write was rolled back."""
 
 
 class StoreCorrupt(StoreError):
@@ -74,7 +74,7 @@ class StoreTooNew(StoreError):
 
 
 class EmbedderError(NacreError):
-    """Meaning is not available."""
+    """A model cannot be used."""
 
 
 class EmbedderUnavailable(EmbedderError):

@@ -1,17 +1,17 @@
-"""Ids: 16 characters, ordered by time, so that ties broken by id go to the older memory."""
+"""Ids of 16 characters that sort by time, so that the older memory wins where ties are broken by id."""
 
 from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
 
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # base 32 without i, l, o, u: readable aloud
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # base 32 without i, l, o, u, which are easily confused
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RANDOM_BITS = 35
 
 
 def new_ids(now: datetime, count: int) -> list[str]:
-    """Ids in ascending order: 45 bits of milliseconds, then 35 random bits counted up within one call."""
+    """New ids in ascending order: 45 bits of milliseconds, then 35 random bits that are incremented within a call."""
     milliseconds = int((now - _EPOCH).total_seconds() * 1000)
     first = (milliseconds << _RANDOM_BITS) + int.from_bytes(os.urandom(5)) % (1 << (_RANDOM_BITS - 1))
     return [_encoded(first + number) for number in range(count)]

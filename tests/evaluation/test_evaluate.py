@@ -131,7 +131,10 @@ def test_near_duplicates_are_one_answer(unlogged: Nacre) -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ("no tab here", "line 2: query: must be followed by a tab and an id, or be in a JSON object with ids or answer"),
+        (
+            "no tab here",
+            "line 2: query: must be followed by a tab and an id, or be in a JSON object with ids or answer",
+        ),
         ("a query\t ", "line 2: query: must be followed by a tab"),
         ("a query\tid\tmore", "line 2: query: must be followed by a tab"),
         (" \tid", "line 2: query: is blank"),

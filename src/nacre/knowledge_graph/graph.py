@@ -1,9 +1,9 @@
-"""The knowledge graph of the MCP reference memory server, kept as memories.
+"""The knowledge graph of the MCP reference memory server, stored as memories.
 
-An entity, each of its observations and each relation is a memory of its own. So agents that write at the same time
-lose nothing of each other's, and every search finds all of it. Metadata has the exact strings and is the truth here;
-texts are for people and for searching. What says the same is one thing: an entity by its name, an observation by
-entity and content, a relation by its three strings. Deleting is forgetting.
+Each entity, observation and relation is one memory. So agents that write at the same time do not overwrite each other,
+and every search covers the graph. The metadata has the exact strings and is authoritative; the texts are for people
+and for search. Items are unique: an entity by its name, an observation by entity and content, a relation by its three
+strings. Deleting an item forgets its memory.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from nacre.types.search import Filter
 from nacre.validation import LIMITS, storable
 
 _PAGE = LIMITS.results_max
-_FEW = 12  # things that are looked up one by one; for more it is faster to read all
+_FEW = 12  # lookups; for more it is faster to read the whole graph
 _BATCH = 512
 _KINDS = ("entity", "observation", "relation")
 
 
 class EntityNotFound(NotFound):
-    """Observations were given for an entity that is not there. Said in the words of the reference server."""
+    """Observations were given for an unknown entity. The message is that of the reference server."""
 
     def __init__(self, name: str) -> None:
         super().__init__((name,), what="entity")
@@ -58,7 +58,7 @@ class EntityNotFound(NotFound):
 
 @dataclass(frozen=True, slots=True)
 class MergeCounts:
-    """How many things were added, and how many were there already."""
+    """How many items were added, and how many existed already."""
 
     entities: int = 0
     observations: int = 0
@@ -67,8 +67,8 @@ class MergeCounts:
 
 
 class _Times:
-    """Moments in order, none twice, so that things are read in the order they were added: those of one call, and
-    those of calls that the clock of the machine cannot tell apart."""
+    """Strictly increasing times, so that items are read in the order in which they were added, within a call and
+    between calls in the same tick of the clock."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -85,17 +85,17 @@ class _Times:
 _TIMES = _Times()
 
 
-# ---------------------------------------------------------------- verbs
+# ---------------------------------------------------------------- operations
 
 
 class KnowledgeGraph:
-    """The verbs of the reference server, on the memories of one space."""
+    """The operations of the reference server on the memories of one space."""
 
     def __init__(self, memory: Nacre) -> None:
         self._memory = memory
 
     def create_entities(self, nodes: Sequence[Node]) -> list[Node]:
-        """Add entities with their observations; gives those whose names were not taken."""
+        """Add entities with their observations. Returns those whose names were not taken."""
         found = self._found(("entity",), [{"entity": node.name} for node in nodes])
         taken = {item.name for item in found.values() if isinstance(item, EntityItem)}
         new: dict[str, Node] = {}
@@ -103,20 +103,20 @@ class KnowledgeGraph:
             if node.name not in taken:
                 validate(node)
                 new.setdefault(node.name, Node(node.name, node.type, tuple(dict.fromkeys(node.observations))))
-        self._keep([item for node in new.values() for item in items_in(node)])
+        self._store([item for node in new.values() for item in items_in(node)])
         return list(new.values())
 
     def create_relations(self, edges: Sequence[Edge]) -> list[Edge]:
-        """Add relations; gives those that were not there."""
+        """Add relations. Returns the new ones."""
         known = set(self._found(("relation",), [edge_json(edge) for edge in edges]).values())
         new = [edge for edge in dict.fromkeys(edges) if edge not in known]
         for edge in new:
             validate(edge)
-        self._keep(new)
+        self._store(new)
         return new
 
     def add_observations(self, additions: Sequence[Observations]) -> list[Observations]:
-        """Add observations to entities; gives those that were not there. An unknown entity: nothing is added."""
+        """Add observations to entities. Returns the new ones. If an entity is unknown, nothing is added."""
         known = set(self._found(("entity", "observation"), [{"entity": each.name} for each in additions]).values())
         names = {item.name for item in known if isinstance(item, EntityItem)}
         added = []
@@ -129,7 +129,7 @@ class KnowledgeGraph:
             ]
             known.update(ObservationItem(each.name, content) for content in new)
             added.append(Observations(each.name, tuple(new)))
-        self._keep([ObservationItem(each.name, content) for each in added for content in each.contents])
+        self._store([ObservationItem(each.name, content) for each in added for content in each.contents])
         return added
 
     def delete_entities(self, names: Sequence[str]) -> None:
@@ -142,23 +142,23 @@ class KnowledgeGraph:
         self._forget(sorted(found, key=lambda each: isinstance(found[each], EntityItem)))
 
     def delete_observations(self, deletions: Sequence[Observations]) -> None:
-        """Delete observations; what is not there is no error."""
+        """Delete observations. Unknown ones are ignored."""
         unwanted = {ObservationItem(each.name, content) for each in deletions for content in each.contents}
         found = self._found(("observation",), [{"entity": each.name} for each in deletions])
         self._forget([memory_id for memory_id, item in found.items() if item in unwanted])
 
     def delete_relations(self, edges: Sequence[Edge]) -> None:
-        """Delete relations; what is not there is no error."""
+        """Delete relations. Unknown ones are ignored."""
         unwanted = set(edges)
         found = self._found(("relation",), [edge_json(edge) for edge in edges])
         self._forget([memory_id for memory_id, item in found.items() if item in unwanted])
 
     def read(self) -> Graph:
-        """All of it: entities, their observations and relations in the order they were added."""
+        """The whole graph: entities, observations and relations in the order in which they were added."""
         return _graph(self._all().values())
 
     def search(self, query: str) -> Graph:
-        """Entities that have the query in their name, type or an observation, in any case, and their relations."""
+        """Entities with the query in their name, type or an observation, ignoring case, and their relations."""
         wanted = query.lower()
         graph = self.read()
         return _subgraph(graph, [node for node in graph.nodes if any(wanted in each.lower() for each in _texts(node))])
@@ -170,12 +170,12 @@ class KnowledgeGraph:
         return _subgraph(graph, [node for node in graph.nodes if node.name in wanted])
 
     def merge(self, several: Iterable[Node | Edge], *, dry_run: bool = False) -> Iterator[MergeCounts]:
-        """Add all that is not there yet, any number of things; gives the counts so far, batch by batch.
+        """Add the items that do not exist yet. Yields the counts so far after each batch.
 
-        Observations of an entity that is there are added to it. A dry run only counts. Things must be checked.
+        Observations of an existing entity are added to it. A dry run only counts. The items must be valid.
         """
-        there = map(item_of, self._memory.every(Filter(kinds=_KINDS)))
-        known = {identity_digest(item) for item in there if item is not None}
+        stored = map(item_of, self._memory.every(Filter(kinds=_KINDS)))
+        known = {identity_digest(item) for item in stored if item is not None}
         counts: Counter[str] = Counter()
         items = (item for each in several for item in items_in(each))
         while batch := list(islice(items, _BATCH)):
@@ -184,17 +184,17 @@ class KnowledgeGraph:
                 if (digest := identity_digest(item)) not in known:
                     known.add(digest)
                     new.append(item)
-            fresh = [True] * len(new) if dry_run else self._keep(new)
+            fresh = [True] * len(new) if dry_run else self._store(new)
             counts.update(identity(item)[0] for item, is_new in zip(new, fresh, strict=True) if is_new)
             counts["already"] += len(batch) - sum(fresh)
             yield MergeCounts(counts["entity"], counts["observation"], counts["relation"], counts["already"])
 
     # ---- inside
 
-    def _keep(self, items: Sequence[Item]) -> list[bool]:
-        """Remember these; gives for each whether it is new.
+    def _store(self, items: Sequence[Item]) -> list[bool]:
+        """Store items as memories. Returns for each whether it is new.
 
-        The same text is stored once, so where another memory has it already, it is worded differently.
+        A text is stored only once, so an item whose text another memory has already is reworded.
         """
         new = [False] * len(items)
         times = _TIMES.next(len(items))
@@ -214,7 +214,7 @@ class KnowledgeGraph:
         return new
 
     def _found(self, kinds: Sequence[str], wanted: Sequence[Mapping[str, str]]) -> dict[str, Item]:
-        """Things by the ids of their memories, the oldest first: those with this metadata, and maybe others."""
+        """Items by the ids of their memories, the oldest first: those with this metadata, and possibly others."""
         possible = [each for each in wanted if all(map(storable, each.values()))]
         if len(possible) > _FEW:
             return self._all(kinds)
@@ -226,14 +226,14 @@ class KnowledgeGraph:
         return items_by_id(self._memory.every(Filter(kinds=kinds)))
 
     def _full(self, ids: Sequence[str]) -> list[Memory]:
-        """Those that nobody has purged meanwhile."""
+        """The memories with these ids, without those that were purged in the meantime."""
         return [memory for some in _slices(ids) for memory in self._memory.get(some, missing_ok=True)]
 
     def _forget(self, ids: Sequence[str]) -> None:
         for some in _slices(ids):
             try:
                 self._memory.forget(some)
-            except NotFound as purged:  # meanwhile, by another process
+            except NotFound as purged:  # by another process in the meantime
                 self._memory.forget([each for each in some if each not in purged.ids])
 
 
@@ -245,7 +245,7 @@ def _slices(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _graph(items: Iterable[Item]) -> Graph:
-    """The first of several entities of a name is the one. An observation without its entity is not seen."""
+    """The graph of these items. Of several entities with one name, the first counts; orphaned observations do not."""
     types: dict[str, str] = {}
     observed: dict[str, dict[str, None]] = {}
     edges: dict[Edge, None] = {}
@@ -262,7 +262,7 @@ def _graph(items: Iterable[Item]) -> Graph:
 
 
 def _subgraph(graph: Graph, nodes: Sequence[Node]) -> Graph:
-    """These entities, and every relation that begins or ends at one of them."""
+    """These entities, and every relation from or to one of them."""
     names = {node.name for node in nodes}
     return Graph(tuple(nodes), tuple(edge for edge in graph.edges if edge.source in names or edge.target in names))
 
@@ -276,5 +276,5 @@ def _names(item: Item) -> set[str]:
 
 
 def _metadata_naming(names: Sequence[str]) -> list[dict[str, str]]:
-    """The metadata of everything that has one of these names in it."""
+    """The metadata of every item that has one of these names."""
     return [{key: name} for name in names for key in ("entity", "from", "to")]

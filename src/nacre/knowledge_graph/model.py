@@ -1,4 +1,4 @@
-"""The parts of a knowledge graph: as values, as memories, and in JSON as the MCP reference memory server has it."""
+"""The items of a knowledge graph: as values, as memories, and as the JSON of the MCP reference memory server."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nacre.types.memory import Json, Memory, NewMemory
 from nacre.validation import LIMITS, storable
 
 NAME_CHARS_MAX = 5_000  # of names and types: three of them fit into metadata
-OBSERVATION_CHARS_MAX = LIMITS.text_chars_max - 2 * NAME_CHARS_MAX  # with its entity's name before it, it fits a text
-_CONTENT_BYTES_MAX = 32_768  # of an observation in metadata; a longer one is read from the text
+OBSERVATION_CHARS_MAX = LIMITS.text_chars_max - 2 * NAME_CHARS_MAX  # the text also has the entity's name
+_CONTENT_BYTES_MAX = 32_768  # of an observation in metadata; a longer one is stored only in the text
 
 
 # ---------------------------------------------------------------- values
@@ -24,7 +24,7 @@ _CONTENT_BYTES_MAX = 32_768  # of an observation in metadata; a longer one is re
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An entity with its observations, in the order they were added."""
+    """An entity with its observations, in the order in which they were added."""
 
     name: str
     type: str
@@ -33,7 +33,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A relation between two names. Entities of these names need not be there."""
+    """A relation between two names. Entities with these names need not exist."""
 
     source: str
     type: str
@@ -42,7 +42,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Of one entity: what is to be added, what was added, or what is to be deleted."""
+    """Observations of one entity: to add, added, or to delete."""
 
     name: str
     contents: tuple[str, ...]
@@ -56,7 +56,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class EntityItem:
-    """That there is an entity."""
+    """An entity without its observations."""
 
     name: str
     type: str
@@ -64,13 +64,13 @@ class EntityItem:
 
 @dataclass(frozen=True, slots=True)
 class ObservationItem:
-    """That an entity has an observation."""
+    """One observation of an entity."""
 
     name: str
     content: str
 
 
-Item: TypeAlias = EntityItem | ObservationItem | Edge  # what one memory says
+Item: TypeAlias = EntityItem | ObservationItem | Edge  # the content of one memory
 
 
 def items_in(each: Node | Edge) -> list[Item]:
@@ -80,7 +80,7 @@ def items_in(each: Node | Edge) -> list[Item]:
 
 
 def identity(item: Item) -> tuple[str, ...]:
-    """The kind of its memory, and what makes two items one: an entity is one by its name, whatever its type."""
+    """The kind of its memory and the strings that identify it. The type of an entity is not among them."""
     match item:
         case EntityItem(name):
             return "entity", name
@@ -91,7 +91,7 @@ def identity(item: Item) -> tuple[str, ...]:
 
 
 def identity_digest(item: Item) -> bytes:
-    """Stands for its identity where many are kept in mind."""
+    """A short digest of the identity, for large sets."""
     return hashlib.blake2b(repr(identity(item)).encode(), digest_size=16).digest()
 
 
@@ -99,7 +99,7 @@ def identity_digest(item: Item) -> bytes:
 
 
 def validate(each: Node | Edge | Observations) -> None:
-    """Refuse what cannot be stored. Blank texts can."""
+    """Raise InvalidInput for what cannot be stored. Blank texts are allowed."""
     match each:
         case Node(name, type_, observations):
             names, contents = {"name": name, "entityType": type_}, observations
@@ -121,26 +121,26 @@ def _check_text(field: str, text: str, chars_max: int) -> None:
 
 
 def new_memory(item: Item) -> NewMemory:
-    """Names that cannot be those of entities are not linked, but kept all the same."""
+    """The memory of an item. Names that are no valid entity names are stored, but not linked."""
     match item:
         case EntityItem(name, type_):
-            said = f"{name} ({type_})"
+            text = f"{name} ({type_})"
             metadata: dict[str, Json] = {"entity": name, "entityType": type_}
-            about = [NewEntity(name=name, type=type_ if _linkable(type_) else None)] if _linkable(name) else []
+            entities = [NewEntity(name=name, type=type_ if _linkable(type_) else None)] if _linkable(name) else []
         case ObservationItem(name, content):
-            said = f"{name}: {content}"
+            text = f"{name}: {content}"
             metadata = {"entity": name, **_content_metadata(content)}
-            about = [NewEntity(name=name)] if _linkable(name) else []
+            entities = [NewEntity(name=name)] if _linkable(name) else []
         case Edge(source, type_, target):
-            said = f"{source} {predicate_words(type_)} {target}"
+            text = f"{source} {predicate_words(type_)} {target}"
             metadata = {**edge_json(item)}
-            about = [NewEntity(name=name) for name in (source, target) if _linkable(name)]
+            entities = [NewEntity(name=name) for name in (source, target) if _linkable(name)]
     kind = identity(item)[0]
-    return NewMemory(text=said, kind=kind, metadata=metadata, entities=about, facts=_facts(item), extract=False)
+    return NewMemory(text=text, kind=kind, metadata=metadata, entities=entities, facts=_facts(item), extract=False)
 
 
 def reworded(memory: NewMemory, wording: int) -> NewMemory:
-    """Each wording is another text, and all end with the first one. No text is blank."""
+    """The memory with another text for each number. All texts end with the original, and none is blank."""
     if wording == 0 and not memory.text.isspace():
         return memory
     number = f" {wording}" if wording > 1 else ""
@@ -148,11 +148,11 @@ def reworded(memory: NewMemory, wording: int) -> NewMemory:
 
 
 def _facts(item: Item) -> list[NewFact]:
-    """A relation is a fact, too, where its strings can be one. Others of its kind may hold beside it."""
+    """The fact of a relation, if its strings are valid in a fact. It does not supersede others."""
     if not isinstance(item, Edge) or not all(map(_linkable, (item.source, item.type, item.target))):
         return []
-    said = NewFact(subject=item.source, predicate=item.type, object=item.target, type="relationship", relation=True)
-    return [replace(said, single=False)]
+    fact = NewFact(subject=item.source, predicate=item.type, object=item.target, type="relationship", relation=True)
+    return [replace(fact, single=False)]
 
 
 def _linkable(name: str) -> bool:
@@ -165,7 +165,7 @@ def _content_metadata(content: str) -> dict[str, Json]:
 
 
 def items_by_id(memories: Iterable[Memory]) -> dict[str, Item]:
-    """What memories say, by their ids. Other memories of these kinds say nothing of a graph."""
+    """The items of memories by their ids. Memories of the same kinds without the metadata of an item are skipped."""
     return {memory.id: item for memory in memories if (item := item_of(memory)) is not None}
 
 
@@ -183,8 +183,9 @@ def item_of(memory: Memory) -> Item | None:
 
 
 def states(memory: Memory | None, item: Item) -> bool:
-    said = None if memory is None else item_of(memory)
-    return said is not None and identity(said) == identity(item)
+    """Whether a memory is one of this item."""
+    found = None if memory is None else item_of(memory)
+    return found is not None and identity(found) == identity(item)
 
 
 # ---------------------------------------------------------------- in JSON
@@ -206,7 +207,7 @@ def graph_json(graph: Graph) -> dict[str, Json]:
 
 
 def to_node(field: str, value: object) -> Node:
-    """An entity from JSON. Keys that are not known are left out, as the reference server does."""
+    """An entity from JSON. Unknown keys are ignored, as by the reference server."""
     given = to_object(field, value)
     return Node(
         to_text(f"{field}name", given.get("name")),

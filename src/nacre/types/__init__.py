@@ -1,1 +1,1 @@
-"""The values that flow through Nacre. All are frozen; every default stands here."""
+"""The values of the public interface and between packages. All are frozen; every default is defined here."""

@@ -1,6 +1,6 @@
-"""What memories say, as values: facts, entities, and relations between them.
+"""Facts, entities and relations, and the queries and results about them.
 
-A fact belongs to one memory. A relation is a fact whose object is an entity. Defaults stand here.
+A fact belongs to one memory. A relation is a fact whose object is an entity. All defaults are defined here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FactType: TypeAlias = Literal[
 Origin: TypeAlias = Literal["given", "extracted"]
 Reinforcement: TypeAlias = Literal["explicit", "import", "reference", "recall"]
 
-# By how much confidence fades in a day: effective = confidence · exp(-rate · days).
+# Decay rates of confidence: effective = confidence · exp(-rate · days).
 DECAY_PER_DAY: Mapping[FactType, float] = MappingProxyType(
     {
         "identity": 0.01,
@@ -35,10 +35,10 @@ DECAY_PER_DAY: Mapping[FactType, float] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFact:
-    """A fact to be kept with a memory.
+    """A fact to store with a memory.
 
-    `decay_rate=None` is the rate of its type. `relation`: the object is an entity. `single`: a newer value
-    takes the place of this one; None leaves that to the predicate. `quote` is the part of the text that says it.
+    `decay_rate=None` is the rate of its type. `relation` means that the object is an entity. `single` means that a
+    newer value supersedes this one; None decides by the predicate. `quote` is the part of the text that states it.
     """
 
     subject: str
@@ -56,7 +56,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A fact as kept. It holds from `valid_from` up to, not including, `valid_to`."""
+    """A stored fact. It is current from `valid_from` up to, not including, `valid_to`."""
 
     id: str
     memory_id: str
@@ -67,7 +67,7 @@ class Fact:
     type: FactType
     confidence: float
     decay_rate: float
-    reinforced: datetime  # its fading counts from here
+    reinforced: datetime  # the start of its decay
     touched: datetime  # when it was last reinforced
     valid_from: datetime
     valid_to: datetime | None
@@ -76,12 +76,12 @@ class Fact:
     relation: bool
     single: bool
     origin: Origin
-    ends: datetime | None = None  # the end that was given; `valid_to` may be earlier
+    ends: datetime | None = None  # the given end; `valid_to` is earlier if the fact was superseded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEntity:
-    """An entity that a memory is about. Aliases are other names of the same."""
+    """An entity that a memory is about. Aliases are its other names."""
 
     name: str
     type: str | None = None
@@ -98,11 +98,11 @@ class Entity:
     aliases: tuple[str, ...]
 
 
-# ---------------------------------------------------------------- questions
+# ---------------------------------------------------------------- queries
 
 
 class FactOptions(TypedDict, total=False):
-    """What `facts(…)` takes: the fields of FactQuery."""
+    """The keyword arguments of `facts(…)`: the fields of FactQuery."""
 
     spaces: Sequence[str]
     subject: str | None
@@ -118,10 +118,10 @@ class FactOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactQuery:
-    """Which facts. Names are compared without regard to case, a subject or object by its aliases, too.
+    """Selects facts. Names are compared ignoring case; subjects and objects also match by their aliases.
 
-    `spaces=()` means the space the engine was opened with. `relations` leaves out facts about no entity.
-    `as_of=None` is now; `history` gives those that hold no longer or not yet, too.
+    `spaces=()` means the space the engine was opened with. `relations` selects only relations. `as_of=None` is now.
+    `history` includes facts that are no longer, or not yet, current.
     """
 
     spaces: Sequence[str] = ()
@@ -136,11 +136,11 @@ class FactQuery:
     limit: int = 100
 
 
-# ---------------------------------------------------------------- answers
+# ---------------------------------------------------------------- results
 
 
 class Belief(NamedTuple):
-    """A fact and how far it is believed at the time of asking."""
+    """A fact with its effective confidence at the time of the query."""
 
     fact: Fact
     effective: float
@@ -148,7 +148,7 @@ class Belief(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Facts that hold at the same time and cannot all be true."""
+    """Facts that are current at the same time but contradict each other."""
 
     subject: str
     predicate: str
@@ -157,7 +157,7 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class RelatedEntity:
-    """An entity some relations away, with the relations that lead to it."""
+    """An entity that is connected by relations. `path` are these relations, and `distance` is their number."""
 
     name: str
     distance: int

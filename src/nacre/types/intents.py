@@ -1,4 +1,4 @@
-"""What a question may be after, as values, and which namespaces answer that best."""
+"""The intents of questions, and the namespaces that answer each best."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ IntentName: TypeAlias = Literal["how-to", "location", "explanation", "troublesho
 
 
 class Intent(NamedTuple):
-    """What a question is after, and how sure that is, from 0 to 1."""
+    """The intent of a question with its confidence, from 0 to 1."""
 
     name: IntentName
     confidence: float
 
 
-# Factors on memories of a namespace, at full confidence. Small, because ranks that are fused lie close together: with
-# namespaces that mean nothing, factors of 1.2 lose more than a point of nDCG (benchmarks/signals.py).
+# Factors on the scores of memories in a namespace, at full confidence. They are small because fused scores lie close
+# together: with arbitrary namespaces, factors of 1.2 cost more than a point of nDCG (benchmarks/signals.py).
 NAMESPACE_WEIGHTS: Mapping[IntentName, Mapping[str, float]] = MappingProxyType(
     {
         "how-to": {"patterns": 1.015, "learnings": 1.01, "apis": 1.005},

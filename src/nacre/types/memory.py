@@ -1,4 +1,4 @@
-"""Memories on their way in and out."""
+"""Memories: new ones, stored ones, and the values of the write path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # numpy costs 90 ms to import; keyword search never needs it
     import numpy as np
     import numpy.typing as npt
 
-    FloatMatrix: TypeAlias = npt.NDArray[np.float32]  # one row a text
+    FloatMatrix: TypeAlias = npt.NDArray[np.float32]  # one row per text
     FloatVector: TypeAlias = npt.NDArray[np.float32]
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
@@ -25,11 +25,11 @@ JsonScalar: TypeAlias = str | int | float | bool | None
 DEFAULT_SPACE = "default"
 
 
-BREAK = "|"  # a token that no text has: what stands on its two sides is not side by side
+BREAK = "|"  # separates tokens that are not adjacent; no text has this token
 
 
 class MemoryFields(TypedDict, total=False):
-    """The optional fields of a new memory, and what `update` may change (with `text`)."""
+    """The optional fields of a new memory. `update` can change these and `text`."""
 
     kind: str
     namespace: str
@@ -44,7 +44,7 @@ class MemoryFields(TypedDict, total=False):
 
 
 class NewMemoryFields(MemoryFields, total=False):
-    """What `remember(text, …)` takes besides the text."""
+    """The keyword arguments of `remember(text, …)`."""
 
     space: str | None
     created: datetime | None
@@ -54,7 +54,7 @@ class NewMemoryFields(MemoryFields, total=False):
 
 
 class Changes(MemoryFields, total=False):
-    """What `update(id, …)` takes: only the fields named are changed."""
+    """The keyword arguments of `update(id, …)`. Only the given fields are changed."""
 
     text: str
 
@@ -63,8 +63,8 @@ class Changes(MemoryFields, total=False):
 class NewMemory:
     """A text to remember. `space=None` means the space the engine was opened with.
 
-    `created` is when it was remembered, `happened` when what it tells took place, where that differs.
-    `extract=None` leaves it to the engine whether facts are read from the text.
+    `created` is the time of remembering, `happened` the time of the event, if that differs. `extract=None` leaves it
+    to the engine whether facts are extracted from the text.
     """
 
     text: str
@@ -105,13 +105,14 @@ class Memory:
     updated: datetime
     deleted: datetime | None = None
     happened: datetime | None = None
-    facts: tuple[Fact, ...] = field(default=(), compare=False)  # filled where a memory is given in full
+    facts: tuple[Fact, ...] = field(default=(), compare=False)  # loaded where a memory is returned in full, as by `get`
 
 
 class Remembered(NamedTuple):
-    """The receipt for one remembered text. `duplicate`: the same text was there already, under this id.
+    """The receipt for one remembered text. `duplicate` means that the same text was already stored, under this id.
 
-    `recalled`: the text only gives back what its own session was told, by these memories; nothing was stored.
+    `recalled` are memories that were delivered to the same session, if the text only repeats these. Then nothing was
+    stored.
     """
 
     id: str
@@ -127,15 +128,15 @@ class Span(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """What the one tokeniser makes of a memory.
+    """The tokens of a memory.
 
-    `words` of the text keep their order; `forms` are further names for them. Each label has all its
-    tokens in one row, with BREAK between words that do not stand side by side.
+    `words` are those of the text, in order; `forms` are other tokens for the same words, such as stems. Each label has
+    all its tokens in one row, with BREAK between tokens that are not adjacent.
     """
 
     words: tuple[str, ...]
     forms: tuple[str, ...]
-    length: int  # of the text, in words; a spelling that was folded counts a little longer
+    length: int  # of the text, in words; a word that lost diacritics counts twice
     summary: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
@@ -143,7 +144,7 @@ class Tokens(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """Where a text was cut, and one vector for each slice."""
+    """The passages of a text: their spans, and one vector for each."""
 
     spans: tuple[Span, ...]
     vectors: FloatMatrix
@@ -151,7 +152,7 @@ class Passages:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A memory ready to be written: row, tokens and (when there is an embedder) passages."""
+    """A memory ready to be written: row, tokens and, with an embedder, passages."""
 
     memory: Memory
     content_hash: bytes
@@ -159,12 +160,12 @@ class Entry:
     passages: Passages | None
     facts: tuple[Fact, ...] = ()
     entities: tuple[NewEntity, ...] = ()
-    sketch: tuple[int, ...] = ()  # by which texts that are nearly the same are looked up
+    sketch: tuple[int, ...] = ()  # by which near-duplicates are looked up
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One line of the append-only log. `before` holds what an update replaced."""
+    """One entry of the append-only log. `before` holds the values that an update replaced."""
 
     seq: int
     at: datetime
@@ -175,7 +176,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far long work has come."""
+    """The progress of a long operation."""
 
     done: int
     total: int

@@ -1,4 +1,4 @@
-"""The recall log as values: what each search delivered, and what became of it."""
+"""The recall log: what each search delivered, and how its results were used."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from nacre.errors import InvalidInput
 
 Outcome = Literal["opened", "used", "wrong"]
 
-MARK_WITHIN = timedelta(hours=24)  # how long after a delivery a mark finds it without the receipt's id
-QUERY_CHARS_MAX = 2_000  # of a query in the log; longer ones are cut
+MARK_WITHIN = timedelta(hours=24)  # of a delivery, a mark without a receipt id applies to it
+QUERY_CHARS_MAX = 2_000  # of a query in the log; longer ones are truncated
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A memory that a search gave back. The times say when it was first marked so."""
+    """A memory that a search returned. The times are those of the first mark of each kind."""
 
     memory_id: str
     rank: int  # from 1
@@ -29,7 +29,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """One search: who asked what, when (UTC), and what was delivered, best first."""
+    """One logged search with its time (UTC), session and query, and what it delivered, best first."""
 
     id: str
     at: datetime
@@ -42,7 +42,7 @@ class Receipt:
 
 
 class Usage(NamedTuple):
-    """A memory's standing: credits for and against it, and for being delivered, faded as of `at`."""
+    """How a memory was used: credits for and against it, and for its deliveries, decayed as of `at`."""
 
     good: float
     bad: float
@@ -52,10 +52,10 @@ class Usage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptFilter:
-    """Which receipts are listed, the newest first.
+    """Selects receipts, the newest first.
 
-    A receipt is seen in its own space only, and of its deliveries those of memories in these spaces.
-    `before` is the id of the last receipt of the page before.
+    A receipt is listed in its own space only, with the deliveries of memories in these spaces. `before` is the id of
+    the last receipt on the previous page.
     """
 
     spaces: Sequence[str]
@@ -66,9 +66,9 @@ class ReceiptFilter:
 
     def __post_init__(self) -> None:
         if not self.spaces:
-            raise InvalidInput("spaces", "are none; name at least one")
+            raise InvalidInput("spaces", "are empty; name at least one")
 
 
 def logged_query(query: str) -> str:
-    """A query as the log keeps it: any text may be asked, but not every one can be stored."""
+    """A query as stored in the log: truncated, and without characters that cannot be stored."""
     return query[:QUERY_CHARS_MAX].encode("utf-8", "replace").decode("utf-8").replace("\x00", "?")

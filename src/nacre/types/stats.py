@@ -1,4 +1,4 @@
-"""How many of what: the values in which stores and answers count."""
+"""Counts: document frequencies, facets and statistics of a store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Frequencies(NamedTuple):
-    """How many live memories there are, and how many have each of some tokens; a token none has is missing."""
+    """The number of live memories, and the document frequency of each token. Tokens that no memory has are missing."""
 
     memories: int
     having: Mapping[str, int]
@@ -17,7 +17,7 @@ class Frequencies(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FacetCounts:
-    """What a store counts of a query's matches. `created` counts by quarters of an hour, in UTC."""
+    """A store's counts of a query's matches. `created` counts by quarters of an hour, in UTC."""
 
     total: int
     kinds: Mapping[str, int]
@@ -29,7 +29,7 @@ class FacetCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facets:
-    """How a query's matches are spread: values with their number of memories, the most frequent first."""
+    """Facet counts of a query's matches: the values of each field with their numbers, the most frequent first."""
 
     total: int
     kinds: Mapping[str, int]
@@ -42,12 +42,12 @@ class Facets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """What a store holds. Counts are of live memories unless they say otherwise."""
+    """Statistics of a store. Counts are of live memories unless noted."""
 
     memories: int
     forgotten: int
     passages: int
-    pending: int  # live memories without vectors of the store's model
+    pending: int  # live memories that have no vectors of the store's model yet
     events: int
     spaces: Mapping[str, int]
     kinds: Mapping[str, int]

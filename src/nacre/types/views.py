@@ -1,7 +1,4 @@
-"""What is shown of memories, layer by layer: a line each by time, then all of them with what is around them.
-
-All are frozen, and their defaults stand here, as in types.py.
-"""
+"""Requests and results of `timeline`, `get` and `context`. All defaults are defined here."""
 
 from __future__ import annotations
 
@@ -17,11 +14,11 @@ from nacre.types.search import Filter
 Bucket: TypeAlias = Literal["day", "week", "month"]
 
 
-# ---------------------------------------------------------------- in time
+# ---------------------------------------------------------------- timeline
 
 
 class TimelineOptions(TypedDict, total=False):
-    """What `timeline(start, end, …)` takes besides the two times: the fields of TimelineRequest."""
+    """The keyword arguments of `timeline(start, end, …)`: the other fields of TimelineRequest."""
 
     where: Filter
     limit: int
@@ -37,9 +34,9 @@ class TimelineOptions(TypedDict, total=False):
 class TimelineRequest:
     """A page of summaries by creation time. `forgotten` lists the soft-deleted ones instead.
 
-    `start` is inclusive, `end` exclusive; with times in `where`, the narrower count. `around` is the id of a memory to
-    show with `span` memories before it and as many after it; then `limit` does not count, and `where.spaces=()` means
-    the space of that memory. `histogram` counts all memories that match, not only those on the page.
+    `start` is inclusive, `end` exclusive; with times in `where`, the narrower range counts. `around` is the id of a
+    memory to show with `span` memories before it and as many after it; then `limit` is ignored, and `where.spaces=()`
+    means the space of that memory. `histogram` counts all memories that match, not only those on the page.
     """
 
     start: datetime | None = None
@@ -48,7 +45,7 @@ class TimelineRequest:
     limit: int = 50
     oldest_first: bool = False
     forgotten: bool = False
-    cursor: str | None = None  # the `next` of the page before
+    cursor: str | None = None  # the `next` of the previous page
     around: str | None = None
     span: int = 5
     histogram: Bucket | None = None
@@ -65,23 +62,23 @@ class TimelineEntry:
     tags: tuple[str, ...]
     session: str | None
     position: int | None
-    summary: str  # given, or the beginning of the text cut at a word
-    anchor: bool = False  # the one that others are shown around
+    summary: str  # the given one, or the beginning of the text
+    anchor: bool = False  # the memory of `around`
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
     entries: tuple[TimelineEntry, ...]
     next: str | None  # cursor of the next page, None on the last
-    # Like 2026-11-15, 2026-W46 or 2026-11, in the user's time zone, in order; empty unless asked for.
+    # By bucket, like 2026-11-15, 2026-W46 or 2026-11, in the user's time zone, in order; empty unless requested.
     histogram: Mapping[str, int] = field(default_factory=dict)
 
 
-# ---------------------------------------------------------------- in full
+# ---------------------------------------------------------------- get
 
 
 class Neighbours(NamedTuple):
-    """The ids of memories that stand next to one in its session, both in the session's order."""
+    """The ids of the memories before and after one in its session, both in the session's order."""
 
     before: tuple[str, ...]
     after: tuple[str, ...]
@@ -89,12 +86,12 @@ class Neighbours(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fetched(Sequence[Memory]):
-    """Memories in full, in the order asked for. It is the sequence of them, and knows what else was asked for."""
+    """Memories in the requested order. It is a sequence of them, with what else was requested as attributes."""
 
     memories: tuple[Memory, ...]
     missing: tuple[str, ...] = ()  # ids that no memory has
-    entities: Mapping[str, tuple[Entity, ...]] = field(default_factory=dict)  # by memory; empty unless asked for
-    # By memory, those around it in its session, in order, itself left out; empty unless asked for.
+    entities: Mapping[str, tuple[Entity, ...]] = field(default_factory=dict)  # by memory; empty unless requested
+    # By memory, its neighbours in the session, in order; empty unless requested.
     neighbours: Mapping[str, tuple[TimelineEntry, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -113,11 +110,11 @@ class Fetched(Sequence[Memory]):
         return self.memories[at]
 
 
-# ---------------------------------------------------------------- within a budget
+# ---------------------------------------------------------------- context
 
 
 class ContextOptions(TypedDict, total=False):
-    """What `context(query, budget_tokens, …)` takes besides the two: the fields of ContextRequest."""
+    """The keyword arguments of `context(query, budget_tokens, …)`: the other fields of ContextRequest."""
 
     where: Filter
     session: str | None
@@ -130,10 +127,10 @@ class ContextOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextRequest:
-    """What is known of a question, in a text that an agent can be given.
+    """A request for the memories about a query, packed into a text for an agent's prompt.
 
-    What the session was given in full before is left out unless `repeat`. `count` counts the tokens of a text; None
-    leaves that to the embedder's tokenizer. `min_score` is the least relevance of a memory.
+    Memories that were delivered to the session in full are left out unless `repeat` is set. `count` counts the tokens
+    of a text; None uses the embedder's tokenizer. `min_score` is the minimum relevance of a memory.
     """
 
     query: str
@@ -149,7 +146,7 @@ class ContextRequest:
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """A memory in a context. `excerpt`: only a part of its text. `instead_of`: what it says anew."""
+    """A memory in a context. `excerpt`: only a part of its text. `instead_of`: older memories that it supersedes."""
 
     id: str
     relevance: float
@@ -158,7 +155,7 @@ class Quoted:
 
 
 class LeftOut(NamedTuple):
-    """A memory that answers the question and is not in the context. `told`: the session was given it before."""
+    """A relevant memory that is not in the context. `delivered`: the session was given it before."""
 
     id: str
     why: Literal["budget", "delivered", "superseded"]
@@ -166,7 +163,7 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Memories packed into a text of at most so many tokens, most useful first."""
+    """Memories packed into a text within the token budget, the most useful first."""
 
     text: str
     tokens: int
