@@ -1,4 +1,4 @@
-"""Cutting a long text into passages: nothing is lost, nothing is too long, and it always ends."""
+"""Splitting a text into passages: no text is lost, no passage is too long, and it always terminates."""
 
 from __future__ import annotations
 

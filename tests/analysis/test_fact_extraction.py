@@ -1,4 +1,4 @@
-"""Facts are found where a text states them, and nowhere else: worked examples, a table of notes, and properties."""
+"""Extraction finds facts where a text states them, and nowhere else: examples, a table of notes, and properties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of a text worth showing: the best window, exact highlights, no word or character cut in two."""
+"""Snippets: the best window, exact highlights, and no cut inside a word or grapheme."""
 
 from __future__ import annotations
 

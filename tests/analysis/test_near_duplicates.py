@@ -1,4 +1,4 @@
-"""Near-duplicates: sketches by hand, pairs that are and are not the same, and what holds for any two texts."""
+"""Near-duplicates: sketches by hand, pairs that are and are not duplicates, and properties of any two texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fences: a quoted memory by hand, what nothing in a text can do to its fence, and how quotations are read back."""
+"""Quoting: examples by hand, texts that try to break out of their tags, and parsing of quotations."""
 
 from __future__ import annotations
 

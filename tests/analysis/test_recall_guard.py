@@ -1,4 +1,4 @@
-"""Does a text only give back what was told? Word by word, or not at all: what says anything more is news."""
+"""The recall guard: only texts that repeat delivered memories word for word are recognised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one tokeniser: what becomes of a text, and that a text is always found by its own words."""
+"""The tokeniser: the tokens of a text, and that the words of a text always find it."""
 
 from __future__ import annotations
 

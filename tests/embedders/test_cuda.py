@@ -1,6 +1,6 @@
-"""Embedding on a GPU: only when asked for, and who asks for one that is not there is told what to do.
+"""Embedding on a GPU: only on request, with an error that says what to do if there is none.
 
-ONNX Runtime is a stand-in here, which computes on the processor and says that it has a GPU.
+ONNX Runtime is replaced by a stand-in that computes on the CPU and claims to have a GPU.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""With the real model: meaning finds what words cannot, and words find what meaning blurs."""
+"""The real model: semantic search finds paraphrases, and keyword search finds exact terms."""
 
 from __future__ import annotations
 

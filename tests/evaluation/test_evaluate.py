@@ -1,4 +1,4 @@
-"""Questions with known answers: where they come from, how they are asked, and what may be changed because of them."""
+"""Questions with known answers: their sources, the evaluation, and tuning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics worked by hand, and intervals that are as wide as chance is."""
+"""Metrics by hand, and the coverage of bootstrap intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts: how far each is believed, and which of several holds, and when."""
+"""Facts: confidence and supersession."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is typed: nothing raises, both stores answer the same, and what they say can be shown as it is."""
+"""Any query: nothing raises, both stores return the same, and the results can be displayed."""
 
 from __future__ import annotations
 

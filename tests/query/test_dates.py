@@ -1,4 +1,4 @@
-"""Times are read as a person means them: worked by hand, in several zones and on awkward days."""
+"""Time expressions: examples by hand, in several time zones and on unusual days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a question is after: a table of questions, and what holds for any text."""
+"""Intent detection: a table of questions, and properties of any text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lenses: what is a lens, which one selects itself, what it changes, and how it is written down."""
+"""Lenses: validation, selection, application to a request, and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person types, and what it asks. Nothing that is typed is an error."""
+"""The parser: no query is an error."""
 
 from __future__ import annotations
 

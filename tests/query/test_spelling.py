@@ -1,4 +1,4 @@
-"""Which known words a misspelled one may mean: distances by hand, and the same words from every store."""
+"""Spelling suggestions: distances by hand, and the same suggestions from every store."""
 
 from __future__ import annotations
 

@@ -401,8 +401,8 @@ def _sentence_triples(words: list[str], text: str) -> Iterator[_Triple]:
     elif not subject.role:
         table = _FIRST_PERSON if subject.kind == "self" else _THIRD_PERSON
         longer = table.get(f"{verb} {rest[0]}")
-        if meant := longer or table.get(verb):
-            yield from _verb_triples(subject, meant, rest[1:] if longer else rest)
+        if found := longer or table.get(verb):
+            yield from _verb_triples(subject, found, rest[1:] if longer else rest)
 
 
 def _subject(words: list[str], being: bool, text: str) -> _Subject | None:

@@ -226,19 +226,19 @@ def from_log(memory: Nacre, space: str) -> Questions:
     Each is run as of the time when it was last logged. Otherwise the usage that it caused would favour its answers,
     and recency would differ from that of the original search.
     """
-    asked: dict[str, tuple[str, datetime]] = {}  # by folded query: its latest wording and time
+    latest: dict[str, tuple[str, datetime]] = {}  # by folded query: its latest wording and time
     marks: dict[str, dict[str, bool]] = {}  # by folded query: whether each marked memory is right
     for receipt in _receipts(memory, space):  # the newest first
         if not receipt.query.strip():
             continue
-        asked.setdefault(fold(receipt.query), (receipt.query, receipt.at))
+        latest.setdefault(fold(receipt.query), (receipt.query, receipt.at))
         right = marks.setdefault(fold(receipt.query), {})
         for each in receipt.deliveries:
             if each.wrong is not None or each.opened is not None or each.used is not None:
                 right[each.memory_id] = each.wrong is None and right.get(each.memory_id, True)
     judged: list[JudgedQuestion] = []
     unanswered: list[str] = []
-    for folded, (query, at) in asked.items():
+    for folded, (query, at) in latest.items():
         right = marks[folded]
         answers = _answers(memory, _live(memory, (each for each, is_right in right.items() if is_right), space))
         if answers:

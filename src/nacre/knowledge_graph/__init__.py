@@ -1,1 +1,1 @@
-"""The knowledge graph of the MCP reference server, kept as memories."""
+"""The knowledge graph of the MCP reference server, stored as memories."""

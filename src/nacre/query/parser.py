@@ -58,16 +58,16 @@ def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool
     terms = group.terms if plain else list(dict.fromkeys(group.terms))
     if len(terms) > TERMS_MAX:
         notes.append(f"only the first {TERMS_MAX} of {len(terms)} words were looked up")
-    asked = {each.at for each in found} if plain else {at for at, _ in group.meaning}
+    included = {each.at for each in found} if plain else {at for at, _ in group.meaning}
     return ParsedQuery(
         terms=tuple(terms[:TERMS_MAX]),
         must=group.must,
         meaning=text.strip() if plain else " ".join(text for _, text in sorted(group.meaning)),
         notes=tuple(dict.fromkeys(notes)),
         text=text,
-        spelled=_misspelling_candidates([each for each in found if each.at in asked]),
+        spelled=_misspelling_candidates([each for each in found if each.at in included]),
         spaces=tuple(dict.fromkeys(group.spaces)),
-        periods=_periods(_blank_except(asked, text, found), now, zone) if dates.may_mention_period(text) else (),
+        periods=_periods(_blank_except(included, text, found), now, zone) if dates.may_mention_period(text) else (),
         quoted=quoted,
         listing=group.must is not None and (group.wordless or all(term.common for term in terms)),
     )
@@ -94,11 +94,11 @@ def _is_sentence(found: Sequence[Lexeme]) -> bool:
     return len(typed) >= _SENTENCE_WORDS_MIN or (len(typed) > 1 and found[-1].text.endswith(_QUESTION_MARKS))
 
 
-def _blank_except(asked: Set[int], text: str, found: Sequence[Lexeme]) -> str:
+def _blank_except(included: Set[int], text: str, found: Sequence[Lexeme]) -> str:
     """The text with everything but these lexemes blanked, so that times in filters and exclusions are not found."""
     kept = [" "] * len(text)
     for each in found:
-        if each.at in asked:
+        if each.at in included:
             kept[each.at : each.end] = text[each.at : each.end]
     return "".join(kept)
 

@@ -23,7 +23,7 @@ MODEL_SHA256 = "c40c1347a2331eed17ce6d4fec0c179f678c23b4ddac819ab82fdc5dd0d51413
 
 # As in training/examples.py: inputs must have the format of the training data.
 FIRST, BREAK = 101, 102  # [CLS], [SEP]
-TEXT_BEGINS, TEXT_ENDS = 2, 3  # [unused1], [unused2]: around the text to score; its neighbours stand outside
+TEXT_BEGINS, TEXT_ENDS = 2, 3  # [unused1], [unused2]: around the text to score; its neighbours are outside
 PIECES_MAX = 192  # of the whole input
 QUESTION_PIECES = 40
 TEXT_PIECES = 96  # of a text with neighbours; a text without may fill the rest of the input
