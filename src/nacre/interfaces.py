@@ -278,7 +278,7 @@ class Store(FactStore, LogStore, Protocol):
         """The number of live memories of these spaces, and of those that have each token."""
 
     def spellings(self, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
-        """Words in texts of these spaces that are `spelling.alike`, each with the number of live memories having it."""
+        """Words of these spaces that `word` may be a misspelling of, each with its number of live memories."""
 
     def vectors(self, memory_id: str) -> FloatMatrix | None:
         """The vectors of a memory's passages, or None if it has none of the store's model."""
