@@ -20,7 +20,7 @@ from nacre.embedders.hashing import Hashing
 from nacre.evaluation import evaluate, questions, tune
 from nacre.evaluation.metrics import METRICS, Estimate
 from nacre.evaluation.questions import JudgedQuestion, Questions
-from nacre.evaluation.tune import Tuning
+from nacre.evaluation.tune import TuneResult
 from nacre.query.parser import parse
 from nacre.types.memory import Memory, Progress
 from nacre.types.recipe import weights_of
@@ -574,7 +574,7 @@ def test_chance_is_not_taken_for_better(unlogged: Nacre, projects: list[list[str
 
 
 def test_better_is_what_lies_above_0_for_sure() -> None:
-    tuning = Tuning(10, 10, 0.5, (), {"alpha": (0.5, 0.7)}, {"alpha": 0.7}, {}, {}, {})
+    tuning = TuneResult(10, 10, 0.5, (), {"alpha": (0.5, 0.7)}, {"alpha": 0.7}, {}, {}, {})
     for low, better in ((0.01, True), (0.0, False), (-0.01, False)):
         difference = {name: Estimate(0.1, 0.05, 0.2) for name in METRICS} | {"nDCG@10": Estimate(0.1, low, 0.2)}
         assert replace(tuning, difference=difference).better is better

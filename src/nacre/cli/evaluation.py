@@ -20,7 +20,7 @@ from nacre.evaluation import tune as tuner
 from nacre.evaluation.evaluate import ModeResult
 from nacre.evaluation.metrics import METRICS, Estimate
 from nacre.evaluation.questions import Lines, Questions, Source
-from nacre.evaluation.tune import Tuning
+from nacre.evaluation.tune import TuneResult
 from nacre.query.lexer import preview
 from nacre.serialization import encode
 from nacre.types.memory import Json
@@ -187,7 +187,7 @@ def tune(context: click.Context, /, file: Path | None, source: Any, seed: int, a
     answer(context, encoded, _tuning_lines(asked, tuning, applied))
 
 
-def _tuning_lines(asked: Questions, tuning: Tuning, applied: bool) -> Iterator[render.Line]:
+def _tuning_lines(asked: Questions, tuning: TuneResult, applied: bool) -> Iterator[render.Line]:
     yield [(f"{tuning.chosen_on + tuning.held_out:,} ", "bold"), (_ABOUT[asked.source], "")]
     yield from _left_out_lines(asked)
     gains = [each for each in tuning.attempts if each.ndcg > tuning.start]
@@ -209,7 +209,7 @@ def _tuning_lines(asked: Questions, tuning: Tuning, applied: bool) -> Iterator[r
     yield [(_verdict(tuning, applied), "bold")]
 
 
-def _verdict(tuning: Tuning, applied: bool) -> str:
+def _verdict(tuning: TuneResult, applied: bool) -> str:
     if tuning.difference[tuner.TARGET_METRIC].high < 0:
         return f"not confirmed: {tuner.TARGET_METRIC} is worse on the verification half. The recipe in use stays"
     if not tuning.better:

@@ -53,7 +53,7 @@ class Attempt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class TuneResult:
     """The attempts on half of the questions, and the best recipe's results on the other half.
 
     `recipe` holds the fields that differ from the default recipe. `after` and `difference` are empty if nothing should
@@ -95,7 +95,7 @@ def tuning_questions(memory: Nacre, space: str, source: Source | None, lines: Li
     return replace(found, judged=judged, elsewhere=len(found.judged) - len(judged))
 
 
-def tune(memory: Nacre, questions: Questions, seed: int, report: Report) -> Tuning:
+def tune(memory: Nacre, questions: Questions, seed: int, report: Report) -> TuneResult:
     """Choose a recipe on half of the questions, and test it on the other half."""
     start = _current_recipe(memory)
     sample = seeded_random(seed).sample(questions.judged, min(len(questions.judged), _TUNED_MAX))
@@ -111,7 +111,7 @@ def tune(memory: Nacre, questions: Questions, seed: int, report: Report) -> Tuni
     before, after = tester.scores(start), tester.scores(best)
     differences = [{name: new[name] - old[name] for name in METRICS} for old, new in zip(before, after, strict=True)]
     changed = _changed_fields(best, start)
-    return Tuning(
+    return TuneResult(
         half,
         len(sample) - half,
         chooser.ndcg(start),
@@ -173,7 +173,7 @@ def _with(recipe: Recipe, name: str, value: Any) -> Recipe:
 # ---------------------------------------------------------------- the tuned lens
 
 
-def apply(memory: Nacre, tuning: Tuning) -> None:
+def apply(memory: Nacre, tuning: TuneResult) -> None:
     """Save the recipe as a lens for every search of the space that has no other lens."""
     if not tuning.better:
         raise InvalidInput("tuning", "is not better; there is nothing to apply")
