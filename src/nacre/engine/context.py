@@ -37,7 +37,7 @@ class _Known:
     score: float  # as a share of the best
     hit: Hit | None = None  # None: it came in place of others
     instead_of: tuple[str, ...] = ()
-    now: tuple[Fact, ...] = ()  # what holds in place of something that the text says
+    now: tuple[Fact, ...] = ()  # current facts in place of some that the text states
 
 
 @dataclass(slots=True)
@@ -66,10 +66,10 @@ class ContextBuilder:
             min_score=request.min_score,
             as_of=request.as_of,
         )
-        delivered = None if request.repeat else self._log.delivered(search)
-        done, result = self._searcher.search(search)
+        done, result, delivered = self._searcher.search(search)
         found = self._newest(result.hits, search)
-        for memory_id in [each for each in found.known if (delivered or {}).get(each)]:
+        opened = {} if request.repeat or delivered is None else delivered
+        for memory_id in [each for each in found.known if opened.get(each)]:
             del found.known[memory_id]
             found.left_out.append(LeftOut(memory_id, "delivered"))
         from nacre.ranking.context_packing import pack
@@ -91,7 +91,7 @@ class ContextBuilder:
         return Context(packed.text, packed.tokens, quoted, without_room + tuple(found.left_out), result.notes, receipt)
 
     def _newest(self, hits: Sequence[Hit], search: SearchRequest) -> _Sorted:
-        """The memories found; in place of those that only say what holds no longer, those that say what does.
+        """The memories found; one that states only superseded facts is replaced by those that state the current ones.
 
         What the search may not find takes nobody's place: of that, only that there is something newer is known.
         """
@@ -146,7 +146,7 @@ class ContextBuilder:
         }
 
     def _known_then(self, ids: Sequence[str], now: datetime) -> dict[str, Fact]:
-        """Facts that began to hold, and were told by memories of that time."""
+        """Facts that had begun, and that memories of that time stated."""
         facts = [each for each in self._store.facts_by_id(ids) if each.valid_from <= now] if ids else []
         memories = self._store.get([each.memory_id for each in facts])
         return {each.id: each for each in facts if memories[each.memory_id].created <= now}

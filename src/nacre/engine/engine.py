@@ -28,7 +28,6 @@ from nacre.engine.writer import Writer
 from nacre.ids import new_ids
 from nacre.interfaces import Embedder, Reranker, Store
 from nacre.query.lenses import Lens
-from nacre.runtime.garbage import collection_paused
 from nacre.runtime.threads import Threads
 from nacre.types.facts import (
     Belief,
@@ -104,7 +103,7 @@ class Nacre:
         self._lenses = LensService(parts)
         self._reader = Reader(parts, self._log)
         self._timeline = TimelineService(parts)
-        self._searcher = Searcher(parts, reranker)
+        self._searcher = Searcher(parts, reranker, self._log)
         self._explainer = Explainer(store, self._searcher, limits)
         self._contexts = ContextBuilder(parts, self._searcher, self._log)
         self._writer = Writer(parts, self._facts, self._log, extracts=extract, defer=defer_embeddings)
@@ -159,10 +158,7 @@ class Nacre:
 
     def search(self, query: str | SearchRequest, **options: Unpack[SearchOptions]) -> SearchResult:
         """The memories that answer a query, best first, each with its reasons."""
-        asked = _search_request(query, options)
-        delivered = self._log.delivered(asked)
-        with collection_paused():
-            request, result = self._searcher.search(asked, (delivered or {}).keys())
+        request, result, delivered = self._searcher.search(_search_request(query, options))
         if delivered is None and request.omit_delivered:
             result = replace(result, notes=(*result.notes, _NO_EFFECT))
         elif delivered:
@@ -172,9 +168,7 @@ class Nacre:
     def why(self, query: str | SearchRequest, memory_id: str, **options: Unpack[SearchOptions]) -> Why:
         """A memory's place in a search with every reason, or the stage that left it out."""
         (checked,) = self._parts.ids(memory_id)
-        asked = _search_request(query, options)
-        delivered = self._log.delivered(asked) or {}
-        return self._explainer.why(self._searcher.trace(asked, delivered.keys()), checked)
+        return self._explainer.why(self._searcher.trace(_search_request(query, options)), checked)
 
     def why_not(self, query: str | SearchRequest, memory_id: str, **options: Unpack[SearchOptions]) -> WhyNot:
         """The stage at which a search left a memory out, and what would bring it in."""

@@ -28,7 +28,7 @@ _IN_KEY = tuple(each.name for each in fields(SearchRequest) if each.name not in 
 
 @dataclass(frozen=True, slots=True)
 class ValidRequest:
-    """A validated request, seen through its lens, not yet parsed."""
+    """A validated request, not yet parsed; after `through_lens`, as its lens changes it."""
 
     request: SearchRequest
     choices: Sequence[str]  # spaces that the query may choose from; none: all
@@ -93,17 +93,21 @@ class Planner:
         self._resolver = resolver
         self._lenses: tuple[tuple[int, int] | None, dict[str, Lens]] = (None, {})
 
-    def validate(self, asked: SearchRequest, sequence: tuple[int, int], delivered: Set[str]) -> ValidRequest:
-        """The request through its lens. `sequence` is the store's; `delivered` is what the session was given."""
+    def validate(self, asked: SearchRequest) -> ValidRequest:
+        """Raises InvalidInput. This is the only validation of a search."""
         request = validation.search(asked, self._parts.access, self._parts.limits)
-        choices = self._parts.access.choices(asked.where.spaces)
+        return ValidRequest(request, self._parts.access.choices(asked.where.spaces))
+
+    def through_lens(
+        self, valid: ValidRequest, sequence: tuple[int, int], delivered: Set[str] = frozenset()
+    ) -> ValidRequest:
+        """The request as its lens changes it. `sequence` is the store's; `delivered` is what the session was given."""
+        request = valid.request
         lens = self._lens(request, sequence)
-        if lens is None:
-            valid = ValidRequest(request, choices)
-        else:
+        if lens is not None:
             applied = lenses.apply(lens, request)
             condition = None if applied.also == Filter() else Only(applied.also)
-            valid = ValidRequest(applied.request, choices, lens.name, condition, applied.possible)
+            valid = ValidRequest(applied.request, valid.choices, lens.name, condition, applied.possible)
         return self._without_delivered(valid, delivered)
 
     def plan(self, valid: ValidRequest) -> SearchPlan:

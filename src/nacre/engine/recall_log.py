@@ -136,13 +136,15 @@ class RecallLog:
 
     # ---- what a session was given
 
-    def delivered(self, asked: SearchRequest) -> dict[str, bool] | None:
-        """What searches of the asking session gave before, and whether it was opened; None where that is unknown."""
-        if asked.session is None or self._writer is None:
+    def delivered(self, request: SearchRequest) -> dict[str, bool] | None:
+        """What searches of the asking session gave before, and whether it was opened; None where that is unknown.
+
+        The request is validated, so it names the spaces that it searches.
+        """
+        if request.session is None or self._writer is None:
             return None
-        spaces = validation.search(asked, self._parts.access, self._parts.limits).where.spaces
         self.flush()
-        found = self._store.delivered([(space, asked.session) for space in spaces], DELIVERED_MAX)
+        found = self._store.delivered([(space, request.session) for space in request.where.spaces], DELIVERED_MAX)
         delivered: dict[str, bool] = {}
         for each in found.values():
             delivered |= {memory_id: opened or delivered.get(memory_id, False) for memory_id, opened in each.items()}

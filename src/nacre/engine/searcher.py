@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from nacre import validation
 from nacre.analysis import highlight
@@ -12,8 +13,9 @@ from nacre.engine.calendar import histogram
 from nacre.engine.candidates import CandidateFinder
 from nacre.engine.parts import Parts
 from nacre.engine.pipeline import Pipeline, SearchTrace, hit_of
-from nacre.engine.plan import Planner, ValidRequest
+from nacre.engine.plan import Planner, SearchPlan, ValidRequest
 from nacre.engine.query_resolver import QueryResolver
+from nacre.engine.recall_log import RecallLog
 from nacre.engine.rerank_stage import RerankStage
 from nacre.errors import NotFound
 from nacre.interfaces import Reranker
@@ -21,6 +23,7 @@ from nacre.query.ast import scope_condition
 from nacre.ranking import boosts, fusion
 from nacre.ranking.bm25 import weights
 from nacre.ranking.scoring import best_first
+from nacre.runtime.garbage import collection_paused
 from nacre.runtime.lru import LruCache
 from nacre.types.search import Filter, RelatedRequest, SearchRequest, SearchResult
 from nacre.types.stats import FacetCounts, Facets
@@ -28,11 +31,20 @@ from nacre.types.stats import FacetCounts, Facets
 RESULT_LIFETIME = timedelta(minutes=1)  # of a cached result: recency counts days, and a day may end
 
 
+class SearchOutcome(NamedTuple):
+    """A search that was carried out."""
+
+    request: SearchRequest  # as its lens changed it
+    result: SearchResult
+    delivered: Mapping[str, bool] | None  # what the session was given before, and whether it was opened; None: unknown
+
+
 class Searcher:
     """Plans searches and runs them. Keeps recent results as long as nothing is written."""
 
-    def __init__(self, parts: Parts, reranker: Reranker | None) -> None:
+    def __init__(self, parts: Parts, reranker: Reranker | None, log: RecallLog) -> None:
         self._parts = parts
+        self._log = log
         self._store = parts.store
         self._resolver = QueryResolver(parts.store, parts.limits, parts.zone)
         self._planner = Planner(parts, self._resolver)
@@ -41,33 +53,40 @@ class Searcher:
         self.pipeline = Pipeline(parts.store, self._planner, self._resolver, self.candidates, rerank)
         self._results: LruCache[Hashable, tuple[datetime, SearchResult]] = LruCache(parts.limits.results_cached)
 
-    def search(self, asked: SearchRequest, delivered: Set[str] = frozenset()) -> tuple[SearchRequest, SearchResult]:
-        """The request as it was carried out, and its result. `delivered` is what the session was given before."""
-        with self._store.view():
+    def search(self, asked: SearchRequest) -> SearchOutcome:
+        valid = self._planner.validate(asked)
+        delivered = self._log.delivered(valid.request)  # before the view below, which does not see later writes
+        with collection_paused(), self._store.view():
             sequence = self._store.sequence()
-            valid = self._planner.validate(asked, sequence, delivered)
-            if not self._parts.limits.results_cached:
-                return valid.request, _result(self._run(valid), valid)
-            key, now = (valid.key(), sequence), self._parts.clock()
-            at, result = self._results.get(key) or (None, None)
-            if result is not None and at is not None and timedelta(0) <= now - at < RESULT_LIFETIME:
-                return valid.request, result
-            trace = self._run(valid)
-            result = _result(trace, valid)
-            if trace.ranking.repeatable:
-                self._results.put(key, (now, result))
-            return valid.request, result
+            valid = self._planner.through_lens(valid, sequence, (delivered or {}).keys())
+            return SearchOutcome(valid.request, self._cached(valid, sequence), delivered)
 
-    def trace(self, asked: SearchRequest, delivered: Set[str] = frozenset()) -> SearchTrace:
+    def trace(self, asked: SearchRequest) -> SearchTrace:
         """A search with everything its stages found and left out."""
+        valid = self._planner.validate(asked)
+        delivered = self._log.delivered(valid.request) or {}
         with self._store.view():
-            return self._run(self._planner.validate(asked, self._store.sequence(), delivered))
+            return self._run(self._planner.through_lens(valid, self._store.sequence(), delivered.keys()))
+
+    def _cached(self, valid: ValidRequest, sequence: tuple[int, int]) -> SearchResult:
+        """The result of an equal search a moment ago, if nothing was written since; otherwise a new one."""
+        if not self._parts.limits.results_cached:
+            return _result(self._run(valid), valid)
+        key, now = (valid.key(), sequence), self._parts.clock()
+        at, cached = self._results.get(key) or (None, None)
+        if cached is not None and at is not None and timedelta(0) <= now - at < RESULT_LIFETIME:
+            return cached
+        trace = self._run(valid)
+        result = _result(trace, valid)
+        if trace.ranking.repeatable:
+            self._results.put(key, (now, result))
+        return result
 
     def matching(self, asked: SearchRequest, memory_ids: Sequence[str]) -> set[str]:
         """Those of these memories that match the filters and conditions of a search."""
         if not memory_ids:
             return set()
-        plan = self._planner.plan(self._planner.validate(asked, self._store.sequence(), frozenset()))
+        plan = self._plan(asked)
         if not plan.where.spaces:
             return set()
         return self._store.matching(memory_ids, scope_condition(plan.where, plan.query.must))
@@ -102,7 +121,7 @@ class Searcher:
     def facets(self, query: str, where: Filter) -> Facets:
         """All matches of a query, or all memories, counted by kind, namespace, tag, source and month."""
         request = SearchRequest(query=query, where=where, lens="none")
-        plan = self._planner.plan(self._planner.validate(request, self._store.sequence(), frozenset()))
+        plan = self._plan(request)
         everything = not query.strip()
         counts = FacetCounts(total=0, kinds={}, namespaces={}, tags={}, sources={}, created={})
         parsed = replace(plan.query, listing=plan.query.listing or everything)
@@ -117,6 +136,9 @@ class Searcher:
             months=histogram(counts.created, self._parts.zone, "month"),
             notes=() if everything else plan.notes,
         )
+
+    def _plan(self, asked: SearchRequest) -> SearchPlan:
+        return self._planner.plan(self._planner.through_lens(self._planner.validate(asked), self._store.sequence()))
 
     def _run(self, valid: ValidRequest) -> SearchTrace:
         return self.pipeline.run(self._planner.plan(valid))
