@@ -29,20 +29,20 @@ _SAID_SHARE = 0.5  # of a text that its facts are quoted from: then it says litt
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """A memory that may go in."""
+class _Choice:
+    """A memory that may be quoted."""
 
     memory: Memory
     relevance: float
     score: float  # as a share of the best
-    hit: Hit | None = None  # None: it came in place of others
+    hit: Hit | None = None  # None: it replaces others
     instead_of: tuple[str, ...] = ()
     now: tuple[Fact, ...] = ()  # current facts in place of some that the text states
 
 
 @dataclass(slots=True)
-class _Sorted:
-    known: dict[str, _Known] = field(default_factory=dict)
+class _Choices:
+    known: dict[str, _Choice] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
 
 
@@ -90,35 +90,35 @@ class ContextBuilder:
         without_room = tuple(LeftOut(each, "budget") for each in packed.left_out)
         return Context(packed.text, packed.tokens, quoted, without_room + tuple(found.left_out), result.notes, receipt)
 
-    def _newest(self, hits: Sequence[Hit], search: SearchRequest) -> _Sorted:
+    def _newest(self, hits: Sequence[Hit], search: SearchRequest) -> _Choices:
         """The memories found; one that states only superseded facts is replaced by those that state the current ones.
 
-        What the search may not find takes nobody's place: of that, only that there is something newer is known.
+        A memory that the search may not find replaces nothing: only that something newer exists is known.
         """
         now = search.as_of or self._parts.clock()
         since = self._since([fact for hit in hits for fact in hit.facts if fact.superseded_by], now)
         newer = self._store.get(list({fact.memory_id for fact in since.values()}))
         matching = self._searcher.matching(search, list(newer))
         best = max((hit.score for hit in hits), default=0.0) or 1.0
-        found = _Sorted()
+        found = _Choices()
         for hit in hits:
             past = [fact for fact in hit.facts if fact.id in since]
             successors = [since[fact.id] for fact in past if since[fact.id].memory_id in matching]
             relevance, score = hit.relevance or 0.0, hit.score / best
             if not past or not _says_little_else(hit, past):
-                self._add(found, _Known(hit.memory, relevance, score, hit, now=tuple(successors)))
+                self._add(found, _Choice(hit.memory, relevance, score, hit, now=tuple(successors)))
                 continue
             found.left_out.append(LeftOut(hit.id, "superseded"))
             for memory_id in dict.fromkeys(fact.memory_id for fact in successors):
-                self._add(found, _Known(newer[memory_id], relevance, score, None, (hit.id,)))
+                self._add(found, _Choice(newer[memory_id], relevance, score, None, (hit.id,)))
         return found
 
     @staticmethod
-    def _add(found: _Sorted, new: _Known) -> None:
-        """What is there already may be more relevant than it seemed, and stand for more."""
+    def _add(found: _Choices, new: _Choice) -> None:
+        """Add a memory, or merge it with what is known of it: the higher relevance, and all that it replaces."""
         old = found.known.get(new.memory.id)
         if old is not None:
-            new = _Known(
+            new = _Choice(
                 old.memory,
                 max(old.relevance, new.relevance),
                 max(old.score, new.score),
@@ -129,7 +129,7 @@ class ContextBuilder:
         found.known[new.memory.id] = new
 
     def _since(self, past: Sequence[Fact], now: datetime) -> dict[str, Fact]:
-        """For each fact that holds no longer, by its id, the one that holds in its place, as far as was known then."""
+        """By id, for each superseded fact the current one that replaces it, as far as was known then."""
         latest = {fact.id: fact for fact in past if fact.valid_to is not None and fact.valid_to <= now}
         followed: dict[str, Fact] = {}
         for _ in range(SUCCESSORS_MAX):
@@ -151,7 +151,7 @@ class ContextBuilder:
         memories = self._store.get([each.memory_id for each in facts])
         return {each.id: each for each in facts if memories[each.memory_id].created <= now}
 
-    def _candidate(self, known: _Known) -> Candidate:
+    def _candidate(self, known: _Choice) -> Candidate:
         from nacre.ranking.context_packing import Candidate
 
         hit, memory = known.hit, known.memory
@@ -159,7 +159,7 @@ class ContextBuilder:
             id=memory.id,
             date=self._date(memory.happened or memory.created),
             text=memory.text,
-            relevance=known.score,  # its place in the ranking: how likely each answers only decides who is in it
+            relevance=known.score,  # the order is the ranking's; relevance only decides what is in it
             span=None if hit is None else Span(hit.snippet.start, hit.snippet.start + len(hit.snippet.text)),
             focus=()
             if hit is None

@@ -23,7 +23,7 @@ RELEVANCE_WEIGHT = 0.7  # of a likely answer; the rest counts against what is sa
 EXCERPT_WORDS_MIN = 12  # fewer say too little
 _TRIES = 2  # at an excerpt that fits: the second knows what the first cost
 _MARGIN = 0.95  # of the room, at the second try
-_CHARS_PER_TOKEN_MAX = 32  # a text longer than so many times the budget is not counted: it cannot fit
+_CHARS_PER_TOKEN_MAX = 32  # a text longer than this many times the budget is not counted: it cannot fit
 _COMPARED_CHARS_MAX = 20_000  # what a long text is about shows at its beginning
 
 _CLOSERS = r"[\"'”’)\]»」』]*"
@@ -109,15 +109,15 @@ def _chosen(
     half: int,
     cost: Count,
 ) -> list[_Quote]:
-    """What goes in, in the order of use. What has no room is passed over, so that a shorter one may take it."""
+    """The quotes, most useful first. A memory that does not fit is skipped, so that a shorter one may fit."""
     frame = cost(fence(_CUT * 2, candidates[0].id, candidates[0].date, excerpt=True))
     others = sum(whole.item.tokens for whole in wholes.values())
-    telling = {each.id: _telling(each.text) for each in candidates}
-    said = dict.fromkeys(telling, 0.0)  # how much of each is said already
+    significant = {each.id: _significant_words(each.text) for each in candidates}
+    repeated = dict.fromkeys(significant, 0.0)  # how much of each is in already
     waiting = list(candidates)
     quotes: list[_Quote] = []
     while waiting:
-        gains = [RELEVANCE_WEIGHT * each.relevance - (1 - RELEVANCE_WEIGHT) * said[each.id] for each in waiting]
+        gains = [RELEVANCE_WEIGHT * each.relevance - (1 - RELEVANCE_WEIGHT) * repeated[each.id] for each in waiting]
         each = waiting.pop(gains.index(max(gains)))
         whole = wholes[each.id]
         others -= whole.item.tokens
@@ -130,8 +130,8 @@ def _chosen(
             quotes.append(quote)
             room -= quote.item.tokens
             for other in waiting:
-                likeness = 1.0 if other.text == each.text else jaccard(telling[other.id], telling[each.id])
-                said[other.id] = max(said[other.id], likeness)
+                likeness = 1.0 if other.text == each.text else jaccard(significant[other.id], significant[each.id])
+                repeated[other.id] = max(repeated[other.id], likeness)
     return quotes
 
 
@@ -139,8 +139,8 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / (len(one | other) or 1)
 
 
-def _telling(text: str) -> frozenset[str]:
-    """The words that say what a text is about, in whatever form."""
+def _significant_words(text: str) -> frozenset[str]:
+    """The stems of the words that are no function words."""
     return frozenset(
         word for word in tokenizer.query_tokens(text[:_COMPARED_CHARS_MAX]) if not tokenizer.is_common(word)
     )

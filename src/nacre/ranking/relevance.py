@@ -138,7 +138,7 @@ def _logistic(log_odds: float) -> float:
 class Others(NamedTuple):
     """What a question found, by which each of its hits is measured. None: that channel was not asked."""
 
-    ideal: float  # what BM25 comes near to where a memory has every telling word, over and over
+    ideal: float  # what BM25 comes near to where a memory repeats every significant term
     words: tuple[float, float] | None  # the two best coverages
     meaning: tuple[float, float] | None  # the two best cosines
     crowd: float  # the tenth cosine

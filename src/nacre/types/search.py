@@ -1,8 +1,4 @@
-"""The values that flow through Nacre: what goes in, what comes out.
-
-All are frozen; nothing is changed on the way. Every default of the product stands here
-and nowhere else. Checks of what a caller gave are in `checks.py`.
-"""
+"""Searches: what a caller asks, what channels and stages pass on, and what comes out."""
 
 from __future__ import annotations
 
