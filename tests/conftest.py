@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +12,9 @@ import pytest
 from hypothesis import settings
 
 import nacre
+from command_line import Answer, Cli, clear_settings
 from index_files import cache_files, check, counted_loads, flower_texts, low_thresholds, reopened, settled
+from nacre.cli import run
 from nacre.embedders.hashing import Hashing
 from nacre.engine import searcher
 
@@ -42,6 +46,28 @@ def unlogged(path: Path, uncached: None) -> Iterator[nacre.Nacre]:
     assert uncached is None
     with nacre.open(path, embedder=Hashing(), log=False) as opened:
         yield opened
+
+
+@pytest.fixture
+def own_settings(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    """Commands use the test's own store, and nothing of the machine's settings."""
+    clear_settings(monkeypatch, path.with_name("config.toml"))
+    monkeypatch.setenv("NACRE_STORE", str(path))
+    monkeypatch.setenv("NACRE_EMBEDDER", "hashing")
+
+
+@pytest.fixture
+def cli(own_settings: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The command line in this process, on the test's own store."""
+    assert own_settings is None
+
+    def call(*arguments: str, stdin: str = "") -> Answer:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        code = run(list(arguments))
+        captured = capsys.readouterr()
+        return Answer(code, captured.out, captured.err)
+
+    return call
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import io
 import json
-import os
 import shlex
 import shutil
 import tempfile
@@ -29,6 +28,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 
 import nacre
+from command_line import clear_settings
 from mcp_clients import engines_on, problem
 from mcp_clients import given as structured
 from nacre import Filter, Lens, NewEntity, NewFact, NewMemory, Recipe
@@ -838,9 +838,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
     path = tmp_path_factory.mktemp("doors") / "memories.db"
     world = World()
     with pytest.MonkeyPatch.context() as patch, start_blocking_portal() as portal:
-        for name in [each for each in os.environ if each.startswith("NACRE_")]:
-            patch.delenv(name)
-        patch.setenv("NACRE_CONFIG", str(path.with_suffix(".toml")))
+        clear_settings(patch, path.with_suffix(".toml"))
 
         def opened(*parts: Any, **options: Any) -> Nacre:
             return Nacre(*parts, **options | {"clock": world.clock, "make_ids": world.make_ids})

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import nacre
+from command_line import Cli
 from nacre import DidYouMean, Filter, Hit, Memory, Nacre, NewFact, Reason, SearchResult
 from nacre.analysis.highlight import HighlightTerms, shorten, snippet
 from nacre.analysis.quoting import HEADER
-from nacre.cli import run
 from nacre.embedders.hashing import Hashing
 from nacre.ranking.scoring import briefly
 from nacre.serialization import encode
@@ -231,33 +228,6 @@ def test_a_shorter_snippet_has_the_most_of_the_words_asked_for() -> None:
 
 
 # ---------------------------------------------------------------- through the command line
-
-
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Answer]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: Path) -> Cli:
-    for name in list(os.environ):
-        if name.startswith("NACRE_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("NACRE_CONFIG", str(tmp_path / "config.toml"))
-    monkeypatch.setenv("NACRE_STORE", str(path))
-    monkeypatch.setenv("NACRE_EMBEDDER", "hashing")
-
-    def call(*arguments: str) -> Answer:
-        monkeypatch.setattr(sys, "stdin", io.StringIO())
-        code = run(list(arguments))
-        captured = capsys.readouterr()
-        return Answer(code, captured.out, captured.err)
-
-    return call
 
 
 @pytest.fixture

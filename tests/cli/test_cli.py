@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -10,56 +9,21 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import pytest
 
 import nacre
-from nacre.cli import render, run
+from command_line import PAGE, Cli, every_command
+from nacre.cli import render
 from nacre.cli.demo import SAMPLES
-from nacre.cli.group import nacre as commands
 from nacre.config import settings
 from nacre.serialization import decode, encode
 from nacre.types.recipe import Recipe
 from nacre.types.search import SearchRequest
 
-PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
-
-
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Cli = Callable[..., Answer]
-
-
-@pytest.fixture(autouse=True)
-def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: Path) -> None:
-    """Nothing of the machine's own settings or store is read or written."""
-    for name in list(os.environ):
-        if name.startswith("NACRE_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("NACRE_CONFIG", str(tmp_path / "config.toml"))
-    monkeypatch.setenv("NACRE_STORE", str(path))
-    monkeypatch.setenv("NACRE_EMBEDDER", "hashing")
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    def call(*arguments: str, stdin: str = "") -> Answer:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        code = run(list(arguments))
-        captured = capsys.readouterr()
-        return Answer(code, captured.out, captured.err)
-
-    return call
+pytestmark = pytest.mark.usefixtures("own_settings")
 
 
 @pytest.fixture
@@ -607,14 +571,6 @@ def test_a_stored_text_does_not_steer_the_terminal(
     assert "\x1b[31m" not in shown
     assert "\x07" not in shown
     assert "red \ufffd[31m bell \ufffd tab" in shown
-
-
-def every_command(group: click.Group | None = None, before: str = "") -> Iterator[tuple[str, click.Command]]:
-    """All commands as they are typed, groups and their commands."""
-    for name, command in (group or commands.loaded()).commands.items():
-        yield f"{before}{name}", command
-        if isinstance(command, click.Group):
-            yield from every_command(command, f"{before}{name} ")
 
 
 def test_every_command_has_help_and_json() -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
 import nacre
+from command_line import Cli
 from nacre import Lens, NewMemory
-from nacre.cli import render, run
+from nacre.cli import render
 from nacre.embedders.hashing import Hashing
 from nacre.evaluation import questions, tune
 from nacre.types.memory import Progress
@@ -30,44 +27,10 @@ PROBES = (
 )
 
 
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-    @property
-    def error(self) -> str:
-        assert (self.code, self.out) == (2, "")
-        return self.err
-
-
-Cli = Callable[..., Answer]
-
-
 @pytest.fixture(autouse=True)
-def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: Path) -> None:
-    for name in list(os.environ):
-        if name.startswith("NACRE_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("NACRE_CONFIG", str(tmp_path / "config.toml"))
-    monkeypatch.setenv("NACRE_STORE", str(path))
-    monkeypatch.setenv("NACRE_EMBEDDER", "hashing")
+def _small_grid(own_settings: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert own_settings is None
     monkeypatch.setattr(tune, "_VALUES", {"recency_weight": (0.0, 0.1)})  # the whole grid takes its time
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    def call(*arguments: str, stdin: str = "") -> Answer:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        code = run(list(arguments))
-        captured = capsys.readouterr()
-        return Answer(code, captured.out, captured.err)
-
-    return call
 
 
 @pytest.fixture

@@ -19,10 +19,9 @@ from typing import Any, NamedTuple, get_args
 
 import click
 import pytest
-import test_cli
-from test_cli import PAGE, Answer, Cli, every_command
 
 import nacre
+from command_line import PAGE, Answer, Cli, every_command
 from nacre.cli import entities, explain, facts, recall_log
 from nacre.cli import lenses as lens_commands
 from nacre.config import factory
@@ -37,8 +36,7 @@ from nacre.types.memory import Json
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 AS_JSON = "the same as with --json"
 
-_own_settings = test_cli._own_settings
-cli = test_cli.cli
+pytestmark = pytest.mark.usefixtures("own_settings")
 
 
 class World:

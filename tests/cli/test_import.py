@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nacre
+from command_line import Cli
 from nacre import Nacre
-from nacre.cli import render, run
+from nacre.cli import render
 from nacre.knowledge_graph import graph
 from nacre.knowledge_graph.graph import KnowledgeGraph, MergeCounts
 from nacre.knowledge_graph.model import Edge, Graph, Node, ObservationItem, graph_json, items_in
@@ -24,40 +21,6 @@ from nacre.storage.reference import MemoryStore
 from nacre.types.memory import Progress
 
 RECORDED = Path(__file__).parents[1] / "data" / "reference_graph.json"
-
-
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Cli = Callable[..., Answer]
-
-
-@pytest.fixture(autouse=True)
-def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: Path) -> None:
-    for name in list(os.environ):
-        if name.startswith("NACRE_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("NACRE_CONFIG", str(tmp_path / "config.toml"))
-    monkeypatch.setenv("NACRE_STORE", str(path))
-    monkeypatch.setenv("NACRE_EMBEDDER", "hashing")
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    def call(*arguments: str, stdin: str = "") -> Answer:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        code = run(list(arguments))
-        captured = capsys.readouterr()
-        return Answer(code, captured.out, captured.err)
-
-    return call
 
 
 @pytest.fixture

@@ -6,22 +6,21 @@ Homes and projects are temporary folders: nothing real is touched.
 from __future__ import annotations
 
 import importlib.util
-import io
 import json
 import os
 import stat
 import sys
 import tomllib
-from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nacre.cli import run
+from command_line import Cli, clear_settings
 from nacre.config import client_config
 from nacre.config.client_config import Client, Place, Plan, Scope
 from nacre.errors import InvalidInput
@@ -589,40 +588,17 @@ def test_a_folder_in_the_way_is_named(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- the command
 
 
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Cli = Callable[..., Answer]
-
-
 @pytest.fixture
-def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """The command in a home and a project of its own."""
-    for name in list(os.environ):
-        if name.startswith(("NACRE_", "XDG_", "CLAUDE", "CODEX")):
-            monkeypatch.delenv(name)
+def cli(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """`nacre install` in a home and a project of its own."""
+    clear_settings(monkeypatch, tmp_path / "config.toml", "XDG_", "CLAUDE", "CODEX")
     for folder in ("home", "project"):
         (tmp_path / folder).mkdir()
     for name in ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
-    monkeypatch.setenv("NACRE_CONFIG", str(tmp_path / "config.toml"))
     monkeypatch.chdir(tmp_path / "project")
     monkeypatch.setattr(sys, "platform", "linux")
-
-    def call(*arguments: str) -> Answer:
-        monkeypatch.setattr(sys, "stdin", io.StringIO())
-        code = run(["install", *arguments])
-        captured = capsys.readouterr()
-        return Answer(code, captured.out, captured.err)
-
-    return call
+    return partial(cli, "install")
 
 
 def started(*arguments: str) -> Any:

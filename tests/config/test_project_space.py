@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -13,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import nacre
+from command_line import Cli
 from nacre import validation
-from nacre.cli import run
 from nacre.config.project_space import repository_of, space_of
 from nacre.mcp_server.spaces import space_of_root
 
@@ -215,22 +214,18 @@ def test_a_root_with_a_name_that_no_file_system_has_does_not_fail() -> None:
 
 
 def test_the_command_line_names_a_project_by_its_folder(
-    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [each for each in os.environ if each.startswith("NACRE_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("NACRE_CONFIG", str(tmp_path / "config.toml"))
     shop = project(tmp_path / "my shop")
     (shop / "src").mkdir()
     monkeypatch.chdir(shop / "src")
-    common = ("--store", str(path), "--embedder", "none", "--json")
 
     def spaces(*arguments: str) -> list[str]:
-        capsys.readouterr()
-        assert run(["timeline", *common, *arguments]) == 0
-        return [each["space"] for each in json.loads(capsys.readouterr().out)["entries"]]
+        answer = cli("timeline", "--json", *arguments)
+        assert answer.code == 0
+        return [each["space"] for each in answer.json["entries"]]
 
-    assert run(["remember", "The till is open", "--space", "folder:.", *common]) == 0
+    assert cli("remember", "The till is open", "--space", "folder:.", "--json").code == 0
     for each in ("folder:.", "folder:..", f"folder:{shop}", space_of(shop)):
         assert spaces("--space", each) == [space_of(shop)]
     monkeypatch.setenv("NACRE_SPACE", "folder:.")
@@ -239,5 +234,4 @@ def test_the_command_line_names_a_project_by_its_folder(
     (tmp_path / "config.toml").write_text(f"space = 'folder:{shop}'\n", "utf-8")
     assert spaces() == [space_of(shop)]
     assert spaces("--space", "folder:../..") == []
-    assert run(["timeline", "--space", "folder:", *common]) == 2
-    assert "space" in capsys.readouterr().err
+    assert "space" in cli("timeline", "--space", "folder:", "--json").error

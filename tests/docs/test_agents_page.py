@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import nacre
-from nacre.cli import run
+from command_line import Cli
 from nacre.cli.group import nacre as commands
 from nacre.config import client_config, project_space
 from nacre.config.client_config import Place
@@ -70,17 +70,17 @@ OUTPUTS = re.findall(r"```console\n\$ nacre (install [^\n]*)\n```\n\n```(?:json|
 
 @pytest.mark.parametrize(("arguments", "shown"), OUTPUTS)
 def test_what_install_prints(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: str, shown: str
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: str, shown: str
 ) -> None:
     program = tmp_path / "path" / "to" / "nacre"
     program.parent.mkdir(parents=True)
     program.touch()
     monkeypatch.setattr(sys, "executable", str(program.with_name("python")))
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("NACRE_CONFIG", str(tmp_path / "config.toml"))
     monkeypatch.chdir(tmp_path)
-    assert run(arguments.split()) == 0
-    assert capsys.readouterr().out.replace(str(program), "/path/to/nacre") == shown
+    answer = cli(*arguments.split())
+    assert answer.code == 0
+    assert answer.out.replace(str(program), "/path/to/nacre") == shown
 
 
 def test_each_client_is_shown() -> None:

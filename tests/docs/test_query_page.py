@@ -6,7 +6,6 @@ A table that is not understood fails, so nothing on the page can go unchecked.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple, get_args
 
 import pytest
 
-from nacre.cli import run
+from command_line import Cli
 from nacre.config import factory
 from nacre.engine.engine import Nacre
 from nacre.interfaces import Embedder, Store
@@ -192,12 +191,8 @@ def library(filled: Path) -> Iterator[Nacre]:
 
 
 @pytest.fixture
-def _command_line(monkeypatch: pytest.MonkeyPatch, filled: Path) -> None:
+def cli(cli: Cli, monkeypatch: pytest.MonkeyPatch, filled: Path) -> Cli:
     """The command line on that store, in the zone and at the moment of the page."""
-    for name in list(os.environ):
-        if name.startswith("NACRE_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("NACRE_CONFIG", str(filled.with_name("config.toml")))
     monkeypatch.setenv("NACRE_STORE", str(filled))
     monkeypatch.setenv("NACRE_EMBEDDER", "none")
 
@@ -208,6 +203,7 @@ def _command_line(monkeypatch: pytest.MonkeyPatch, filled: Path) -> None:
         return _engine(store, embedder, space=space, limits=limits)
 
     monkeypatch.setattr(factory, "Nacre", opened)
+    return cli
 
 
 def _named(result: SearchResult) -> tuple[str, ...]:
@@ -217,9 +213,8 @@ def _named(result: SearchResult) -> tuple[str, ...]:
 EXAMPLES = [pytest.param(each, id=f"line {each.line}: {each.query}") for each in READ.examples]
 
 
-@pytest.mark.usefixtures("_command_line")
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_is_so(example: Example, library: Nacre, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_example_is_so(example: Example, library: Nacre, cli: Cli) -> None:
     result = library.search(example.query, mode="keyword", limit=20, where=Filter(spaces=example.spaces))
     assert _named(result) == example.finds
     assert result.notes == example.notes
@@ -227,8 +222,9 @@ def test_an_example_is_so(example: Example, library: Nacre, capsys: pytest.Captu
     listed = [hit.memory.created for hit in result.hits if hit.match_type == "filter"]
     assert listed == sorted(listed, reverse=True)
     spaces = [option for space in example.spaces for option in ("--in-space", space)]
-    assert run(["search", "--json", "--mode", "keyword", "--limit", "20", *spaces, "--", example.query]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(encode.dumps(encode.search_result(result)))
+    answer = cli("search", "--json", "--mode", "keyword", "--limit", "20", *spaces, "--", example.query)
+    assert answer.code == 0
+    assert answer.json == json.loads(encode.dumps(encode.search_result(result)))
 
 
 @pytest.mark.parametrize("time", [pytest.param(each, id=each.text) for each in READ.times])

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import nacre
+from command_line import Cli
 from nacre.embedders.hashing import Hashing
 
 TEXTS = [f"note {number} about the harbour and the lighthouse" for number in range(40)]
@@ -138,41 +138,30 @@ def test_a_killed_reembed_loses_nothing(path: Path) -> None:
 # ---------------------------------------------------------------- by command line
 
 
-@pytest.fixture
-def run(path: Path) -> Any:
-    def called(*arguments: str, text: str | None = None) -> Any:
-        from nacre.cli.group import nacre as group
-
-        given = [arguments[0], "--store", str(path), "--embedder", "hashing", *arguments[1:]]
-        return CliRunner().invoke(group, given, input=text)
-
-    return called
-
-
-def test_the_command_line_says_how_many_wait(run: Any, tmp_path: Path) -> None:
+def test_the_command_line_says_how_many_wait(cli: Cli, tmp_path: Path) -> None:
     lines = tmp_path / "lines.jsonl"
     lines.write_text("\n".join(json.dumps({"text": text}) for text in TEXTS))
-    done = run("remember", "--jsonl", "--file", str(lines), "--defer-embeddings")
-    assert done.exit_code == 0
-    assert "remembered 40" in done.stdout
-    assert done.stderr.strip() == "40 without vectors yet, found by words only: run `nacre reembed`"
-    again = run("remember", "--jsonl", "--file", str(lines), "--defer-embeddings")
-    assert "remembered 0 (40 already stored)" in again.stdout
-    found = json.loads(run("search", "lighthouse", "--json").stdout)
+    done = cli("remember", "--jsonl", "--file", str(lines), "--defer-embeddings")
+    assert done.code == 0
+    assert "remembered 40" in done.out
+    assert done.err.strip() == "40 without vectors yet, found by words only: run `nacre reembed`"
+    again = cli("remember", "--jsonl", "--file", str(lines), "--defer-embeddings")
+    assert "remembered 0 (40 already stored)" in again.out
+    found = cli("search", "lighthouse", "--json").json
     assert found["hits"]
     assert found["notes"] == ["40 memories have no vectors yet: run `nacre reembed`"]
-    assert "embedded 40 memories" in run("reembed").stdout
-    assert json.loads(run("search", "lighthouse", "--json").stdout)["notes"] == []
+    assert "embedded 40 memories" in cli("reembed").out
+    assert cli("search", "lighthouse", "--json").json["notes"] == []
 
 
-def test_one_memory_and_an_imported_graph(run: Any) -> None:
-    assert run("remember", "The lighthouse keeper is away", "--defer-embeddings").stderr.startswith("1 without vectors")
+def test_one_memory_and_an_imported_graph(cli: Cli) -> None:
+    assert cli("remember", "The lighthouse keeper is away", "--defer-embeddings").err.startswith("1 without vectors")
     graph = {"type": "entity", "name": "Harbour", "entityType": "place", "observations": ["It has a lighthouse"]}
-    imported = run("import", "-", "--defer-embeddings", text=json.dumps(graph) + "\n")
-    assert imported.exit_code == 0, imported.output
-    assert "without vectors yet" in imported.stderr
-    assert "embedded" in run("reembed").stdout
+    imported = cli("import", "-", "--defer-embeddings", stdin=json.dumps(graph) + "\n")
+    assert imported.code == 0, imported.err
+    assert "without vectors yet" in imported.err
+    assert "embedded" in cli("reembed").out
 
 
-def test_plain_remembering_says_nothing_of_vectors(run: Any) -> None:
-    assert run("remember", "The lighthouse keeper is away").stderr == ""
+def test_plain_remembering_says_nothing_of_vectors(cli: Cli) -> None:
+    assert cli("remember", "The lighthouse keeper is away").err == ""

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nacre
+from command_line import Cli
 from nacre import Entity, Fetched, Filter, InvalidInput, Memory, Nacre, NewEntity, NewFact, NewMemory, NotFound
-from nacre.cli import run
 from nacre.serialization import encode
 from nacre.storage.sqlite import neighbours
 
@@ -278,15 +278,12 @@ def test_what_was_asked_for_stands_with_each_memory_in_json(memory: Nacre) -> No
     assert before_two == json.loads(encode.dumps(encode.timeline_entry(fetched.neighbours[one][0])))
 
 
-def test_the_command_shows_what_was_found_and_complains_of_the_rest(
-    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NACRE_CONFIG", str(path.with_name("none.toml")))
+def test_the_command_shows_what_was_found_and_complains_of_the_rest(cli: Cli, path: Path) -> None:
     with nacre.open(path, embedder="none") as memory:
         one, two, three = remembered(memory, turn("one", 1, entities=["Ada", "Bob"]), turn("two", 2), turn("three"))
-    begin = ["get", "--store", str(path), "--embedder", "none"]
-    assert run([*begin, one, "nobody", "--entities", "--neighbours", "5"]) == 2
-    shown = capsys.readouterr()
+    begin = ["get", "--embedder", "none"]
+    shown = cli(*begin, one, "nobody", "--entities", "--neighbours", "5")
+    assert shown.code == 2
     assert shown.err == "error: id: no memory 'nobody'; check it with `nacre timeline`\n"
     lines = shown.out.splitlines()
     assert lines[0].startswith(one)
@@ -296,10 +293,11 @@ def test_the_command_shows_what_was_found_and_complains_of_the_rest(
         [two, *lines[4].split()[1:3], "at", "2", "two"],
         [three, *lines[5].split()[1:3], "three"],
     ]
-    assert run([*begin, three]) == 0
-    assert "session: s\n" in capsys.readouterr().out
-    assert run([*begin, "nobody", one, "--json"]) == 2
-    shown = capsys.readouterr()
-    assert [each["id"] for each in json.loads(shown.out)["memories"]] == [one]
-    assert json.loads(shown.out)["missing"] == ["nobody"]
+    shown = cli(*begin, three)
+    assert shown.code == 0
+    assert "session: s\n" in shown.out
+    shown = cli(*begin, "nobody", one, "--json")
+    assert shown.code == 2
+    assert [each["id"] for each in shown.json["memories"]] == [one]
+    assert shown.json["missing"] == ["nobody"]
     assert json.loads(shown.err)["error"]["type"] == "NotFound"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,13 +14,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nacre
+from command_line import Cli
 from nacre import CLASSIC, EmbedderUnavailable, Filter, InvalidInput, NewFact, Recipe, StoreBusy
-from nacre.cli.group import nacre as command
 from nacre.embedders.hashing import Hashing
 from nacre.engine import rerank_stage
 from nacre.engine.engine import Nacre
@@ -947,14 +945,14 @@ def test_a_model_that_is_not_needed_is_not_loaded(without_model: Nacre, mode: Mo
         assert without_model.search(ASKED, mode=mode).notes == ()
 
 
-def test_the_command_line(notes: Path, tmp_path: Path) -> None:
-    usual = dict.fromkeys(name for name in os.environ if name.startswith("NACRE_"))
-    environment = {**usual, "NACRE_CONFIG": str(tmp_path / "config.toml"), "NACRE_STORE": str(notes)}
+def test_the_command_line(cli: Cli, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NACRE_STORE", str(notes))
+    monkeypatch.delenv("NACRE_EMBEDDER")
 
     def run(*args: str) -> str:
-        done = CliRunner().invoke(command, args, env=environment)
-        assert done.exit_code == 0, done.output
-        return done.output
+        done = cli(*args)
+        assert (done.code, done.err) == (0, "")
+        return done.out
 
     def whys(*args: str) -> dict[str, str]:
         """In a few words, by memory."""

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nacre
+from command_line import Cli
 from nacre import Filter, InvalidInput, Nacre, NewMemory, NotFound, TimelineRequest
-from nacre.cli import render, run
+from nacre.cli import render
 from nacre.embedders.hashing import Hashing
 from nacre.serialization import encode
 
@@ -264,13 +265,13 @@ def test_what_is_not_allowed_is_named(memory: Nacre, options: dict[str, Any], fi
 
 
 @pytest.fixture
-def said(path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+def said(cli: Cli) -> Callable[..., list[str]]:
     """The lines that a command prints, of a store whose days do not depend on the machine's zone."""
-    monkeypatch.setenv("NACRE_CONFIG", str(path.with_name("none.toml")))
 
     def call(*arguments: str) -> list[str]:
-        assert run([*arguments, "--store", str(path), "--embedder", "none"]) == 0
-        return capsys.readouterr().out.splitlines()
+        answer = cli(*arguments, "--embedder", "none")
+        assert answer.code == 0
+        return answer.out.splitlines()
 
     return call
 

@@ -26,6 +26,7 @@ from mcp.client.streamable_http import streamable_http_client
 from test_stores_agree import check_derived_tables, check_integrity
 
 import nacre
+from command_line import Cli
 from mcp_clients import (
     ANSWER_SECONDS,
     INITIALIZED,
@@ -40,7 +41,6 @@ from mcp_clients import (
     message,
     tool_call,
 )
-from nacre.cli import run
 from nacre.config import project_space
 from nacre.mcp_server import graph_tools
 from nacre.mcp_server import http as http_module
@@ -427,20 +427,13 @@ def test_without_the_sdk_it_says_what_to_install(path: Path, missing: str, trans
 
 
 @pytest.fixture
-def complaint(path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def complaint(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """What `nacre mcp` says that refuses to start."""
-    for name, value in environment(path).items():
-        if name.startswith("NACRE_"):
-            monkeypatch.setenv(name, value)
-    monkeypatch.delenv("NACRE_TOKEN", raising=False)
 
     def started(*arguments: str, **variables: str) -> str:
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        assert run(["mcp", *arguments]) == 2
-        delivered = capsys.readouterr()
-        assert delivered.out == ""
-        return delivered.err
+        return cli("mcp", *arguments).error
 
     return started
 
@@ -495,16 +488,16 @@ def test_bad_values_are_refused_at_once(path: Path, field: str, arguments: tuple
     assert b"Traceback" not in done.stderr
 
 
-def test_what_it_is_started_with_is_what_it_serves(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_it_is_started_with_is_what_it_serves(cli: Cli, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[dict[str, Any]] = []
     monkeypatch.setattr(http_module, "serve", lambda _, tools, **more: started.append({"tools": tools, **more}))
     monkeypatch.setenv("NACRE_TOKEN", "of the environment")
     usual = {"tools": DEFAULT, "tools_only": False, "host": "127.0.0.1", "port": 8642, "token": "of the environment"}
     file = path.with_suffix(".token")
     file.write_text(f"{TOKEN}\n")
-    assert run(["mcp", "--http"]) == 0
-    assert run(["mcp", "--http", "--host", "::1", "--port", "0", "--tools", "why", "--token-file", str(file)]) == 0
-    assert run(["mcp", "--http", "--compat", "knowledge-graph"]) == 0
+    assert cli("mcp", "--http").code == 0
+    assert cli("mcp", "--http", "--host", "::1", "--port", "0", "--tools", "why", "--token-file", str(file)).code == 0
+    assert cli("mcp", "--http", "--compat", "knowledge-graph").code == 0
     assert started == [
         usual,
         {**usual, "tools": chosen("why"), "host": "::1", "port": 0, "token": TOKEN},
