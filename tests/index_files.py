@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +29,7 @@ from nacre.storage.sqlite import keyword_search as sqlite_lexical
 from nacre.storage.sqlite import store as sqlite_store
 from nacre.storage.sqlite.index import segment_builder
 from nacre.storage.sqlite.index import space_index as sqlite_index
+from nacre.storage.sqlite.index.segment import Segment
 from nacre.storage.sqlite.index.space_index import Index, Space
 from nacre.storage.vectors import cosines, pack, unpack
 from nacre.types.memory import Span
@@ -241,6 +242,16 @@ def flower_texts(count: int, first: int = 0) -> list[nacre.NewMemory]:
         )
         for number in range(first, first + count)
     ]
+
+
+def check_equal_segments(first: Segment, second: Segment) -> None:
+    """All arrays of both are equal."""
+    for name in (field.name for field in fields(Segment)):
+        one, other = getattr(first, name), getattr(second, name)
+        if name == "matrix" and not len(other):
+            assert len(one) == 0  # of how many dimensions none are, nobody can tell
+        else:
+            np.testing.assert_array_equal(one, other, name)
 
 
 # ---------------------------------------------------------------- spoiling files

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -13,14 +12,7 @@ import nacre
 from nacre.cli.demo import QUESTION, SAMPLES
 from nacre.serialization import decode
 from nacre.types.search import Mode
-
-_ROW = re.compile(
-    r"^\| `?(?P<query>[^|]+?)`? \| (?P<expected>.+?) … \| (?P<ranks>[–\d]+ \| [–\d]+ \| [–\d]+) \|$", re.M
-)
-PROMISED = [
-    (row["query"], row["expected"], [None if rank == "–" else int(rank) for rank in row["ranks"].split(" | ")])
-    for row in _ROW.finditer((SAMPLES.parent / "README.md").read_text("utf-8"))
-]
+from sample_ranks import PROMISED
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import apsw
 import pytest
-from test_stores_agree import check_derived_tables, check_integrity
 
 import nacre
 from nacre import NewMemory
 from nacre.errors import InvalidInput
 from nacre.storage.sqlite import vocabulary
+from store_checks import check_derived_tables, check_integrity
 
 
 def many(count: int) -> list[NewMemory]:

@@ -23,7 +23,6 @@ import mcp_types as types
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from test_stores_agree import check_derived_tables, check_integrity
 
 import nacre
 from command_line import Cli
@@ -46,6 +45,7 @@ from nacre.mcp_server import graph_tools
 from nacre.mcp_server import http as http_module
 from nacre.mcp_server.http import guarded, is_loopback
 from nacre.mcp_server.tools import DEFAULT, chosen
+from store_checks import check_derived_tables, check_integrity
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals are other there")
 TOKEN = "correct horse battery staple"

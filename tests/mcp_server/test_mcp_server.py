@@ -24,7 +24,6 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from test_demo import PROMISED
 
 import nacre
 from mcp_clients import (
@@ -53,6 +52,7 @@ from nacre.mcp_server.spaces import SpaceEngines
 from nacre.mcp_server.tool import Tool
 from nacre.mcp_server.tools import DEFAULT, GROUPS, chosen
 from nacre.serialization import decode, encode
+from sample_ranks import PROMISED
 
 SNAPSHOT = Path(__file__).parents[1] / "data" / "mcp_tools.json"
 RENEW = "NACRE_RENEW_SNAPSHOT"

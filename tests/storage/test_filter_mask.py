@@ -14,20 +14,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_stores_agree import (
-    KEYS,
-    MOMENTS,
-    SCALARS,
-    SOURCES,
-    SPACES,
-    START,
-    TAGS,
-    WORDS,
-    ZONE,
-    filters,
-    new_memories,
-    queries,
-)
 
 import nacre
 from nacre.embedders.hashing import Hashing
@@ -40,31 +26,22 @@ from nacre.storage.sqlite.index.segment import Hashes, Segment, hashed
 from nacre.storage.sqlite.index.segment_builder import of_rows
 from nacre.storage.sqlite.rows import WORD_COLUMNS, tokens
 from nacre.types.search import Filter
+from strategies import (
+    KEYS,
+    MOMENTS,
+    SCALARS,
+    SOURCES,
+    SPACES,
+    START,
+    TAGS,
+    ZONE,
+    filters,
+    new_memories,
+    queries,
+    varied_memories,
+)
 
 PARTS = ("facts", "tags", "source", "session", "summary", "metadata")
-
-
-def varied_memories() -> list[nacre.NewMemory]:
-    """Two hundred that differ in every field, each value of each alphabet several times."""
-    return [
-        nacre.NewMemory(
-            text=f"{WORDS[at % len(WORDS)]} {WORDS[at * 7 % len(WORDS)]} {WORDS[at // 3 % len(WORDS)]} number {at}",
-            space=SPACES[at % 3],
-            kind=("note", "fact", "episode")[at % 5 % 3],
-            namespace=("general", "decisions")[at % 2],
-            summary=None if at % 4 else f"summary of {WORDS[at % 11]}",
-            tags=[tag for number, tag in enumerate(TAGS) if at % (number + 2) == 0],
-            source=None if at % 3 == 1 else SOURCES[at // 2 % len(SOURCES)],
-            session=None if at % 5 else f"s{at % 3}",
-            metadata={
-                KEYS[(at + number) % len(KEYS)]: SCALARS[(at * 3 + number) % len(SCALARS)] for number in range(at % 4)
-            }
-            | ({"listed": [1, "a"], "kept": {"b": None}} if at % 7 == 0 else {}),
-            created=START + timedelta(hours=at, microseconds=at % 2),
-            entities=["Alice"] if at % 9 == 0 else [],
-        )
-        for at in range(200)
-    ]
 
 
 class Filled:

@@ -19,18 +19,26 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_filter_mask import varied_memories
-from test_postings import same
-from test_stores_agree import KINDS, SPACES, START, TAGS, filters, queries, recipes
 
 import nacre
-from index_files import NOW, cache_files, cache_folder, index_of, low_thresholds, reopened, settled, space_of
+from index_files import (
+    NOW,
+    cache_files,
+    cache_folder,
+    check_equal_segments,
+    index_of,
+    low_thresholds,
+    reopened,
+    settled,
+    space_of,
+)
 from nacre.storage.sqlite import SqliteStore
 from nacre.storage.sqlite import keyword_search as sqlite_lexical
 from nacre.storage.sqlite.index import segment_builder
 from nacre.storage.sqlite.index import space_index as sqlite_index
 from nacre.types.recipe import adjusted
 from nacre.types.search import Filter
+from strategies import KINDS, SPACES, START, TAGS, filters, queries, recipes, varied_memories
 
 LONG = " ".join(f"Chapter {number} tells of the deploy to staging and of {number} herons." for number in range(200))
 QUERIES = (
@@ -248,4 +256,4 @@ def test_every_order_of_merging_gives_the_same_segment(path: Path, monkeypatch: 
             assert len(cache_files(path, ".segment")) == 1
             made.append(replace(parts[0].segment, superseded=np.empty(0, np.int64)))  # nothing comes before it
     for other in made[1:]:
-        same(made[0], other)
+        check_equal_segments(made[0], other)

@@ -1,6 +1,6 @@
 """Segments by themselves: made, merged, filtered and scored as plain Python does it with plain values.
 
-What the index does with them is tested in test_caches.py.
+What the index does with them is tested in test_index.py.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 from unittest.mock import patch
@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from index_files import check_equal_segments
 from nacre.query.ast import Term, occurs, term_counts
 from nacre.ranking.bm25 import bm25, idf
 from nacre.storage.sqlite.index import postings, segment_builder
@@ -137,15 +138,6 @@ def some_memories(random: Random, rows: Sequence[int], *, labelled: bool = True)
         )
         for row in rows
     ]
-
-
-def same(first: Segment, second: Segment) -> None:
-    for name in (field.name for field in fields(Segment)):
-        one, other = getattr(first, name), getattr(second, name)
-        if name == "matrix" and not len(other):
-            assert len(one) == 0  # of how many dimensions none are, nobody can tell
-        else:
-            np.testing.assert_array_equal(one, other, name)
 
 
 # ---------------------------------------------------------------- scoring
@@ -423,7 +415,7 @@ def test_merged_segments_are_one_segment_of_what_is_alive(
     pulses: list[None] = []
     with patch.multiple(segment_builder, _MERGED_POSTINGS=postings_at_once, _MERGED_PASSAGES=passages_at_once):
         merged = Segment(**merge(parts, base, pulse=lambda: pulses.append(None)))
-    same(merged, segment_of(left, [] if base else sorted(touched)))
+    check_equal_segments(merged, segment_of(left, [] if base else sorted(touched)))
     assert pulses or not len(merged)
 
 

@@ -19,7 +19,6 @@ from typing import Any
 
 import apsw
 import pytest
-from test_stores_agree import check_derived_tables, check_integrity
 
 import nacre
 from index_files import EVERYTHING, NOW, cache_files, cache_folder, found, reopened, settled
@@ -28,6 +27,7 @@ from nacre.engine import writer
 from nacre.errors import NacreError, StoreBusy
 from nacre.storage.sqlite import store, vector_search
 from nacre.storage.sqlite.index import hnsw, space_index
+from store_checks import check_derived_tables, check_integrity
 
 SPAWN = multiprocessing.get_context("spawn")
 ANSWER_SECONDS = 60  # how long a worker may take before the test gives up on it

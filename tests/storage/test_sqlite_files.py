@@ -17,7 +17,6 @@ from typing import Any
 
 import apsw
 import pytest
-from test_stores_agree import check_derived_tables, check_integrity
 
 import nacre
 from nacre.analysis import tokenizer
@@ -27,6 +26,7 @@ from nacre.storage.sqlite import SqliteStore, schema
 from nacre.storage.sqlite import facts as facts_module
 from nacre.storage.sqlite import store as store_module
 from nacre.types.facts import NewEntity, NewFact
+from store_checks import check_derived_tables, check_integrity
 
 
 def opened(path: Path) -> nacre.Nacre:

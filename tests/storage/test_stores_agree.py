@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, timezone
-from functools import partial
+from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
-import apsw
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from nacre.analysis import near_duplicates, tokenizer
+from nacre.analysis import tokenizer
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError
@@ -36,270 +33,35 @@ from nacre.storage.sqlite import near_duplicates as sqlite_similar
 from nacre.storage.sqlite import store as sqlite_store
 from nacre.storage.sqlite.index import space_index as sqlite_index
 from nacre.types.facts import Fact, FactQuery, NewEntity, NewFact
-from nacre.types.memory import Json, JsonScalar, NewMemory
+from nacre.types.memory import NewMemory
 from nacre.types.recall_log import Delivery, Receipt
-from nacre.types.recipe import Fusion, Recipe, adjusted
+from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Mode, SearchResult
 from nacre.types.stats import Stats
-
-# ---------------------------------------------------------------- small alphabets
-
-WORDS = (
-    "deploy", "Deploying", "deployed", "staging", "stages", "run", "running", "the", "did", "not", "NOT", "kubernetes",
-    "snake_case", "snakeCase", "main.py:42", "c++", "c", "C#", "gpt4", "ERR-404", "don't", "x@y.org",
-    "café", "cafe", "naïve", "STRASSE", "straße", "今天天气", "天气", "東京都", "京", "ไทย", "привет", "🙂", "…",
-)  # fmt: skip
-KINDS = ("note", "fact")
-NAMESPACES = ("general", "decisions")
-SPACES = ("default", "other", "ещё")
-SUMMARIES = ("a summary", "the deploy to staging", "今天天气, café", "snakeCase? snake_case! did run")
-TAGS = ("red", "Red", "two words", 'quo"te', "100%", "deploy", "snake_case")
-SOURCES = ("chat", "https://example.org/?a=1&b='2'", "docs/deploy/main.py", "docs/[x] staging.md")
-PATTERNS = ("docs/*", "*deploy*", "ch?t", "docs/[x]*", "?", "*", "docs/[xy] staging.md")
-SESSIONS = ("s1", "s2")
-KEYS = ("a", "b", 'quo"te', "back\\slash", "new\nline", "", "a.b", "$", "ключ")
-SCALARS: tuple[JsonScalar, ...] = (
-    True, False, None, 0, 1, 1.0, -0.0, 0.1, 1.5, 1e300, -1, 2**62, 2**53 + 1, float(2**53),
-    "", "1", "true", "null", "Ы\n",
-)  # fmt: skip
-ZONE = timezone(timedelta(hours=5, minutes=45))
-START = datetime(2024, 5, 1, 12, tzinfo=UTC)
-MOMENTS = tuple(START + timedelta(hours=hours, microseconds=hours % 2) for hours in (-10_000, -30, -29, -1, 0, 1, 30))
-
-# From which facts are read, and which say nearly the same.
-SAYINGS = (
-    "Alice lives in Berlin", "Alice lives in Paris.", "alice works at Acme", "Bob lives in Berlin and uses Vim",
-    "Acme is based in Paris", "port: 8080", "port: 9090", "I prefer tea", "Robert is married to Alice.",
-)  # fmt: skip
-REPEATED = (
-    "we met Bob on Monday in the old town", "We met Bob on Monday in the old town!", "did we meet Bob on Monday?",
-    "on Monday in the old town we met Bob", "hey we met Bob on Monday in old town", "we met Bob on Monday in new town",
-)  # fmt: skip
-PEOPLE = ("Alice", "alice", "Al", "Bob", "Robert", "Acme", "Berlin", "it")
-PREDICATES = ("lives in", "livesIn", "uses", "works_at", "port")
-OBJECTS = ("Berlin", "berlin", "Paris", "Acme", "Bob", "Al", "8080", "9090")
-
-texts = st.one_of(
-    st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join),
-    st.sampled_from(WORDS),
-    st.sampled_from([*SAYINGS, *REPEATED]),
-    # Long enough for several passages.
-    st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS)).map(lambda two: f"{two[0]} first. " * 150 + two[1]),
+from store_checks import check_derived_tables, check_integrity, check_words_of_relations
+from strategies import (
+    MOMENTS,
+    OBJECTS,
+    PEOPLE,
+    SESSIONS,
+    SPACES,
+    START,
+    WELL_KNOWN,
+    WORDS,
+    ZONE,
+    asked_words,
+    changes,
+    fact_queries,
+    filters,
+    new_facts,
+    new_memories,
+    queries,
+    recipes,
+    some,
+    texts,
+    views,
+    wishes,
 )
-scalars = st.sampled_from(SCALARS)
-values: st.SearchStrategy[Json] = st.one_of(scalars, st.sampled_from([["a", 1], {"b": None}, []]))
-metadata = st.dictionaries(st.sampled_from(KEYS), values, max_size=3)
-
-
-def some(options: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
-    return st.lists(st.sampled_from(options), max_size=2, unique=True).map(tuple)
-
-
-new_facts = st.builds(
-    NewFact,
-    subject=st.sampled_from(PEOPLE),
-    predicate=st.sampled_from(PREDICATES),
-    object=st.sampled_from(OBJECTS),
-    type=st.sampled_from(["kv", "location", "relationship", "preference", "state"]),
-    confidence=st.sampled_from([1.0, 1.0, 0.6, 1 / 3, 0.05, 0]),
-    decay_rate=st.sampled_from([None, None, 0, 0.5]),
-    valid_from=st.sampled_from([None, None, *MOMENTS[:4]]),
-    valid_to=st.sampled_from([None, None, None, *MOMENTS[3:]]),
-    quote=st.sampled_from([None, 'as it "says"']),
-    relation=st.booleans(),
-    single=st.sampled_from([None, None, True, False]),
-)
-new_entities = st.one_of(
-    st.sampled_from(PEOPLE),
-    st.builds(
-        NewEntity, name=st.sampled_from(PEOPLE), type=st.sampled_from([None, "person", "place"]), aliases=some(PEOPLE)
-    ),
-)
-
-
-@st.composite
-def new_memories(draw: st.DrawFn) -> NewMemory:
-    """Mostly plain, so that equal texts meet; every field is given now and then."""
-    session = draw(st.sampled_from([None, None, *SESSIONS]))
-    return NewMemory(
-        text=draw(texts),
-        space=draw(st.sampled_from([None, None, *SPACES])),
-        kind=draw(st.sampled_from(KINDS)),
-        namespace=draw(st.sampled_from(NAMESPACES)),
-        summary=draw(st.sampled_from([None, None, *SUMMARIES])),
-        tags=draw(some(TAGS)),
-        source=draw(st.sampled_from([None, *SOURCES])),
-        session=session,
-        position=None if session is None else draw(st.sampled_from([None, -1, 0, 1])),
-        metadata=draw(metadata),
-        importance=draw(st.sampled_from([0, 0.5, 1, 1 / 3])),
-        created=draw(st.sampled_from([None, None, *MOMENTS])),
-        happened=draw(st.sampled_from([None, None, *MOMENTS])),
-        facts=draw(st.one_of(st.just([]), st.lists(new_facts, max_size=3))),
-        entities=draw(st.one_of(st.just([]), st.lists(new_entities, max_size=2))),
-        extract=draw(st.sampled_from([None, True, False])),
-    )
-
-
-# Memories that say nearly the same, that supersede and that contradict each other.
-WELL_KNOWN = (
-    NewMemory(text=REPEATED[0], created=MOMENTS[0]),
-    NewMemory(text=REPEATED[1], created=MOMENTS[1]),
-    NewMemory(text=REPEATED[3], entities=[NewEntity(name="Robert", aliases=["Bob"])]),
-    NewMemory(text="Alice lives in Berlin", created=MOMENTS[0]),
-    NewMemory(text="Alice lives in Paris.", created=MOMENTS[2]),
-    NewMemory(
-        text="perhaps she moved",
-        created=MOMENTS[3],
-        facts=[
-            NewFact(subject="Alice", predicate="lives in", object="Bob", confidence=0.05, relation=True, single=True)
-        ],
-    ),
-    NewMemory(text="Al works at Acme", created=MOMENTS[1], happened=MOMENTS[0]),
-)
-
-changes = st.fixed_dictionaries(
-    {},
-    optional={
-        "text": texts,
-        "kind": st.sampled_from(KINDS),
-        "namespace": st.sampled_from(NAMESPACES),
-        "summary": st.sampled_from([None, "another summary", *SUMMARIES]),
-        "tags": some(TAGS),
-        "source": st.sampled_from([None, *SOURCES]),
-        "session": st.sampled_from([None, *SESSIONS]),
-        "position": st.sampled_from([None, 0, 7]),
-        "metadata": metadata,
-        "importance": st.sampled_from([0.25, 2]),  # the second one is refused
-        "happened": st.sampled_from([None, *MOMENTS]),
-    },
-)
-
-
-@st.composite
-def filters(draw: st.DrawFn) -> Filter:
-    """Each field is left out most of the time, else hardly anything would pass."""
-    chosen: dict[str, Any] = {}
-    fields: Mapping[str, st.SearchStrategy[Any]] = {
-        "spaces": st.lists(st.sampled_from([*SPACES, "nowhere"]), max_size=3),
-        "kinds": some((*KINDS, "unknown")),
-        "namespaces": some((*NAMESPACES, "unknown")),
-        "tags_any": some((*TAGS, "unknown")),
-        "tags_all": some((*TAGS, "unknown")),
-        "tags_none": some((*TAGS, "unknown")),
-        "sources": some((*SOURCES, *PATTERNS, "unknown")),
-        "sessions": some((*SESSIONS, "unknown")),
-        "has": some(("facts", "tags", "source", "session", "summary", "metadata")),
-        "created_from": st.sampled_from(MOMENTS),
-        "created_until": st.sampled_from(MOMENTS),
-        "metadata": st.dictionaries(st.sampled_from(KEYS), scalars, min_size=1, max_size=2),
-    }
-    for name in draw(st.lists(st.sampled_from(sorted(fields)), max_size=3, unique=True)):
-        chosen[name] = draw(fields[name])
-    return Filter(**chosen)
-
-
-MISSPELLED = ("deplyo", "stagnig", "runing", "kuberntees", "првиет", "tje")
-FIELDS = (
-    "tag:red", "tag:red,deploy", 'tag:"two words"', "tag:deploy", "ns:decisions", "namespace:general,decisions",
-    "kind:fact", "kind:note,fact", "entity:deploy", 'entity:"the deploy",天气', "entity:snake_case", "entity:京",
-    "entity:alice", "entity:Al,Acme", "-entity:bob",
-    "source:chat", "source:docs/*", "source:*deploy*", "source:ch?t", 'source:"docs/[x]*"', "session:s1,s2",
-    "has:tags", "has:summary,session", "has:facts", "has:metadata", "has:source",
-    "since:1d", "until:2024-05-01", "on:yesterday", "on:2024-04", "since:2023", "until:2024-05-01T17:45",
-    "space:other", "space:default,other", "space:ещё", "space:nowhere", "has:nothing", "since:whenever", "tag:,",
-)  # fmt: skip
-TIMES = ("yesterday", "in March 2023", "last month", "since 2023", "today")
-
-asked_words = st.sampled_from([*WORDS, *MISSPELLED, *PEOPLE, "lives", "Paris", "town", "unknown", "stage"])
-prefixes = st.sampled_from(["dep*", "s*", "sta*", "caf*", "天*", "京*", "g*"])
-phrases = st.lists(asked_words, min_size=1, max_size=2).map(lambda run: f'"{" ".join(run)}"')
-nears = st.builds(
-    lambda near, distance: f"NEAR({' '.join(near)}{distance})",
-    st.lists(st.one_of(asked_words, prefixes, phrases), min_size=1, max_size=3),
-    st.sampled_from(["", ", 0", ", 1", ", 2"]),
-)
-operands = st.one_of(asked_words, asked_words, prefixes, phrases, st.sampled_from(FIELDS), nears)
-queries = st.one_of(
-    st.lists(asked_words, max_size=4).map(" ".join),
-    st.lists(st.one_of(asked_words, st.sampled_from(TIMES)), max_size=6).map(" ".join),
-    st.lists(st.sampled_from(FIELDS), min_size=1, max_size=2).map(" ".join),
-    st.tuples(st.lists(asked_words, max_size=2).map(" ".join), st.sampled_from(FIELDS)).map(" ".join),
-    st.recursive(
-        st.one_of(operands, operands.map(lambda operand: f"-{operand}")),
-        lambda part: st.one_of(
-            st.tuples(part, st.sampled_from([" AND ", " OR ", " NOT ", " ", " AND NOT "]), part).map("".join),
-            part.map(lambda inner: f"({inner})"),
-        ),
-        max_leaves=4,
-    ),
-    st.text(alphabet='ab"()-* ORNT天\x00', max_size=8),
-)
-recipes = st.one_of(
-    st.just(Recipe()),
-    st.builds(
-        partial(adjusted, Recipe()),
-        fusion=st.sampled_from(get_args(Fusion)),
-        k=st.sampled_from([0, 5, 60]),
-        alpha=st.sampled_from([0, 0.3, 0.5, 1]),
-        pool=st.sampled_from([1, 2, 100]),
-        crowd=st.sampled_from([1, 2, 20]),
-        echo_next=st.sampled_from([0, 0.5, 1]),
-        echo_far=st.sampled_from([0, 0.2]),
-        echo_back=st.sampled_from([0, 0.2]),
-        semantic_floor=st.sampled_from([-1, 0, 0.3, 0.9]),
-        recency_weight=st.sampled_from([0, 0.1, 1]),
-        temporal_weight=st.sampled_from([0, 0.2, 1]),
-        session_weight=st.sampled_from([0, 0.1, 1]),
-        bm25_k1=st.sampled_from([0, 1.2, 3]),
-        bm25_b=st.sampled_from([0, 0.4, 1]),
-        summary_weight=st.sampled_from([0, 1, 2.5]),
-        tags_weight=st.sampled_from([0, 0.001, 1]),
-        source_weight=st.sampled_from([0, 0.5, 100]),
-        confidence_weight=st.sampled_from([0, 0.2, 1]),
-        min_confidence=st.sampled_from([0, 0.1, 0.5, 1]),
-        entity_weight=st.sampled_from([0, 0.2, 1]),
-        intent_weight=st.sampled_from([0, 1]),
-        usage_weight=st.sampled_from([0, 0.1, 0.9]),
-        relation_weight=st.sampled_from([0.1, 0.8, 2]),
-    ),
-)
-wishes = st.fixed_dictionaries(
-    {},
-    optional={
-        "as_of": st.sampled_from(MOMENTS),
-        "boost_entities": some((*PEOPLE, "nobody")),
-        "merge_relations": st.just(True),
-        "min_score": st.sampled_from([0.1, 0.4, 0.9]),
-        "collapse": st.just(False),
-        "token_budget": st.sampled_from([1, 20, 200]),
-    },
-)
-views = st.fixed_dictionaries(
-    {},
-    optional={
-        "start": st.sampled_from(MOMENTS),
-        "end": st.sampled_from(MOMENTS),
-        "span": st.integers(0, 3),
-        "oldest_first": st.booleans(),
-        "forgotten": st.booleans(),
-        "histogram": st.sampled_from(["day", "week", "month"]),
-    },
-)
-fact_queries = st.builds(
-    FactQuery,
-    spaces=some((*SPACES, "nowhere")),
-    subject=st.sampled_from([None, None, "ALICE", *PEOPLE]),
-    predicate=st.sampled_from([None, None, "LIVES-IN", *PREDICATES]),
-    object=st.sampled_from([None, None, *OBJECTS]),
-    type=st.sampled_from([None, None, "kv", "location"]),
-    memory_id=st.sampled_from([None, None, "id-0000", "id-0001"]),
-    relations=st.booleans(),
-    as_of=st.sampled_from([None, *MOMENTS]),
-    history=st.booleans(),
-    limit=st.sampled_from([1, 2, 100]),
-)
-
 
 # ---------------------------------------------------------------- the pair of engines
 
@@ -511,76 +273,6 @@ def known_words(engine: Nacre, asked: Sequence[str], spaces: Sequence[str]) -> t
 def vectors(engine: Nacre, ids: Sequence[str]) -> dict[str, Any]:
     found = {each: engine._store.vectors(each) for each in ids}
     return {each: None if matrix is None else matrix.tolist() for each, matrix in found.items()}
-
-
-# ---------------------------------------------------------------- what must be true of the file
-
-
-def check_derived_tables(path: Path) -> None:
-    """FTS, tags, sketches, vocabulary and corpus are what a recount of the rows gives: nothing missing, no ghosts."""
-    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
-        listed = "SELECT row, space, text, tags, deleted_us, summary, source FROM memories"
-        rows: list[tuple[Any, ...]] = db.execute(listed).fetchall()
-        live = [
-            (row, space, tokenizer.tokenise(text, summary or "", json.loads(tags), source or ""))
-            for row, space, text, tags, deleted, summary, source in rows
-            if deleted is None
-        ]
-        db.execute("CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, fts, instance)")
-        postings = Counter(db.execute("SELECT doc, term, col FROM temp.postings").fetchall())
-        expected = Counter[Any]()
-        for row, space, tokens in live:
-            expected.update([(row, "|" + space.encode().hex(), "space")])
-            for column in ("words", "forms", "summary", "tags", "source"):
-                expected.update((row, token, column) for token in getattr(tokens, column))
-        assert postings == expected
-        assert sorted(db.execute("SELECT rowid FROM fts").fetchall()) == sorted((row,) for row, _, _ in live)
-
-        frequencies = Counter((space, term) for _, space, tokens in live for term in tokenizer.vocabulary(tokens))
-        stored: list[tuple[Any, ...]] = db.execute("SELECT space, term, memories FROM vocabulary").fetchall()
-        assert {(space, term): memories for space, term, memories in stored} == frequencies
-        counted = Counter(space for _, space, _ in live)
-        lengths = Counter[str]()
-        for _, space, tokens in live:
-            lengths[space] += tokens.length
-        assert sorted(db.execute("SELECT space, memories, length FROM corpus").fetchall()) == sorted(
-            (space, memories, lengths[space]) for space, memories in counted.items()
-        )
-        hashes = {
-            (key ^ sqlite_similar._salt(space), row)
-            for row, space, text, *_ in rows
-            for key in near_duplicates.sketch(tokenizer.tokenise(text))
-        }
-        assert set(db.execute("SELECT hash, row FROM sketches").fetchall()) == hashes
-        tagged = {(tag, row) for row, _, _, tags, *_ in rows for tag in json.loads(tags)}
-        assert set(db.execute("SELECT tag, row FROM tags").fetchall()) == tagged
-    finally:
-        db.close()
-
-
-def check_words_of_relations(path: Path) -> None:
-    """Live relations are found by their words, and nothing else is."""
-    db = apsw.Connection(str(path))
-    try:
-        live = (
-            "SELECT f.fact FROM facts AS f JOIN memories AS m USING (row) WHERE m.deleted_us IS NULL AND f.relation = 1"
-        )
-        assert set(db.execute("SELECT DISTINCT fact FROM relation_words").fetchall()) == set(
-            db.execute(live).fetchall()
-        )
-    finally:
-        db.close()
-
-
-def check_integrity(path: Path) -> None:
-    db = apsw.Connection(str(path))
-    try:
-        assert db.execute("PRAGMA integrity_check").get == "ok"
-        assert db.execute("PRAGMA foreign_key_check").fetchall() == []
-        db.execute("INSERT INTO fts (fts) VALUES ('integrity-check')")
-    finally:
-        db.close()
 
 
 # ---------------------------------------------------------------- the machine

@@ -1,0 +1,80 @@
+"""What must be true of the file of any SQLite store, whatever was done to it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from nacre.analysis import near_duplicates, tokenizer
+from nacre.storage.sqlite import near_duplicates as sqlite_similar
+
+
+def check_derived_tables(path: Path) -> None:
+    """FTS, tags, sketches, vocabulary and corpus are what a recount of the rows gives: nothing missing, no ghosts."""
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        listed = "SELECT row, space, text, tags, deleted_us, summary, source FROM memories"
+        rows: list[tuple[Any, ...]] = db.execute(listed).fetchall()
+        live = [
+            (row, space, tokenizer.tokenise(text, summary or "", json.loads(tags), source or ""))
+            for row, space, text, tags, deleted, summary, source in rows
+            if deleted is None
+        ]
+        db.execute("CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, fts, instance)")
+        postings = Counter(db.execute("SELECT doc, term, col FROM temp.postings").fetchall())
+        expected = Counter[Any]()
+        for row, space, tokens in live:
+            expected.update([(row, "|" + space.encode().hex(), "space")])
+            for column in ("words", "forms", "summary", "tags", "source"):
+                expected.update((row, token, column) for token in getattr(tokens, column))
+        assert postings == expected
+        assert sorted(db.execute("SELECT rowid FROM fts").fetchall()) == sorted((row,) for row, _, _ in live)
+
+        frequencies = Counter((space, term) for _, space, tokens in live for term in tokenizer.vocabulary(tokens))
+        stored: list[tuple[Any, ...]] = db.execute("SELECT space, term, memories FROM vocabulary").fetchall()
+        assert {(space, term): memories for space, term, memories in stored} == frequencies
+        counted = Counter(space for _, space, _ in live)
+        lengths = Counter[str]()
+        for _, space, tokens in live:
+            lengths[space] += tokens.length
+        assert sorted(db.execute("SELECT space, memories, length FROM corpus").fetchall()) == sorted(
+            (space, memories, lengths[space]) for space, memories in counted.items()
+        )
+        hashes = {
+            (key ^ sqlite_similar._salt(space), row)
+            for row, space, text, *_ in rows
+            for key in near_duplicates.sketch(tokenizer.tokenise(text))
+        }
+        assert set(db.execute("SELECT hash, row FROM sketches").fetchall()) == hashes
+        tagged = {(tag, row) for row, _, _, tags, *_ in rows for tag in json.loads(tags)}
+        assert set(db.execute("SELECT tag, row FROM tags").fetchall()) == tagged
+    finally:
+        db.close()
+
+
+def check_words_of_relations(path: Path) -> None:
+    """Live relations are found by their words, and nothing else is."""
+    db = apsw.Connection(str(path))
+    try:
+        live = (
+            "SELECT f.fact FROM facts AS f JOIN memories AS m USING (row) WHERE m.deleted_us IS NULL AND f.relation = 1"
+        )
+        assert set(db.execute("SELECT DISTINCT fact FROM relation_words").fetchall()) == set(
+            db.execute(live).fetchall()
+        )
+    finally:
+        db.close()
+
+
+def check_integrity(path: Path) -> None:
+    db = apsw.Connection(str(path))
+    try:
+        assert db.execute("PRAGMA integrity_check").get == "ok"
+        assert db.execute("PRAGMA foreign_key_check").fetchall() == []
+        db.execute("INSERT INTO fts (fts) VALUES ('integrity-check')")
+    finally:
+        db.close()
