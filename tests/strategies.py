@@ -297,3 +297,23 @@ def varied_memories() -> list[NewMemory]:
         )
         for at in range(200)
     ]
+
+
+# ---------------------------------------------------------------- sessions
+
+SESSION_QUERIES = ("apricots", "melon tea", "kettle -tag:hot", "cherries NOT melon", "tea tag:hot")
+SESSION_FILTERS = (Filter(), Filter(spaces=["default", "work"]), Filter(tags_any=["hot"]))
+
+
+def session_memories(now: datetime) -> st.SearchStrategy[list[NewMemory]]:
+    """Short memories of the last days, most of them in one of two sessions."""
+    words = st.sampled_from(["apricots", "cherries", "melon", "kettle", "tea"])
+    one = st.builds(
+        NewMemory,
+        text=st.lists(words, min_size=1, max_size=3).map(" ".join),
+        session=st.sampled_from([None, "s", "t"]),
+        space=st.sampled_from(["default", "default", "work"]),
+        tags=st.sampled_from([(), ("hot",)]),
+        created=st.integers(0, 3).map(lambda days: now - timedelta(days=days)),
+    )
+    return st.lists(one, min_size=1, max_size=12)

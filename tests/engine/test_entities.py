@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from math import isclose
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engines import NOW, numbered_ids, opened
 from nacre import Entity, Filter, Hit, InvalidInput, NewEntity, NewFact, NewMemory, NotFound, Recipe, RelatedEntity
 from nacre.analysis.names import fold, is_pronoun, predicate_words, relation_words
 from nacre.embedders.hashing import Hashing
@@ -17,7 +18,6 @@ from nacre.engine.engine import Nacre
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.recipe import adjusted
 
-NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 WORDS_ONLY = Recipe(fusion="rank", alpha=0, recency_weight=0, usage_weight=0, confidence_weight=0)
 
 
@@ -28,12 +28,7 @@ def ago(days: float) -> datetime:
 @pytest.fixture
 def memory(path: Path) -> Iterator[Nacre]:
     """An engine that never moves in time, whose ids are in the order they were made, and that reads no texts."""
-    numbers = iter(range(100_000))
-
-    def make_ids(_: datetime, count: int) -> list[str]:
-        return [f"x{next(numbers):05}" for _ in range(count)]
-
-    with Nacre(SqliteStore(path), Hashing(), clock=lambda: NOW, make_ids=make_ids, extract=False) as engine:
+    with opened(SqliteStore(path), log=True, make_ids=numbered_ids("x", 5)) as engine:
         yield engine
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
+from engines import NOW, numbered_ids, opened
 from nacre import Filter, Lens, NewFact, NotFound, Recipe, WhyNot
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.engine.explain import Stage
 from nacre.storage.sqlite import SqliteStore
 
-NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 STAGES = {
     "found", "deleted", "space", "filter", "condition", "confidence", "duplicate", "delivered", "irrelevant", "limit",
     "budget", "pool", "floor", "no match",
@@ -30,12 +30,7 @@ def ago(days: float) -> datetime:
 
 @pytest.fixture
 def memory(path: Path) -> Iterator[Nacre]:
-    numbers = iter(range(100_000))
-
-    def make_ids(_: datetime, count: int) -> list[str]:
-        return [f"x{next(numbers):05}" for _ in range(count)]
-
-    with Nacre(SqliteStore(path), Hashing(), clock=lambda: NOW, make_ids=make_ids, extract=False) as engine:
+    with opened(SqliteStore(path), log=True, make_ids=numbered_ids("x", 5)) as engine:
         yield engine
 
 

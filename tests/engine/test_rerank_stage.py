@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from math import exp
 from pathlib import Path
@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import nacre
 from command_line import Cli
+from engines import BOTH_STORES, NOW, engines_on, opened, said, scores
 from nacre import CLASSIC, EmbedderUnavailable, Filter, InvalidInput, NewFact, Recipe, StoreBusy
 from nacre.embedders.hashing import Hashing
 from nacre.engine import rerank_stage
@@ -34,8 +35,8 @@ from nacre.types.memory import NewMemory
 from nacre.types.recipe import adjusted
 from nacre.types.search import Found, Hit, Mode, Ranked, Reason, SearchResult
 from nacre.types.views import Neighbours
+from strategies import SESSION_FILTERS, SESSION_QUERIES, session_memories
 
-NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 # Nothing but words, clear meaning and reading again.
 PLAIN = adjusted(Recipe(), recency_weight=0, semantic_floor=0.3, echo_next=0, echo_far=0, echo_back=0)
@@ -80,50 +81,11 @@ class Make(Protocol):
     def __call__(self, *items: str | NewMemory, reranker: Reranker | None) -> Nacre: ...
 
 
-def opened(
-    store: SqliteStore | MemoryStore, *items: str | NewMemory, reranker: Reranker | None, **options: Any
-) -> Nacre:
-    numbers = iter(range(10_000))
-    made = Nacre(
-        store,
-        Hashing(),
-        reranker=reranker,
-        zone=UTC,
-        log=False,
-        extract=False,
-        clock=lambda: NOW,
-        make_ids=lambda _, count: [f"m{next(numbers)}" for _ in range(count)],
-        **options,
-    )
-    for item in items:
-        made.remember(item)
-    return made
-
-
-@pytest.fixture(params=["sqlite", "reference"])
+@pytest.fixture(params=BOTH_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path, uncached: None) -> Iterator[Make]:
     assert uncached is None
-    stores: list[SqliteStore | MemoryStore] = []
-
-    def engine(*items: str | NewMemory, reranker: Reranker | None) -> Nacre:
-        stores.append(SqliteStore(tmp_path / f"{len(stores)}.db") if request.param == "sqlite" else MemoryStore())
-        return opened(stores[-1], *items, reranker=reranker)
-
-    yield engine
-    for store in stores:
-        store.close()
-
-
-def said(*texts: str, session: str | None = "s", **others: Any) -> list[NewMemory]:
-    """The turns of a session in order."""
-    return [
-        NewMemory(text=text, session=session, position=None if session is None else place, **others)
-        for place, text in enumerate(texts)
-    ]
-
-
-def scores(result: SearchResult) -> dict[str, float]:
-    return {hit.id: hit.score for hit in result.hits}
+    with engines_on(request.param, tmp_path) as made:
+        yield made
 
 
 def shares(hits: Sequence[Hit]) -> dict[str, float]:
@@ -827,25 +789,11 @@ def test_why_tells_what_was_read(make: Make) -> None:
 
 # ---------------------------------------------------------------- both stores
 
-WORDS = ("apricots", "cherries", "melon", "kettle", "tea")
-MEMORIES = st.lists(
-    st.builds(
-        NewMemory,
-        text=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join),
-        session=st.sampled_from([None, "s", "t"]),
-        space=st.sampled_from(["default", "default", "work"]),
-        tags=st.sampled_from([(), ("hot",)]),
-        created=st.integers(0, 3).map(lambda days: NOW - days * DAY),
-    ),
-    min_size=1,
-    max_size=12,
-)
-
 
 @given(
-    MEMORIES,
-    st.sampled_from(["apricots", "melon tea", "kettle -tag:hot", "cherries NOT melon", "tea tag:hot"]),
-    st.sampled_from([Filter(), Filter(spaces=["default", "work"]), Filter(tags_any=["hot"])]),
+    session_memories(NOW),
+    st.sampled_from(SESSION_QUERIES),
+    st.sampled_from(SESSION_FILTERS),
     st.integers(2, 6),
 )
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -16,20 +16,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines import BOTH_STORES, NOW, engines_on
 from nacre.analysis.highlight import HighlightTerms, snippet
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NotFound
 from nacre.query.parser import parse
 from nacre.ranking import scoring
-from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.facts import NewFact
 from nacre.types.memory import NewMemory, Span
 from nacre.types.recipe import Recipe, adjusted
 from nacre.types.search import Filter, Hit, Mode, Reason, SearchResult
 
-NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)  # a Monday
 DAY = timedelta(days=1)
 PLAIN = Recipe(recency_weight=0)
 WORDS_ALONE = Recipe(alpha=0, recency_weight=0)
@@ -44,29 +43,15 @@ class Make(Protocol):
     def __call__(self, *items: str | NewMemory, embedding: bool = False, zone: tzinfo = UTC) -> Nacre: ...
 
 
-@pytest.fixture(params=["sqlite", "reference"])
+@pytest.fixture(params=BOTH_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
-    stores: list[SqliteStore | MemoryStore] = []
+    with engines_on(request.param, tmp_path) as made:
 
-    def engine(*items: str | NewMemory, embedding: bool = False, zone: tzinfo = UTC) -> Nacre:
-        path = tmp_path / f"{len(stores)}.db"
-        stores.append(SqliteStore(path) if request.param == "sqlite" else MemoryStore())
-        numbers = iter(range(10_000))
-        made = Nacre(
-            stores[-1],
-            Hashing() if embedding else None,
-            zone=zone,
-            log=False,  # one search is not to move the scores of the next
-            clock=lambda: NOW,
-            make_ids=lambda _, count: [f"m{next(numbers)}" for _ in range(count)],
-        )
-        for item in items:
-            made.remember(item)
-        return made
+        def engine(*items: str | NewMemory, embedding: bool = False, zone: tzinfo = UTC) -> Nacre:
+            embedder = Hashing() if embedding else None
+            return made(*items, embedder=embedder, zone=zone, extract=True)
 
-    yield engine
-    for store in stores:
-        store.close()
+        yield engine
 
 
 def ids(result: SearchResult) -> list[str]:

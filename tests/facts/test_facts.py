@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import permutations
 from math import isclose
 from pathlib import Path
@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nacre
+from engines import NOW, numbered_ids
 from nacre import Fact, InvalidInput, NewEntity, NewFact, NewMemory, NotFound, Recipe
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
@@ -22,8 +23,6 @@ from nacre.facts import confidence
 from nacre.facts.supersession import REPLACES_FROM, apply_supersession, conflicting
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.facts import FactOptions, FactType, Reinforcement
-
-NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 
 
 def ago(days: float) -> datetime:
@@ -46,13 +45,8 @@ def clock() -> Clock:
 
 
 def opened(path: Path, clock: Clock, **options: Any) -> Nacre:
-    """An engine whose ids are x0000, x0001, … in the order they were made."""
-    numbers = iter(range(100_000))
-
-    def make_ids(_: datetime, count: int) -> list[str]:
-        return [f"x{next(numbers):05}" for _ in range(count)]
-
-    return Nacre(SqliteStore(path), Hashing(), clock=clock, make_ids=make_ids, **options)
+    """An engine whose ids are x00000, x00001, … in the order they were made."""
+    return Nacre(SqliteStore(path), Hashing(), clock=clock, make_ids=numbered_ids("x", 5), **options)
 
 
 @pytest.fixture

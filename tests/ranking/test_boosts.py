@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines import numbered_ids
 from nacre import Filter, Hit, InvalidInput, Lens, NewFact, NotFound, Recipe
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
@@ -48,12 +49,8 @@ def clock() -> Clock:
 
 def opened(store: SqliteStore | MemoryStore, clock: Callable[[], datetime], **options: Any) -> Nacre:
     """An engine whose ids are in the order they were made, and that reads no facts from texts unless asked to."""
-    numbers = iter(range(1_000_000))
-
-    def make_ids(_: datetime, count: int) -> list[str]:
-        return [f"x{next(numbers):06}" for _ in range(count)]
-
-    return Nacre(store, Hashing(), clock=clock, make_ids=make_ids, zone=UTC, **{"extract": False, **options})
+    usual: dict[str, Any] = {"make_ids": numbered_ids("x", 6), "zone": UTC, "extract": False}
+    return Nacre(store, Hashing(), clock=clock, **(usual | options))
 
 
 @pytest.fixture

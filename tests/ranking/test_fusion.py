@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from functools import partial
 from math import isclose, isfinite
 from typing import get_args
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines import NOW, numbered_ids
 from nacre import CLASSIC, Filter, Recipe
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
@@ -23,7 +24,6 @@ from nacre.storage.reference import MemoryStore
 from nacre.types.recipe import Fusion, adjusted
 from nacre.types.search import Found, Match, Mode, Ranked, SearchRequest, SearchResult
 
-NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 LEAST_APART = 0.001  # of a weight: all that ranks alone can give
 
 
@@ -46,14 +46,13 @@ def ids(ranked: Sequence[Ranked]) -> list[str]:
 
 def engine(*texts: str) -> Nacre:
     """An engine over the plain reference store, whose ids are m000, m001, … in the order given."""
-    numbers = iter(range(10_000))
     opened = Nacre(
         MemoryStore(),
         Hashing(64),
         clock=lambda: NOW,
         zone=UTC,
         log=False,
-        make_ids=lambda _, count: [f"m{next(numbers):03}" for _ in range(count)],
+        make_ids=numbered_ids(digits=3),
     )
     for text in texts:
         opened.remember(text, created=NOW)

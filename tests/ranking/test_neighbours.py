@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from math import isclose
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engines import BOTH_STORES, NOW, engines_on, opened, said, scores
 from nacre import CLASSIC, Filter, Hit, NewFact, Recipe
-from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.ranking import neighbours, scoring
 from nacre.storage.reference import MemoryStore
@@ -23,8 +23,8 @@ from nacre.types.memory import NewMemory
 from nacre.types.recipe import adjusted
 from nacre.types.search import Mode, Ranked, Reason, SearchResult
 from nacre.types.views import Neighbours
+from strategies import SESSION_FILTERS, SESSION_QUERIES, session_memories
 
-NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 PLAIN = Recipe(recency_weight=0, semantic_floor=0.3)  # nothing but words, clear meaning and echo
 SILENT = adjusted(PLAIN, echo_next=0, echo_far=0, echo_back=0)
@@ -37,45 +37,10 @@ class Make(Protocol):
     def __call__(self, *items: str | NewMemory) -> Nacre: ...
 
 
-def opened(store: SqliteStore | MemoryStore, *items: str | NewMemory, log: bool = False) -> Nacre:
-    numbers = iter(range(10_000))
-    made = Nacre(
-        store,
-        Hashing(),
-        zone=UTC,
-        log=log,
-        extract=False,
-        clock=lambda: NOW,
-        make_ids=lambda _, count: [f"m{next(numbers)}" for _ in range(count)],
-    )
-    for item in items:
-        made.remember(item)
-    return made
-
-
-@pytest.fixture(params=["sqlite", "reference"])
+@pytest.fixture(params=BOTH_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
-    stores: list[SqliteStore | MemoryStore] = []
-
-    def engine(*items: str | NewMemory) -> Nacre:
-        stores.append(SqliteStore(tmp_path / f"{len(stores)}.db") if request.param == "sqlite" else MemoryStore())
-        return opened(stores[-1], *items)
-
-    yield engine
-    for store in stores:
-        store.close()
-
-
-def said(*texts: str, session: str | None = "s", **others: Any) -> list[NewMemory]:
-    """The turns of a session in order."""
-    return [
-        NewMemory(text=text, session=session, position=None if session is None else place, **others)
-        for place, text in enumerate(texts)
-    ]
-
-
-def scores(result: SearchResult) -> dict[str, float]:
-    return {hit.id: hit.score for hit in result.hits}
+    with engines_on(request.param, tmp_path) as made:
+        yield made
 
 
 def by_id(result: SearchResult) -> dict[str, Hit]:
@@ -358,27 +323,13 @@ def test_signals_act_on_what_comes_in(make: Make) -> None:
 
 # ---------------------------------------------------------------- both stores
 
-WORDS = ("apricots", "cherries", "melon", "kettle", "tea")
-MEMORIES = st.lists(
-    st.builds(
-        NewMemory,
-        text=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join),
-        session=st.sampled_from([None, "s", "t"]),
-        space=st.sampled_from(["default", "default", "work"]),
-        tags=st.sampled_from([(), ("hot",)]),
-        created=st.integers(0, 3).map(lambda days: NOW - days * DAY),
-    ),
-    min_size=1,
-    max_size=12,
-)
-
 
 @given(
-    MEMORIES,
+    session_memories(NOW),
     st.lists(st.sampled_from([None, 0, 1, 2]), min_size=12, max_size=12),
     st.sets(st.integers(0, 11), max_size=3),
-    st.sampled_from(["apricots", "melon tea", "kettle -tag:hot", "cherries NOT melon", "tea tag:hot"]),
-    st.sampled_from([Filter(), Filter(spaces=["default", "work"]), Filter(tags_any=["hot"])]),
+    st.sampled_from(SESSION_QUERIES),
+    st.sampled_from(SESSION_FILTERS),
 )
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_both_stores_hear_the_same(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from math import isclose, log
 from typing import TYPE_CHECKING, get_args
@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nacre
+from engines import NOW, numbered_ids
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.query.ast import ParsedQuery, Term, occurs, term_counts
@@ -29,7 +30,6 @@ from nacre.types.stats import Frequencies
 if TYPE_CHECKING:
     from nacre.types.memory import FloatVector
 
-NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 PLAIN = Recipe(recency_weight=0, semantic_floor=-1)  # the channels alone
 RANKS = Recipe(fusion="rank", alpha=0.5)  # places instead of heights, as in sums with a pencil
 TEXTBOOK = adjusted(Recipe(), bm25_k1=1.2, bm25_b=0.75, bm25_padding=0)  # BM25 as in the textbook
@@ -37,12 +37,11 @@ TEXTBOOK = adjusted(Recipe(), bm25_k1=1.2, bm25_b=0.75, bm25_padding=0)  # BM25 
 
 def engine(*texts: str, store: MemoryStore | None = None) -> Nacre:
     """An engine over the plain reference store, whose ids are m0, m1, … in the order given."""
-    numbers = iter(range(10_000))
     opened = Nacre(
         store or MemoryStore(),
         Hashing(64),
         clock=lambda: NOW,
-        make_ids=lambda _, count: [f"m{next(numbers):04}" for _ in range(count)],
+        make_ids=numbered_ids(digits=4),
     )
     for text in texts:
         opened.remember(text)

@@ -213,6 +213,14 @@ def in_the_caches(path: Path) -> list[str]:
     return [name for name in traces(path) if not name.startswith(path.name)]
 
 
+def check_purged(engine: nacre.Nacre, path: Path) -> None:
+    """No cache holds the secret, also after a search and the background work that it starts."""
+    assert in_the_caches(path) == []
+    check(engine)
+    settled(engine)
+    assert in_the_caches(path) == []
+
+
 @pytest.fixture
 def secret(path: Path, low: pytest.MonkeyPatch) -> Iterator[tuple[nacre.Nacre, str]]:
     """A store whose caches hold the secret, and its id."""
@@ -297,10 +305,7 @@ def test_a_purge_clears_what_another_process_has_merged(path: Path, secret: tupl
         settled(other)
         assert sizes(other) == [91]
     engine.purge(memory_id)
-    assert in_the_caches(path) == []
-    check(engine)
-    settled(engine)
-    assert in_the_caches(path) == []
+    check_purged(engine, path)
     with reopened(path) as again:
         check(again)
 
@@ -323,10 +328,7 @@ def test_others_do_not_bring_back_what_was_purged(path: Path, secret: tuple[nacr
         assert memory_id not in [each for each, _ in by_words(other, "secret")]
         check(other)
         settled(other)
-        assert in_the_caches(path) == []
-        check(engine)
-        settled(engine)
-        assert in_the_caches(path) == []
+        check_purged(engine, path)
 
 
 def purge_by(purger: str, engine: nacre.Nacre, path: Path, memory_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,10 +381,7 @@ def test_catching_up_that_began_before_a_purge(path: Path, monkeypatch: pytest.M
                 other.purge(memory_id)
         gate.opened.set()
         settled(engine)
-        assert in_the_caches(path) == []
-        check(engine)
-        settled(engine)
-        assert in_the_caches(path) == []
+        check_purged(engine, path)
     with reopened(path) as again:
         check(again)
 

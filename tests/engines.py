@@ -1,0 +1,70 @@
+"""Engines with ids that count up and a clock that stands still, on the SQLite store and on the reference store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from nacre.embedders.hashing import Hashing
+from nacre.engine.engine import Nacre
+from nacre.storage.reference import MemoryStore
+from nacre.storage.sqlite import SqliteStore
+from nacre.types.memory import NewMemory
+from nacre.types.search import SearchResult
+
+NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
+BOTH_STORES = ("sqlite", "reference")
+
+
+def numbered_ids(prefix: str = "m", digits: int = 1) -> Callable[[datetime, int], list[str]]:
+    """Ids in the order in which they are made: m0, m1, …"""
+    numbers = count()
+    return lambda _, wanted: [f"{prefix}{next(numbers):0{digits}}" for _ in range(wanted)]
+
+
+def opened(store: SqliteStore | MemoryStore, *items: str | NewMemory, **options: Any) -> Nacre:
+    """An engine that holds these memories, whose ids are m0, m1, … in their order.
+
+    It logs nothing, because a logged search moves the scores of the next one, and it reads no facts from texts.
+    """
+    usual: dict[str, Any] = {
+        "zone": UTC,
+        "log": False,
+        "extract": False,
+        "clock": lambda: NOW,
+        "make_ids": numbered_ids(),
+    }
+    made = Nacre(store, options.pop("embedder", Hashing()), **(usual | options))
+    for item in items:
+        made.remember(item)
+    return made
+
+
+@contextmanager
+def engines_on(kind: str, folder: Path) -> Iterator[Callable[..., Nacre]]:
+    """Opens engines like `opened`, each on a new store of this kind. At the end all stores are closed."""
+    stores: list[SqliteStore | MemoryStore] = []
+
+    def make(*items: str | NewMemory, **options: Any) -> Nacre:
+        stores.append(SqliteStore(folder / f"{len(stores)}.db") if kind == "sqlite" else MemoryStore())
+        return opened(stores[-1], *items, **options)
+
+    yield make
+    for store in stores:
+        store.close()
+
+
+def said(*texts: str, session: str | None = "s", **others: Any) -> list[NewMemory]:
+    """The turns of a session in order."""
+    return [
+        NewMemory(text=text, session=session, position=None if session is None else place, **others)
+        for place, text in enumerate(texts)
+    ]
+
+
+def scores(result: SearchResult) -> dict[str, float]:
+    return {hit.id: hit.score for hit in result.hits}
