@@ -223,6 +223,7 @@ with nacre.open({str(path)!r}) as memory:
     assert loaded_by(code) == []
 
 
+@pytest.mark.slow
 def test_native_packages_live_together_in_every_order() -> None:
     """A process that loaded usearch before onnxruntime crashed."""
     for first, second in (("usearch_index", "onnxruntime"), ("onnxruntime", "usearch_index")):

@@ -135,6 +135,7 @@ def test_passages_cover_everything_and_always_progress(given_text: tuple[str, Un
     assert split_passages(text, units, pieces_max) == spans
 
 
+@pytest.mark.slow
 @given(st.text(max_size=400))
 def test_the_units_of_an_embedder_can_be_cut(text: str) -> None:
     units = Hashing().weigh(text)

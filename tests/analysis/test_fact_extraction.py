@@ -386,6 +386,7 @@ WHOLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", [*PIECES, *MORE, *WHOLE])
 def test_long_and_odd_texts_are_read_fast(piece: str) -> None:
     for text in (

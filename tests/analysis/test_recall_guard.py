@@ -295,6 +295,7 @@ SENTENCES = st.lists(
 ).map(". ".join)
 
 
+@pytest.mark.slow
 @given(st.lists(SENTENCES, min_size=1, max_size=5), st.integers(20, 400))
 @settings(max_examples=100, deadline=None)
 def test_every_context_is_recognised(texts: Sequence[str], budget: int) -> None:

@@ -85,6 +85,7 @@ def test_equals_the_reference(text: str) -> None:
     assert OURS.encode(text, PIECES_MAX) == [101, *reference(text)[:PIECES_MAX], 102]
 
 
+@pytest.mark.slow
 def test_equals_the_reference_for_every_character() -> None:
     """In blocks, each character between letters, so that nothing is lost to another."""
     characters = [chr(code) for code in range(0x30000) if unicodedata.category(chr(code)) != "Cs"]

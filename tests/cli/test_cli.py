@@ -87,6 +87,7 @@ def test_remember_json_lines_keeps_every_field(cli: Cli) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_same_calls_through_library_and_command_line_give_the_same_json(
     cli: Cli, library: Callable[[], nacre.Nacre]
 ) -> None:
@@ -513,6 +514,7 @@ def _process(*arguments: str, stdin: bytes = b"", **environment: str) -> subproc
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--why",)])
 def test_demo_shows_three_modes_with_reasons_and_leaves_nothing(tmp_path: Path, options: tuple[str, ...]) -> None:
     """The real model, in a real process, in a pipe: no colours, no progress. The hybrid search has reasons anyway."""
@@ -545,6 +547,7 @@ def test_exit_codes_of_the_real_command() -> None:
     assert _process("stats", "--store", "no/such/folder/x.db").returncode == 3
 
 
+@pytest.mark.slow
 def test_any_bytes_in_and_out_are_utf8_whatever_the_locale() -> None:
     stored = _process("remember", "--json", stdin="Grüße, 東京 🚲".encode(), LC_ALL="C", PYTHONIOENCODING="ascii")
     assert stored.returncode == 0, stored.stderr

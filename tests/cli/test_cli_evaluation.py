@@ -114,6 +114,7 @@ def test_eval_without_a_file_probes_and_says_what_that_means(cli: Cli) -> None:
     assert cli("eval", "--from", "probes", "--json", "--mode", "keyword").json["questions"] == 12
 
 
+@pytest.mark.slow
 def test_eval_asks_from_the_log_and_leaves_it_as_it_is(cli: Cli) -> None:
     ids = {each: cli("remember", f"the {each} car", "--json").json["id"] for each in COLOURS}
     for each in COLOURS:
@@ -186,6 +187,7 @@ def lenses(cli: Cli, *options: str) -> list[str]:
     return [each["name"] for each in cli("lens", "list", "--json", *options).json if not each.get("built_in")]
 
 
+@pytest.mark.slow
 def test_tune_proposes_applies_and_takes_back(cli: Cli, cars: list[str], file: Path, path: Path) -> None:
     before = path.read_bytes()
     shown = cli("tune", str(file))

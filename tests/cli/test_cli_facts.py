@@ -1013,6 +1013,7 @@ def _json(*arguments: str, env: Mapping[str, str] | None = None) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_receipts_outlive_the_process() -> None:
     first = _json("remember", "The deploy failed: disk full")["id"]
     found = _json("search", "disk", "--asked-in", "agent-7", "--mode", "keyword")
@@ -1036,6 +1037,7 @@ def test_receipts_outlive_the_process() -> None:
     assert delivery["used"] is not None
 
 
+@pytest.mark.slow
 def test_nothing_is_logged_when_the_log_is_off(path: Path) -> None:
     first = _json("remember", "The deploy failed: disk full", env=_UNLOGGED)["id"]
     found = _json("search", "disk", env=_UNLOGGED)
@@ -1050,6 +1052,7 @@ def test_nothing_is_logged_when_the_log_is_off(path: Path) -> None:
     assert len(_json("log", env=_UNLOGGED)) == 1  # what was logged before can still be read
 
 
+@pytest.mark.slow
 def test_only_the_answer_is_on_stdout_and_all_is_utf8() -> None:
     """Whatever the locale says."""
     added = _process("relation", "add", "Zoë", "wohnt in", "東京", env=_NARROW)
@@ -1068,6 +1071,7 @@ def test_only_the_answer_is_on_stdout_and_all_is_utf8() -> None:
         assert b"\x1b" not in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_colours_are_for_terminals_and_not_with_no_color() -> None:
     _process("fact", "add", "Ada", "lives in", "Rome")
@@ -1111,6 +1115,7 @@ def _read(terminal: int) -> Iterator[bytes]:
         yield piece
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="folders have names there, and stay while in use")
 def test_a_search_works_in_any_folder(tmp_path: Path) -> None:
     _process("remember", "something to find")

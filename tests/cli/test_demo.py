@@ -14,6 +14,8 @@ from nacre.serialization import decode
 from nacre.types.search import Mode
 from sample_ranks import PROMISED
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nacre.Nacre]:

@@ -253,6 +253,7 @@ TEXTS = st.sampled_from(["c", "b: c", "x"])
 THINGS = st.builds(Node, NAMES, TEXTS, st.lists(TEXTS, max_size=3).map(tuple)) | st.builds(Edge, NAMES, TEXTS, NAMES)
 
 
+@pytest.mark.slow
 @given(st.lists(THINGS, max_size=12), st.lists(THINGS, max_size=12), st.integers(1, 5))
 @settings(max_examples=60, deadline=None)
 def test_merging_adds_what_is_not_there(first: list[Node | Edge], second: list[Node | Edge], batch: int) -> None:

@@ -17,6 +17,8 @@ from nacre.interfaces import RerankText
 from nacre.rerankers.nacre_rerank import NacreRerank
 from nacre.runtime import native_packages, onnx_models
 
+pytestmark = pytest.mark.slow
+
 EMBEDDER, RERANKER = onnx_models.EMBEDDER / onnx_models.MODEL, onnx_models.RERANKER / onnx_models.MODEL
 
 

@@ -357,6 +357,7 @@ def comparable(document: dict[str, Any]) -> str:
     return json.dumps(document, sort_keys=True, default=repr)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(parts=toml_files(), crlf=st.booleans())
 def test_toml_keeps_all_else_to_the_letter(

@@ -35,7 +35,10 @@ BLOCKS = re.compile(
 SCRIPTS = {each["name"]: each["text"] for each in BLOCKS.finditer(TEXT) if each["mark"] == "file"}
 HOOKS = {each["name"]: each["text"] for each in BLOCKS.finditer(TEXT) if each["mark"] == "hooks"}
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="a stand-in for the program is a script with a first line")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="a stand-in for the program is a script with a first line"),
+]
 
 # ---------------------------------------------------------------- what the page shows
 

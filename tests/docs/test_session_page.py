@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import anyio
+import pytest
 from mcp import Client
 
 import nacre
@@ -17,6 +18,8 @@ from nacre.mcp_server.server import RequestHandlers, build_server
 from nacre.mcp_server.spaces import SpaceEngines
 from nacre.mcp_server.tools import chosen
 from nacre.serialization import decode
+
+pytestmark = pytest.mark.slow
 
 PAGE = (Path(__file__).parents[2] / "docs" / "session.md").read_text("utf-8")
 

@@ -10,6 +10,8 @@ import pytest
 import nacre
 from nacre.types.search import Mode
 
+pytestmark = pytest.mark.slow
+
 ANSWERS = {
     "allergy": "Maria is allergic to peanuts and shellfish.",
     "database": "We picked PostgreSQL because its JSON support is excellent.",

@@ -18,6 +18,8 @@ from nacre.embedders.minilm import FOLDER, MODEL_SHA256, MiniLM
 from nacre.errors import EmbedderUnavailable
 from nacre.interfaces import Embedder
 
+pytestmark = pytest.mark.slow
+
 EMBEDDER = MiniLM()
 PORT: Embedder = EMBEDDER  # checked by mypy
 TEXTS = [

@@ -53,6 +53,7 @@ def dumped(path: Path) -> list[object]:
         db.close()
 
 
+@pytest.mark.slow
 def test_many_at_once_are_written_as_one_by_one(tmp_path: Path) -> None:
     items = [
         *many(700),
@@ -70,6 +71,7 @@ def test_many_at_once_are_written_as_one_by_one(tmp_path: Path) -> None:
         check_integrity(path)
 
 
+@pytest.mark.slow
 def test_counts_of_many_follow_forgetting_restoring_and_purging(path: Path) -> None:
     with nacre.open(path, embedder="none") as memory:
         ids = [receipt.id for receipt in memory.remember_many(many(3 * vocabulary.BATCH_MIN))]

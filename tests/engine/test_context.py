@@ -153,6 +153,7 @@ def check(engine: Nacre, context: Context) -> None:
     assert not set(quoted(context)) & {each.id for each in context.left_out}
 
 
+@pytest.mark.slow
 @given(memories, BUDGETS, QUERIES, st.booleans())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_usual_count_is_never_over_the_budget(texts: list[str], budget: int, query: str, embedding: bool) -> None:
@@ -167,6 +168,7 @@ def test_the_usual_count_is_never_over_the_budget(texts: list[str], budget: int,
 REAL = MiniLM()
 
 
+@pytest.mark.slow
 @given(memories, BUDGETS, QUERIES)
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_models_own_count_is_never_over_the_budget(texts: list[str], budget: int, query: str) -> None:
@@ -189,6 +191,7 @@ COUNTERS: dict[str, Callable[[str], int]] = {
 }
 
 
+@pytest.mark.slow
 @given(memories, BUDGETS, QUERIES, st.sampled_from(sorted(COUNTERS)))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_count_is_never_over_the_budget(texts: list[str], budget: int, query: str, counter: str) -> None:

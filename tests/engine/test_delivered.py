@@ -340,6 +340,7 @@ ASKED = st.tuples(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(ASKED, min_size=1, max_size=8), st.lists(st.integers(0, 7), max_size=3))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_memory_is_given_whole_twice_unless_it_changed(
@@ -614,6 +615,7 @@ def counting(memory: Nacre, work: Callable[[], Sequence[Remembered]]) -> tuple[S
             service._store = counted._inner
 
 
+@pytest.mark.slow
 def test_many_texts_of_many_sessions_ask_the_store_once_a_batch(words: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nacre.engine.writer.BATCH_MEMORIES", 2_000)
     words.remember_many([f"told text number {number} of many" for number in range(20)])

@@ -205,6 +205,7 @@ def place(memory: Memory) -> tuple[float, datetime, str]:
     return float("inf") if memory.position is None else memory.position, memory.created, memory.id
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from("ab"), st.sampled_from([None, 0, 1, 2]), st.integers(0, 2), st.booleans()),

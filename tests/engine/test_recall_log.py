@@ -400,7 +400,7 @@ class Logs(RuleBasedStateMachine):
 Logs.TestCase.settings = settings(
     max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-TestLogs = Logs.TestCase
+TestLogs = pytest.mark.slow(Logs.TestCase)
 
 
 # ---------------------------------------------------------------- the journal
@@ -651,6 +651,7 @@ def crowds_out(learned: Any, off: Any) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_learning_crowds_nothing_out_but_would_unbounded_or_unfading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[2])
     popularity = import_module("benchmarks.popularity")

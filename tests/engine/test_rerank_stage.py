@@ -434,6 +434,7 @@ def test_of_a_long_text_the_window_with_the_words_is_read(make: Make) -> None:
     assert window.after.startswith("after word")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chars", "read"),
     [
@@ -672,6 +673,7 @@ def test_only_so_many_scores_are_kept(make: Make, monkeypatch: pytest.MonkeyPatc
     assert len(reranker.read) == 7
 
 
+@pytest.mark.slow
 def test_many_threads_read_alike(make: Make) -> None:
     memory = make(*many(12), reranker=Counted(liking=lambda text: len(text) % 5))
     queries = ["apricots", "apricots pie", "pie number", "number 3"] * 6
@@ -790,6 +792,7 @@ def test_why_tells_what_was_read(make: Make) -> None:
 # ---------------------------------------------------------------- both stores
 
 
+@pytest.mark.slow
 @given(
     session_memories(NOW),
     st.sampled_from(SESSION_QUERIES),
@@ -893,6 +896,7 @@ def test_a_model_that_is_not_needed_is_not_loaded(without_model: Nacre, mode: Mo
         assert without_model.search(ASKED, mode=mode).notes == ()
 
 
+@pytest.mark.slow
 def test_the_command_line(cli: Cli, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NACRE_STORE", str(notes))
     monkeypatch.delenv("NACRE_EMBEDDER")

@@ -800,6 +800,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.slow
 @given(LONG_WORDS, st.data(), st.integers(60, 200))
 @settings(max_examples=200, deadline=None)
 def test_a_word_is_never_cut(several: list[str], data: st.DataObject, chars: int) -> None:
@@ -816,6 +817,7 @@ def test_a_word_is_never_cut(several: list[str], data: st.DataObject, chars: int
     assert end == len(text) or text[end].isspace()
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(PARTS), min_size=50, max_size=100), st.data(), st.integers(1, 50))
 @settings(max_examples=200, deadline=None)
 def test_a_character_is_never_cut(parts: list[str], data: st.DataObject, chars: int) -> None:

@@ -25,6 +25,8 @@ from nacre.query.parser import parse
 from nacre.types.memory import Memory, Progress
 from nacre.types.recipe import weights_of
 
+pytestmark = pytest.mark.slow
+
 COLOURS = ("red", "blue", "green", "white", "black", "amber")
 NOW = datetime(2026, 11, 2, 12, tzinfo=UTC)
 OLD = NOW - timedelta(days=300)

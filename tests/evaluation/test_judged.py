@@ -25,6 +25,8 @@ from nacre.types.memory import DEFAULT_SPACE
 from nacre.types.recipe import adjusted
 from nacre.types.search import SearchOptions
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[1] / "data" / "judged"
 NOW = datetime(2026, 11, 2, 12, tzinfo=UTC)  # a Monday, the day after the last memory
 K = 5

@@ -266,6 +266,7 @@ FACTS = st.lists(
 ).map(lambda facts: [replace(each, id=f"f{at}") for at, each in enumerate(facts)])
 
 
+@pytest.mark.slow
 @given(FACTS, st.randoms(use_true_random=False))
 @settings(max_examples=200)
 def test_what_holds_is_computed_from_the_facts_alone(facts: list[Fact], random: Any) -> None:

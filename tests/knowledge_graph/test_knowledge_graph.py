@@ -396,6 +396,7 @@ def test_only_the_caller_s_space_is_touched(path: Path) -> None:
             call(two, "add_observations", observations=[{"entityName": "Ada", "contents": ["x"]}])
 
 
+@pytest.mark.slow
 def test_all_of_a_large_graph_is_read(path: Path) -> None:
     """More than any limit or page."""
     nodes = [Node(f"n{at}", "thing", (f"is number {at}",)) for at in range(1_030)]

@@ -47,6 +47,8 @@ from nacre.mcp_server.http import guarded, is_loopback
 from nacre.mcp_server.tools import DEFAULT, chosen
 from store_checks import check_derived_tables, check_integrity
 
+pytestmark = pytest.mark.slow
+
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals are other there")
 TOKEN = "correct horse battery staple"
 

@@ -303,6 +303,7 @@ VALID: dict[str, dict[str, Any]] = {
 ODD: list[Any] = [{}, [], [5], ["x"], ["x", "y"], {"x": {}}, 5, -1, 0.5, True, "", "x", "x\0y", None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ALL, ids=lambda tool: tool.name)
 @asynchronous
 async def test_whatever_a_model_puts_into_a_field_is_answered(
@@ -592,6 +593,7 @@ async def test_effects_are_told(door: Server[Any]) -> None:
     assert all(hint is not None and hint.open_world_hint is False for hint in hints.values())
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_ten_hits_are_few_words(path: Path, tmp_path: Path) -> None:
     """The sample memories and questions of the demo, with the real model."""
@@ -733,6 +735,7 @@ async def test_what_was_recalled_is_not_remembered_as_new(engines: SpaceEngines,
     assert memory.facets().total == 3
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_many_calls_at_once_on_one_connection(door: Server[Any], memory: nacre.Nacre, mode: str) -> None:
     async with Client(door, mode=mode) as client:

@@ -19,6 +19,8 @@ from nacre.types.memory import NewMemory
 from nacre.types.search import Mode, SearchResult
 from nacre.types.stats import Facets
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 3, 11, 15, 30, tzinfo=UTC)
 NOTE_CHARS_MAX = 300
 TEXTS = (

@@ -537,6 +537,7 @@ LONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", [*LONG, "last" + " " * 9000, "in 2023 " + "a" * 9000, "since" + "\t" * 20000])
 def test_long_texts(piece: str) -> None:
     text = (piece * (100_000 // len(piece) + 1))[:100_000]

@@ -389,6 +389,7 @@ MEMORIES = st.builds(
 NAMES = st.lists(st.sampled_from([each.name for each in fields(Filter)]), min_size=1, max_size=2)
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(FILTERS, FILTERS, NAMES, st.lists(MEMORIES, min_size=3, max_size=8))
 def test_both_filters_hold_and_nothing_else(

@@ -421,6 +421,7 @@ def _naively(condition: Condition, tokens: Tokens) -> bool:
     return condition.wanted is None or _naively(condition.wanted, tokens)
 
 
+@pytest.mark.slow
 @given(CONDITIONS, TOKENS)
 @settings(max_examples=300)
 def test_a_condition_holds_where_the_plainest_evaluator_says(condition: Condition, tokens: Tokens) -> None:

@@ -275,6 +275,7 @@ def test_words_of_other_spaces_are_not_suggested(store: AnyStore) -> None:
 VOCABULARY = ["database", "databases", "databank", "stage", "stages", "staged", "sage", "привет", "приветы", "naïve"]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=3).map(" ".join), min_size=1, max_size=6),
     st.lists(st.one_of(st.sampled_from(VOCABULARY), SPELLED), min_size=1, max_size=8),

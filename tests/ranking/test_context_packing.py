@@ -418,6 +418,7 @@ def some(draw: st.DrawFn) -> list[Candidate]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counter", COUNTERS)
 @settings(max_examples=60, deadline=None)
 @given(some(), st.one_of(st.integers(0, 3000), st.integers(0, 300), st.just(10**9)))

@@ -453,6 +453,7 @@ VOCABULARY = ["tea", "pot", "kettle", "cup", "milk", "how", "last", "week"]
 SENTENCES = st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=5).map(" ".join)
 
 
+@pytest.mark.slow
 @given(st.lists(SENTENCES, min_size=1, max_size=9), SENTENCES)
 @settings(max_examples=40, deadline=None)
 def test_classic_is_the_textbook_s_order_through_the_engine(texts: list[str], query: str) -> None:

@@ -324,6 +324,7 @@ def test_signals_act_on_what_comes_in(make: Make) -> None:
 # ---------------------------------------------------------------- both stores
 
 
+@pytest.mark.slow
 @given(
     session_memories(NOW),
     st.lists(st.sampled_from([None, 0, 1, 2]), min_size=12, max_size=12),

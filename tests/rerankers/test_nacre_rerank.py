@@ -154,6 +154,7 @@ def test_no_texts_no_scores_and_nothing_is_loaded(tmp_path: Path) -> None:
     assert NacreRerank(folder=tmp_path).scores("why?", []) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.sampled_from(TEXTS), max_size=6), st.integers(1, 3))
 def test_a_score_does_not_depend_on_the_others(listed: list[RerankText], threads: int) -> None:

@@ -96,6 +96,7 @@ def test_a_write_that_is_held_open_elsewhere_blocks_no_reader(filled: Path, lock
         assert {name: read(memory) for name, read in READING.items()} == before
 
 
+@pytest.mark.slow
 def test_searches_beside_a_writer_see_whole_batches(filled: Path) -> None:
     """And each of them at least what the one before it saw."""
     with opened(filled, log=False) as memory, process(WRITING, str(filled)) as writer:

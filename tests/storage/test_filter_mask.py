@@ -170,6 +170,7 @@ def test_the_conditions_of_these_tests_hold_for_some(filled: Filled) -> None:
 BOUNDED = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 @settings(BOUNDED, max_examples=150)
 @given(query=queries, filtered=filters())
 def test_any_query_and_filter(filled: Filled, query: str, filtered: Filter) -> None:
@@ -185,6 +186,7 @@ def filled_with(path: Path, memories: list[nacre.NewMemory]) -> Iterator[Filled]
         made.store.close()
 
 
+@pytest.mark.slow
 @settings(BOUNDED, max_examples=25)
 @given(
     memories=st.lists(new_memories().map(lambda new: replace(new, facts=[])), max_size=12),

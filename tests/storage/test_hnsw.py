@@ -50,7 +50,7 @@ MEMORIES = 3_000
 BEHIND_MAX = 300
 QUERIES = tuple(f"query {number}" for number in range(40))
 
-pytestmark = pytest.mark.usefixtures("uncached")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("uncached")]
 
 
 def unit(vectors: npt.NDArray[np.float64]) -> Vectors:

@@ -42,7 +42,8 @@ from nacre.storage.sqlite.index import segment_builder
 from nacre.storage.sqlite.index import space_index as sqlite_index
 from nacre.storage.sqlite.index.background import Worker
 
-pytestmark = pytest.mark.usefixtures("uncached")  # or else a search would not come to the caches meant here
+# Uncached, or else a search would not come to the caches meant here.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("uncached")]
 
 
 def add_and_search(engine: nacre.Nacre, count: int, first: int) -> None:

@@ -40,6 +40,8 @@ from nacre.types.recipe import adjusted
 from nacre.types.search import Filter
 from strategies import KINDS, SPACES, START, TAGS, filters, queries, recipes, varied_memories
 
+pytestmark = pytest.mark.slow
+
 LONG = " ".join(f"Chapter {number} tells of the deploy to staging and of {number} herons." for number in range(200))
 QUERIES = (
     "deploy",

@@ -39,7 +39,8 @@ from nacre.embedders.hashing import Hashing
 from nacre.storage.sqlite.index import segment
 from nacre.storage.sqlite.index import space_index as sqlite_index
 
-pytestmark = pytest.mark.usefixtures("uncached")  # or else a search would not come to the caches meant here
+# Uncached, or else a search would not come to the caches meant here.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("uncached")]
 
 
 # ---------------------------------------------------------------- files that do not fit

@@ -31,6 +31,8 @@ from nacre.types.memory import Tokens
 from nacre.types.recipe import Recipe, adjusted
 from nacre.types.search import Filter
 
+pytestmark = pytest.mark.slow
+
 WORDS = tuple(f"w{number}" for number in range(12))
 DIMENSIONS = 3
 PATCHED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -29,6 +29,8 @@ from nacre.storage.sqlite import store, vector_search
 from nacre.storage.sqlite.index import hnsw, space_index
 from store_checks import check_derived_tables, check_integrity
 
+pytestmark = pytest.mark.slow
+
 SPAWN = multiprocessing.get_context("spawn")
 ANSWER_SECONDS = 60  # how long a worker may take before the test gives up on it
 KILLED_BATCH = 16

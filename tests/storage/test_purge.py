@@ -172,6 +172,7 @@ def entities_purged(engine: nacre.Nacre) -> None:
     engine.purge(engine.remember("nothing to see", entities=known).id)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("low")
 @pytest.mark.parametrize(
     "history",

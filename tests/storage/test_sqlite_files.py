@@ -423,6 +423,7 @@ def sound_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_flipped_bytes_are_told_in_our_words(path: Path, sound_file: Path) -> None:
     """Damage anywhere in the file is either detected or harmless; no other error leaks."""
     sound = sound_file.read_bytes()
@@ -541,6 +542,7 @@ def fill_to_the_brim(engine: nacre.Nacre) -> Callable[[], None]:
     return make_room
 
 
+@pytest.mark.slow
 def test_a_full_disk_undoes_the_write(path: Path, unlogged: nacre.Nacre) -> None:
     memory = unlogged
     known = memory.remember("tea with milk").id

@@ -582,8 +582,8 @@ _BOUNDED = settings(
 )
 Machine.TestCase.settings = _BOUNDED
 MachineWithSnapshots.TestCase.settings = _BOUNDED
-TestStoresAgree = Machine.TestCase
-TestStoresAgreeWithSnapshots = MachineWithSnapshots.TestCase
+TestStoresAgree = pytest.mark.slow(Machine.TestCase)
+TestStoresAgreeWithSnapshots = pytest.mark.slow(MachineWithSnapshots.TestCase)
 
 
 # ---------------------------------------------------------------- any question, any condition
@@ -591,6 +591,7 @@ TestStoresAgreeWithSnapshots = MachineWithSnapshots.TestCase
 questions = st.tuples(queries, st.one_of(st.just(Filter()), filters()), recipes, st.sampled_from([1, 20]))
 
 
+@pytest.mark.slow
 @given(st.lists(new_memories(), max_size=8), st.lists(questions, min_size=5, max_size=10), st.booleans())
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_any_question_has_the_same_answers(
@@ -647,6 +648,7 @@ conditions: st.SearchStrategy[Condition] = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(new_memories(), min_size=1, max_size=8), st.lists(conditions, min_size=10, max_size=20))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_any_condition_holds_for_the_same_memories(items: list[NewMemory], demanded: list[Condition]) -> None:
@@ -680,6 +682,7 @@ def turns(draw: st.DrawFn) -> NewMemory:
     )
 
 
+@pytest.mark.slow
 @given(st.lists(turns(), min_size=1, max_size=25), st.lists(st.integers(0, 24), max_size=8))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_any_session_has_the_same_order(items: list[NewMemory], forgotten: list[int]) -> None:
@@ -716,6 +719,7 @@ told_receipts = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(told_receipts, st.lists(st.integers(0, 7), max_size=3), st.lists(st.integers(0, 7), max_size=2), st.booleans())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_any_session_was_told_the_same(
@@ -986,6 +990,7 @@ def test_ids_that_no_memory_can_have(pair: Pair, memory_id: str) -> None:
         pair.same(call)
 
 
+@pytest.mark.slow
 def test_numbers_in_metadata_are_found_to_the_last_digit(pair: Pair) -> None:
     """SQLite reads decimal numbers by itself; it must read every double as Python does."""
     numbers: list[float] = [0.1 + 0.2, 1 / 3, 1e22, 1e23, 5e-324, 1.7976931348623157e308, 2.2250738585072014e-308]
@@ -1047,6 +1052,7 @@ def test_terms_are_quoted_for_fts(pair: Pair) -> None:
             pair.same(lambda nacre, query=query, mode=mode: nacre.search(query, mode=mode))  # type: ignore[misc]
 
 
+@pytest.mark.slow
 def test_words_that_match_more_than_is_scored(pair: Pair) -> None:
     """Only so many candidates of FTS5 are scored by our own formula; the best must be among them."""
     random = Random(3)
@@ -1076,6 +1082,7 @@ def test_words_that_match_more_than_is_scored(pair: Pair) -> None:
     assert sum(shared) / len(shared) >= 0.98
 
 
+@pytest.mark.slow
 def test_a_thousand_spaces_at_once(pair: Pair) -> None:
     """FTS5 is asked for each of them, in a search and for every spelling; one more space must not be seen."""
     several = [NewMemory(text="green teapot", space=f"space {number}") for number in range(1_000)]
