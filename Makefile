@@ -5,19 +5,26 @@ BIN := $(VENV)/bin
 DATA ?= ../shared/eval
 TRAIN ?= ../shared/train
 
-.PHONY: demo test check format bench bench-speed bench-quality clean
+# Python's bytecode is kept while tests run, also where it is not wanted elsewhere: without it each worker spends
+# seconds on rewriting the assertions of all test files.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal
+
+.PHONY: demo test test-fast check format bench bench-speed bench-quality clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/nacre demo
 
 test: $(VENV)/.dev
-	$(BIN)/pytest
+	$(PYTEST)
+
+test-fast: $(VENV)/.dev
+	$(PYTEST) -m 'not slow'
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(PYTEST)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
