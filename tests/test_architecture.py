@@ -209,6 +209,7 @@ def test_importing_nacre_loads_nothing_heavy() -> None:
     assert loaded_by("import nacre\nnacre.open") == []
 
 
+@pytest.mark.slow
 def test_a_keyword_search_loads_nothing_heavy(path: Path) -> None:
     with nacre.open(path, embedder="none") as memory:
         memory.remember("apple pie")

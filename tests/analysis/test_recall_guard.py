@@ -252,6 +252,7 @@ TEXTS = st.lists(WORDS, min_size=1, max_size=12).map(" ".join)
 NEW = st.sampled_from(["Rome", "4", "never", "no", "-4", "v2", "天", "nicht", "too"])
 
 
+@pytest.mark.slow
 @given(TEXTS, NEW, st.integers(0, 12), st.booleans(), st.booleans())
 @settings(max_examples=200, deadline=None)
 def test_a_text_with_a_new_word_is_news(delivered: str, new: str, place: int, before: bool, after: bool) -> None:
@@ -265,6 +266,7 @@ def test_a_text_with_a_new_word_is_news(delivered: str, new: str, place: int, be
     assert repeated(f"{new} {fence(delivered, M1, DATE)}", {M1: delivered}) == ()
 
 
+@pytest.mark.slow
 @given(TEXTS, st.integers(0, 11))
 @settings(max_examples=200, deadline=None)
 def test_a_text_with_a_word_less_is_news(delivered: str, place: int) -> None:

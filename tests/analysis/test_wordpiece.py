@@ -115,6 +115,7 @@ def test_reads_only_the_beginning_of_a_long_text() -> None:
     assert len(fresh._cache) <= PIECES_MAX
 
 
+@pytest.mark.slow
 def test_the_cache_is_bounded() -> None:
     fresh = WordPiece(VOCABULARY)
     for number in range(CACHED_RUNS_MAX + 10):

@@ -194,6 +194,7 @@ def long_snippets(draw: st.DrawFn) -> Snippet:
     return Snippet(text, tuple(spans), draw(st.sampled_from([0, 1, 500])))
 
 
+@pytest.mark.slow
 @given(long_snippets(), st.integers(1, 200))
 def test_a_shorter_snippet_is_a_part_of_the_longer(long: Snippet, chars: int) -> None:
     short = shorten(long, chars)
@@ -211,6 +212,7 @@ def test_a_shorter_snippet_is_a_part_of_the_longer(long: Snippet, chars: int) ->
     assert shorten(short, chars) == short or len(short.text) > chars
 
 
+@pytest.mark.slow
 @given(long_snippets(), st.integers(90, 200))
 def test_a_shorter_snippet_has_whole_words(long: Snippet, chars: int) -> None:
     """Only very long ones may be cut."""

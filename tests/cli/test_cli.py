@@ -541,6 +541,7 @@ def test_demo_shows_three_modes_with_reasons_and_leaves_nothing(tmp_path: Path, 
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_exit_codes_of_the_real_command() -> None:
     assert _process("--version").stdout.startswith(b"nacre ")
     assert _process("remember", " ").returncode == 2
@@ -555,6 +556,7 @@ def test_any_bytes_in_and_out_are_utf8_whatever_the_locale() -> None:
     assert "Grüße, [東京] 🚲" in found.stdout.decode("utf-8")
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error(cli: Cli) -> None:
     assert cli("remember", "--jsonl", "--file", str(SAMPLES)).code == 0
     command = f'"{sys.executable}" -m nacre timeline --limit 200 | head -n 1'

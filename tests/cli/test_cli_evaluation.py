@@ -83,6 +83,7 @@ def test_eval_shows_modes_side_by_side_and_what_was_lost(cli: Cli, file: Path) -
     assert header.split() == ["keyword", "semantic", "hybrid"]
 
 
+@pytest.mark.slow
 def test_eval_json_has_all_of_it(cli: Cli, cars: list[str], file: Path) -> None:
     found = cli("eval", str(file), "--limit", "1", "--mode", "hybrid", "--mode", "keyword", "--json").json
     assert (found["source"], found["questions"], found["unanswered"]) == ("file", 24, [])
@@ -105,6 +106,7 @@ def test_eval_reads_stdin(cli: Cli) -> None:
     assert cli("eval", "-", "--mode", "keyword", "--json", stdin=f"tea\t{tea}\n").json["questions"] == 1
 
 
+@pytest.mark.slow
 def test_eval_without_a_file_probes_and_says_what_that_means(cli: Cli) -> None:
     for each in COLOURS:
         cli("remember", f"the {each} car")
@@ -161,6 +163,7 @@ def test_eval_makes_no_store(cli: Cli, path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.slow
 def test_progress_is_shown(cli: Cli, cars: list[str], file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     states: list[Progress] = []
 
@@ -219,6 +222,7 @@ def test_tune_proposes_applies_and_takes_back(cli: Cli, cars: list[str], file: P
     assert "nothing was tuned in this space" in cli("tune", "--undo").error
 
 
+@pytest.mark.slow
 def test_tune_json_says_what_it_found(cli: Cli, cars: list[str], file: Path) -> None:
     assert cars
     found = cli("tune", str(file), "--json").json

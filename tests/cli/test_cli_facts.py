@@ -581,6 +581,7 @@ def unknown_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unknown_folder")
 def test_what_people_see(cli: Cli, world: World) -> None:
     for step in SESSION:
@@ -594,6 +595,7 @@ def test_what_people_see(cli: Cli, world: World) -> None:
             assert shown == step.shows, step.name
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unknown_folder")
 def test_the_same_session_through_library_and_command_line_gives_the_same_json(
     cli: Cli, world: World, tmp_path: Path

@@ -215,6 +215,7 @@ OURS: st.SearchStrategy[dict[str, Any] | None] = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     document=DOCUMENTS,

@@ -115,6 +115,7 @@ with nacre.open(sys.argv[1], embedder=Slow()) as memory:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills a process")
 def test_a_killed_reembed_loses_nothing(path: Path) -> None:
     with nacre.open(path, embedder=Hashing(), defer_embeddings=True) as memory:

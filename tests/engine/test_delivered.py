@@ -117,6 +117,7 @@ def test_what_another_engine_told(path: Path) -> None:
         assert delivered(later.search("tea", session="t")) == {"green tea": False}
 
 
+@pytest.mark.slow
 def test_what_another_process_told(path: Path, words: Nacre) -> None:
     words.remember("green tea")
     command = [sys.executable, "-m", "nacre", "search", "tea", "--asked-in", "s", "--embedder", "none", "--json"]
@@ -175,6 +176,7 @@ def test_what_is_left_out_is_not_marked_but_gone(words: Nacre) -> None:
     assert [each.memory_id for each in words.receipts(session="s")[0].deliveries] == found(result)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.lists(st.sampled_from(["tea", "green", "black", "milk", "Rome"]), min_size=1, max_size=5).map(" ".join),

@@ -841,6 +841,7 @@ def notes(path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_nacre_brings_its_own(notes: Path) -> None:
     with nacre.open(notes, log=False) as memory:
         hits = memory.search(ASKED).hits

@@ -149,6 +149,7 @@ def test_who_is_confined_sees_nothing_around_a_foreign_memory(path: Path) -> Non
             memory.timeline(around=foreign)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=12), st.integers(0, 11), st.integers(0, 4), st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_around_is_a_part_of_the_whole_timeline(at: list[int], number: int, span: int, oldest_first: bool) -> None:

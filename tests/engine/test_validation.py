@@ -239,6 +239,7 @@ def test_a_bad_item_is_named_and_its_batch_is_not_written(shared: Nacre, bad: An
         shared.remember_many(["one", "two", bad, "four"])
 
 
+@pytest.mark.slow
 def test_batches_before_a_bad_item_are_stored(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nacre.engine.writer.BATCH_MEMORIES", 2_000)
     with nacre.open(path, embedder="none") as memory:

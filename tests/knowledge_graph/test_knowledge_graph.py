@@ -291,6 +291,7 @@ CALLS = st.one_of(
 NOTES = st.sets(st.sampled_from(["a (t)", "a: c", "a: b: c", "a b c a b", "observation: a: c", "a: X"]))
 
 
+@pytest.mark.slow
 @given(NOTES, st.lists(CALLS, max_size=12), st.integers(1, 4), st.integers(0, 9))
 @settings(max_examples=150, deadline=None)
 def test_any_calls_are_answered_as_by_the_model(
@@ -414,6 +415,7 @@ def test_all_of_a_large_graph_is_read(path: Path) -> None:
 # ---------------------------------------------------------------- limits
 
 
+@pytest.mark.slow
 def test_a_long_observation_is_kept_whole(memory: Nacre) -> None:
     long = "äöü " * 60_000  # 420,000 bytes, far more than metadata may have
     call(memory, "create_entities", entities=[entity("Ada", "person", long, "short")])

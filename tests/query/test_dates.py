@@ -561,6 +561,7 @@ ZONES = st.sampled_from([None, UTC, BERLIN, NEW_YORK, KOLKATA])
 MOMENTS = st.datetimes(timezones=st.sampled_from([UTC, BERLIN, NEW_YORK, KOLKATA]))
 
 
+@pytest.mark.slow
 @given(TEXTS, MOMENTS, ZONES)
 def test_any_text_at_any_time(text: str, now: datetime, zone: tzinfo | None) -> None:
     found = parse_period(text, now, zone)
@@ -577,6 +578,7 @@ def test_most_questions_have_no_word_that_tells_of_a_time(text: str) -> None:
     assert not find_mentions(text, NOW, UTC)
 
 
+@pytest.mark.slow
 @given(TEXTS, MOMENTS, ZONES)
 def test_what_mentions_a_time_has_such_a_word(text: str, now: datetime, zone: tzinfo | None) -> None:
     assert may_mention_period(text) or not find_mentions(text, now, zone)

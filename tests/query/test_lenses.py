@@ -432,6 +432,7 @@ LENSES = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(LENSES)
 def test_a_lens_survives_json(lens: Lens) -> None:
     written = lenses.to_json(lens)
@@ -460,6 +461,7 @@ def wishes(of: Any, usual: Any) -> Mapping[str, object]:
     return {name: value for name, value in everything.items() if value != getattr(usual, name)}
 
 
+@pytest.mark.slow
 @given(LENSES, REQUESTS)
 def test_explicit_wishes_survive(lens: Lens, request: SearchRequest) -> None:
     seen = lenses.apply(lens, request).request

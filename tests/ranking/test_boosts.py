@@ -166,6 +166,7 @@ def test_no_signal_buries_an_answer(memory: Nacre, favour: Favour, others: int) 
 WHOLE = st.floats(0, 1)
 
 
+@pytest.mark.slow
 @given(
     st.builds(
         lambda **weights: Recipe(**weights),
@@ -214,6 +215,7 @@ VOCABULARY = ["alpha", "beta", "gamma", "delta", "how", "why", "error", "where",
 SENTENCES = st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=6).map(" ".join)
 
 
+@pytest.mark.slow
 @given(st.lists(SENTENCES, min_size=1, max_size=8), SENTENCES, st.lists(st.integers(0, 50), min_size=8, max_size=8))
 @settings(max_examples=60, deadline=None)
 def test_without_anything_to_act_on_signals_leave_the_plain_recipe(
@@ -573,6 +575,7 @@ def test_receipts_are_kept_for_some_days(path: Path, clock: Clock) -> None:
         assert [each.id for each in memory.receipts()] == [newest, kept]
 
 
+@pytest.mark.slow
 def test_a_receipt_survives_a_program_that_never_closes(path: Path) -> None:
     program = (
         "import sys, nacre; from nacre.embedders.hashing import Hashing\n"

@@ -448,6 +448,7 @@ def test_it_fits_whatever_counts(counter: str, candidates: list[Candidate], budg
         assert body.endswith("…") or text.rstrip().endswith(body.removeprefix("…"))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(some(), st.integers(0, 3000), st.integers(0, 500))
 def test_more_room_never_leaves_all_out(candidates: list[Candidate], budget: int, more: int) -> None:
@@ -457,6 +458,7 @@ def test_more_room_never_leaves_all_out(candidates: list[Candidate], budget: int
         assert [each.excerpt for each in pack(candidates, budget, len).items] == [False] * len(candidates)
 
 
+@pytest.mark.slow
 def test_a_counter_is_asked_rarely_and_never_about_what_cannot_fit() -> None:
     many = [
         memory(f"id{at:02d}", numbered(f"s{at:02d}", 30 + at * 5), 1 - at / 40, f"s{at:02d}009") for at in range(40)

@@ -297,6 +297,7 @@ RECIPES = st.builds(
 KNOWN = st.sampled_from([0.0, 0.5, 1.0])
 
 
+@pytest.mark.slow
 @given(lists(BM25), lists(COSINES), RECIPES, KNOWN)
 @settings(max_examples=150, deadline=None)
 def test_scores_are_numbers_and_channels_keep_their_order(
@@ -317,6 +318,7 @@ def test_scores_are_numbers_and_channels_keep_their_order(
             assert ids(alone) == [match.id for match in order]
 
 
+@pytest.mark.slow
 @given(lists(BM25), lists(COSINES), RECIPES, st.data())
 @settings(max_examples=100, deadline=None)
 def test_what_is_no_worse_in_both_channels_comes_no_later(
@@ -342,6 +344,7 @@ def test_a_higher_score_gives_no_smaller_share(lexical: list[Match], data: st.Da
     assert channel.share(Found(high, rank + 1)).value < channel.share(Found(high, rank)).value
 
 
+@pytest.mark.slow
 @given(lists(BM25), lists(COSINES), RECIPES, st.sampled_from([2.0**-10, 0.5, 4.0, 2.0**20]))
 @settings(max_examples=80, deadline=None)
 def test_the_scale_of_bm25_does_not_matter(
@@ -355,6 +358,7 @@ def test_the_scale_of_bm25_does_not_matter(
         assert [(each.id, each.score) for each in one] == [(each.id, each.score) for each in other]
 
 
+@pytest.mark.slow
 @given(lists(BM25), st.permutations(range(70)), st.integers(20, 70), COSINES)
 @settings(max_examples=80, deadline=None)
 def test_a_channel_in_which_nothing_stands_out_moves_only_near_equals(
@@ -417,6 +421,7 @@ def test_of_equals_next_to_each_other_the_newer_comes_first(many: int) -> None:
 # ---------------------------------------------------------------- through the engine
 
 
+@pytest.mark.slow
 def test_one_channel_alone_is_in_its_order_beyond_every_pool() -> None:
     memory = engine(*(f"tea {'pot ' * (number % 37)}{'tea ' * (number % 5)}{number}" for number in range(150)))
     plain = Recipe(recency_weight=0, semantic_floor=-1, pool=20)
@@ -442,6 +447,7 @@ def textbook(*lists: Sequence[str], k: int = 60) -> list[str]:
     return sorted(scores, key=lambda each: (-scores[each], each))
 
 
+@pytest.mark.slow
 @given(lists(BM25), lists(COSINES))
 @settings(max_examples=80, deadline=None)
 def test_classic_is_the_textbook_s_order(lexical: list[Match], semantic: list[Match]) -> None:

@@ -466,6 +466,7 @@ def test_alpha_0_is_keyword_order(texts: list[str], query: str) -> None:
     assert raw == sorted(raw, reverse=True)
 
 
+@pytest.mark.slow
 @given(STORES, QUESTIONS)
 @settings(max_examples=40, deadline=None)
 def test_alpha_1_is_semantic_order(texts: list[str], query: str) -> None:
@@ -475,6 +476,7 @@ def test_alpha_1_is_semantic_order(texts: list[str], query: str) -> None:
     assert raw == sorted(raw, reverse=True)
 
 
+@pytest.mark.slow
 @given(STORES, QUESTIONS, st.sampled_from(["keyword", "semantic", "hybrid"]))
 @settings(max_examples=60, deadline=None)
 def test_every_hit_is_explained_by_its_reasons(texts: list[str], query: str, mode: Mode) -> None:
@@ -495,6 +497,7 @@ def test_every_hit_is_explained_by_its_reasons(texts: list[str], query: str, mod
             assert hit.cosine >= Recipe().semantic_floor
 
 
+@pytest.mark.slow
 @given(STORES, QUESTIONS, st.floats(-1, 1))
 @settings(max_examples=40, deadline=None)
 def test_nothing_below_the_semantic_floor_is_a_semantic_match(texts: list[str], query: str, floor: float) -> None:

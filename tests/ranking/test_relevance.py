@@ -182,6 +182,7 @@ def test_who_leads_what_was_read_is_likelier(likely: float, lead: float, expecte
     assert with_lead(likely, lead) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 @given(likely=st.floats(0, 1), lead=st.floats(-1e308, 1e308), more=st.floats(0, 40))
 def test_a_lead_never_makes_less_likely(likely: float, lead: float, more: float) -> None:
     found = with_lead(likely, lead)

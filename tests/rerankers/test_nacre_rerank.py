@@ -294,6 +294,7 @@ def test_nothing_is_loaded_before_it_is_needed() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_runtime_keeps_no_record_of_its_use(tmp_path: Path) -> None:
     """ONNX Runtime's telemetry queues its reports in the user's cache folder; none may appear."""
     environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
