@@ -14,33 +14,13 @@ from typing import ForwardRef
 import pytest
 
 import nacre
+from layers import LAYERS
 from nacre import errors
 from nacre.types import facts, memory, recall_log, recipe, search, stats, views
 
 SOURCE = Path(nacre.__file__).parent
 LINES_MAX = 800
 
-# From top to bottom. A name stands for a module or a package with all in it.
-LAYERS: dict[str, tuple[str, ...]] = {
-    "doors": ("cli", "mcp_server", "http_api"),
-    "config": ("config",),
-    "serialization": ("serialization",),
-    "service": ("engine", "evaluation", "knowledge_graph"),
-    "adapters": ("storage", "embedders", "rerankers"),
-    "pure core": (
-        "query",
-        "ranking",
-        "analysis",
-        "facts",
-        "validation",
-        "access",
-        "ids",
-        "runtime",
-        "storage.vectors",
-        "storage.changes",
-    ),
-    "values": ("types", "interfaces", "errors", "query.ast"),
-}
 # Neighbours in one layer that do not know each other.
 APART = ("cli", "mcp_server", "http_api", "storage.reference", "storage.sqlite", "embedders", "rerankers")
 STARTS = {("cli", "mcp_server"), ("cli", "http_api")}  # the command line starts servers

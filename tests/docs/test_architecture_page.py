@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from layers import LAYERS
 from nacre.engine.pipeline import STAGES
 
 ROOT = Path(__file__).parents[2]
@@ -45,8 +46,6 @@ def test_every_test_that_is_named_exists() -> None:
 
 
 def test_the_layers_are_those_that_are_checked() -> None:
-    from test_architecture import LAYERS
-
     (block,) = re.findall(r"```\n(.*?)```", section("Layers"), re.DOTALL)
     drawn = {}
     for line in block.splitlines():

@@ -1,0 +1,25 @@
+"""The layers of the package, which the architecture page draws too."""
+
+from __future__ import annotations
+
+# From top to bottom. A name stands for a module or a package with all in it.
+LAYERS: dict[str, tuple[str, ...]] = {
+    "doors": ("cli", "mcp_server", "http_api"),
+    "config": ("config",),
+    "serialization": ("serialization",),
+    "service": ("engine", "evaluation", "knowledge_graph"),
+    "adapters": ("storage", "embedders", "rerankers"),
+    "pure core": (
+        "query",
+        "ranking",
+        "analysis",
+        "facts",
+        "validation",
+        "access",
+        "ids",
+        "runtime",
+        "storage.vectors",
+        "storage.changes",
+    ),
+    "values": ("types", "interfaces", "errors", "query.ast"),
+}
