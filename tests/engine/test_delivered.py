@@ -1,4 +1,4 @@
-"""What a session was told: marked, left out when asked for, and not remembered as new when it is given back."""
+"""What was delivered to a session is marked, omitted on request, and not remembered as new when it comes back."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def said(result: SearchResult) -> list[str]:
 # ---------------------------------------------------------------- marked
 
 
-def test_what_a_session_was_told_is_marked(words: Nacre) -> None:
+def test_what_was_delivered_to_a_session_is_marked(words: Nacre) -> None:
     words.remember("green tea")
     assert delivered(words.search("tea", session="s")) == {"green tea": False}
     assert delivered(words.search("tea", session="s")) == {"green tea": True}
@@ -62,7 +62,7 @@ def test_what_a_session_was_told_is_marked(words: Nacre) -> None:
     assert delivered(words.search("tea", session="s")) == {"green tea": True, "black tea": True}
 
 
-def test_no_other_session_was_told(words: Nacre) -> None:
+def test_nothing_was_delivered_to_another_session(words: Nacre) -> None:
     words.remember("green tea")
     words.search("tea", session="s")
     assert delivered(words.search("tea", session="t")) == {"green tea": False}
@@ -78,14 +78,14 @@ def test_a_session_of_another_space_is_another(words: Nacre) -> None:
     assert delivered(words.search("tea", session="s", where=other)) == {"green tea": True}
 
 
-def test_what_a_search_of_two_spaces_told(words: Nacre) -> None:
+def test_a_search_of_two_spaces_delivers_in_both(words: Nacre) -> None:
     words.remember_many([NewMemory(text="green tea"), NewMemory(text="black tea", space="other")])
     both = Filter(spaces=["default", "other"])
     words.search("tea", session="s", where=both)
     assert delivered(words.search("tea", session="s", where=both)) == {"green tea": True, "black tea": True}
 
 
-def test_what_a_search_of_a_space_that_its_query_names_told(words: Nacre) -> None:
+def test_a_search_delivers_in_the_space_that_its_query_names(words: Nacre) -> None:
     words.remember("black tea", space="other")
     words.search("tea space:other", session="s")
     assert delivered(words.search("tea space:other", session="s")) == {"black tea": True}
@@ -100,13 +100,13 @@ def test_only_what_was_delivered_counts(words: Nacre) -> None:
     }
 
 
-def test_a_context_tells_too(words: Nacre) -> None:
+def test_a_context_delivers_too(words: Nacre) -> None:
     words.remember("green tea")
     words.context("tea", min_score=0.0, session="s")
     assert delivered(words.search("tea", session="s")) == {"green tea": True}
 
 
-def test_what_another_engine_told(path: Path) -> None:
+def test_what_another_engine_delivered(path: Path) -> None:
     with nacre.open(path, embedder="none") as one, nacre.open(path, embedder="none") as other:
         one.remember("green tea")
         one.search("tea", session="s")
@@ -118,7 +118,7 @@ def test_what_another_engine_told(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_another_process_told(path: Path, words: Nacre) -> None:
+def test_what_another_process_delivered(path: Path, words: Nacre) -> None:
     words.remember("green tea")
     command = [sys.executable, "-m", "nacre", "search", "tea", "--asked-in", "s", "--embedder", "none", "--json"]
     done = subprocess.run([*command, "--store", str(path)], capture_output=True, text=True, check=True)
@@ -126,7 +126,7 @@ def test_what_another_process_told(path: Path, words: Nacre) -> None:
     assert delivered(words.search("tea", session="s")) == {"green tea": True}
 
 
-def test_a_memory_that_changed_was_not_told(words: Nacre) -> None:
+def test_a_memory_that_changed_was_not_delivered(words: Nacre) -> None:
     one = words.remember("green tea is in the cupboard").id
     words.context("tea", min_score=0.0, session="s")
     words.update(one, text="green tea is in the cellar")
@@ -134,14 +134,14 @@ def test_a_memory_that_changed_was_not_told(words: Nacre) -> None:
     assert found(words.search("tea", session="t", omit_delivered=True)) == [one]
 
 
-def test_the_new_text_of_a_memory_is_given(words: Nacre) -> None:
+def test_the_new_text_of_a_memory_is_delivered(words: Nacre) -> None:
     one = words.remember("green tea is in the cupboard").id
     words.context("tea", min_score=0.0, session="s")
     words.update(one, text="green tea is in the cellar")
     assert "cellar" in words.context("tea", min_score=0.0, session="s").text
 
 
-def test_a_memory_that_was_restored_is_told_again(words: Nacre) -> None:
+def test_a_memory_that_was_restored_is_delivered_again(words: Nacre) -> None:
     """Who was told that it is forgotten may want to hear that it is not."""
     one = words.remember("green tea").id
     words.search("tea", session="s")
@@ -154,7 +154,7 @@ def test_a_memory_that_was_restored_is_told_again(words: Nacre) -> None:
 # ---------------------------------------------------------------- left out
 
 
-def test_one_after_another_until_all_were_told(words: Nacre) -> None:
+def test_one_after_another_until_all_were_delivered(words: Nacre) -> None:
     ids = [words.remember(f"tea {name}").id for name in ("green", "black", "white")]
     given = []
     for number in range(3):
@@ -245,7 +245,7 @@ def test_what_a_lens_wishes_holds_for_what_is_new(words: Nacre, wish: dict[str, 
     assert len(set(seen)) == 9
 
 
-def test_more_may_have_been_told_than_a_search_may_give(path: Path) -> None:
+def test_more_may_have_been_delivered_than_a_search_may_return(path: Path) -> None:
     with nacre.open(path, embedder="none", limits=Limits(results_max=4)) as memory:
         memory.remember_many([f"tea {number}" for number in range(12)])
         given: list[str] = []
@@ -256,7 +256,7 @@ def test_more_may_have_been_told_than_a_search_may_give(path: Path) -> None:
         assert len(set(given)) == 12
 
 
-def test_without_a_session_or_a_log_nobody_knows(path: Path, words: Nacre) -> None:
+def test_without_a_session_or_a_log_nothing_is_omitted(path: Path, words: Nacre) -> None:
     words.remember("green tea")
     unknown = ["`omit_delivered` has no effect without a session and a recall log"]
     for _ in range(2):
@@ -282,7 +282,7 @@ def test_why_not_knows_what_was_left_out_for_it(words: Nacre) -> None:
 
 
 @pytest.mark.parametrize("value", [1, "yes", None])
-def test_leaving_out_is_yes_or_no(words: Nacre, value: Any) -> None:
+def test_omit_delivered_is_a_boolean(words: Nacre, value: Any) -> None:
     with pytest.raises(InvalidInput, match="omit_delivered: must be true or false"):
         words.search("tea", omit_delivered=value)
 
@@ -290,7 +290,7 @@ def test_leaving_out_is_yes_or_no(words: Nacre, value: Any) -> None:
 # ---------------------------------------------------------------- in a context
 
 
-def test_what_was_given_in_full_is_not_given_again(words: Nacre) -> None:
+def test_what_was_delivered_in_full_is_not_quoted_again(words: Nacre) -> None:
     one = words.remember("green tea is in the cupboard").id
     first = words.context("tea", min_score=0.0, session="s")
     again = words.context("tea", min_score=0.0, session="s")
@@ -317,7 +317,7 @@ def test_a_part_is_not_all_of_it(words: Nacre) -> None:
     assert words.context("tea", 5_000, min_score=0.0, session="s").left_out == ((one, "delivered"),)
 
 
-def test_what_was_looked_at_after_a_search_was_given_in_full(words: Nacre) -> None:
+def test_what_was_opened_after_a_search_was_delivered_in_full(words: Nacre) -> None:
     one = words.remember("green tea is in the cupboard").id
     two = words.remember("black tea is in the cellar").id
     words.search("tea", session="s")
@@ -326,7 +326,7 @@ def test_what_was_looked_at_after_a_search_was_given_in_full(words: Nacre) -> No
     assert ([each.id for each in context.quoted], context.left_out) == ([two], ((one, "delivered"),))
 
 
-def test_a_successor_that_was_given_is_told_as_well(words: Nacre) -> None:
+def test_a_successor_that_was_quoted_is_delivered_as_well(words: Nacre) -> None:
     london = words.remember("Ada lives in London", created=MARCH).id
     paris = words.remember("Ada lives in Paris", created=MARCH + DAY).id
     assert [each.id for each in words.context("Ada", min_score=0.0, session="s").quoted] == [paris]
@@ -345,7 +345,7 @@ ASKED = st.tuples(
 @pytest.mark.slow
 @given(st.lists(ASKED, min_size=1, max_size=8), st.lists(st.integers(0, 7), max_size=3))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_no_memory_is_given_whole_twice_unless_it_changed(
+def test_no_memory_is_quoted_whole_twice_unless_it_changed(
     asked: list[tuple[str, int, str]], changed: list[int]
 ) -> None:
     """However often a session asks, and whatever else it was told meanwhile."""
@@ -383,7 +383,7 @@ def heard(memory: Nacre) -> dict[str, str]:
     return ids
 
 
-def test_what_a_session_was_told_is_not_new(memory: Nacre, heard: dict[str, str]) -> None:
+def test_what_was_delivered_to_a_session_is_not_new(memory: Nacre, heard: dict[str, str]) -> None:
     london = next(iter(heard))
     for text in (LONDON, LONDON.upper(), "  ada lives in London\nnear the river "):
         assert memory.remember(text, session="s") == Remembered(london, duplicate=True, recalled=(london,))
@@ -463,13 +463,15 @@ def test_what_says_anything_else_is_stored(memory: Nacre, heard: dict[str, str],
 
 
 @pytest.mark.parametrize("fields", [{}, {"session": "t"}, {"session": "s", "space": "other"}])
-def test_who_was_not_told_says_something_new(memory: Nacre, heard: dict[str, str], fields: dict[str, Any]) -> None:
+def test_a_session_to_which_nothing_was_delivered_says_something_new(
+    memory: Nacre, heard: dict[str, str], fields: dict[str, Any]
+) -> None:
     receipt = memory.remember(LONDON.upper(), **fields)
     assert (receipt.duplicate, receipt.recalled) == (False, ())
     assert receipt.id not in heard
 
 
-def test_without_a_log_nothing_was_told(path: Path) -> None:
+def test_without_a_log_nothing_was_delivered(path: Path) -> None:
     with nacre.open(path, embedder="none", log=False) as memory:
         memory.remember(LONDON)
         memory.search("Ada", session="s")
@@ -477,7 +479,7 @@ def test_without_a_log_nothing_was_told(path: Path) -> None:
         assert memory.stats().memories == 2
 
 
-def test_a_forgotten_memory_may_be_told_anew(memory: Nacre, heard: dict[str, str]) -> None:
+def test_a_forgotten_memory_may_be_remembered_again(memory: Nacre, heard: dict[str, str]) -> None:
     memory.forget(next(iter(heard)))
     receipt = memory.remember(LONDON, session="s")
     assert (receipt.duplicate, receipt.recalled) == (False, ())
@@ -518,7 +520,7 @@ def test_in_one_batch_each_session_counts_for_itself(path: Path, embedder: Hashi
         assert memory.stats().memories == 2
 
 
-def test_a_change_is_a_change_though_its_words_were_told(memory: Nacre, heard: dict[str, str]) -> None:
+def test_an_update_is_stored_though_its_words_were_delivered(memory: Nacre, heard: dict[str, str]) -> None:
     london, tea = heard
     changed = memory.update(tea, text=LONDON.upper(), session="s")
     assert (changed.id, changed.text) == (tea, LONDON.upper())
@@ -553,7 +555,7 @@ def test_what_one_session_gives_back_is_not_marked_for_another(words: Nacre) -> 
     assert marks(words, "t", "used") == [False]
 
 
-def test_what_one_session_looked_at_is_still_given_to_another(words: Nacre) -> None:
+def test_what_one_session_opened_is_still_quoted_to_another(words: Nacre) -> None:
     """Both were told a snippet, the other one later."""
     one = words.remember(LONDON).id
     words.search("Ada", session="s")
@@ -564,7 +566,7 @@ def test_what_one_session_looked_at_is_still_given_to_another(words: Nacre) -> N
     assert LONDON in words.context("Ada", min_score=0.0, session="t").text
 
 
-def test_a_look_of_nobody_belongs_to_the_latest_search(words: Nacre) -> None:
+def test_opening_without_a_session_counts_for_the_latest_search(words: Nacre) -> None:
     one = words.remember(LONDON).id
     words.search("Ada", session="s")
     words.search("Ada", session="t")
@@ -572,7 +574,7 @@ def test_a_look_of_nobody_belongs_to_the_latest_search(words: Nacre) -> None:
     assert (marks(words, "s", "opened"), marks(words, "t", "opened")) == ([False], [True])
 
 
-def test_a_look_of_a_session_that_was_told_nothing_marks_nothing(words: Nacre) -> None:
+def test_opening_in_a_session_to_which_nothing_was_delivered_marks_nothing(words: Nacre) -> None:
     one = words.remember(LONDON).id
     words.search("Ada", session="s")
     words.get(one, session="t")
@@ -580,7 +582,7 @@ def test_a_look_of_a_session_that_was_told_nothing_marks_nothing(words: Nacre) -
 
 
 @pytest.mark.parametrize(("session", "says"), [("", "is blank"), (5, "must be a text, not int")])
-def test_who_looks_has_a_name(words: Nacre, session: Any, says: str) -> None:
+def test_a_session_has_a_name(words: Nacre, session: Any, says: str) -> None:
     one = words.remember(LONDON).id
     with pytest.raises(InvalidInput, match=f"session: {says}"):
         words.get(one, session=session)
@@ -630,7 +632,7 @@ def test_many_texts_of_many_sessions_ask_the_store_once_a_batch(words: Nacre, mo
     assert sum(calls.values()) <= 5 * 3
 
 
-def test_told_texts_are_read_once_a_batch(words: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delivered_texts_are_read_once_a_batch(words: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
     """A session may have been told a thousand memories, and an import may have thousands of texts."""
     built: list[int] = []
 
@@ -646,7 +648,7 @@ def test_told_texts_are_read_once_a_batch(words: Nacre, monkeypatch: pytest.Monk
     assert built == [30]
 
 
-def test_what_was_told_long_ago_is_not_looked_back_at(words: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_delivered_long_ago_is_not_compared(words: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall_log, "DELIVERED_MAX", 2)
     words.remember_many(["green", "black", "white"])
     for colour in ("green", "black", "white"):

@@ -1,4 +1,4 @@
-"""The best are read again with the question: every share by hand, what is read, and when nothing is."""
+"""Reranking: every share by hand, which texts the reranker gets, and when it is not asked."""
 
 from __future__ import annotations
 
@@ -123,13 +123,13 @@ def test_the_share_by_hand() -> None:
     assert all(each.score == scoring.score(each.reasons) for each in found)
 
 
-def test_those_that_stand_close_together_can_still_be_told_apart() -> None:
+def test_close_scores_are_still_told_apart() -> None:
     """.50 and .49 are .01 apart; a tenth of the best, .05, is more: .2 · .05 · 2 = .02."""
     found = rerank.reranked([placed("a", 0.5), placed("b", 0.49)], {"a": 1.0, "b": 3.0}, weight=0.2, coverage=1)
     assert [each.score for each in found] == pytest.approx([0.5, 0.51])
 
 
-def test_equal_scores_change_nothing_and_nothing_read_is_nothing_moved() -> None:
+def test_equal_scores_change_nothing_and_without_scores_nothing_moves() -> None:
     ranked = [placed("a", 0.5), placed("b", 0.4)]
     assert [each.score for each in rerank.reranked(ranked, {"a": 2.0, "b": 2.0}, 0.2, 1)] == [0.5, 0.4]
     assert rerank.reranked(ranked, {}, 0.2, 1) == ranked
@@ -149,7 +149,7 @@ def test_equal_scores_change_nothing_and_nothing_read_is_nothing_moved() -> None
         ([placed("a", 0, both=True), placed("b", 0)], False),
     ],
 )
-def test_when_the_order_is_clear(ranked: list[Ranked], clear: bool) -> None:
+def test_whether_the_order_is_clear(ranked: list[Ranked], clear: bool) -> None:
     assert rerank.is_clear(ranked) is clear
 
 
@@ -169,7 +169,7 @@ def test_a_search_by_hand(make: Make) -> None:
     assert result.notes == ()
 
 
-def test_how_little_is_known_makes_it_weaker(make: Make) -> None:
+def test_the_weight_falls_with_vocabulary_coverage(make: Make) -> None:
     found = [
         shares(make(*FRUIT, reranker=Counted(known)).search("apricots", recipe=PLAIN).hits) for known in (1.0, 0.6, 0.5)
     ]
@@ -177,7 +177,7 @@ def test_how_little_is_known_makes_it_weaker(make: Make) -> None:
     assert found[2] == pytest.approx({each: 0.25 * share for each, share in found[0].items()})
 
 
-def test_signals_act_on_all_of_it(make: Make) -> None:
+def test_boosts_multiply_the_reranked_score(make: Make) -> None:
     memory = make(*(NewMemory(text=each, created=NOW - DAY) for each in FRUIT), reranker=Counted())
     for hit in memory.search("apricots", recipe=replace(PLAIN, recency_weight=0.1)).hits:
         *added, rerank_share, recency = hit.reasons
@@ -185,7 +185,7 @@ def test_signals_act_on_all_of_it(make: Make) -> None:
         assert hit.score == pytest.approx((sum(each.value for each in added) + rerank_share.value) * 1.05)
 
 
-def test_what_echo_brought_in_is_read_too(make: Make) -> None:
+def test_what_echo_brought_in_is_reranked_too(make: Make) -> None:
     memory = make(*said("what fruit did you buy?", "apricots", "yes, the ripe ones"), reranker=Counted())
     result = memory.search("apricots", recipe=HEARING)
     assert shares(result.hits).keys() == {"m0", "m1", "m2"}
@@ -244,7 +244,7 @@ def test_where_two_are_the_best_none_is_likelier(make: Make) -> None:
     assert relevances(result) == before
 
 
-def test_what_only_reading_finds_likely_is_not_left_out(make: Make) -> None:
+def test_what_only_reranking_finds_likely_is_not_left_out(make: Make) -> None:
     memory = make(*FRUIT, reranker=Counted())
     before = relevances(memory.search("apricots", recipe=PLAIN, rerank=False))
     least = (before["m0"] + relevances(memory.search("apricots", recipe=PLAIN))["m0"]) / 2
@@ -270,7 +270,7 @@ def many(number: int) -> list[str]:
 
 
 @pytest.mark.parametrize(("recipe", "pool"), [(replace(PLAIN, rerank_pool=2), 2), (PLAIN, 30)])
-def test_only_the_best_are_read_and_the_rest_stays(make: Make, recipe: Recipe, pool: int) -> None:
+def test_only_the_best_are_reranked_and_the_rest_stays(make: Make, recipe: Recipe, pool: int) -> None:
     reranker = Counted(liking=lambda text: 2.0 * len(text))
     memory = make(*many(35), reranker=reranker)
     before = memory.search("apricots", recipe=recipe, rerank=False, limit=35, collapse=False).hits
@@ -282,7 +282,7 @@ def test_only_the_best_are_read_and_the_rest_stays(make: Make, recipe: Recipe, p
     assert [text.text for _, text in reranker.read] == [hit.text for hit in before[:pool]]
 
 
-def test_what_is_believed_too_little_takes_no_place_in_the_pool(make: Make) -> None:
+def test_what_has_too_little_confidence_takes_no_place_in_the_pool(make: Make) -> None:
     doubted = NewFact(subject="Ada", predicate="likes", object="tea", confidence=0.05, decay_rate=0)
     reranker = Counted()
     memory = make(NewMemory(text="apricots", facts=[doubted]), *FRUIT[::2], reranker=reranker)
@@ -309,7 +309,7 @@ numbers = st.floats(0, 4, allow_nan=False)
     st.floats(0, 1),
     st.floats(0.5, 1),
 )
-def test_none_falls_behind_what_was_not_read(
+def test_no_reranked_memory_falls_behind_the_others(
     several: list[tuple[float, float]], read: int, weight: float, known: float
 ) -> None:
     ranked = best_first([placed(f"m{at}", score) for at, (score, _) in enumerate(several)])
@@ -325,7 +325,7 @@ def test_none_falls_behind_what_was_not_read(
 # ---------------------------------------------------------------- what is read
 
 
-def test_a_text_is_read_with_what_stands_next_to_it(make: Make) -> None:
+def test_a_text_is_reranked_with_its_neighbours(make: Make) -> None:
     reranker = Counted()
     turns = said("hello over there", "what fruit did you buy?", "apricots", "how much were they?", "two euros a kilo")
     memory = make(*turns, *said("dried apricots", session="t"), "apricots or none", reranker=reranker)
@@ -337,7 +337,7 @@ def test_a_text_is_read_with_what_stands_next_to_it(make: Make) -> None:
     }
 
 
-def test_neighbours_that_match_themselves_are_read_beside_each_other(make: Make) -> None:
+def test_neighbours_that_match_themselves_are_each_reranked_with_the_other(make: Make) -> None:
     reranker = Counted()
     make(*said("ripe apricots", "dried apricots"), reranker=reranker).search('"apricots"', recipe=PLAIN)
     assert reranker.texts == {
@@ -360,7 +360,7 @@ def test_neighbours_that_match_themselves_are_read_beside_each_other(make: Make)
         ("apricots until:2026-06-13", {}, "what fruit?", ""),
     ],
 )
-def test_nothing_is_read_that_the_search_may_not_see(
+def test_nothing_is_reranked_that_the_search_may_not_see(
     make: Make, query: str, options: Mapping[str, Any], before: str, after: str
 ) -> None:
     reranker = Counted()
@@ -379,7 +379,7 @@ def test_nothing_is_read_that_the_search_may_not_see(
     }
 
 
-def test_what_a_lens_keeps_away_is_not_read(make: Make) -> None:
+def test_what_a_lens_excludes_is_not_reranked(make: Make) -> None:
     reranker = Counted()
     memory = make(
         *said("what fruit?", "apricots", namespace="decisions"),
@@ -391,7 +391,7 @@ def test_what_a_lens_keeps_away_is_not_read(make: Make) -> None:
     assert reranker.texts["apricots"] == RerankText("apricots", before="what fruit?")
 
 
-def test_what_is_forgotten_or_of_another_space_is_not_read(make: Make) -> None:
+def test_what_is_forgotten_or_of_another_space_is_not_reranked(make: Make) -> None:
     reranker = Counted()
     memory = make(
         *said("what fruit?", "apricots", "two euros", "a kilo"),
@@ -410,7 +410,7 @@ def test_what_is_forgotten_or_of_another_space_is_not_read(make: Make) -> None:
     assert reranker.texts["apricots of work"] == RerankText("apricots of work", after="work goes on")
 
 
-def test_of_a_long_text_the_window_with_the_words_is_read(make: Make) -> None:
+def test_of_a_long_text_the_window_with_the_words_is_reranked(make: Make) -> None:
     reranker = Counted()
     long = f"{'nothing of note here ' * 100}At last the apricots were ripe. {'and so it went on ' * 100}"
     whole = "apricots ".ljust(600, "x")
@@ -446,7 +446,7 @@ def test_of_a_long_text_the_window_with_the_words_is_read(make: Make) -> None:
         (20, 30),
     ],
 )
-def test_of_long_texts_fewer_are_read(make: Make, chars: int, read: int) -> None:
+def test_of_long_texts_fewer_are_reranked(make: Make, chars: int, read: int) -> None:
     reranker = Counted()
     filled = f"apricots {'word ' * 200}"
     memory = make(*(f"{filled[: chars - 4]} {number:03}" for number in range(35)), reranker=reranker)
@@ -470,7 +470,7 @@ def test_of_long_texts_fewer_are_read(make: Make, chars: int, read: int) -> None
         (58, 3),  # and "ripe apricots from the south"
     ],
 )
-def test_texts_are_read_best_first_until_the_characters_are_spent(
+def test_texts_are_reranked_best_first_until_the_characters_are_spent(
     make: Make, monkeypatch: pytest.MonkeyPatch, chars: int, read: int
 ) -> None:
     monkeypatch.setattr(rerank_stage, "RERANKED_CHARS", chars)
@@ -498,7 +498,7 @@ def test_how_much_of_a_text_is_words(text: str, share: float) -> None:
     assert rerank.prose_share(text) == pytest.approx(share)
 
 
-def test_the_less_words_were_read_the_less_it_counts(make: Make) -> None:
+def test_the_weight_falls_with_the_share_of_words(make: Make) -> None:
     """Of the two texts all and a third are words, by their characters: two thirds on average."""
     memory = make("apricots ripe", "apricots = get(12,34)()", reranker=Counted(liking=len))
     (known,) = {
@@ -519,7 +519,7 @@ def test_of_each_text_only_its_window_is_counted(make: Make) -> None:
     assert rerank_stage.RERANKED_CHARS - rerank_stage.WINDOW_CHARS < windows <= rerank_stage.RERANKED_CHARS
 
 
-def test_after_one_that_is_too_long_no_shorter_one_is_read(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_one_that_is_too_long_no_shorter_one_is_reranked(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would overtake what stands before it only because that was not read."""
     reranker = Counted()
     memory = make("ripe apricots", "we have ripe, yes, very ripe apricots", "an apricot", reranker=reranker)
@@ -530,7 +530,7 @@ def test_after_one_that_is_too_long_no_shorter_one_is_read(make: Make, monkeypat
     assert reranker.texts.keys() == {"ripe apricots"}
 
 
-def test_what_stands_next_to_a_text_is_not_counted(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_neighbours_of_a_text_are_not_counted(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Little is read of it."""
     monkeypatch.setattr(rerank_stage, "RERANKED_CHARS", 22)  # 8 and 14
     reranker = Counted()
@@ -539,7 +539,7 @@ def test_what_stands_next_to_a_text_is_not_counted(make: Make, monkeypatch: pyte
     assert reranker.texts.keys() == {"apricots", "dried apricots"}
 
 
-def test_the_question_is_read_without_operators(make: Make) -> None:
+def test_the_reranker_gets_the_question_without_operators(make: Make) -> None:
     reranker = Counted()
     make(*FRUIT, reranker=reranker).search('"apricots" -tag:old kind:note')
     assert {question for question, _ in reranker.read} == {"apricots"}
@@ -566,7 +566,7 @@ def test_the_question_is_read_without_operators(make: Make) -> None:
         ("apricots", {}, 0.49),  # it could hardly read the question
     ],
 )
-def test_nothing_is_read(make: Make, query: str, options: Mapping[str, Any], known: float) -> None:
+def test_nothing_is_reranked(make: Make, query: str, options: Mapping[str, Any], known: float) -> None:
     reranker = Counted(known)
     texts = (*FRUIT, "southern winds")
     memory = make(*(NewMemory(text=each, tags=["fruit"]) for each in texts), reranker=reranker)
@@ -580,7 +580,7 @@ def test_nothing_is_read(make: Make, query: str, options: Mapping[str, Any], kno
     )
 
 
-def test_a_clear_order_is_not_read_again(make: Make) -> None:
+def test_a_clear_order_is_not_reranked(make: Make) -> None:
     reranker = Counted()
     memory = make("the apricots of Provence are ripe", "one of the cats is asleep", reranker=reranker)
     question = "are the apricots of Provence ripe?"
@@ -611,7 +611,7 @@ class Watched(MemoryStore):
 
 
 @pytest.mark.parametrize(("rereads", "asked"), [(True, ["beside"]), (False, [])])
-def test_a_store_is_asked_for_neighbours_only_where_they_are_read(rereads: bool, asked: list[str]) -> None:
+def test_the_store_is_asked_for_neighbours_only_when_reranking(rereads: bool, asked: list[str]) -> None:
     store = Watched()
     opened(store, *FRUIT, reranker=Counted()).search("apricots", recipe=PLAIN, rerank=rereads)
     assert store.asked == asked
@@ -628,7 +628,7 @@ def test_a_store_that_fails_is_no_reranker_that_fails() -> None:
 # ---------------------------------------------------------------- the cache
 
 
-def test_what_was_read_is_not_read_again(make: Make) -> None:
+def test_what_was_scored_is_not_scored_again(make: Make) -> None:
     reranker = Counted()
     memory = make(*FRUIT, reranker=reranker)
     first = memory.search("apricots", recipe=PLAIN)
@@ -652,7 +652,7 @@ def test_another_neighbour_is_another_text(make: Make) -> None:
     assert reranker.read[2:] == [("apricots", RerankText("apricots", "what fruit?", "two euros"))]
 
 
-def test_equal_texts_are_read_once(make: Make) -> None:
+def test_equal_texts_are_scored_once(make: Make) -> None:
     reranker = Counted()
     memory = make(*FRUIT, *(NewMemory(text=each, space="work") for each in FRUIT), reranker=reranker)
     result = memory.search("apricots", recipe=PLAIN, where=Filter(spaces=["default", "work"]))
@@ -660,7 +660,7 @@ def test_equal_texts_are_read_once(make: Make) -> None:
     assert len(reranker.read) == 3
 
 
-def test_only_so_many_scores_are_kept(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_cached_scores_is_bounded(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rerank_stage.SCORES_CACHED == 4_096
     monkeypatch.setattr(rerank_stage, "SCORES_CACHED", 5)
     reranker = Counted()
@@ -674,7 +674,7 @@ def test_only_so_many_scores_are_kept(make: Make, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-def test_many_threads_read_alike(make: Make) -> None:
+def test_many_threads_get_the_same_scores(make: Make) -> None:
     memory = make(*many(12), reranker=Counted(liking=lambda text: len(text) % 5))
     queries = ["apricots", "apricots pie", "pie number", "number 3"] * 6
     expected = {query: memory.search(query, recipe=PLAIN).hits for query in set(queries)}
@@ -694,7 +694,7 @@ def test_many_threads_read_alike(make: Make) -> None:
 
 
 @pytest.mark.parametrize("error", [EmbedderUnavailable("the model file is missing"), RuntimeError("out of luck")])
-def test_a_reranker_that_fails_is_said_and_the_order_is_that_without(make: Make, error: Exception) -> None:
+def test_a_reranker_that_fails_is_noted_and_the_order_is_that_without_it(make: Make, error: Exception) -> None:
     reranker = Counted()
     memory = make(*FRUIT, reranker=reranker)
     reranker.fails = error
@@ -734,7 +734,7 @@ REASON = Reason(
 )
 
 
-def test_a_reading_as_a_person_reads_it() -> None:
+def test_a_rerank_reason_as_a_person_reads_it() -> None:
     assert scoring.describe(REASON) == ("rerank: rank 2 of 20 → 0.2 × 0.60² × 0.5000 × 2.00 = 0.07200")
     known = REASON._replace(value=0.2, numbers={**REASON.numbers, "coverage": 1.0})
     assert scoring.describe(known).endswith("→ 0.2 × 0.5000 × 2.00 = 0.20000")
@@ -757,7 +757,7 @@ class Slow(Counted):
             raise EmbedderUnavailable("it is gone")
 
 
-def test_what_takes_a_while_to_load_is_begun_with_the_first_search_that_may_read(make: Make) -> None:
+def test_a_model_begins_to_load_with_the_first_search_that_may_rerank(make: Make) -> None:
     slow = Slow()
     memory = make(*FRUIT, reranker=slow)
     memory.search("apricots", mode="keyword")
@@ -771,7 +771,7 @@ def test_what_takes_a_while_to_load_is_begun_with_the_first_search_that_may_read
     assert slow.loads == 1
 
 
-def test_what_goes_wrong_while_loading_is_not_said_before_it_is_needed(make: Make) -> None:
+def test_a_failure_to_load_is_noted_only_when_the_model_is_needed(make: Make) -> None:
     slow = Slow()
     slow.broken = True
     memory = make(*FRUIT, reranker=slow)
@@ -780,7 +780,7 @@ def test_what_goes_wrong_while_loading_is_not_said_before_it_is_needed(make: Mak
     assert slow.loaded.wait(60)
 
 
-def test_why_tells_what_was_read(make: Make) -> None:
+def test_why_tells_what_was_reranked(make: Make) -> None:
     memory = make(*FRUIT, reranker=Counted())
     result = memory.search("apricots", recipe=PLAIN)
     assert relevances(result) != relevances(memory.search("apricots", recipe=PLAIN, rerank=False))
@@ -800,7 +800,7 @@ def test_why_tells_what_was_read(make: Make) -> None:
     st.integers(2, 6),
 )
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_both_stores_read_the_same(
+def test_both_stores_rerank_the_same(
     tmp_path_factory: pytest.TempPathFactory, memories: list[NewMemory], query: str, where: Filter, pool: int
 ) -> None:
     turns = [replace(each, text=f"{each.text} x{number}") for number, each in enumerate(memories)]
@@ -842,7 +842,7 @@ def notes(path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_nacre_brings_its_own(notes: Path) -> None:
+def test_open_uses_the_reranker_that_is_shipped(notes: Path) -> None:
     with nacre.open(notes, log=False) as memory:
         hits = memory.search(ASKED).hits
         assert shares(hits).keys() == {hit.id for hit in hits}
@@ -862,7 +862,7 @@ def test_another_embedder_has_no_reranker_unless_one_is_given(tmp_path: Path) ->
         assert len(reranker.read) == 3
 
 
-def test_none_beside_the_own_embedder(notes: Path) -> None:
+def test_no_reranker_on_request(notes: Path) -> None:
     with nacre.open(notes, reranker=None, log=False) as memory:
         result = memory.search(ASKED)
         assert not shares(result.hits)
@@ -882,7 +882,7 @@ def without_model(notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         yield memory
 
 
-def test_a_missing_model_is_said_and_the_order_is_that_without(without_model: Nacre) -> None:
+def test_a_missing_model_is_noted_and_the_order_is_that_without_it(without_model: Nacre) -> None:
     result = without_model.search(ASKED)
     (note,) = result.notes
     assert note.startswith("the reranker failed: ranked without it (the model file ")

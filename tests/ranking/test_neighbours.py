@@ -1,4 +1,4 @@
-"""What stands next to a match in its session hears of it: every share by hand, and who may never come in."""
+"""A match raises its neighbours in the session: every share by hand, and which neighbours never come in."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_weights_are_the_recipe_s(make: Make, weights: dict[str, Any], heard
     assert {each: score / full for each, score in found.items()} == pytest.approx(heard)
 
 
-def test_shares_of_several_neighbours_add_up_and_are_heard_once() -> None:
+def test_shares_of_several_neighbours_add_up_and_are_not_passed_on() -> None:
     """a 1.0 and c .4 match; they stand as a b c d e.
 
     b  .5 · 1.0 after a, .2 · .4 before c   = .58
@@ -118,7 +118,7 @@ def test_what_matches_itself_is_raised_by_its_neighbours(make: Make) -> None:
     assert next(iter(heard)) == "m1"
 
 
-def test_only_the_best_twenty_are_heard() -> None:
+def test_only_the_best_twenty_raise_their_neighbours() -> None:
     several = [
         each for number in range(25) for each in said("apricots " + "pie " * number, "ok then", session=f"s{number}")
     ]
@@ -149,7 +149,7 @@ def test_only_the_best_twenty_are_heard() -> None:
         ("apricots", Filter(created_from=NOW - DAY), set()),  # the match itself is older
     ],
 )
-def test_neighbours_meet_every_condition(make: Make, query: str, where: Filter, found: set[str]) -> None:
+def test_neighbours_match_every_condition(make: Make, query: str, where: Filter, found: set[str]) -> None:
     memory = make(
         NewMemory(text="what fruit did you buy?", session="s", position=0),
         NewMemory(text="apricots", session="s", position=1, created=NOW - 9 * DAY),
@@ -159,14 +159,14 @@ def test_neighbours_meet_every_condition(make: Make, query: str, where: Filter, 
     assert scores(memory.search(query, where=where, recipe=PLAIN)).keys() == found
 
 
-def test_a_search_as_of_a_time_hears_nothing_that_came_later(make: Make) -> None:
+def test_a_search_as_of_a_time_has_no_neighbours_that_came_later(make: Make) -> None:
     earlier = [replace(each, created=NOW - 9 * DAY) for each in said(*TURNS[:4])]
     memory = make(*earlier, NewMemory(text=TURNS[4], session="s", position=4, created=NOW - DAY))
     assert "m4" in scores(memory.search("apricots", recipe=PLAIN))
     assert scores(memory.search("apricots", recipe=PLAIN, as_of=NOW - 2 * DAY)).keys() == {"m1", "m2", "m3"}
 
 
-def test_what_is_forgotten_says_and_hears_nothing(make: Make) -> None:
+def test_what_is_forgotten_neither_raises_nor_is_raised(make: Make) -> None:
     """Without m3, m4 is the next: it hears half."""
     memory = make(*said(*TURNS))
     memory.forget("m3")
@@ -176,7 +176,7 @@ def test_what_is_forgotten_says_and_hears_nothing(make: Make) -> None:
     assert memory.search("apricots", recipe=PLAIN).hits == ()
 
 
-def test_another_session_and_another_space_hear_nothing(make: Make) -> None:
+def test_another_session_and_another_space_are_not_raised(make: Make) -> None:
     memory = make(
         *said("apricots"),
         *said("another matter", "nothing else", session="t"),
@@ -195,7 +195,7 @@ def test_another_session_and_another_space_hear_nothing(make: Make) -> None:
     )
 
 
-def test_what_is_believed_too_little_does_not_come_in(make: Make) -> None:
+def test_what_has_too_little_confidence_does_not_come_in(make: Make) -> None:
     doubted = NewFact(subject="Ada", predicate="likes", object="tea", confidence=0.05, decay_rate=0)
     memory = make(*said("apricots"), NewMemory(text="so they say", session="s", position=1, facts=[doubted]))
     assert scores(memory.search("apricots", recipe=PLAIN)).keys() == {"m0"}
@@ -244,7 +244,7 @@ def test_nothing_found_asks_for_no_neighbours() -> None:
     assert store.asked == []
 
 
-def test_what_only_meets_a_condition_is_not_heard(make: Make) -> None:
+def test_what_only_matches_a_condition_raises_nothing(make: Make) -> None:
     """A listing has no match that stands out: all that the filter names come by time, and none beside them."""
     fruit = [NewMemory(text=text, session="s", position=9, tags=["fruit"]) for text in ("kumquats", "kiwis", "figs")]
     memory = make(*said(*TURNS), *(replace(each, created=NOW - days * DAY) for days, each in enumerate(fruit)))
@@ -253,7 +253,7 @@ def test_what_only_meets_a_condition_is_not_heard(make: Make) -> None:
     assert {reason.signal for hit in result.hits for reason in hit.reasons} == {"filter"}
 
 
-def test_words_alone_are_heard_where_there_is_no_embedder() -> None:
+def test_matches_by_words_raise_neighbours_without_an_embedder() -> None:
     memory = Nacre(MemoryStore(), None, clock=lambda: NOW, log=False)
     for each in said(*TURNS):
         memory.remember(each)
@@ -263,7 +263,7 @@ def test_words_alone_are_heard_where_there_is_no_embedder() -> None:
 # ---------------------------------------------------------------- relevance, reasons, near-duplicates
 
 
-def test_the_relevance_of_what_hears_an_answer(make: Make) -> None:
+def test_the_relevance_of_a_neighbour_of_an_answer(make: Make) -> None:
     """A share of the answer's own: .5 for the next, .2 for the others. Alone, they have next to none."""
     memory = make(*said(*TURNS))
     found = by_id(memory.search("apricots", recipe=PLAIN))
@@ -292,7 +292,7 @@ def test_an_echo_as_a_person_reads_it(neighbours: float, line: str) -> None:
     assert scoring.briefly([reason]) == "echo"
 
 
-def test_why_tells_what_was_heard(make: Make) -> None:
+def test_why_tells_the_share_of_neighbours(make: Make) -> None:
     memory = make(*said(*TURNS))
     found = by_id(memory.search("apricots", recipe=PLAIN))
     for rank, memory_id in enumerate(found, 1):
@@ -333,7 +333,7 @@ def test_signals_act_on_what_comes_in(make: Make) -> None:
     st.sampled_from(SESSION_FILTERS),
 )
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_both_stores_hear_the_same(
+def test_both_stores_raise_the_same_neighbours(
     tmp_path_factory: pytest.TempPathFactory,
     memories: list[NewMemory],
     places: list[int | None],
