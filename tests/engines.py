@@ -45,7 +45,7 @@ def opened(store: SqliteStore | MemoryStore, *items: str | NewMemory, **options:
 
 
 @contextmanager
-def engines_on(kind: str, folder: Path) -> Iterator[Callable[..., Nacre]]:
+def make_engines(kind: str, folder: Path) -> Iterator[Callable[..., Nacre]]:
     """Opens engines like `opened`, each on a new store of this kind. At the end all stores are closed."""
     stores: list[SqliteStore | MemoryStore] = []
 

@@ -29,6 +29,8 @@ from nacre.mcp_server.tool import Call
 from nacre.rerankers.nacre_rerank import NacreRerank
 from nacre.serialization import decode, encode
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = (
     QUESTION,
     "Why do customers get charged twice?",

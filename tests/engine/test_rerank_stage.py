@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import nacre
 from command_line import Cli
-from engines import BOTH_STORES, NOW, engines_on, opened, said, scores
+from engines import BOTH_STORES, NOW, make_engines, opened, said, scores
 from nacre import CLASSIC, EmbedderUnavailable, Filter, InvalidInput, NewFact, Recipe, StoreBusy
 from nacre.embedders.hashing import Hashing
 from nacre.engine import rerank_stage
@@ -84,7 +84,7 @@ class Make(Protocol):
 @pytest.fixture(params=BOTH_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path, uncached: None) -> Iterator[Make]:
     assert uncached is None
-    with engines_on(request.param, tmp_path) as made:
+    with make_engines(request.param, tmp_path) as made:
         yield made
 
 

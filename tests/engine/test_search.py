@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines import BOTH_STORES, NOW, engines_on
+from engines import BOTH_STORES, NOW, make_engines
 from nacre.analysis.highlight import HighlightTerms, snippet
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
@@ -45,7 +45,7 @@ class Make(Protocol):
 
 @pytest.fixture(params=BOTH_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
-    with engines_on(request.param, tmp_path) as made:
+    with make_engines(request.param, tmp_path) as made:
 
         def engine(*items: str | NewMemory, embedding: bool = False, zone: tzinfo = UTC) -> Nacre:
             embedder = Hashing() if embedding else None

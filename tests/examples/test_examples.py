@@ -11,6 +11,8 @@ import pytest
 
 import nacre
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[2] / "examples"
 SHOWN = {
     "remember_and_search": [

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engines import BOTH_STORES, NOW, engines_on, opened, said, scores
+from engines import BOTH_STORES, NOW, make_engines, opened, said, scores
 from nacre import CLASSIC, Filter, Hit, NewFact, Recipe
 from nacre.engine.engine import Nacre
 from nacre.ranking import neighbours, scoring
@@ -39,7 +39,7 @@ class Make(Protocol):
 
 @pytest.fixture(params=BOTH_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
-    with engines_on(request.param, tmp_path) as made:
+    with make_engines(request.param, tmp_path) as made:
         yield made
 
 
