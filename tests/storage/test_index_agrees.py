@@ -219,6 +219,7 @@ def test_any_question(opened: Opened, query: str, where: Filter, recipe: nacre.R
 def test_these_tests_would_see_a_difference(opened: Opened) -> None:
     """One memory that is missing from a segment is missed."""
     (memory,) = opened.plain.search("chapter herons", limit=1).hits
+    assert opened.agree("chapter herons")  # which loads the segments
     space = space_of(opened.merged)
     dead = tuple(part.without(part.segment.rows[-5:]) for part in space.parts)
     index_of(opened.merged)._spaces.put("default", replace(space, parts=dead))
