@@ -608,11 +608,11 @@ async def test_without_sessions_in_the_protocol_nothing_is_told_before(http: Htt
         for _ in range(2):
             found = await call(client, "search_memories", query="moths in the attic", omit_delivered=True)
             assert found["hits"][0]["id"] == written["id"]
-        await call(client, "forget", ids=[written["id"]])  # the server's store is shared with other tests
         named = await call(client, "search_memories", query="moths in the attic", session="mine")
         assert "delivered" not in named["hits"][0]
         named = await call(client, "search_memories", query="moths in the attic", session="mine")
         assert named["hits"][0]["delivered"] is True
+        await call(client, "forget", ids=[written["id"]])  # the server's store is shared with other tests
 
 
 @asynchronous

@@ -22,7 +22,7 @@ import nacre
 from nacre.analysis import tokenizer
 from nacre.embedders.hashing import Hashing
 from nacre.errors import NacreError, StoreCorrupt, StoreError, StoreFull, StoreTooNew, StoreUnavailable
-from nacre.storage.sqlite import SqliteStore, schema
+from nacre.storage.sqlite import SqliteStore, rows, schema
 from nacre.storage.sqlite import facts as facts_module
 from nacre.storage.sqlite import store as store_module
 from nacre.types.facts import NewEntity, NewFact
@@ -303,9 +303,9 @@ def test_an_interrupted_tokenising_after_a_migration_is_done_again(path: Path, m
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    for step in ("write_tokens", "update_counts", "set_meta"):
+    for module, step in ((store_module, "write_tokens"), (store_module, "update_counts"), (rows, "set_meta")):
         with monkeypatch.context() as failing:
-            failing.setattr(store_module, step, interrupt)
+            failing.setattr(module, step, interrupt)
             with pytest.raises(KeyboardInterrupt):
                 opened(path)
         with raw(path) as db:
