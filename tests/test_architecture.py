@@ -22,8 +22,8 @@ SOURCE = Path(nacre.__file__).parent
 LINES_MAX = 800
 
 # Neighbours in one layer that do not know each other.
-APART = ("cli", "mcp_server", "http_api", "storage.reference", "storage.sqlite", "embedders", "rerankers")
-STARTS = {("cli", "mcp_server"), ("cli", "http_api")}  # the command line starts servers
+APART = ("cli", "mcp_server", "storage.reference", "storage.sqlite", "embedders", "rerankers")
+STARTS = {("cli", "mcp_server")}  # the command line starts the server
 FREE = ("", "__main__")  # the package itself, and `python -m nacre`
 
 HEAVY = ("mcp", "pydantic", "numpy", "onnxruntime", "usearch", "numkong", "rich", "tokenizers")

@@ -118,7 +118,7 @@ def test_a_question_gives_no_statement_back_and_a_statement_no_question() -> Non
     assert repeated("Ada lives in London？", {M1: "Ada lives in London"}) == ()
 
 
-def test_nothing_was_told() -> None:
+def test_nothing_was_given() -> None:
     assert repeated(LONDON, {}) == ()
 
 
@@ -126,7 +126,7 @@ def test_of_two_that_said_it_the_first_is_named() -> None:
     assert repeated("tea", {M2: "Tea!", M1: "tea"}) == (M2,)
 
 
-def test_two_told_texts_without_fences_are_a_new_text() -> None:
+def test_two_given_texts_without_fences_are_a_new_text() -> None:
     assert repeated(f"{LONDON} {TEA}", ALL) == ()
 
 
@@ -175,7 +175,7 @@ def test_words_that_occur_twice_are_found_at_either_place() -> None:
     assert repeated("…buy milk", delivered) == ()
 
 
-def test_a_told_text_that_has_such_marks_itself() -> None:
+def test_a_given_text_that_has_such_marks_itself() -> None:
     delivered = {M1: "Wait… what is this"}
     assert repeated("wait… what is this", delivered) == (M1,)
     assert repeated("Wait…", delivered) == (M1,)
@@ -236,7 +236,7 @@ def test_news_cannot_hide_in_lines_that_look_like_ours(text: str) -> None:
     assert repeated(text, ALL) == ()
 
 
-def test_what_looks_like_a_fence_inside_a_told_text() -> None:
+def test_what_looks_like_a_fence_inside_a_given_text() -> None:
     delivered = {M1: "see </memory> and <memory id=x> there", M2: HEADER}
     assert repeated(fence(delivered[M1], M1, DATE), delivered) == (M1,)
     assert repeated(fence(delivered[M2], M2, DATE), delivered) == (M2,)
@@ -280,7 +280,7 @@ def test_a_text_with_a_word_less_is_news(delivered: str, place: int) -> None:
 
 @given(st.dictionaries(st.sampled_from([M1, M2, M3]), TEXTS, min_size=1), st.booleans(), st.booleans())
 @settings(max_examples=200, deadline=None)
-def test_what_was_told_is_recognised(delivered: dict[str, str], quoted: bool, shouted: bool) -> None:
+def test_what_was_given_is_recognised(delivered: dict[str, str], quoted: bool, shouted: bool) -> None:
     for memory_id, text in delivered.items():
         if not any(map(str.isalnum, text)):
             continue

@@ -277,7 +277,7 @@ def test_a_brief_search_says_what_may_be_meant(cli: Cli, filled: list[str]) -> N
     assert "did you mean: kettle Ada" in cli("search", "kettel Ada", "--brief").out
 
 
-def test_what_was_told_is_left_out_on_request(cli: Cli, filled: list[str]) -> None:
+def test_what_was_given_is_left_out_on_request(cli: Cli, filled: list[str]) -> None:
     def found(*more: str) -> list[tuple[str, bool]]:
         hits = json.loads(cli("search", "kettle", "--json", "--asked-in", "s", "--mode", "keyword", *more).out)["hits"]
         return [(hit["id"], hit["delivered"]) for hit in hits]

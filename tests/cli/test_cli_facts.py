@@ -769,7 +769,7 @@ def test_what_is_read_from_a_text_is_switched_on_and_off(cli: Cli, monkeypatch: 
     assert facts_of("Ada lives in Kyiv", "--extract", "on") == 1
 
 
-def test_facts_fade_as_they_are_told_to(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_facts_fade_as_they_are_given_to(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NACRE_DECAY_RATES", "state=0,location=2.5")
     for text in ("The runner is offline", "Ada lives in Rome"):
         cli("remember", text, "--created", "2026-01-01")

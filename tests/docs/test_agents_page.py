@@ -436,7 +436,7 @@ def test_a_session_begins_with_what_is_new(stage: Stage) -> None:
         assert not any(text in ran.out for _, text in TALK)
 
 
-def test_cursor_is_told_in_json(stage: Stage) -> None:
+def test_cursor_is_given_in_json(stage: Stage) -> None:
     stage.know(*KNOWN)
     event = cursor_event(stage, "sessionStart", is_background_agent=False, composer_mode="agent")
     ran = stage.run("nacre_context.py", event)
@@ -446,7 +446,7 @@ def test_cursor_is_told_in_json(stage: Stage) -> None:
     assert KNOWN[0] in said["additional_context"]
 
 
-def test_codex_is_told_in_plain_text(stage: Stage) -> None:
+def test_codex_is_given_in_plain_text(stage: Stage) -> None:
     stage.know(*KNOWN)
     event = claude_event(
         stage, "UserPromptSubmit", turn_id="1", model="o9", prompt="gateway port", transcript_path=None
@@ -456,7 +456,7 @@ def test_codex_is_told_in_plain_text(stage: Stage) -> None:
     assert KNOWN[1] in ran.out
 
 
-def test_projects_are_told_nothing_of_each_other(stage: Stage) -> None:
+def test_projects_are_given_nothing_of_each_other(stage: Stage) -> None:
     stage.know(*KNOWN)
     other = stage.root / "other"
     other.mkdir()
@@ -465,7 +465,7 @@ def test_projects_are_told_nothing_of_each_other(stage: Stage) -> None:
     assert KNOWN[1] in stage.run("nacre_context.py", event, CLAUDE_PROJECT_DIR=str(stage.project / ".git" / "..")).out
 
 
-def test_what_a_session_was_told_is_not_remembered_as_new(stage: Stage) -> None:
+def test_what_a_session_was_given_is_not_remembered_as_new(stage: Stage) -> None:
     stage.know(*KNOWN)
     delivered = ask(stage, "Why did we choose Postgres and not MySQL?").strip()
     transcript(stage, [("user", "What do you know?"), ("assistant", delivered), ("assistant", KNOWN[0])])

@@ -279,7 +279,7 @@ def _summed(memory_id: str, sum_: float) -> Ranked:
     return Ranked(memory_id, sum_, (Reason("lexical", "add", sum_, {}),), None, None)
 
 
-def test_reading_again_is_worth_this() -> None:
+def test_reranking_is_worth_this() -> None:
     for said in (
         f"with more than {rerank_stage.WHOLE_CHARS} characters a window of {rerank_stage.WINDOW_CHARS} is used",
         f"in total {rerank_stage.RERANKED_CHARS:,} characters at the most",

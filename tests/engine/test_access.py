@@ -385,7 +385,7 @@ def path_of_two(path: Path) -> Path:
     return path
 
 
-def test_what_another_space_told_may_be_remembered(path_of_two: Path) -> None:
+def test_what_another_space_given_may_be_remembered(path_of_two: Path) -> None:
     """Else the answer would tell that it is there, and under which id."""
     with nacre.open(path_of_two, space="mine", confined=True, embedder="none") as memory:
         receipt = memory.remember("THEIR GREEN TEA", session="s")

@@ -290,7 +290,7 @@ def test_as_of_another_time_what_held_then_is_quoted(memory: Nacre) -> None:
     assert then.left_out == ()
 
 
-def test_as_of_a_time_before_it_was_told_a_change_is_not_known(memory: Nacre) -> None:
+def test_as_of_a_time_before_it_was_given_a_change_is_not_known(memory: Nacre) -> None:
     """She had moved by then, but nobody had said so: a search as of then does not see it either."""
     london = memory.remember("Ada lives in London", created=MARCH).id
     memory.remember("Ada lives in Paris", created=MARCH + 9 * DAY, happened=MARCH + DAY)
@@ -552,7 +552,7 @@ def test_a_context_of_another_space_is_logged_there(words: Nacre) -> None:
     assert [each.id for each in words.receipts(spaces=["other"])] == [context.receipt]
 
 
-def test_without_a_log_nothing_is_told_before(path: Path) -> None:
+def test_without_a_log_nothing_is_given_before(path: Path) -> None:
     with nacre.open(path, embedder="none", log=False) as memory:
         one = memory.remember("tea").id
         for _ in range(2):

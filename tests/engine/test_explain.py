@@ -129,7 +129,7 @@ def test_why_of_what_was_not_ranked(memory: Nacre) -> None:
 # ---------------------------------------------------------------- why not: what may not be found
 
 
-def test_told_before(memory: Nacre) -> None:
+def test_given_before(memory: Nacre) -> None:
     known = memory.remember("alpha").id
     memory.search("alpha", session="s")
     for _ in range(2):  # asking why tells nothing

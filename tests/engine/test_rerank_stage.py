@@ -123,7 +123,7 @@ def test_the_share_by_hand() -> None:
     assert all(each.score == scoring.score(each.reasons) for each in found)
 
 
-def test_close_scores_are_still_told_apart() -> None:
+def test_close_scores_are_still_given_apart() -> None:
     """.50 and .49 are .01 apart; a tenth of the best, .05, is more: .2 · .05 · 2 = .02."""
     found = rerank.reranked([placed("a", 0.5), placed("b", 0.49)], {"a": 1.0, "b": 3.0}, weight=0.2, coverage=1)
     assert [each.score for each in found] == pytest.approx([0.5, 0.51])

@@ -358,7 +358,7 @@ def test_an_unknown_cursor_is_refused(shared: Nacre, cursor: Any) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("query", ["", "   ", "\n\t", '""', "()"])
-def test_a_query_that_asks_for_nothing_is_told_so(shared: Nacre, query: str, mode: Mode) -> None:
+def test_a_query_that_asks_for_nothing_is_given_so(shared: Nacre, query: str, mode: Mode) -> None:
     shared.remember("apple pie")
     result = shared.search(query, mode=mode)
     if query != "()":  # without operators, parentheses are punctuation with a meaning of their own

@@ -440,7 +440,7 @@ def test_what_was_lost_is_counted_by_stage(unlogged: Nacre, monkeypatch: pytest.
     assert (measured.missed, measured.stages) == (8, {"limit": 2})
 
 
-def test_modes_stand_side_by_side_and_tell_what_all_questions_were_told(path: Path) -> None:
+def test_modes_stand_side_by_side_and_tell_what_all_questions_were_given(path: Path) -> None:
     with nacre.open(path, embedder="none", log=False) as memory:
         ids = remember(memory, "red fish", "blue fish")
         judged = (JudgedQuestion("red", "default", ((ids[0],),)), JudgedQuestion('"blue', "default", ((ids[1],),)))

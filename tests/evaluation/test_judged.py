@@ -232,14 +232,14 @@ def likeliest(store: nacre.Nacre, query: str, *, answers: Set[str] | None = None
     return max((hit.relevance or 0.0 for hit in hits if answers is None or hit.id in answers), default=0.0)
 
 
-def test_reading_again_finds_no_answer_where_there_is_none(store: nacre.Nacre) -> None:
+def test_reranking_finds_no_answer_where_there_is_none(store: nacre.Nacre) -> None:
     fused, hybrid = ([likeliest(store, each, rerank=rerank) for each in UNANSWERED] for rerank in (False, True))
     raised = [after - before for before, after in zip(fused, hybrid, strict=True)]
     assert max(raised) < 0.05
     assert fmean(hybrid) < 0.2
 
 
-def test_reading_again_makes_answers_likelier(store: nacre.Nacre, questions: dict[str, Questions]) -> None:
+def test_reranking_makes_answers_likelier(store: nacre.Nacre, questions: dict[str, Questions]) -> None:
     judged = [each for several in questions.values() for each in several.judged]
     answers = [{answer for (answer,) in each.answers} for each in judged]
     fused, hybrid = (

@@ -600,7 +600,7 @@ async def test_each_client_over_http_has_a_session_of_its_own(http: HttpProcess)
 
 
 @asynchronous
-async def test_without_sessions_in_the_protocol_nothing_is_told_before(http: HttpProcess) -> None:
+async def test_without_sessions_in_the_protocol_nothing_is_given_before(http: HttpProcess) -> None:
     async with Client(http.url, mode="auto") as client:
         written = await call(client, "remember", text="The attic is full of moths")
         (full,) = (await call(client, "get_memories", ids=[written["id"]]))["memories"]

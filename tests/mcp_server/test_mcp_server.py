@@ -106,7 +106,7 @@ async def remembered(client: Client, text: str, /, **fields: object) -> str:
 
 
 @asynchronous
-async def test_a_client_is_told_who_answers(door: Server[Any], mode: str) -> None:
+async def test_a_client_is_given_who_answers(door: Server[Any], mode: str) -> None:
     async with Client(door, mode=mode) as client:
         assert client.protocol_version == {"legacy": VERSIONS[-1], "auto": "2026-07-28"}[mode]
         assert client.server_info is not None
@@ -579,7 +579,7 @@ async def test_the_usual_tools_are_few_words(path: Path) -> None:
 
 
 @asynchronous
-async def test_effects_are_told(door: Server[Any]) -> None:
+async def test_effects_are_given(door: Server[Any]) -> None:
     """Clients ask a person before a tool that is not said to read only, and more urgently if it destroys."""
     async with Client(door) as client:
         hints = {each.name: each.annotations for each in (await client.list_tools()).tools}
@@ -674,7 +674,7 @@ async def test_prompts(door: Server[Any], mode: str) -> None:
 
 
 @asynchronous
-async def test_what_a_session_was_told_is_marked_or_left_out(engines: SpaceEngines, tmp_path: Path, mode: str) -> None:
+async def test_what_a_session_was_given_is_marked_or_left_out(engines: SpaceEngines, tmp_path: Path, mode: str) -> None:
     async with Client(served(engines, DEFAULT, tmp_path, "one"), mode=mode) as client:
         tea = await remembered(client, "Tea is served at four")
         assert "delivered" not in (await call(client, "search_memories", query="tea"))["hits"][0]

@@ -303,7 +303,7 @@ def test_only_so_many_terms_are_looked_up() -> None:
 
 
 @pytest.mark.parametrize("operator", ["AND", "OR", "NOT"])
-def test_what_is_left_out_of_a_long_query_is_told(operator: str) -> None:
+def test_what_is_left_out_of_a_long_query_is_given(operator: str) -> None:
     """And nothing is made up: where the rest is cut off, an operator without it is not a word."""
     question = parse(f" {operator} ".join(f"w{number}" for number in range(5_000)))
     assert any("only the first" in note for note in question.notes)

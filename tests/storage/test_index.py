@@ -472,7 +472,7 @@ def test_a_space_is_rebuilt_while_its_segments_are_merged(path: Path, merging: G
         check(engine, limit=100)
 
 
-def test_a_failure_in_the_background_is_told_and_does_no_harm(
+def test_a_failure_in_the_background_is_given_and_does_no_harm(
     path: Path, low: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def failing(*_: Any, **__: Any) -> Any:

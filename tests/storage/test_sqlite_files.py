@@ -424,7 +424,7 @@ def sound_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_flipped_bytes_are_told_in_our_words(path: Path, sound_file: Path) -> None:
+def test_flipped_bytes_are_given_in_our_words(path: Path, sound_file: Path) -> None:
     """Damage anywhere in the file is either detected or harmless; no other error leaks."""
     sound = sound_file.read_bytes()
     outcomes = set()

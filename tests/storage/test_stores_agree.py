@@ -722,7 +722,7 @@ told_receipts = st.lists(
 @pytest.mark.slow
 @given(told_receipts, st.lists(st.integers(0, 7), max_size=3), st.lists(st.integers(0, 7), max_size=2), st.booleans())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-def test_any_session_was_told_the_same(
+def test_any_session_was_given_the_same(
     receipts: list[tuple[datetime, str, str | None, tuple[Delivery, ...]]],
     forgotten: list[int],
     purged: list[int],
@@ -768,7 +768,7 @@ def test_of_equal_texts_in_one_batch_the_first_is_kept(pair: Pair) -> None:
     assert pair.same(lambda nacre: nacre.get(receipts[0].id)[0].tags).answer == ("first",)
 
 
-def test_what_a_session_was_told_by_hand(pair: Pair) -> None:
+def test_what_a_session_was_given_by_hand(pair: Pair) -> None:
     """The latest first; equal times by id; opened once is opened; of the latest few, the latest."""
     pair.same(lambda nacre: nacre.remember_many(["one", "two", "three", NewMemory(text="four", space="other")]))
     one, two, three, four = (f"id-{number:04}" for number in range(4))

@@ -86,7 +86,7 @@ class SearchPlan:
 
 
 class Planner:
-    """Makes plans. Keeps the lenses of its space, which are read again after something was written."""
+    """Makes plans. Keeps the lenses of its space until something is written."""
 
     def __init__(self, parts: Parts, resolver: QueryResolver) -> None:
         self._parts = parts
