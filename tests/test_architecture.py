@@ -7,7 +7,8 @@ import dataclasses
 import inspect
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ForwardRef
 
@@ -16,6 +17,7 @@ import pytest
 import nacre
 from layers import LAYERS
 from nacre import errors
+from nacre.runtime import native_packages
 from nacre.types import facts, memory, recall_log, recipe, search, stats, views
 
 SOURCE = Path(nacre.__file__).parent
@@ -209,6 +211,20 @@ def test_native_packages_live_together_in_every_order() -> None:
     """A process that loaded usearch before onnxruntime crashed."""
     for first, second in (("usearch_index", "onnxruntime"), ("onnxruntime", "usearch_index")):
         loaded_by(f"from nacre.runtime import native_packages as n\nn.{first}()\nn.{second}()")
+
+
+@pytest.mark.parametrize(
+    "importing", [native_packages.numpy, native_packages.onnxruntime, native_packages.usearch_index]
+)
+def test_native_packages_are_imported_one_at_a_time(importing: Callable[[], object]) -> None:
+    """Two threads that imported packages on top of numpy at once saw it half initialized."""
+    other = threading.Thread(target=importing)
+    with native_packages._importing:
+        other.start()
+        other.join(0.05)
+        assert other.is_alive()
+    other.join(60)
+    assert not other.is_alive()
 
 
 def test_importing_nacre_imports_none_of_its_modules() -> None:

@@ -750,7 +750,7 @@ class Slow(Counted):
         self.loaded = threading.Event()
         self.broken = False
 
-    def load(self) -> None:
+    def preload(self) -> None:
         self.loads += 1
         self.loaded.set()
         if self.broken:

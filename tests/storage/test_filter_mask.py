@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import nacre
 from nacre.embedders.hashing import Hashing
-from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, Only, Phrase, Term, Without
+from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, Only, Phrase, Term, Without, filter_matches
 from nacre.query.parser import parse
 from nacre.storage.sqlite import SqliteStore
 from nacre.storage.sqlite.filters import LIVE, Clause, search_clause
@@ -119,6 +119,21 @@ def test_every_field_of_a_filter(filled: Filled, name: str) -> None:
     passing = {filled.agrees(None, where(**{name: value})) for value in EXAMPLES[name]}
     assert passing & set(range(1, filled.agrees(None, where())))
     assert len(passing) > 1
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_sql_matches_what_the_reference_matches(filled: Filled, name: str) -> None:
+    """The mask is compared with SQL, and SQL with the plain meaning of a filter, at the bounds of every example."""
+    with filled.store._connections.reading() as db:
+        ids = [memory_id for (memory_id,) in db.execute("SELECT id FROM memories WHERE deleted_us IS NULL")]
+        facts = filled.store.facts_of(ids)
+        memories = [replace(each, facts=facts.get(each.id, ())) for each in filled.store.get(ids).values()]
+        for value in EXAMPLES[name]:
+            given = where(**{name: value})
+            clause = LIVE & search_clause(given, None)
+            found = db.execute(f"SELECT m.id FROM memories AS m WHERE {clause.sql}", clause.parameters)
+            expected = {each.id for each in memories if filter_matches(given, each)}
+            assert {memory_id for (memory_id,) in found} == expected, given
 
 
 CONDITIONS: list[Condition] = [

@@ -8,7 +8,7 @@ import click
 
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
-from nacre.cli.options import QueryCommand, common, in_space, only_given, opened, to_moment
+from nacre.cli.options import QueryCommand, common, in_order, in_space, only_given, opened, to_moment
 from nacre.serialization import encode
 from nacre.types.facts import DECAY_PER_DAY, FactQuery, FactType, NewFact, Reinforcement
 from nacre.types.search import Filter
@@ -27,7 +27,7 @@ def fact() -> None:
 
 def _statement(command: Any) -> Any:
     """The arguments and options that state a fact or a relation."""
-    for name, kind, metavar, help_text in (
+    valued = (
         ("--memory", str, "ID", "The memory it belongs to; default: a new one."),
         ("--type", str, "TYPE", f"{_TYPES}."),
         ("--confidence", float, "NUMBER", "Initial confidence, from 0 to 1."),
@@ -40,12 +40,15 @@ def _statement(command: Any) -> Any:
         ("--valid-from", str, "TIME", "Start of its validity; default: when the memory happened or was created."),
         ("--valid-to", str, "TIME", "End of its validity."),
         ("--quote", str, "TEXT", "The words of the memory that state it."),
-    ):
-        command = click.option(name, type=kind, metavar=metavar, help=help_text)(command)
-    command = click.option("--single/--several", default=None, help="Whether a newer value supersedes it.")(command)
-    for name in ("object", "predicate", "subject"):
-        command = click.argument(name)(command)
-    return command
+    )
+    return in_order(
+        command,
+        [
+            *(click.argument(name) for name in ("subject", "predicate", "object")),
+            *(click.option(name, type=kind, metavar=metavar, help=text) for name, kind, metavar, text in valued),
+            click.option("--single/--several", default=None, help="Whether a newer value supersedes it."),
+        ],
+    )
 
 
 @fact.command("add")
@@ -70,17 +73,23 @@ def _add(context: click.Context, given: dict[str, Any]) -> None:
 
 def _narrowing(command: Any) -> Any:
     """The options that select facts or relations."""
-    for name, metavar, help_text in (
+    valued = (
         ("--subject", "NAME", "Only with this subject, by any of its names."),
         ("--predicate", "NAME", "Only with this predicate."),
         ("--object", "NAME", "Only with this object."),
         ("--type", "TYPE", f"{_TYPES}."),
         ("--memory", "ID", "Only from this memory."),
         ("--as-of", "TIME", "Those that were current at this time."),
-    ):
-        command = click.option(name, metavar=metavar, help=help_text)(command)
-    command = click.option("--history", is_flag=True, help="Include facts that are not current.")(command)
-    return click.option("--limit", type=int, help="Maximum number of facts.")(in_space(command))
+    )
+    return in_order(
+        command,
+        [
+            *(click.option(name, metavar=metavar, help=text) for name, metavar, text in valued),
+            click.option("--history", is_flag=True, help="Include facts that are not current."),
+            in_space,
+            click.option("--limit", type=int, help="Maximum number of facts."),
+        ],
+    )
 
 
 @fact.command("list")

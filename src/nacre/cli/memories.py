@@ -15,6 +15,7 @@ from nacre.cli.options import (
     common,
     deferring,
     filters,
+    in_order,
     only_given,
     opened,
     to_filter,
@@ -32,19 +33,24 @@ from nacre.types.views import Bucket, TimelineRequest
 
 def _fields(command: Any) -> Any:
     """The options that set fields of a memory."""
-    for name, metavar, help_text in (
+    valued = (
         ("--kind", "KIND", "note, fact, episode, action, intent, observation or any other word."),
         ("--namespace", "NAME", "decisions, patterns, learnings, context, apis, config or any other word."),
         ("--summary", "TEXT", "One line that the timeline shows instead of the text."),
         ("--source", "SOURCE", "Where the memory comes from."),
         ("--session", "SESSION", "The conversation or run that it belongs to."),
         ("--happened", "TIME", "When the event took place, if not at creation."),
-    ):
-        command = click.option(name, metavar=metavar, help=help_text)(command)
-    command = click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag. Repeatable.")(command)
-    command = click.option("--position", type=int, help="Position in the session.")(command)
-    command = click.option("--importance", type=float, help="A number from 0 to 1.")(command)
-    return click.option("--meta", metavar="KEY=VALUE", multiple=True, help="Metadata. Repeatable.")(command)
+    )
+    return in_order(
+        command,
+        [
+            *(click.option(name, metavar=metavar, help=text) for name, metavar, text in valued),
+            click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag. Repeatable."),
+            click.option("--position", type=int, help="Position in the session."),
+            click.option("--importance", type=float, help="A number from 0 to 1."),
+            click.option("--meta", metavar="KEY=VALUE", multiple=True, help="Metadata. Repeatable."),
+        ],
+    )
 
 
 @nacre.command()

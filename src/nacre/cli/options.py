@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -35,19 +35,28 @@ def _remember_flag(context: click.Context, parameter: click.Parameter, value: ob
         flags[parameter.name] = value
 
 
+def in_order(command: F, options: Sequence[Callable[[F], F]]) -> F:
+    """A command with these options, listed in this order by --help: decorators apply from the last to the first."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def common(command: F) -> F:
     """--store, --space, --embedder and --json, which the group and every command take."""
-    for name, metavar, help_text in (
+    named = (
         ("--store", "PATH", "The file that holds the memories."),
         ("--space", "NAME", "The space to read and write."),
         ("--embedder", "NAME", "minilm, minilm-cuda, hashing or none."),
-    ):
-        command = click.option(name, metavar=metavar, expose_value=False, callback=_remember_flag, help=help_text)(
-            command
-        )
-    return click.option(
-        "--json", is_flag=True, expose_value=False, callback=_remember_flag, help="Print JSON, errors included."
-    )(command)
+    )
+    kept: dict[str, Any] = {"expose_value": False, "callback": _remember_flag}
+    return in_order(
+        command,
+        [
+            *(click.option(name, metavar=metavar, help=help_text, **kept) for name, metavar, help_text in named),
+            click.option("--json", is_flag=True, help="Print JSON, errors included.", **kept),
+        ],
+    )
 
 
 def wants_json(context: click.Context) -> bool:
@@ -130,7 +139,7 @@ def filters(command: F) -> F:
     """The options that restrict which memories may be found."""
     from nacre.types.search import Part
 
-    for name, metavar, help_text in (
+    several = (
         ("--kind", "KIND", "Only this kind. Repeatable: any of them."),
         ("--namespace", "NAME", "Only this namespace. Repeatable: any of them."),
         ("--tag", "TAG", "Only with this tag. Repeatable: all of them."),
@@ -138,15 +147,21 @@ def filters(command: F) -> F:
         ("--no-tag", "TAG", "Only without this tag. Repeatable."),
         ("--source", "SOURCE", "Only from this source; * and ? are wildcards. Repeatable: any of them."),
         ("--session", "SESSION", "Only from this session. Repeatable: any of them."),
-        ("--in-space", "NAME", "Use this space instead. Repeatable: all of them."),
+        ("--in-space", "NAME", "Search this space instead of the current one. Repeatable: all of them."),
         ("--meta", "KEY=VALUE", "Only with this metadata. Repeatable: all of them."),
         ("--has", "PART", f"Only with {', '.join(get_args(Part))}. Repeatable: all of them."),
-    ):
-        command = click.option(name, metavar=metavar, multiple=True, help=help_text)(command)
-    command = click.option("--since", metavar="TIME", help="Created at this time or later: 7d, yesterday, 2026-03-01.")(
-        command
     )
-    return click.option("--until", metavar="TIME", help="Created before the start of this time.")(command)
+    times = (
+        ("--since", "Created at this time or later: 7d, yesterday, 2026-03-01."),
+        ("--until", "Created before the start of this time."),
+    )
+    return in_order(
+        command,
+        [
+            *(click.option(name, metavar=metavar, multiple=True, help=text) for name, metavar, text in several),
+            *(click.option(name, metavar="TIME", help=text) for name, text in times),
+        ],
+    )
 
 
 FILTER_OPTIONS = (
@@ -177,33 +192,34 @@ def to_filter(given: dict[str, Any]) -> Filter:
 
 def search_options(command: F) -> F:
     """The options of a search, apart from filters."""
-    from nacre.types.search import Mode
+    from nacre.types.search import Mode, SearchRequest
 
-    for name, kind, metavar, help_text in (
-        ("--mode", str, "MODE", f"{', '.join(get_args(Mode))}."),
-        ("--limit", int, "NUMBER", "Maximum number of hits."),
-        ("--alpha", float, "WEIGHT", "Weight of meaning against words, from 0 to 1."),
+    usual = SearchRequest(query="")
+    valued = (
+        ("--mode", str, "MODE", f"{', '.join(get_args(Mode))}; default: {usual.mode}."),
+        ("--limit", int, "NUMBER", f"Maximum number of hits; default: {usual.limit}."),
+        ("--alpha", float, "WEIGHT", f"Weight of meaning against words, from 0 to 1; default: {usual.recipe.alpha:g}."),
         ("--lens", str, "NAME", "Search with this lens; `none` disables automatic lenses."),
         ("--as-of", str, "TIME", "Search as of this time, with the memories and facts current then."),
         ("--min-score", float, "RELEVANCE", "Minimum relevance of a hit, from 0 to 1."),
         ("--token-budget", int, "TOKENS", "Maximum size of all hits in tokens."),
         ("--asked-in", str, "SESSION", "The asking session, for the recall log."),
-    ):
-        command = click.option(name, type=kind, metavar=metavar, help=help_text)(command)
-    command = click.option(
-        "--boost-entity",
-        metavar="NAME",
-        multiple=True,
-        help="Rank memories about this entity a little higher. Repeatable.",
-    )(command)
-    command = click.option("--merge-relations", is_flag=True, help="Rank memories of matching relations higher.")(
-        command
     )
-    command = click.option(
-        "--omit-delivered", is_flag=True, help="Omit memories that were delivered to the asking session before."
-    )(command)
-    command = click.option("--no-rerank", is_flag=True, help="Skip reranking.")(command)
-    return click.option("--no-collapse", is_flag=True, help="Show near-duplicates as separate hits.")(command)
+    flags = (
+        ("--merge-relations", "Rank memories of matching relations higher."),
+        ("--omit-delivered", "Omit memories that were delivered to the asking session before."),
+        ("--no-rerank", "Skip reranking."),
+        ("--no-collapse", "Show near-duplicates as separate hits."),
+    )
+    boosted = "Rank memories about this entity a little higher. Repeatable."
+    return in_order(
+        command,
+        [
+            *(click.option(name, type=kind, metavar=metavar, help=text) for name, kind, metavar, text in valued),
+            click.option("--boost-entity", metavar="NAME", multiple=True, help=boosted),
+            *(click.option(name, is_flag=True, help=text) for name, text in flags),
+        ],
+    )
 
 
 def with_reasons(command: F) -> F:
@@ -216,7 +232,11 @@ def with_reasons(command: F) -> F:
 def in_space(command: F) -> F:
     """--in-space, for commands without the other filters."""
     return click.option(
-        "--in-space", "spaces", metavar="NAME", multiple=True, help="Use this space instead. Repeatable: all of them."
+        "--in-space",
+        "spaces",
+        metavar="NAME",
+        multiple=True,
+        help="Search this space instead of the current one. Repeatable: all of them.",
     )(command)
 
 

@@ -128,7 +128,7 @@ class Nacre:
         return self.remember_many([new])[0]
 
     def remember_many(self, items: Iterable[str | NewMemory]) -> list[Remembered]:
-        """Remember many texts. Returns a receipt for each, in their order."""
+        """Remember many texts. Returns a `Remembered` for each, in their order."""
         return list(chain.from_iterable(self.remember_batches(items)))
 
     def remember_batches(self, items: Iterable[str | NewMemory]) -> Iterator[list[Remembered]]:
@@ -256,7 +256,7 @@ class Nacre:
         return next(each for each in several if each.fact.id == stated.id)
 
     def add_facts(self, memory_id: str, facts: Sequence[NewFact]) -> list[Fact]:
-        """Keep facts with a live memory. Returns them as they stand beside the facts there were."""
+        """Keep facts with a live memory. Returns them after supersession."""
         return self._facts.add(memory_id, facts)
 
     def drop_facts(self, ids: str | Sequence[str]) -> None:

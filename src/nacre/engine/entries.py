@@ -30,7 +30,7 @@ class Draft(NamedTuple):
 
 
 def draft(checked: NewMemory, memory_id: str, updated: datetime, text: str | None = None) -> Draft:
-    """A draft of what `checks.memory` has passed; or of another text that `checks.text` has, with all else the same."""
+    """A draft of a validated memory. `text`, if given, replaces its text and is validated, too."""
     assert checked.space is not None
     assert checked.created is not None
     memory = Memory(

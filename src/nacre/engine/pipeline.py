@@ -282,7 +282,7 @@ class Pipeline:
         return ranking._replace(kept=kept, duplicates=duplicates, notes=notes)
 
     def _relevance(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
-        """How likely each answers the query: of those that can be shown, or of all where some are too unlikely."""
+        """How likely each hit answers the query: for the first `limit` hits, or for all if `min_score` is set."""
         ranked = ranking.kept if plan.request.min_score else ranking.kept[: plan.request.limit]
         return ranking._replace(relevance=self.relevance_of(plan, ranking, ranked))
 

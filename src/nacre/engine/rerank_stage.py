@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from nacre.analysis import highlight
@@ -11,7 +12,6 @@ from nacre.engine.plan import SearchPlan
 from nacre.interfaces import Reranker, RerankText
 from nacre.ranking import rerank
 from nacre.runtime.lru import LruCache
-from nacre.runtime.threads import Threads
 from nacre.types.memory import Memory, Span
 from nacre.types.search import Ranked
 from nacre.types.views import Neighbours
@@ -46,18 +46,18 @@ class Reranked(NamedTuple):
 class RerankStage:
     """Asks the reranker. Keeps recent scores."""
 
-    def __init__(self, reranker: Reranker | None, threads: Threads) -> None:
+    def __init__(self, reranker: Reranker | None) -> None:
         self._reranker = reranker
-        self._threads = threads
         self._preloaded = False
         self._scores: LruCache[tuple[str, RerankText], float] = LruCache(SCORES_CACHED)
 
     def preload(self, plan: SearchPlan) -> None:
-        """Start loading the model, once, while the candidates are searched. `rerank` reports what goes wrong."""
-        load = getattr(self._reranker, "load", None)
-        if load is not None and not self._preloaded and _wanted(plan):
+        """Let the model load, once, while the candidates are searched. `rerank` reports what goes wrong."""
+        preload = getattr(self._reranker, "preload", None)
+        if preload is not None and not self._preloaded and _wanted(plan):
             self._preloaded = True
-            self._threads.start(load)
+            with suppress(Exception):
+                preload()
 
     def select(self, plan: SearchPlan, ranked: Sequence[Ranked]) -> Selection:
         """Choose what to rerank. `ranked` is given best first."""

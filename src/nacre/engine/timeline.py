@@ -56,7 +56,7 @@ class TimelineService:
         return anchor
 
     def _around(self, request: TimelineRequest, anchor: Memory) -> tuple[TimelineEntry, ...]:
-        """In time, an anchor that the filter would leave out among those that it lets through."""
+        """The matching entries before and after the anchor, and the anchor itself even if the filter excludes it."""
         later, earlier = (
             self._store.by_time(
                 request.where,

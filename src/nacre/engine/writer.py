@@ -172,7 +172,7 @@ class Writer:
         return _Batch(keys, sessions, stored, recalled, dict(zip(new, ready, strict=True)))
 
     def _drafts(self, items: Sequence[str | NewMemory], now: datetime, number: int) -> list[Draft]:
-        """Validated items. All plain texts share the validation of everything else."""
+        """Validated items. For plain texts, the fields besides the text are validated once."""
         access, limits = self._parts.access, self._parts.limits
         ids = self._parts.make_ids(now, len(items))
         plain = validation.memory(NewMemory(text="text"), access, now, limits)

@@ -38,7 +38,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """Matches texts with all phrases and at most `distance` words from the end of each to the start of the last."""
+    """Matches texts with all phrases where at most `distance` words separate each of them from the last one."""
 
     phrases: tuple[Phrase, ...]
     distance: int

@@ -1,7 +1,7 @@
 """Lenses: named presets of filters, boosts and recipe overrides for a search.
 
-A lens can only narrow a search, and values that the caller sets win over those of the lens. The caller names a lens,
-or a lens is selected by the question or by the caller's working folder.
+The filter of a lens can only narrow a search, and values that the caller sets win over those of the lens. The caller
+names a lens, or one is selected by the question or by the working folder.
 """
 
 from __future__ import annotations

@@ -43,9 +43,9 @@ class NacreRerank:
     def fingerprint(self) -> str:
         return f"nacre-rerank-v1/{PIECES_MAX}/{MODEL_SHA256[:12]}"
 
-    def load(self) -> None:
-        """Load the model now, so that the first call of `scores` does not wait for it."""
-        self._model.session()
+    def preload(self) -> None:
+        """Start to load the model in the background, so that the first call of `scores` waits less."""
+        self._model.preload()
 
     def vocabulary_coverage(self, question: str) -> float:
         # Invented names are compared letter by letter, which needs no training.

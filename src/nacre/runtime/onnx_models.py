@@ -60,6 +60,11 @@ class OnnxModel:
                     )
         return self._session
 
+    def preload(self) -> None:
+        """Start to load the model in the background. Whoever needs it first waits for it."""
+        if self._session is None and not self._cuda:
+            load_ahead([self._model])
+
     def run(self, rows: Sequence[Sequence[int]], outputs: Sequence[str] | None = None) -> Any:
         """The model's outputs for rows of word pieces. All rows have the same length, so there is no padding."""
         session = self.session()
@@ -139,8 +144,9 @@ def load_ahead(models: Sequence[Path]) -> None:
     except ImportError:
         return
     for model in models:
-        _preloading[model] = _Preloading(model)
-        _preloading[model].start()
+        if model not in _preloading:
+            _preloading[model] = _Preloading(model)
+            _preloading[model].start()
 
 
 class _Preloading(threading.Thread):

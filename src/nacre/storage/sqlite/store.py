@@ -22,6 +22,7 @@ from nacre.analysis.tokenizer import tokens_of
 from nacre.errors import Conflict, StoreError, StoreUnavailable
 from nacre.interfaces import TimePage
 from nacre.query.ast import Condition, ParsedQuery, Term
+from nacre.runtime import native_packages
 from nacre.storage.changes import replaced
 from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, rows, schema
 from nacre.storage.sqlite.connection import BUSY_TIMEOUT_MS, Connections
@@ -525,6 +526,7 @@ class SqliteStore:
         """Created on first use, because it imports numpy."""
         with self._index_lock:
             if self._index is None:
+                native_packages.numpy()
                 from nacre.storage.sqlite.index.space_index import Index
 
                 folder = self._path.with_name(self._path.name + "-cache")
