@@ -456,6 +456,7 @@ def test_a_note_never_waits_and_pending_ones_are_written_together() -> None:
     assert sink.batches == [["first"], ["a", "b", "c", "d", "e"]]
 
 
+@pytest.mark.slow
 def test_notes_that_keep_coming_are_written_a_few_times_a_second() -> None:
     delay_s = 0.2
     moments: list[float] = []
@@ -625,6 +626,7 @@ assert "concurrent.futures" not in sys.modules
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failures", [0, 2])
 @pytest.mark.parametrize(
     ("ending", "code"), [("", 0), ("sys.exit(3)", 3), ("raise ValueError", 1), ("raise KeyboardInterrupt", -2)]
