@@ -39,9 +39,9 @@ from nacre.errors import InvalidInput
 def install(
     context: click.Context, /, client: Client, scope: Scope, name: str, write: bool, remove: bool, **given: str | None
 ) -> None:
-    """Print the configuration that lets CLIENT start Nacre's MCP server, or write it to the client's file.
+    """Configure CLIENT to use Nacre.
 
-    CLIENT is claude-code, claude-desktop, cursor, codex or vscode. --store, --space and --embedder are passed on to
+    Prints the configuration that lets CLIENT start Nacre's MCP server; --write puts it into the client's file. CLIENT is claude-code, claude-desktop, cursor, codex or vscode. --store, --space and --embedder are passed on to
     the server.
     """
     place = Place(platform=sys.platform, environment=os.environ, home=Path.home(), folder=_working_folder())
