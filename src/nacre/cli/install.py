@@ -41,8 +41,9 @@ def install(
 ) -> None:
     """Configure CLIENT to use Nacre.
 
-    Prints the configuration that lets CLIENT start Nacre's MCP server; --write puts it into the client's file. CLIENT is claude-code, claude-desktop, cursor, codex or vscode. --store, --space and --embedder are passed on to
-    the server.
+    Prints the configuration that lets CLIENT start Nacre's MCP server; --write puts it into the client's file.
+    CLIENT is claude-code, claude-desktop, cursor, codex or vscode. --store, --space and --embedder are passed on to the
+    server.
     """
     place = Place(platform=sys.platform, environment=os.environ, home=Path.home(), folder=_working_folder())
     command = client_config.server_command(
