@@ -14,7 +14,7 @@ from command_line import Cli
 from nacre import Lens, NewMemory
 from nacre.cli import render
 from nacre.embedders.hashing import Hashing
-from nacre.evaluation import questions, tune
+from nacre.evaluation import metrics, questions, tune
 from nacre.types.memory import Progress
 
 NOW = datetime(2026, 11, 2, 12, tzinfo=UTC)
@@ -239,7 +239,7 @@ def test_tune_json_says_what_it_found(cli: Cli, cars: list[str], file: Path) -> 
 def test_tune_applies_nothing_that_may_be_chance(cli: Cli, cars: list[str], file: Path) -> None:
     """Of the half that chooses, seven questions want the old memory, of the other half two; the rest the new one."""
     lines = file.read_text("utf-8").splitlines()
-    order = questions.seeded_random(1).sample(range(24), 24)
+    order = metrics.seeded_random(1).sample(range(24), 24)
     wanted = {at: cars[at] if place < 7 or place > 21 else cars[at + 24] for place, at in enumerate(order)}
     file.write_text("\n".join(f"{each.partition(chr(9))[0]}\t{wanted[at]}" for at, each in enumerate(lines)), "utf-8")
     shown = cli("tune", str(file), "--apply")

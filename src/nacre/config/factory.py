@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from nacre import validation
-from nacre.engine.engine import Nacre
+from nacre.engine.engine import Nacre, system_clock
 from nacre.engine.recall_log import LOG_DAYS
 from nacre.errors import EmbedderMismatch, InvalidInput
 from nacre.interfaces import Embedder, Reranker
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from nacre.config.settings import Settings
 
 EmbedderName: TypeAlias = Literal["minilm", "minilm-cuda", "hashing", "none"]
-
-
-def _system_clock() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +81,7 @@ def open_store(
     """
     validation.opening(space, threads, busy_timeout_ms, limits, log_days)  # before a file is created
     rates = validation.decay_rates(decay_rates or {})
-    now = _system_clock if clock is None else _checked_clock(clock)
+    now = system_clock if clock is None else _checked_clock(clock)
     models = load_models(embedder, reranker, threads)
     store = SqliteStore(Path(path), busy_timeout_ms, create)
     try:

@@ -68,7 +68,7 @@ from nacre.validation import LIMITS, Limits
 _NO_EFFECT = "`omit_delivered` has no effect without a session and a recall log"
 
 
-def _utc_now() -> datetime:
+def system_clock() -> datetime:
     return datetime.now(UTC)
 
 
@@ -90,7 +90,7 @@ class Nacre:
         decay_rates: Mapping[FactType, float] | None = None,
         log: bool = True,
         log_days: int = LOG_DAYS,
-        clock: Callable[[], datetime] = _utc_now,
+        clock: Callable[[], datetime] = system_clock,
         make_ids: Callable[[datetime, int], list[str]] = new_ids,
     ) -> None:
         access = Access(validation.space_name(space, limits), confined)

@@ -47,6 +47,7 @@ STAGES = FINDING + SHOWING
 
 _RELATIONS_MAX = 10  # shown beside the hits
 _UNKNOWN = Frequencies(0, {})
+_NO_TERMS = highlight.HighlightTerms({})
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -58,6 +59,7 @@ class Ranking(NamedTuple):
     semantic: Sequence[Match] | None = None
     listed: Sequence[str] = ()  # ids that match conditions without words
     frequencies: Frequencies = _UNKNOWN
+    terms: highlight.HighlightTerms = _NO_TERMS  # of the query, to be located in texts
     relations: tuple[RelationHit, ...] = ()
     # fuse, and every stage that orders
     ranked: Sequence[Ranked] = ()
@@ -104,6 +106,7 @@ class SearchTrace(NamedTuple):
             tuple(dict.fromkeys(self.ranking.notes)),
             self.ranking.did_you_mean,
             self.ranking.relations[:_RELATIONS_MAX],
+            lens=self.plan.lens,
             intent=self.plan.intent,
         )
 
@@ -180,6 +183,7 @@ class Pipeline:
         lexical, semantic = self._finder.find(plan, frequencies)
         return ranking._replace(
             frequencies=frequencies,
+            terms=highlight.HighlightTerms(weights(plan.query.terms, frequencies)),
             lexical=lexical,
             semantic=semantic.matches,
             listed=self._finder.listed(plan),
@@ -233,8 +237,7 @@ class Pipeline:
         unknown = beside - ranking.signals.keys() - ranking.hidden
         visible = (beside & ranking.signals.keys()) | self._matching(unknown, plan.where, plan.query)
         memories = self._memories([*(each.id for each in best), *visible], ranking)
-        terms = highlight.HighlightTerms(weights(plan.query.terms, ranking.frequencies))
-        texts = rerank_texts(best, memories, near, terms)
+        texts = rerank_texts(best, memories, near, ranking.terms)
         ranked, leads, notes = self._reranker.rerank(plan, ranking.ranked, texts, coverage)
         return ranking._replace(
             ranked=ranked,
@@ -333,7 +336,6 @@ class Pipeline:
 
     def _highlight(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Hits with the part of their text that answers."""
-        terms = highlight.HighlightTerms(weights(plan.query.terms, ranking.frequencies))
         under: dict[str, list[str]] = {}
         for each, better in ranking.duplicates.items():
             under.setdefault(better, []).append(each)
@@ -341,7 +343,7 @@ class Pipeline:
             hit_of(
                 each,
                 ranking.memories[each.id],
-                terms,
+                ranking.terms,
                 relevance=ranking.relevance[each.id],
                 facts=ranking.signals[each.id].facts,
                 similar=tuple(sorted(under.get(each.id, ()))),

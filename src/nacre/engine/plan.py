@@ -17,7 +17,7 @@ from nacre.query.lenses import Lens
 from nacre.query.lexer import preview
 from nacre.types.intents import Intent
 from nacre.types.recipe import USUAL_RECIPE, Recipe
-from nacre.types.search import Filter, Mode, SearchRequest
+from nacre.types.search import Filter, Mode, RelatedRequest, SearchRequest
 
 _MOMENT = timedelta(microseconds=1)
 _LAST = datetime.max.replace(tzinfo=UTC)
@@ -76,8 +76,7 @@ class SearchPlan:
 
     @property
     def pool(self) -> int:
-        """Candidates of each channel."""
-        return max(self.recipe.pool, 2 * self.request.limit)
+        return pool_size(self.request)
 
     @property
     def is_hybrid(self) -> bool:
@@ -174,6 +173,11 @@ class Planner:
             own = {name: lenses.from_json(json.loads(body)) for name, body in bodies.items()}
             self._lenses = sequence, own
         return own
+
+
+def pool_size(request: SearchRequest | RelatedRequest) -> int:
+    """Candidates of each channel."""
+    return max(request.recipe.pool, 2 * request.limit)
 
 
 def _aimed(query: ParsedQuery, choices: Sequence[str], where: Filter) -> Filter:

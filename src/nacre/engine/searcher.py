@@ -13,7 +13,7 @@ from nacre.engine.calendar import histogram
 from nacre.engine.candidates import CandidateFinder
 from nacre.engine.parts import Parts
 from nacre.engine.pipeline import Pipeline, SearchTrace, hit_of
-from nacre.engine.plan import Planner, SearchPlan, ValidRequest
+from nacre.engine.plan import Planner, SearchPlan, ValidRequest, pool_size
 from nacre.engine.query_resolver import QueryResolver
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.rerank_stage import RerankStage
@@ -71,13 +71,13 @@ class Searcher:
     def _cached(self, valid: ValidRequest, sequence: tuple[int, int]) -> SearchResult:
         """The result of an equal search a moment ago, if nothing was written since; otherwise a new one."""
         if not self._parts.limits.results_cached:
-            return _result(self._run(valid), valid)
+            return self._run(valid).result()
         key, now = (valid.key(), sequence), self._parts.clock()
         at, cached = self._results.get(key) or (None, None)
         if cached is not None and at is not None and timedelta(0) <= now - at < RESULT_LIFETIME:
             return cached
         trace = self._run(valid)
-        result = _result(trace, valid)
+        result = trace.result()
         if trace.ranking.repeatable:
             self._results.put(key, (now, result))
         return result
@@ -99,7 +99,7 @@ class Searcher:
             raise NotFound((memory_id,))
         request = validation.related(asked, replace(self._parts.access, space=known.space), self._parts.limits)
         where, recipe = request.where, request.recipe
-        pool = max(recipe.pool, 2 * request.limit) + 1  # the memory itself is among them
+        pool = pool_size(request) + 1  # the memory itself is among them
         query = self._resolver.like(known, where.spaces)
         frequencies = self._resolver.frequencies(query, where.spaces)
         lexical = self._store.lexical(query, frequencies, where, recipe, pool) if recipe.alpha < 1 else []
@@ -146,8 +146,3 @@ class Searcher:
 
 def _most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
-
-
-def _result(trace: SearchTrace, valid: ValidRequest) -> SearchResult:
-    result = trace.result()
-    return result if valid.lens is None else replace(result, lens=valid.lens)

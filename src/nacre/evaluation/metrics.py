@@ -63,12 +63,17 @@ class Estimate(NamedTuple):
     high: float
 
 
+def seeded_random(seed: int) -> random.Random:
+    """A random generator that repeats its values for the same seed."""
+    return random.Random(seed)  # noqa: S311 - not for secrets, and it must be repeatable
+
+
 def estimate(values: Sequence[float], seed: int, resamples: int = RESAMPLES) -> Estimate:
     """The mean with its percentile bootstrap interval. For differences per question, this is a paired bootstrap.
 
     The same seed draws the same questions for every metric.
     """
-    drawn = random.Random(seed)  # noqa: S311 - not for secrets, and it must be repeatable
+    drawn = seeded_random(seed)
     means = sorted(_mean(drawn.choices(values, k=len(values))) for _ in range(resamples))
     low = int(_TAIL * resamples)
     return Estimate(_mean(values), means[low], means[resamples - 1 - low])

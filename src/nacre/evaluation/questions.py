@@ -20,6 +20,7 @@ from nacre.analysis import tokenizer
 from nacre.analysis.names import fold
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
+from nacre.evaluation.metrics import seeded_random
 from nacre.query.lexer import preview
 from nacre.types.memory import Memory
 from nacre.types.recall_log import Receipt
@@ -95,11 +96,6 @@ def _sampled(questions: Questions, sample: int | None, seed: int) -> Questions:
     if sample is None or len(questions.judged) <= sample:
         return questions
     return replace(questions, judged=tuple(seeded_random(seed).sample(questions.judged, sample)))
-
-
-def seeded_random(seed: int) -> random.Random:
-    """A random generator that repeats its values for the same seed."""
-    return random.Random(seed)  # noqa: S311 - not for secrets, and it must be repeatable
 
 
 def _answers(

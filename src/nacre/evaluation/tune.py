@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NotFound
 from nacre.evaluation.evaluate import Report, Scores, estimates, progress_counter, question_request, run_question
-from nacre.evaluation.metrics import METRICS, Estimate
+from nacre.evaluation.metrics import METRICS, Estimate, seeded_random
 from nacre.evaluation.questions import (
     JUDGED_MIN,
     JudgedQuestion,
@@ -21,7 +21,6 @@ from nacre.evaluation.questions import (
     Questions,
     Source,
     load_questions,
-    seeded_random,
 )
 from nacre.query.lenses import NONE, Lens
 from nacre.types.recipe import WEIGHTS, Recipe, adjusted, weights_of
