@@ -24,7 +24,7 @@ WORDS = (
     "snake_case", "snakeCase", "main.py:42", "c++", "c", "C#", "gpt4", "ERR-404", "don't", "x@y.org",
     "café", "cafe", "naïve", "STRASSE", "straße", "今天天气", "天气", "東京都", "京", "ไทย", "привет", "🙂", "…",
 )  # fmt: skip
-KINDS = ("note", "fact")
+KINDS = ("note", "fact", "episode")
 NAMESPACES = ("general", "decisions")
 SPACES = ("default", "other", "ещё")
 SUMMARIES = ("a summary", "the deploy to staging", "今天天气, café", "snakeCase? snake_case! did run")
@@ -110,6 +110,8 @@ def new_memories(draw: st.DrawFn) -> NewMemory:
         importance=draw(st.sampled_from([0, 0.5, 1, 1 / 3])),
         created=draw(st.sampled_from([None, None, *MOMENTS])),
         happened=draw(st.sampled_from([None, None, *MOMENTS])),
+        pinned=draw(st.sampled_from([False, False, True])),
+        origin=draw(st.sampled_from([None, None, "a run"])),
         facts=draw(st.one_of(st.just([]), st.lists(new_facts, max_size=3))),
         entities=draw(st.one_of(st.just([]), st.lists(new_entities, max_size=2))),
         extract=draw(st.sampled_from([None, True, False])),
@@ -147,6 +149,8 @@ changes = st.fixed_dictionaries(
         "metadata": metadata,
         "importance": st.sampled_from([0.25, 2]),  # the second one is refused
         "happened": st.sampled_from([None, *MOMENTS]),
+        "pinned": st.booleans(),
+        "origin": st.sampled_from([None, "another run"]),
     },
 )
 
@@ -293,6 +297,7 @@ def varied_memories() -> list[NewMemory]:
             }
             | ({"listed": [1, "a"], "kept": {"b": None}} if at % 7 == 0 else {}),
             created=START + timedelta(hours=at, microseconds=at % 2),
+            happened=None if at % 6 else START + timedelta(hours=at // 2),
             entities=["Alice"] if at % 9 == 0 else [],
         )
         for at in range(200)

@@ -314,7 +314,7 @@ def test_options_are_the_fields_of_the_request(options: type, request_type: type
 
 # What a new memory says, and whether it is read for more. That is kept beside the memory, with verbs of its own:
 # an update changes none of it, and a memory is given with what became of it, its facts as they are settled.
-SAID = {"facts", "entities", "extract"}
+SAID = {"facts", "entities", "extract", "supersedes"}
 
 
 def test_changes_are_fields_of_a_new_memory() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
-from nacre.types.memory import Entry, Event, Memory, Passages, Remembered, Span
+from nacre.types.memory import Entry, Event, Memory, Passages, Remembered, Span, Update
 from nacre.types.recall_log import Outcome, Receipt, ReceiptFilter
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals
@@ -133,6 +133,15 @@ class FactStore(Protocol):
     def similar(self, memory_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """By memory, its live near-duplicates. A memory without any is missing."""
 
+    def link_updates(self, new: Sequence[Update]) -> None:
+        """Record that memories update older ones. A link that exists, or between unknown memories, is skipped."""
+
+    def unlink_updates(self, pairs: Sequence[Update]) -> int:
+        """Delete links, by their memories. Returns how many there were."""
+
+    def updates(self, memory_ids: Sequence[str]) -> list[Update]:
+        """All links from or to these memories, between live ones, ordered by id."""
+
     def separate(self, memory_id: str) -> int:
         """Stop treating a memory as a near-duplicate of others, for good. Returns how many others there were."""
 
@@ -225,11 +234,14 @@ class Store(FactStore, LogStore, Protocol):
     def signals(self, ids: Sequence[str]) -> dict[str, Signals]:
         """Signals that may change the rank of memories. Memories that are not live are missing from the result."""
 
-    def neighbours(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Neighbours]:
+    def neighbours(
+        self, memory_ids: Sequence[str], before: int, after: int, *, turns: bool = False
+    ) -> dict[str, Neighbours]:
         """By memory, live or forgotten, the live memories next to it in its session and space.
 
         At most `before` and `after` of them, in the order of the session: (position, created, id), missing positions
-        last. A memory without neighbours is missing.
+        last. With `turns`, only turns of a conversation count: memories with a position, and episodes. A memory
+        without neighbours is missing.
         """
 
     def matching(self, ids: Sequence[str], condition: Condition) -> set[str]:

@@ -83,6 +83,9 @@ def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> New
         importance=float(new.importance),
         created=now if new.created is None else _moment("created", new.created),
         happened=None if new.happened is None else _moment("happened", new.happened),
+        pinned=_yes_or_no("pinned", new.pinned),
+        origin=None if new.origin is None else _name("origin", new.origin, limits),
+        supersedes=_superseded(new.supersedes, limits),
         facts=facts(new.facts, limits) if new.facts != () else (),
         entities=entities(new.entities, limits) if new.entities != () else (),
         extract=new.extract if new.extract is None else _yes_or_no("extract", new.extract),
@@ -92,6 +95,11 @@ def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> New
 def facts(value: object, limits: Limits) -> tuple[NewFact, ...]:
     listed = _listed("facts", value, limits.facts_max)
     return tuple(_fact(f"facts[{at}]", each, limits) for at, each in enumerate(listed))
+
+
+def _superseded(value: str | Sequence[str], limits: Limits) -> tuple[str, ...]:
+    named = (value,) if isinstance(value, str) else value
+    return tuple(dict.fromkeys(_names("supersedes", named, limits)))
 
 
 def _fact(field: str, value: object, limits: Limits) -> NewFact:

@@ -237,7 +237,8 @@ def test_neighbours_are_read_from_the_index_alone(memory: Nacre, path: Path) -> 
     memory.remember("a text")
     db = apsw.Connection(str(path))
     plan = [
-        str(detail) for *_, detail in db.execute(f"EXPLAIN QUERY PLAN {neighbours.NEIGHBOURS}", ("[]", 1, 1)).fetchall()
+        str(detail)
+        for *_, detail in db.execute(f"EXPLAIN QUERY PLAN {neighbours.NEIGHBOURS}", ("[]", 1, 1, True)).fetchall()
     ]
     db.close()
     found = [each.partition("memories_in_session ")[2] for each in plan if each.startswith("SEARCH o USING COVERING")]

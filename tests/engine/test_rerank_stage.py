@@ -598,11 +598,13 @@ class Watched(MemoryStore):
         self.asked: list[str] = []
         self.busy = False
 
-    def neighbours(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Neighbours]:
+    def neighbours(
+        self, memory_ids: Sequence[str], before: int, after: int, *, turns: bool = False
+    ) -> dict[str, Neighbours]:
         self.asked.append("beside")
         if self.busy:
             raise StoreBusy("store: another process is writing")
-        return super().neighbours(memory_ids, before, after)
+        return super().neighbours(memory_ids, before, after, turns=turns)
 
     def matching(self, ids: Sequence[str], condition: Condition) -> set[str]:
         self.asked.append("meeting")

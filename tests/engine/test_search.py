@@ -658,8 +658,8 @@ LINES = {"lexical": "words: ", "semantic": "meaning: ", "filter": "filter: "} | 
 
 def test_every_reason_describes_itself_and_all_make_the_score(make: Make) -> None:
     memory = make(
-        NewMemory(text="green tea", session="s1", created=NOW - DAY),
-        NewMemory(text="tea leaves", session="s1", tags=["hot"]),
+        NewMemory(text="green tea", session="s1", position=1, created=NOW - DAY),
+        NewMemory(text="tea leaves", session="s1", position=2, tags=["hot"]),
         NewMemory(text="a kettle", tags=["hot"], created=NOW - 9 * DAY),
         NewMemory(text="black tea", kind="fact"),
         embedding=True,

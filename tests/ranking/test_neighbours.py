@@ -212,9 +212,11 @@ class Counting(MemoryStore):
         super().__init__()
         self.asked: list[Sequence[str]] = []
 
-    def neighbours(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Neighbours]:
+    def neighbours(
+        self, memory_ids: Sequence[str], before: int, after: int, *, turns: bool = False
+    ) -> dict[str, Neighbours]:
         self.asked.append(memory_ids)
-        return super().neighbours(memory_ids, before, after)
+        return super().neighbours(memory_ids, before, after, turns=turns)
 
 
 @pytest.mark.parametrize(

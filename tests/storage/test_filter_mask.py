@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import nacre
 from nacre.embedders.hashing import Hashing
-from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, Only, Phrase, Term, Without, filter_matches
+from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, Only, Phrase, Term, Without, filter_matches
 from nacre.query.parser import parse
 from nacre.storage.sqlite import SqliteStore
 from nacre.storage.sqlite.filters import LIVE, Clause, search_clause
@@ -25,7 +25,7 @@ from nacre.storage.sqlite.index.filter_mask import FilterMask
 from nacre.storage.sqlite.index.segment import Hashes, Segment, hashed
 from nacre.storage.sqlite.index.segment_builder import of_rows
 from nacre.storage.sqlite.rows import WORD_COLUMNS, tokens
-from nacre.types.search import Filter
+from nacre.types.search import Filter, Period
 from strategies import (
     KEYS,
     MOMENTS,
@@ -153,6 +153,9 @@ CONDITIONS: list[Condition] = [
     Only(Filter(spaces=["ещё"], sources=["docs/*"])),
     Only(Filter(sources=["docs/*"], kinds=["note"])),
     Only(Filter(has=["facts"])),
+    During(Period(START + timedelta(hours=50), START + timedelta(hours=60))),
+    During(Period(None, START + timedelta(hours=50))),
+    During(Period(START + timedelta(hours=50), None)),
     AnyOf((Term("deploy"), Phrase(("number", "3")), Only(Filter(tags_all=["red", "Red"])))),
     AllOf((Term("deploy"), Only(Filter(kinds=["note"])))),
     AllOf((Term("staging"), AnyOf((Term("run"), Linked("alice"))))),

@@ -74,7 +74,7 @@ def test_a_fresh_file(path: Path) -> None:
         ours = {name: flag for name, flag in strict.items() if not name.startswith(("sqlite_", "fts_"))}
         assert ours.keys() == {
             *("meta", "memories", "passages", "tags", "tokens", "vocabulary", "corpus", "events"),
-            *("facts", "relation_words", "entities", "entity_names", "links", "sketches", "similar"),
+            *("facts", "relation_words", "entities", "entity_names", "links", "sketches", "similar", "updates"),
             *("receipts", "deliveries", "usage", "lenses"),
         }
         assert set(ours.values()) == {1}

@@ -221,7 +221,9 @@ def knowledge(engine: Nacre, ids: list[str]) -> tuple[Any, ...]:
 def side_by_side(engine: Nacre, ids: Sequence[str]) -> list[Any]:
     """Who stands next to whom in a session, by different widths."""
     return [
-        engine._store.neighbours([*ids, "never"], before, after) for before, after in ((1, 1), (0, 2), (3, 0), (50, 50))
+        engine._store.neighbours([*ids, "never"], before, after, turns=turns)
+        for before, after in ((1, 1), (0, 2), (3, 0), (50, 50))
+        for turns in (False, True)
     ]
 
 

@@ -49,6 +49,8 @@ def draft(checked: NewMemory, memory_id: str, updated: datetime, text: str | Non
         created=checked.created,
         updated=updated,
         happened=checked.happened,
+        pinned=checked.pinned,
+        origin=checked.origin,
     )
     # 128 bits are enough to tell texts apart, and the index over them is half the size.
     content_hash = hashlib.sha256(memory.text.encode()).digest()[:16]
@@ -73,6 +75,8 @@ def as_new(memory: Memory) -> NewMemory:
         importance=memory.importance,
         created=memory.created,
         happened=memory.happened,
+        pinned=memory.pinned,
+        origin=memory.origin,
     )
 
 

@@ -207,7 +207,7 @@ class Pipeline:
         if not plan.is_hybrid or not neighbours.echoes(plan.recipe):
             return ranking
         best = [each.id for each in ranking.ranked[: neighbours.ECHOING] if each.lexical or each.semantic]
-        near = self._store.neighbours(best, neighbours.REACH_BACK, neighbours.REACH) if best else {}
+        near = self._store.neighbours(best, neighbours.REACH_BACK, neighbours.REACH, turns=True) if best else {}
         if not near:
             return ranking
         new = neighbours.all_of(near) - {each.id for each in ranking.ranked}
@@ -382,7 +382,8 @@ class Pipeline:
         missing = [each for each in ids if each not in ranking.neighbours]
         if not missing:
             return ranking.neighbours
-        return {**ranking.neighbours, **self._store.neighbours(missing, neighbours.REACH_BACK, neighbours.REACH)}
+        found = self._store.neighbours(missing, neighbours.REACH_BACK, neighbours.REACH, turns=True)
+        return {**ranking.neighbours, **found}
 
     def _memories(self, ids: Sequence[str], ranking: Ranking) -> Mapping[str, Memory]:
         missing = [each for each in ids if each not in ranking.memories]

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import chain
 from typing import TypeAlias
 
@@ -59,6 +60,13 @@ class Linked:
 
 
 @dataclass(frozen=True, slots=True)
+class During:
+    """Matches memories that happened or were written in a period."""
+
+    period: Period
+
+
+@dataclass(frozen=True, slots=True)
 class AnyOf:
     parts: tuple[Condition, ...]
 
@@ -76,7 +84,7 @@ class Without:
     unwanted: Condition
 
 
-Condition: TypeAlias = Term | Phrase | Near | Only | Linked | AnyOf | AllOf | Without
+Condition: TypeAlias = Term | Phrase | Near | Only | Linked | During | AnyOf | AllOf | Without
 
 
 def either(conditions: tuple[Condition, ...]) -> Condition:
@@ -173,9 +181,17 @@ def condition_matches(condition: Condition, tokens: Tokens, memory: Memory, link
             return all(condition_matches(part, tokens, memory, linked) for part in parts)
         case Linked(name):
             return name in linked
+        case During(period):
+            return is_during(memory.created, period) or (
+                memory.happened is not None and is_during(memory.happened, period)
+            )
         case Without(wanted, unwanted):
             matches = wanted is None or condition_matches(wanted, tokens, memory, linked)
             return matches and not condition_matches(unwanted, tokens, memory, linked)
+
+
+def is_during(moment: datetime, period: Period) -> bool:
+    return (period.start is None or moment >= period.start) and (period.end is None or moment < period.end)
 
 
 def _fields(tokens: Tokens) -> tuple[tuple[str, ...], ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 
 from nacre.facts.confidence import ranking_factor as confidence_factor
+from nacre.query.ast import is_during
 from nacre.ranking import scoring
 from nacre.ranking.usage import DOUBT, SEEN_MAX
 from nacre.ranking.usage import factor as usage_factor
@@ -31,7 +32,7 @@ def temporal(
     """Raise memories from the time that the query names."""
     if not periods:
         return list(ranked)
-    inside = {each.id for each in ranked if any(_inside(created[each.id], period) for period in periods)}
+    inside = {each.id for each in ranked if any(is_during(created[each.id], period) for period in periods)}
     return _multiplied(ranked, "temporal", inside, weight)
 
 
@@ -99,10 +100,6 @@ def _times(ranked: Sequence[Ranked], reasons: Mapping[str, Reason]) -> list[Rank
     if not reasons:
         return list(ranked)
     return [scoring.with_reason(each, reasons[each.id]) if each.id in reasons else each for each in ranked]
-
-
-def _inside(moment: datetime, period: Period) -> bool:
-    return (period.start is None or moment >= period.start) and (period.end is None or moment < period.end)
 
 
 def _multiplied(ranked: Sequence[Ranked], signal: str, members: Set[str], weight: float) -> list[Ranked]:

@@ -41,6 +41,8 @@ class MemoryFields(TypedDict, total=False):
     metadata: Mapping[str, Json]
     importance: float
     happened: datetime | None
+    pinned: bool
+    origin: str | None
 
 
 class NewMemoryFields(MemoryFields, total=False):
@@ -51,6 +53,7 @@ class NewMemoryFields(MemoryFields, total=False):
     facts: Sequence[NewFact]
     entities: Sequence[str | NewEntity]
     extract: bool | None
+    supersedes: str | Sequence[str]
 
 
 class Changes(MemoryFields, total=False):
@@ -63,8 +66,10 @@ class Changes(MemoryFields, total=False):
 class NewMemory:
     """A text to remember. `space=None` means the space the engine was opened with.
 
-    `created` is the time of remembering, `happened` the time of the event, if that differs. `extract=None` leaves it
-    to the engine whether facts are extracted from the text.
+    `created` is the time of remembering, `happened` the time of the event, if that differs. `session` is the
+    conversation that it is a turn of; `origin` is the connection or run that wrote it. `pinned` keeps it in every
+    context that has room. `extract=None` leaves it to the engine whether facts are extracted from the text.
+    `supersedes` are the ids of memories that this one replaces.
     """
 
     text: str
@@ -80,9 +85,12 @@ class NewMemory:
     importance: float = 0.5
     created: datetime | None = None
     happened: datetime | None = None
+    pinned: bool = False
+    origin: str | None = None
     facts: Sequence[NewFact] = ()
     entities: Sequence[str | NewEntity] = ()
     extract: bool | None = None
+    supersedes: str | Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +113,8 @@ class Memory:
     updated: datetime
     deleted: datetime | None = None
     happened: datetime | None = None
+    pinned: bool = False
+    origin: str | None = None
     facts: tuple[Fact, ...] = field(default=(), compare=False)  # loaded where a memory is returned in full, as by `get`
 
 
@@ -118,6 +128,14 @@ class Remembered(NamedTuple):
     id: str
     duplicate: bool
     recalled: tuple[str, ...] = ()
+
+
+class Update(NamedTuple):
+    """A newer memory that updates an older one; both stay. `cue` are the words that show it, empty if it was given."""
+
+    newer: str
+    older: str
+    cue: str = ""
 
 
 class Span(NamedTuple):
@@ -161,6 +179,7 @@ class Entry:
     facts: tuple[Fact, ...] = ()
     entities: tuple[NewEntity, ...] = ()
     sketch: tuple[int, ...] = ()  # by which near-duplicates are looked up
+    updates: tuple[Update, ...] = ()  # of older memories by this one
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,14 +139,29 @@ class Reason(NamedTuple):
     numbers: Mapping[str, float]
 
 
+class Successor(NamedTuple):
+    """A memory that updates another one, and since when that holds."""
+
+    id: str
+    since: datetime
+
+
 class Signals(NamedTuple):
     """What a store knows of a live memory that may move its rank."""
 
-    moment: datetime  # when it happened, or else was created
+    created: datetime
     namespace: str
+    kind: str = "note"
+    happened: datetime | None = None
     facts: tuple[Fact, ...] = ()
     usage: Usage | None = None
     similar: tuple[str, ...] = ()  # ids of memories that say nearly the same
+    successors: tuple[Successor, ...] = ()  # live memories that update it, the latest first
+
+    @property
+    def moment(self) -> datetime:
+        """When it happened, or else was created."""
+        return self.happened or self.created
 
 
 class Found(NamedTuple):

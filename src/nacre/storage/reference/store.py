@@ -35,10 +35,10 @@ from nacre.storage.reference.facts import Facts
 from nacre.storage.reference.recall_log import RecallLog
 from nacre.storage.reference.stored_memory import StoredMemory
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
-from nacre.types.memory import Entry, Event, Json, Memory, Passages, Remembered, Tokens
+from nacre.types.memory import Entry, Event, Json, Memory, Passages, Remembered, Tokens, Update
 from nacre.types.recall_log import Outcome, Receipt, ReceiptFilter
 from nacre.types.recipe import Recipe
-from nacre.types.search import Filter, Match, Signals
+from nacre.types.search import Filter, Match, Signals, Successor
 from nacre.types.stats import FacetCounts, Frequencies, Stats
 from nacre.types.views import Neighbours
 
@@ -58,6 +58,7 @@ class MemoryStore:
         self._model: str | None = None
         self._revision = 0
         self._lenses: dict[tuple[str, str], str] = {}
+        self._updates: dict[tuple[str, str], Update] = {}  # by newer and older
         self._facts = Facts(self._stored)
         self._recall_log = RecallLog(self._space_of)
         self._lock = threading.RLock()
@@ -74,6 +75,7 @@ class MemoryStore:
                 if duplicate is None:
                     self._write(entry)
                     self._facts.write_entry(entry)
+                    self._link(entry.updates)
                     self._log("remembered", entry.memory.id)
                     remembered.append(Remembered(entry.memory.id, duplicate=False))
                 else:
@@ -129,6 +131,7 @@ class MemoryStore:
                 purged = stored.memory.id
                 del self._memories[purged]
                 self._facts.purge(purged)
+                self._updates = {pair: each for pair, each in self._updates.items() if purged not in pair}
                 self._recall_log.purge([purged])
                 self._events = [
                     replace(event, before={}) if event.memory_id == purged else event for event in self._events
@@ -171,18 +174,25 @@ class MemoryStore:
             facts, usage, similar = self.facts_of(ids), self._recall_log.usage(ids), self.similar(ids)
         return {
             memory.id: Signals(
-                memory.happened or memory.created,
+                memory.created,
                 memory.namespace,
+                memory.kind,
+                memory.happened,
                 facts.get(memory.id, ()),
                 usage.get(memory.id),
                 similar.get(memory.id, ()),
+                self._successors(memory.id),
             )
             for memory in live
         }
 
-    def neighbours(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Neighbours]:
+    def neighbours(
+        self, memory_ids: Sequence[str], before: int, after: int, *, turns: bool = False
+    ) -> dict[str, Neighbours]:
         with self._lock:
             every = [stored.memory for stored in self._memories.values()]
+        if turns:
+            every = [each for each in every if each.position is not None or each.kind == "episode"]
         found = {}
         for memory in every:
             if memory.id not in memory_ids or memory.session is None:
@@ -394,6 +404,22 @@ class MemoryStore:
         with self._lock:
             return self._facts.similar(memory_ids)
 
+    def link_updates(self, new: Sequence[Update]) -> None:
+        with self._lock:
+            self._revision += 1
+            self._link(new)
+
+    def unlink_updates(self, pairs: Sequence[Update]) -> int:
+        with self._lock:
+            self._revision += 1
+            return sum(self._updates.pop((each.newer, each.older), None) is not None for each in pairs)
+
+    def updates(self, memory_ids: Sequence[str]) -> list[Update]:
+        with self._lock:
+            live = {stored.memory.id for stored in self._live()}
+            found = [each for pair, each in self._updates.items() if live.issuperset(pair)]
+        return sorted(each for each in found if each.newer in memory_ids or each.older in memory_ids)
+
     def separate(self, memory_id: str) -> int:
         with self._lock:
             separated = self._facts.separate(memory_id)
@@ -460,6 +486,17 @@ class MemoryStore:
         spans = None if entry.passages is None else entry.passages.spans
         blobs = () if entry.passages is None else _blobs(entry.passages)
         self._memories[entry.memory.id] = StoredMemory(entry.memory, entry.content_hash, entry.tokens, spans, blobs)
+
+    def _link(self, new: Sequence[Update]) -> None:
+        for each in new:
+            newer, older = self._stored(each.newer), self._stored(each.older)
+            if newer and older and newer is not older and newer.memory.space == older.memory.space:
+                self._updates.setdefault((each.newer, each.older), each)
+
+    def _successors(self, memory_id: str) -> tuple[Successor, ...]:
+        newer = [self._memories[each.newer].memory for each in self._updates.values() if each.older == memory_id]
+        found = [Successor(each.id, each.happened or each.created) for each in newer if each.deleted is None]
+        return tuple(sorted(sorted(found), key=lambda each: each.since, reverse=True))
 
     def _live(self) -> list[StoredMemory]:
         with self._lock:

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, Only, Phrase, Term, Without, has_wildcards
+from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, Only, Phrase, Term, Without, has_wildcards
 from nacre.storage.sqlite.rows import microseconds, space_token, to_json
-from nacre.types.search import Filter, Part
+from nacre.types.search import Filter, Part, Period
 
 _IN_ORDER = "{words summary tags source}"  # the columns of `fts` that keep the order of words
+
+
+_FAR = 2**62  # microseconds: beyond all times
 
 
 class Clause(NamedTuple):
@@ -112,6 +115,10 @@ def condition_clause(condition: Condition, *, few: bool = False) -> Clause:
             return Clause(f"({clause.sql})", clause.parameters)
         case Linked(name):
             return Clause(_LINKED, (name, name, name))
+        case During(period):
+            start, end = _bounds(period)
+            sql = "(m.created_us >= ? AND m.created_us < ? OR m.happened_us >= ? AND m.happened_us < ?)"
+            return Clause(sql, (start, end, start, end))
         case AnyOf(parts):
             return _join(" OR ", [condition_clause(part, few=few) for part in parts])
         case AllOf(parts):
@@ -167,6 +174,14 @@ def _quoted(token: str) -> str:
 
 def one_of(column: str, values: Sequence[str]) -> Clause:
     return Clause(f"{column} IN ({placeholders(values)})", tuple(values))
+
+
+def _bounds(period: Period) -> tuple[int, int]:
+    """In microseconds."""
+    return (
+        -_FAR if period.start is None else microseconds(period.start),
+        _FAR if period.end is None else microseconds(period.end),
+    )
 
 
 def _source_clause(patterns: Sequence[str]) -> Clause:

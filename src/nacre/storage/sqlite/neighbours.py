@@ -22,7 +22,7 @@ def _one_side(columns: Sequence[str], compared: str, bound: str, most: str) -> s
     the index."""
     direction = "DESC" if compared == "<" else "ASC"
     order = ", ".join(f"o.{column} {direction}" for column in columns)
-    without = "o.position IS NULL AND " if columns is _WITHOUT_POSITION else ""
+    without = "o.position IS NULL AND (NOT ?4 OR o.kind = 'episode') AND " if columns is _WITHOUT_POSITION else ""
     return (
         "SELECT id FROM (SELECT o.id FROM memories AS o INDEXED BY memories_in_session "
         "WHERE o.space = m.space AND o.session = m.session AND o.deleted_us IS NULL "
@@ -50,19 +50,22 @@ _AFTER = (
 )
 NEIGHBOURS = (
     f"SELECT m.id, {_nearest(_BEFORE, '?2')}, {_nearest(_AFTER, '?3')} FROM memories AS m "
-    "WHERE m.session IS NOT NULL AND m.id IN (SELECT value FROM json_each(?1))"
+    "WHERE m.session IS NOT NULL AND m.id IN (SELECT value FROM json_each(?1)) "
+    "AND (NOT ?4 OR m.position IS NOT NULL OR m.kind = 'episode')"
 )
 
 # One look at the index shows that a store has no sessions at all.
 _ANY_SESSION = "SELECT 1 FROM memories INDEXED BY memories_in_session WHERE session IS NOT NULL LIMIT 1"
 
 
-def neighbours(db: apsw.Connection, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Neighbours]:
+def neighbours(
+    db: apsw.Connection, memory_ids: Sequence[str], before: int, after: int, turns: bool
+) -> dict[str, Neighbours]:
     """By id of a memory, its nearest live neighbours in its session. A memory without any is missing."""
     if not db.execute(_ANY_SESSION).get:
         return {}
     found = {
         memory_id: Neighbours(tuple(reversed(json.loads(earlier))), tuple(json.loads(later)))
-        for memory_id, earlier, later in fetch(db, NEIGHBOURS, (to_json(list(memory_ids)), before, after))
+        for memory_id, earlier, later in fetch(db, NEIGHBOURS, (to_json(list(memory_ids)), before, after, turns))
     }
     return {memory_id: each for memory_id, each in found.items() if each.before or each.after}

@@ -18,7 +18,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 COLUMNS = (
     "m.id, m.space, m.kind, m.namespace, m.text, m.summary, m.tags, m.source, m.session, m.position, "
-    "m.metadata, m.importance, m.created_us, m.updated_us, m.deleted_us, m.happened_us"
+    "m.metadata, m.importance, m.created_us, m.updated_us, m.deleted_us, m.happened_us, m.pinned, m.origin"
 )
 WORD_COLUMNS = "t.words, t.forms, t.length, t.summary, t.tags, t.source"
 # Texts are tokenised already: FTS5 only splits them at white space.
@@ -56,7 +56,7 @@ def memory(row: Iterable[Any]) -> Memory:
     """A memory from a row of COLUMNS."""
     (
         memory_id, space, kind, namespace, text, summary, tags, source, session, position,
-        metadata, importance, created_us, updated_us, deleted_us, happened_us,
+        metadata, importance, created_us, updated_us, deleted_us, happened_us, pinned, origin,
     ) = row  # fmt: skip
     return Memory(
         id=memory_id,
@@ -75,6 +75,8 @@ def memory(row: Iterable[Any]) -> Memory:
         updated=moment(updated_us),
         deleted=maybe_moment(deleted_us),
         happened=maybe_moment(happened_us),
+        pinned=bool(pinned),
+        origin=origin,
     )
 
 
@@ -163,6 +165,7 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
     "updated": microseconds,
     "deleted": maybe_microseconds,
     "happened": maybe_microseconds,
+    "pinned": int,
 }
 _NAMES = [column.removeprefix("m.").removesuffix("_us") for column in COLUMNS.split(", ")]
 _FIELDS = [(_READ.get(name) or attrgetter(name), _CONVERT.get(name)) for name in _NAMES]

@@ -1,9 +1,9 @@
 """The tables of a store file, and the migrations from older versions.
 
-The source of truth are `memories`, `passages`, `events`, `facts`, `entities`, `receipts` with the tables that belong to
-them, `lenses` and `meta`. `tokens`, `tags`, `fts`, `vocabulary`, `corpus` and `sketches` are derived from these (see
-`rebuild` in store.py). Times are microseconds since 1970 in UTC. A released migration is never changed; a new one is
-appended.
+The source of truth are `memories`, `passages`, `events`, `facts`, `entities`, `updates`, `receipts` with the tables
+that belong to them, `lenses` and `meta`. `tokens`, `tags`, `fts`, `vocabulary`, `corpus` and `sketches` are derived
+from these (see `rebuild` in store.py). Times are microseconds since 1970 in UTC. A released migration is never changed;
+a new one is appended.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import apsw
 
 from nacre.errors import StoreCorrupt, StoreTooNew
-from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log
+from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, updates
 from nacre.storage.sqlite.rows import TOKENIZE
 
 APPLICATION_ID = 0x4E616372  # "Nacr": distinguishes our files from databases of other programs
@@ -223,7 +223,19 @@ ALTER TABLE hashes RENAME TO sketches;
 INSERT INTO fts (fts, rank) VALUES ('hashsize', {_FTS_HASH_BYTES});
 """
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
+# Who wrote a memory, what updates it, and which memories happened in a period. Few have a time of their own.
+_SIXTH = f"""
+ALTER TABLE memories ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE memories ADD COLUMN origin TEXT;
+DROP INDEX memories_in_session;
+CREATE INDEX memories_in_session ON memories (space, session, position, created_us, id, deleted_us, kind)
+WHERE session IS NOT NULL;
+CREATE INDEX memories_by_event ON memories (space, happened_us) WHERE happened_us IS NOT NULL;
+CREATE INDEX memories_pinned ON memories (space) WHERE pinned = 1 AND deleted_us IS NULL;
+{updates.TABLES}
+"""
+
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
 VERSION = len(MIGRATIONS)
 
 

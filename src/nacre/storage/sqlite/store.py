@@ -24,7 +24,7 @@ from nacre.interfaces import TimePage
 from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.runtime import native_packages
 from nacre.storage.changes import replaced
-from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, rows, schema
+from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, rows, schema, updates
 from nacre.storage.sqlite.connection import BUSY_TIMEOUT_MS, Connections
 from nacre.storage.sqlite.facets import facet_counts
 from nacre.storage.sqlite.facts import rewrite_entry, write_entries
@@ -56,7 +56,7 @@ from nacre.storage.sqlite.writes import (
     write_tokens,
 )
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
-from nacre.types.memory import Entry, Event, Memory, Passages, Remembered
+from nacre.types.memory import Entry, Event, Memory, Passages, Remembered, Update
 from nacre.types.recall_log import Outcome, Receipt, ReceiptFilter
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals
@@ -108,6 +108,7 @@ class SqliteStore:
             update_counts(db, tokenised, 1)
             write_passages(db, ((row, entry.passages) for row, entry in written))
             write_entries(db, written)
+            updates.link(db, [update for _, entry in written for update in entry.updates])
             new = [entry.memory.id for _, entry in written]
             log_events(db, "remembered", [(row, entry.memory.space, entry.memory.id, None) for row, entry in written])
             if len(new) == len(entries):
@@ -247,9 +248,11 @@ class SqliteStore:
         with self._connections.reading() as db:
             return signals(db, ids)
 
-    def neighbours(self, memory_ids: Sequence[str], before: int, after: int) -> dict[str, Neighbours]:
+    def neighbours(
+        self, memory_ids: Sequence[str], before: int, after: int, *, turns: bool = False
+    ) -> dict[str, Neighbours]:
         with self._connections.reading() as db:
-            return neighbours(db, memory_ids, before, after)
+            return neighbours(db, memory_ids, before, after, turns)
 
     def matching(self, ids: Sequence[str], condition: Condition) -> set[str]:
         clause = LIVE & condition_clause(condition, few=True)
@@ -445,6 +448,20 @@ class SqliteStore:
     def similar(self, memory_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         with self._connections.reading() as db:
             return near_duplicates.by_memory(db, memory_ids)
+
+    def link_updates(self, new: Sequence[Update]) -> None:
+        with self._connections.writing() as db:
+            bump_revision(db)
+            updates.link(db, new)
+
+    def unlink_updates(self, pairs: Sequence[Update]) -> int:
+        with self._connections.writing() as db:
+            bump_revision(db)
+            return updates.unlink(db, pairs)
+
+    def updates(self, memory_ids: Sequence[str]) -> list[Update]:
+        with self._connections.reading() as db:
+            return updates.of_memories(db, memory_ids)
 
     def separate(self, memory_id: str) -> int:
         with self._connections.writing() as db:

@@ -17,6 +17,7 @@ from nacre.query.ast import (
     AllOf,
     AnyOf,
     Condition,
+    During,
     Linked,
     Near,
     Only,
@@ -31,7 +32,7 @@ from nacre.storage.sqlite.index.segment import Array, Mask, Segment, hashed
 from nacre.storage.sqlite.index.segment_builder import having, with_metadata, with_part
 from nacre.storage.sqlite.index.space_index import Part
 from nacre.storage.sqlite.rows import fetch, microseconds
-from nacre.types.search import Filter
+from nacre.types.search import Filter, Period
 
 
 def filter_mask(db: apsw.Connection, where: Filter, must: Condition | None) -> FilterMask | None:
@@ -93,6 +94,8 @@ class FilterMask:
                 return _any(segment, [text])
             case Term() | Phrase() | Near() | Linked():
                 return self._listed(segment, condition_clause(condition))
+            case During(period):
+                return self._during(segment, space, period)
             case Only(where):
                 return self._filter(segment, space, where)
             case AnyOf(parts):
@@ -103,6 +106,18 @@ class FilterMask:
                 matches = ~self._condition(segment, space, unwanted)
                 return matches if wanted is None else matches & self._condition(segment, space, wanted)
         raise AssertionError(condition)
+
+    def _during(self, segment: Segment, space: str, period: Period) -> Mask:
+        """A segment knows when memories were created. Few have a time of their own: the database lists these."""
+        matches = np.ones(len(segment), np.bool_)
+        happened = Clause("m.space = ? AND m.happened_us IS NOT NULL", (space,))
+        if period.start is not None:
+            matches &= segment.created >= microseconds(period.start)
+            happened &= Clause("m.happened_us >= ?", (microseconds(period.start),))
+        if period.end is not None:
+            matches &= segment.created < microseconds(period.end)
+            happened &= Clause("m.happened_us < ?", (microseconds(period.end),))
+        return matches | self._listed(segment, happened)
 
     def _listed(self, segment: Segment, clause: Clause) -> Mask:
         """The memories that the database lists for a clause."""
