@@ -12,16 +12,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-
-@pytest.fixture(autouse=True)
-def _benchmarks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).parents[1])
-
-
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-ENTRIES = sorted(path.stem for path in BENCHMARKS.glob("*.py") if path.stem != "__init__")
+ENTRIES = sorted([*(path.stem for path in BENCHMARKS.glob("*.py") if path.stem != "__init__"), "scenarios"])
 RESULTS = sorted(path.stem for path in (BENCHMARKS / "results").glob("*.json"))
-TABLES_OF = {"quality": "benchmarks.common.quality_report", "speed": "benchmarks.common.speed_report"}
+TABLES_OF = {
+    "quality": "benchmarks.common.quality_report",
+    "speed": "benchmarks.common.speed_report",
+    "scenarios": "benchmarks.scenarios.report",
+}
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
