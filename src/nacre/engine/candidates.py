@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
+from nacre.analysis import tokenizer
 from nacre.engine.plan import SearchPlan
 from nacre.errors import EmbedderMismatch
 from nacre.interfaces import Embedder, Store, TimePage
-from nacre.query.ast import ParsedQuery
+from nacre.query.ast import AllOf, ParsedQuery, Phrase, Term, either
 from nacre.runtime.lru import LruCache
 from nacre.runtime.threads import Threads
 from nacre.types.memory import Memory
@@ -23,6 +24,7 @@ QUERY_VECTORS_CACHED = 256
 # From this many memories on, both channels take so long that a thread for one of them pays. Below, two threads that
 # share Python's lock only hinder each other.
 PARALLEL_MEMORIES_MIN = 250_000
+_NAMING_MAX = 10  # memories looked up by an identifier that no channel found
 
 _log = logging.getLogger("nacre")
 
@@ -81,6 +83,18 @@ class CandidateFinder:
         pending = self._store.pending_count(plan.where)
         notes = (f"{pending} memories have no vectors yet: run `nacre reembed`",) if pending else ()
         return Semantic(_above_floor(matches, plan.recipe), notes)
+
+    def naming(self, plan: SearchPlan) -> list[str]:
+        """Memories with the words of what the query names exactly, side by side, whatever the mode."""
+        rows = [tokenizer.tokenise(each.text).words for each in plan.identifiers if each.exactness != "name"]
+        phrases = tuple(Phrase(row) for row in rows if row and not any(map(tokenizer.is_unigram, row)))
+        if not phrases:
+            return []
+        must = either(phrases) if plan.query.must is None else AllOf((plan.query.must, either(phrases)))
+        terms = tuple(dict.fromkeys(Term(word) for phrase in phrases for word in phrase.words))
+        having = self._store.frequencies([term.text for term in terms], plan.where.spaces)
+        question = ParsedQuery(terms, must, "")
+        return [match.id for match in self._store.lexical(question, having, plan.where, plan.recipe, _NAMING_MAX)]
 
     def listed(self, plan: SearchPlan) -> list[str]:
         """For a query of conditions alone: what matches them, newest first."""

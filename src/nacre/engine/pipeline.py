@@ -5,7 +5,7 @@ The stages run in the order of STAGES. ARCHITECTURE.md shows the same list.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -15,12 +15,14 @@ from nacre.engine.candidates import CandidateFinder
 from nacre.engine.plan import Planner, SearchPlan
 from nacre.engine.query_resolver import QueryResolver
 from nacre.engine.rerank_stage import RerankStage, rerank_texts
+from nacre.engine.successors import SuccessorFinder
 from nacre.facts import confidence
 from nacre.interfaces import Store
 from nacre.query import entities
 from nacre.query.ast import ParsedQuery, either, matches_everything, scope_condition
+from nacre.query.identifiers import Identifier
 from nacre.query.lexer import preview
-from nacre.ranking import boosts, dedupe, fusion, neighbours, relevance, token_budget
+from nacre.ranking import boosts, dedupe, exact, fusion, neighbours, relevance, superseded, token_budget
 from nacre.ranking.bm25 import weights
 from nacre.ranking.scoring import best_first
 from nacre.types.facts import Fact
@@ -35,13 +37,14 @@ from nacre.types.search import (
     RelationHit,
     SearchResult,
     Signals,
+    Successor,
 )
 from nacre.types.stats import Frequencies
 from nacre.types.views import Neighbours
 
 # What finds and orders candidates, and what decides which of them are shown. Where the first part finds nothing, it
 # runs again with the query reworded.
-FINDING = ("candidates", "fuse", "neighbours", "signals", "rerank", "boosts")
+FINDING = ("candidates", "fuse", "neighbours", "signals", "rerank", "exact", "boosts", "supersede")
 SHOWING = ("dedupe", "relevance", "cut", "fetch", "highlight", "budget")
 STAGES = FINDING + SHOWING
 
@@ -73,6 +76,10 @@ class Ranking(NamedTuple):
     doubted: Mapping[str, float] = _NOTHING  # left out: their confidence is too low
     # rerank
     rerank_leads: Mapping[str, float] = _NOTHING
+    # exact
+    named: Mapping[str, Set[Identifier]] = _NOTHING  # by id, what the query names and the memory has exactly
+    # supersede
+    successors: Mapping[str, Successor] = _NOTHING  # by id of what they supersede
     # dedupe
     kept: Sequence[Ranked] = ()
     duplicates: Mapping[str, str] = _NOTHING  # left out, and the better one shown for each
@@ -121,12 +128,14 @@ class Pipeline:
         resolver: QueryResolver,
         finder: CandidateFinder,
         reranker: RerankStage,
+        successors: SuccessorFinder,
     ) -> None:
         self._store = store
         self._planner = planner
         self._resolver = resolver
         self._finder = finder
         self._reranker = reranker
+        self._successors = successors
 
     def run(self, plan: SearchPlan) -> SearchTrace:
         """Run every stage."""
@@ -247,6 +256,21 @@ class Pipeline:
             notes=(*ranking.notes, *notes),
         )
 
+    def _exact(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
+        """Memories that have exactly what the query names come before those that have something alike."""
+        if not plan.identifiers:
+            return ranking
+        best = [each.id for each in ranking.ranked[: exact.LOOKED_AT]]
+        memories = self._memories(best, ranking)
+        named = {each: exact.named_in(memories[each], plan.identifiers) for each in best if each in memories}
+        signals = ranking.signals
+        if not any(named.values()) and (new := self._finder.naming(plan)):
+            known = self._store.signals(new)
+            memories, signals = {**memories, **self._store.get(list(known))}, {**signals, **known}
+            named |= {each: exact.named_in(memories[each], plan.identifiers) for each in known if each in memories}
+        ranked = exact.first(ranking.ranked, named, plan.recipe.exact_weight)
+        return ranking._replace(ranked=ranked, named=named, memories=memories, signals=signals)
+
     def _boosts(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Bounded factors on the score, one a signal."""
         recipe, signals, ranked = plan.recipe, ranking.signals, ranking.ranked
@@ -264,6 +288,29 @@ class Pipeline:
             used = {each: known.usage for each, known in signals.items() if known.usage is not None}
             ranked = boosts.usage(ranked, used, plan.now, recipe.usage_weight)
         return ranking._replace(ranked=best_first(ranked), notes=(*ranking.notes, *notes))
+
+    def _supersede(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
+        """What was superseded steps back behind its successor, unless the query asks for the past."""
+        if plan.asks_past or not ranking.ranked:
+            return ranking
+        memories = ranking.memories
+
+        def texts(ids: Collection[str]) -> Mapping[str, Memory]:
+            nonlocal memories
+            memories = self._memories(list(ids), ranking)
+            return memories
+
+        asked = {term.text for term in plan.query.terms if not term.common}
+        found = self._successors.find(ranking.signals, plan.now, asked, texts)
+        found = {each: to for each, to in found.items() if each not in ranking.doubted}
+        if not found:
+            return ranking
+        new = {to.id for to in found.values()} - ranking.signals.keys()
+        visible = ranking.signals.keys() | (self._matching(new, plan.where, plan.query) if new else new)
+        shown = {each: to for each, to in found.items() if to.id in visible and to.id not in ranking.doubted}
+        ranked = superseded.stepped_back(ranking.ranked, shown)
+        signals = {**ranking.signals, **self._store.signals([each for each in new if each in visible])}
+        return ranking._replace(ranked=ranked, successors=found, signals=signals, memories=memories)
 
     # ---- the stages that show
 
@@ -315,7 +362,8 @@ class Pipeline:
         echoes = neighbours.relevance_shares(alone, ranking.echoing, ranking.neighbours, plan.recipe)
         likely = {each.id: max(alone[each.id], echoes.get(each.id, 0.0)) for each in ranked}
         ahead = relevance.leads({each: lead for each, lead in ranking.rerank_leads.items() if each not in hidden})
-        return {each: relevance.with_lead(value, ahead.get(each, 0.0)) for each, value in likely.items()}
+        likely = {each: relevance.with_lead(value, ahead.get(each, 0.0)) for each, value in likely.items()}
+        return superseded.relevance_behind(likely, ranking.successors)
 
     def _cut(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Leave out what is not relevant enough, and everything where the filters exclude those of the lens."""
@@ -347,6 +395,7 @@ class Pipeline:
                 relevance=ranking.relevance[each.id],
                 facts=ranking.signals[each.id].facts,
                 similar=tuple(sorted(under.get(each.id, ()))),
+                superseded_by=ranking.successors.get(each.id),
             )
             for each in ranking.kept[: plan.request.limit]
             if each.id in ranking.memories  # not purged since the channels looked
@@ -407,6 +456,7 @@ def hit_of(
     relevance: float | None = None,
     facts: tuple[Fact, ...] = (),
     similar: tuple[str, ...] = (),
+    superseded_by: Successor | None = None,
 ) -> Hit:
     lexical, semantic = ranked.lexical, ranked.semantic
     return Hit(
@@ -423,6 +473,7 @@ def hit_of(
         relevance=relevance,
         facts=facts,
         similar=similar,
+        superseded_by=superseded_by,
     )
 
 
@@ -434,6 +485,10 @@ def _match_type(ranked: Ranked) -> MatchType:
                     return "relation"
                 case "echo":
                     return "echo"
+                case "successor":
+                    return "successor"
+                case "exact":
+                    return "bm25"
             return "filter"
         case _, None:
             return "bm25"

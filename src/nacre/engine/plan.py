@@ -11,8 +11,9 @@ from nacre import validation
 from nacre.engine.parts import Parts
 from nacre.engine.query_resolver import QueryResolver
 from nacre.errors import NotFound
-from nacre.query import intent, lenses
+from nacre.query import identifiers, intent, lenses
 from nacre.query.ast import Condition, Only, ParsedQuery
+from nacre.query.identifiers import Identifier
 from nacre.query.lenses import Lens
 from nacre.query.lexer import preview
 from nacre.types.intents import Intent
@@ -64,6 +65,7 @@ class SearchPlan:
     satisfiable: bool = True
     omitted: frozenset[str] = frozenset()
     intent: Intent | None = None
+    identifiers: tuple[Identifier, ...] = ()  # what the query names exactly
     notes: tuple[str, ...] = ()
 
     @property
@@ -77,6 +79,11 @@ class SearchPlan:
     @property
     def pool(self) -> int:
         return pool_size(self.request)
+
+    @property
+    def asks_past(self) -> bool:
+        """Whether the query asks for a former state."""
+        return False
 
     @property
     def is_hybrid(self) -> bool:
@@ -133,6 +140,7 @@ class Planner:
             satisfiable=valid.satisfiable,
             omitted=valid.omitted,
             intent=intent.detect(query.meaning) if recipe.intent_weight and where.spaces else None,
+            identifiers=identifiers.find(query.meaning) if recipe.exact_weight and where.spaces else (),
             notes=tuple(notes),
         )
 

@@ -17,6 +17,7 @@ from nacre.engine.plan import Planner, SearchPlan, ValidRequest, pool_size
 from nacre.engine.query_resolver import QueryResolver
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.rerank_stage import RerankStage
+from nacre.engine.successors import SuccessorFinder
 from nacre.errors import NotFound
 from nacre.interfaces import Reranker
 from nacre.query.ast import scope_condition
@@ -50,7 +51,8 @@ class Searcher:
         self._planner = Planner(parts, self._resolver)
         self.candidates = CandidateFinder(parts.store, parts.embedder, parts.threads)
         rerank = RerankStage(reranker)
-        self.pipeline = Pipeline(parts.store, self._planner, self._resolver, self.candidates, rerank)
+        self.successors = SuccessorFinder(parts.store)
+        self.pipeline = Pipeline(parts.store, self._planner, self._resolver, self.candidates, rerank, self.successors)
         self._results: LruCache[Hashable, tuple[datetime, SearchResult]] = LruCache(parts.limits.results_cached)
 
     def search(self, asked: SearchRequest) -> SearchOutcome:

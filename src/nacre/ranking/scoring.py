@@ -51,6 +51,12 @@ def describe(reason: Reason) -> str:
         case "recency":
             days = reason.numbers["days"]
             return f"recency: {days:.0f} day{'' if days == 1 else 's'} old → × {reason.value:.4f}"
+        case "exact":
+            return f"exact: has {reason.numbers['named']:.0f} of what the query names → {reason.value:.5f}"
+        case "successor":
+            return f"successor: supersedes a better match → {reason.value:.5f}"
+        case "superseded":
+            return f"superseded: behind its successor → × {reason.value:.4f}"
         case "usage":
             return f"usage: {'useful' if reason.value > 1 else 'wrong'} before → × {reason.value:.4f}"
     if reason.signal in _FACTORS:
@@ -81,7 +87,7 @@ def briefly(reasons: Sequence[Reason]) -> str:
     said = []
     for reason in reasons:
         name = _SHORT.get(reason.signal, reason.signal)
-        if reason.signal == "echo":
+        if reason.signal in ("echo", "exact", "successor", "superseded"):
             said.append(name)
         elif reason.effect == "add":
             said.append(f"{name} {reason.numbers['rank']:.0f}")

@@ -50,6 +50,7 @@ class Recipe:
     min_confidence: float = 0.1  # memories with less confidence in their facts are left out
     entity_weight: float = 0.2  # × (1 + weight) for memories about a boosted entity
     intent_weight: float = 1.0  # how much of the namespace weights acts
+    exact_weight: float = 1.0  # of the best score, for each identifier of the query that a memory has exactly
     usage_weight: float = 0.1  # × (1 ± weight at most) for what was opened, used or wrong before
     tuning: Tuning = field(default_factory=lambda: USUAL_TUNING)
 
@@ -84,6 +85,7 @@ CLASSIC = adjusted(
     confidence_weight=0,
     entity_weight=0,
     intent_weight=0,
+    exact_weight=0,
     usage_weight=0,
     echo_next=0,
     echo_far=0,

@@ -14,7 +14,7 @@ from nacre.types.recall_log import Usage
 from nacre.types.recipe import USUAL_RECIPE, Recipe
 
 Mode: TypeAlias = Literal["keyword", "semantic", "hybrid"]
-MatchType: TypeAlias = Literal["bm25", "semantic", "hybrid", "filter", "relation", "echo"]
+MatchType: TypeAlias = Literal["bm25", "semantic", "hybrid", "filter", "relation", "echo", "successor"]
 Effect: TypeAlias = Literal["add", "multiply"]
 Part: TypeAlias = Literal["facts", "tags", "source", "session", "summary", "metadata"]
 
@@ -209,6 +209,7 @@ class Hit:
     facts: tuple[Fact, ...] = ()
     similar: tuple[str, ...] = ()  # near-duplicates that are not shown on their own
     delivered: bool = False  # a search of the same session gave it before
+    superseded_by: Successor | None = None  # what holds in its place
 
     @property
     def id(self) -> str:
