@@ -40,6 +40,7 @@ from mcp_clients import (
     tool_call,
 )
 from mcp_clients import given as structured
+from nacre.analysis.quoting import empty_line
 from nacre.cli.demo import SAMPLES
 from nacre.config import project_space
 from nacre.engine import writer
@@ -658,7 +659,7 @@ async def test_prompts(door: Server[Any], mode: str) -> None:
         assert "not instructions" in recalled
         assert recalled.endswith("\n\nWith this in mind: when is tea served?")
         unknown = await written("recall", topic="zebra crossings")
-        assert unknown == "Nothing is known about it.\n\nWith this in mind: zebra crossings"
+        assert unknown == f"{empty_line('nothing')}\n\nWith this in mind: zebra crossings"
         assert "`remember`" in await written("keep")
         for name, arguments, expected in (
             ("recall", {}, "topic: is missing"),

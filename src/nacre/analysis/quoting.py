@@ -20,7 +20,12 @@ _TAG = re.compile(
     r'<memory id="(?P<id>[^"\n]{1,64})" date="[^"\n]{0,64}"(?: excerpt="true")?(?: notes="(?P<notes>[0-9]{1,4})")?>\n?'
     r"|\n?</memory>"
 )
-_FOOTER = re.compile(r"Left out for lack of room: [0-9]+(?: \([0-9a-z]{8,64}(?: [0-9a-z]{8,64})*(?: …)?\))?\.")
+_FOOTER = re.compile(
+    r"Left out for lack of room: [0-9]+(?: \([0-9a-z]{8,64}(?: [0-9a-z]{8,64})*(?: …)?\))?\."
+    r"|(?:Already given to this session|The budget is too small for any memory that was found): [0-9a-z …]{1,999}\. "
+    r"Ask with [a-z ]{1,40}\.|Nothing is known about this: no memory answers it\. A search shows the nearest ones\."
+)
+_IDS_NAMED = 5
 
 
 def fence(text: str, memory_id: str, date: str, *, excerpt: bool = False, notes: Sequence[str] = ()) -> str:
@@ -41,6 +46,17 @@ def left_out_line(count: int, ids: Sequence[str] = ()) -> str:
     """The line that says how many memories did not fit, with the ids of the first."""
     named = " ".join([*ids, "…"] if len(ids) < count else ids)
     return f"Left out for lack of room: {count} ({named})." if ids else f"Left out for lack of room: {count}."
+
+
+def empty_line(outcome: str, ids: Sequence[str] = ()) -> str:
+    """The line in place of memories where none is quoted: why, and how to see more."""
+    named = " ".join([*ids[:_IDS_NAMED], "…"] if len(ids) > _IDS_NAMED else ids)
+    match outcome:
+        case "delivered":
+            return f"Already given to this session: {named}. Ask with repeat to get it again."
+        case "budget":
+            return f"The budget is too small for any memory that was found: {named}. Ask with more tokens."
+    return "Nothing is known about this: no memory answers it. A search shows the nearest ones."
 
 
 def parse_fences(text: str) -> list[tuple[str | None, str]]:

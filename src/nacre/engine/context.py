@@ -1,41 +1,40 @@
-"""Contexts: what is known of a question, in its newest version, within a budget of tokens."""
+"""Contexts: what is known of a question, as it holds now, within a budget of tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from nacre import validation
+from nacre.analysis import quoting
 from nacre.engine.calendar import local_date
 from nacre.engine.parts import Parts
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.searcher import Searcher
-from nacre.facts.confidence import is_current
+from nacre.engine.successors import says_little_else
 from nacre.ranking import token_budget
 from nacre.types.facts import Fact
-from nacre.types.memory import Memory, Span
+from nacre.types.memory import Span
 from nacre.types.recall_log import Delivery
 from nacre.types.search import Hit, SearchRequest
-from nacre.types.views import Context, ContextRequest, LeftOut, Quoted
+from nacre.types.views import Context, ContextOutcome, ContextRequest, LeftOut, Quoted
 
 if TYPE_CHECKING:  # no other verb needs it
-    from nacre.ranking.context_packing import Candidate
+    from nacre.ranking.context_packing import Candidate, Packed
 
 HITS_MAX = 50  # of the search that a context is made of
-SUCCESSORS_MAX = 20  # values that a fact may have had since
-_SAID_SHARE = 0.5  # of a text that its facts are quoted from: then it says little else
+SHARE = 0.5  # of the best score: what has less is beside the question
+ANSWERS_FROM = 0.05  # the relevance of the best hit below which nothing answers
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
     """A memory that may be quoted."""
 
-    memory: Memory
-    relevance: float
+    hit: Hit
     score: float  # as a share of the best
-    hit: Hit | None = None  # None: it replaces others
     instead_of: tuple[str, ...] = ()
     now: tuple[Fact, ...] = ()  # current facts in place of some that the text states
 
@@ -51,7 +50,6 @@ class ContextBuilder:
 
     def __init__(self, parts: Parts, searcher: Searcher, log: RecallLog) -> None:
         self._parts = parts
-        self._store = parts.store
         self._searcher = searcher
         self._log = log
 
@@ -63,11 +61,11 @@ class ContextBuilder:
             where=asked.where,
             session=request.session,
             folder=request.folder,
-            min_score=request.min_score,
+            min_score=request.min_score or 0.0,
             as_of=request.as_of,
         )
         done, result, delivered = self._searcher.search(search)
-        found = self._newest(result.hits, search)
+        found = self._choices(result.hits, request, search)
         opened = {} if request.repeat or delivered is None else delivered
         for memory_id in [each for each in found.known if opened.get(each)]:
             del found.known[memory_id]
@@ -78,7 +76,7 @@ class ContextBuilder:
             [self._candidate(each) for each in found.known.values()], request.budget_tokens, self._counter(request)
         )
         quoted = tuple(
-            Quoted(each.id, found.known[each.id].relevance, each.excerpt, found.known[each.id].instead_of)
+            Quoted(each.id, found.known[each.id].hit.relevance or 0.0, each.excerpt, found.known[each.id].instead_of)
             for each in packed.items
         )
         now = self._parts.clock()
@@ -87,83 +85,60 @@ class ContextBuilder:
             for rank, each in enumerate(quoted, 1)
         ]
         receipt = self._log.log(done, result.lens, deliveries)
-        without_room = tuple(LeftOut(each, "budget") for each in packed.left_out)
-        return Context(packed.text, packed.tokens, quoted, without_room + tuple(found.left_out), result.notes, receipt)
+        left_out = (*(LeftOut(each, "budget") for each in packed.left_out), *found.left_out)
+        outcome = _outcome(quoted, left_out)
+        text, tokens = self._said(request, packed, outcome, left_out)
+        return Context(text, tokens, quoted, left_out, result.notes, receipt, outcome)
 
-    def _newest(self, hits: Sequence[Hit], search: SearchRequest) -> _Choices:
-        """The memories found; one that states only superseded facts is replaced by those that state the current ones.
-
-        A memory that the search may not find replaces nothing: only that something newer exists is known.
-        """
-        now = search.as_of or self._parts.clock()
-        since = self._since([fact for hit in hits for fact in hit.facts if fact.superseded_by], now)
-        newer = self._store.get(list({fact.memory_id for fact in since.values()}))
-        matching = self._searcher.matching(search, list(newer))
-        best = max((hit.score for hit in hits), default=0.0) or 1.0
+    def _choices(self, hits: Sequence[Hit], request: ContextRequest, search: SearchRequest) -> _Choices:
+        """The hits that bear on the question. Of what was superseded, only its successor is among them."""
         found = _Choices()
+        best = max((hit.score for hit in hits), default=0.0) or 1.0
+        if request.min_score is None:
+            if max((hit.relevance or 0.0 for hit in hits), default=0.0) < ANSWERS_FROM:
+                return found
+            hits = [hit for hit in hits if hit.score >= SHARE * best]
+        past = [fact for hit in hits for fact in hit.facts if fact.superseded_by]
+        current = self._searcher.successors.current(past, search.as_of or self._parts.clock()) if past else {}
+        # Of a memory that the search may not find, only that something newer exists is known.
+        matching = self._searcher.matching(search, list({fact.memory_id for fact in current.values()}))
+        older: dict[str, list[str]] = {}
         for hit in hits:
-            past = [fact for fact in hit.facts if fact.id in since]
-            successors = [since[fact.id] for fact in past if since[fact.id].memory_id in matching]
-            relevance, score = hit.relevance or 0.0, hit.score / best
-            if not past or not _says_little_else(hit, past):
-                self._add(found, _Choice(hit.memory, relevance, score, hit, now=tuple(successors)))
-                continue
-            found.left_out.append(LeftOut(hit.id, "superseded"))
-            for memory_id in dict.fromkeys(fact.memory_id for fact in successors):
-                self._add(found, _Choice(newer[memory_id], relevance, score, None, (hit.id,)))
+            since = [current[fact.id] for fact in hit.facts if fact.id in current]
+            elsewhere = tuple(fact for fact in since if fact.memory_id != hit.id and fact.memory_id in matching)
+            if hit.superseded_by is not None and not _says_more(hit, current, elsewhere):
+                older.setdefault(hit.superseded_by.id, []).append(hit.id)
+                found.left_out.append(LeftOut(hit.id, "superseded"))
+            else:
+                found.known[hit.id] = _Choice(hit, hit.score / best, (), elsewhere)
+        for successor, several in older.items():
+            if successor in found.known:
+                found.known[successor] = replace(found.known[successor], instead_of=tuple(several))
         return found
 
-    @staticmethod
-    def _add(found: _Choices, new: _Choice) -> None:
-        """Add a memory, or merge it with what is known of it: the higher relevance, and all that it replaces."""
-        old = found.known.get(new.memory.id)
-        if old is not None:
-            new = _Choice(
-                old.memory,
-                max(old.relevance, new.relevance),
-                max(old.score, new.score),
-                old.hit or new.hit,
-                (*old.instead_of, *new.instead_of),
-                old.now or new.now,
-            )
-        found.known[new.memory.id] = new
-
-    def _since(self, past: Sequence[Fact], now: datetime) -> dict[str, Fact]:
-        """By id, for each superseded fact the current one that replaces it, as far as was known then."""
-        latest = {fact.id: fact for fact in past if fact.valid_to is not None and fact.valid_to <= now}
-        followed: dict[str, Fact] = {}
-        for _ in range(SUCCESSORS_MAX):
-            named = {each.superseded_by for each in latest.values() if each.superseded_by is not None}
-            followed |= self._known_then([each for each in named if each not in followed], now)
-            following = {each: followed.get(fact.superseded_by or "", fact) for each, fact in latest.items()}
-            if following == latest:
-                break
-            latest = following
-        return {
-            each: fact
-            for each, fact in latest.items()
-            if fact.id != each and (is_current(fact, now) or (fact.superseded_by or fact.id) not in followed)
-        }
-
-    def _known_then(self, ids: Sequence[str], now: datetime) -> dict[str, Fact]:
-        """Facts that had begun, and that memories of that time stated."""
-        facts = [each for each in self._store.facts_by_id(ids) if each.valid_from <= now] if ids else []
-        memories = self._store.get([each.memory_id for each in facts])
-        return {each.id: each for each in facts if memories[each.memory_id].created <= now}
+    def _said(
+        self, request: ContextRequest, packed: Packed, outcome: ContextOutcome, left_out: Sequence[LeftOut]
+    ) -> tuple[str, int]:
+        """The text, or where nothing is quoted one line that says why, if that fits."""
+        if outcome == "answered":
+            return packed.text, packed.tokens
+        line = quoting.empty_line(outcome, [each.id for each in left_out if each.why == outcome])
+        count = self._counter(request)
+        tokens = count(line)
+        return (line, tokens) if tokens <= request.budget_tokens else (packed.text, packed.tokens)
 
     def _candidate(self, known: _Choice) -> Candidate:
         from nacre.ranking.context_packing import Candidate
 
-        hit, memory = known.hit, known.memory
+        hit, memory = known.hit, known.hit.memory
+        start = hit.snippet.start
         return Candidate(
             id=memory.id,
             date=self._date(memory.happened or memory.created),
             text=memory.text,
-            relevance=known.score,  # the order is the ranking's; relevance only decides what is in it
-            span=None if hit is None else Span(hit.snippet.start, hit.snippet.start + len(hit.snippet.text)),
-            focus=()
-            if hit is None
-            else tuple(Span(hit.snippet.start + at.start, hit.snippet.start + at.end) for at in hit.snippet.highlights),
+            relevance=known.score,  # the order is the ranking's; relevance only decides whether anything answers
+            span=Span(start, start + len(hit.snippet.text)),
+            focus=tuple(Span(start + at.start, start + at.end) for at in hit.snippet.highlights),
             notes=tuple(
                 f"now: {fact.subject} {fact.predicate} {fact.object} ({fact.memory_id}, {self._date(fact.valid_from)})"
                 for fact in known.now
@@ -184,9 +159,16 @@ class ContextBuilder:
         return lambda text: max(sum(pieces for _, pieces in embedder.weigh(text)), token_budget.tokens(text))
 
 
-def _says_little_else(hit: Hit, past: Sequence[Fact]) -> bool:
-    """Whether a memory has nothing left to say once these facts hold no longer."""
-    if len(past) < len(hit.facts):
-        return False
-    quoted = sum(map(len, {fact.quote or fact.object for fact in past}))  # one sentence may state several
-    return hit.memory.kind == "fact" or quoted >= _SAID_SHARE * len(hit.memory.text)
+def _says_more(hit: Hit, current: Mapping[str, Fact], elsewhere: Sequence[Fact]) -> bool:
+    """Whether a memory is superseded in some of its facts only. Then it is quoted, with what holds now."""
+    by_facts = hit.superseded_by is not None and hit.superseded_by.id in {fact.memory_id for fact in elsewhere}
+    past = [fact for fact in hit.facts if fact.id in current]
+    return by_facts and not says_little_else(hit.memory, hit.facts, past)
+
+
+def _outcome(quoted: Sequence[Quoted], left_out: Sequence[LeftOut]) -> ContextOutcome:
+    """Why a context is empty: no room is the first thing to change, then what was given before."""
+    if quoted:
+        return "answered"
+    reasons = {each.why for each in left_out}
+    return "budget" if "budget" in reasons else "delivered" if "delivered" in reasons else "nothing"

@@ -19,10 +19,10 @@ from nacre.engine.successors import SuccessorFinder
 from nacre.facts import confidence
 from nacre.interfaces import Store
 from nacre.query import entities
-from nacre.query.ast import ParsedQuery, either, matches_everything, scope_condition
+from nacre.query.ast import ParsedQuery, Term, either, matches_everything, scope_condition
 from nacre.query.identifiers import Identifier
 from nacre.query.lexer import preview
-from nacre.ranking import boosts, dedupe, exact, fusion, neighbours, relevance, superseded, token_budget
+from nacre.ranking import boosts, dedupe, exact, fusion, hops, neighbours, relevance, superseded, token_budget
 from nacre.ranking.bm25 import weights
 from nacre.ranking.scoring import best_first
 from nacre.types.facts import Fact
@@ -44,7 +44,7 @@ from nacre.types.views import Neighbours
 
 # What finds and orders candidates, and what decides which of them are shown. Where the first part finds nothing, it
 # runs again with the query reworded.
-FINDING = ("candidates", "fuse", "neighbours", "signals", "rerank", "exact", "boosts", "supersede")
+FINDING = ("candidates", "fuse", "neighbours", "signals", "rerank", "exact", "hop", "boosts", "supersede")
 SHOWING = ("dedupe", "relevance", "cut", "fetch", "highlight", "budget")
 STAGES = FINDING + SHOWING
 
@@ -271,6 +271,40 @@ class Pipeline:
         ranked = exact.first(ranking.ranked, named, plan.recipe.exact_weight)
         return ranking._replace(ranked=ranked, named=named, memories=memories, signals=signals)
 
+    def _hop(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
+        """A second look with rare names that the first hits have and the query does not."""
+        if not plan.recipe.hop_weight or not plan.is_hybrid or len(plan.query.terms) < hops.ASKED_MIN:
+            return ranking
+        first = ranking.ranked[: hops.FROM]
+        memories = self._memories([each.id for each in first], ranking)
+        asked = {term.text for term in plan.query.terms}
+        named = {each.id: hops.names_in(memories[each.id].text, asked) for each in first if each.id in memories}
+        tokens = list(dict.fromkeys(token for names in named.values() for name in names for token in name.tokens))
+        if not tokens:
+            return ranking
+        frequencies = self._store.frequencies(tokens, plan.where.spaces)
+        rare = {each: hops.rare(names, frequencies.having, frequencies.memories) for each, names in named.items()}
+        terms = tuple(Term(token) for names in rare.values() for name in names for token in name.tokens)
+        if not terms:
+            return ranking
+        query = ParsedQuery(tuple(dict.fromkeys(terms)), plan.query.must, "")
+        matches = self._store.lexical(query, frequencies, plan.where, plan.recipe, hops.FOUND_MAX + hops.FROM)
+        memories = self._memories([each.id for each in matches], ranking._replace(memories=memories))
+        found = [
+            (match.id, name.text, each.score)
+            for each in first
+            for name in rare.get(each.id, ())
+            for match in matches
+            if match.id != each.id and match.id in memories and name.stands_in(memories[match.id].text)
+        ]
+        if not found:
+            return ranking._replace(memories=memories)
+        new = [each for each in dict.fromkeys(memory_id for memory_id, *_ in found) if each not in ranking.signals]
+        signals = {**ranking.signals, **self._store.signals(new)} if new else ranking.signals
+        found = [each for each in found if each[0] in signals and each[0] not in ranking.doubted]
+        ranked = hops.followed(ranking.ranked, found, plan.recipe.hop_weight)
+        return ranking._replace(ranked=ranked, memories=memories, signals=signals)
+
     def _boosts(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Bounded factors on the score, one a signal."""
         recipe, signals, ranked = plan.recipe, ranking.signals, ranking.ranked
@@ -487,7 +521,7 @@ def _match_type(ranked: Ranked) -> MatchType:
                     return "echo"
                 case "successor":
                     return "successor"
-                case "exact":
+                case "exact" | "hop":
                     return "bm25"
             return "filter"
         case _, None:

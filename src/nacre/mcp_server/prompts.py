@@ -40,5 +40,5 @@ def render(memory: Nacre, name: str, arguments: Mapping[str, str]) -> str:
     if not topic.strip():
         raise InvalidInput("topic", "is missing; give a question or a task")
     packed = memory.context(topic)
-    known = packed.text or "Nothing is known about it."
+    known = packed.text
     return f"{known}\n\nWith this in mind: {topic}"

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from nacre.analysis import quoting
 from nacre.errors import InvalidInput
 from nacre.mcp_server.json_schema import array, boolean, enum, integer, number, obj, string
 from nacre.mcp_server.tool import Answer, Call, Effect, Tool
@@ -75,9 +76,7 @@ def _get(call: Call) -> Answer:
 def _context(call: Call) -> Answer:
     request = decode.context_request(call.arguments)
     packed = call.memory.context(_in_session(request, call))
-    return Answer(
-        encode.context(packed), packed.text or "Nothing is known about it beyond what you were given already."
-    )
+    return Answer(encode.context(packed), packed.text or quoting.empty_line(packed.outcome))
 
 
 def _forget(call: Call) -> Answer:

@@ -51,6 +51,8 @@ def describe(reason: Reason) -> str:
         case "recency":
             days = reason.numbers["days"]
             return f"recency: {days:.0f} day{'' if days == 1 else 's'} old → × {reason.value:.4f}"
+        case "hop":
+            return f"hop: has {reason.numbers['names']:.0f} of the names in a first hit → {reason.value:.5f}"
         case "exact":
             return f"exact: has {reason.numbers['named']:.0f} of what the query names → {reason.value:.5f}"
         case "successor":
@@ -87,7 +89,7 @@ def briefly(reasons: Sequence[Reason]) -> str:
     said = []
     for reason in reasons:
         name = _SHORT.get(reason.signal, reason.signal)
-        if reason.signal in ("echo", "exact", "successor", "superseded"):
+        if reason.signal in ("echo", "exact", "hop", "successor", "superseded"):
             said.append(name)
         elif reason.effect == "add":
             said.append(f"{name} {reason.numbers['rank']:.0f}")

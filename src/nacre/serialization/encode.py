@@ -325,6 +325,7 @@ def context(value: Context) -> dict[str, Json]:
             }
             for each in value.quoted
         ],
+        "outcome": value.outcome,
         "left_out": [{"id": each.id, "why": each.why} for each in value.left_out],
         "notes": list(value.notes),
         "receipt": value.receipt,

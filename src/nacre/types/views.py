@@ -120,7 +120,7 @@ class ContextOptions(TypedDict, total=False):
     session: str | None
     folder: str | None
     repeat: bool
-    min_score: float
+    min_score: float | None
     as_of: datetime | None
     count: Callable[[str], int] | None
 
@@ -130,7 +130,8 @@ class ContextRequest:
     """A request for the memories about a query, packed into a text for an agent's prompt.
 
     Memories that were delivered to the session in full are left out unless `repeat` is set. `count` counts the tokens
-    of a text; None uses the embedder's tokenizer. `min_score` is the minimum relevance of a memory.
+    of a text; None uses the embedder's tokenizer. `min_score=None` quotes what bears on the query, and nothing if no
+    memory answers it; a number quotes everything that is at least that relevant.
     """
 
     query: str
@@ -139,7 +140,7 @@ class ContextRequest:
     session: str | None = None
     folder: str | None = None
     repeat: bool = False
-    min_score: float = 0.05
+    min_score: float | None = None
     as_of: datetime | None = None
     count: Callable[[str], int] | None = None
 
@@ -161,9 +162,16 @@ class LeftOut(NamedTuple):
     why: Literal["budget", "delivered", "superseded"]
 
 
+# Why a context is as it is: it quotes memories; no memory answers; the session was given all of them; no room.
+ContextOutcome: TypeAlias = Literal["answered", "nothing", "delivered", "budget"]
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Memories packed into a text within the token budget, the most useful first."""
+    """Memories packed into a text within the token budget, the most useful first.
+
+    If none is quoted, `outcome` says why, and so does the text in one line.
+    """
 
     text: str
     tokens: int
@@ -171,3 +179,4 @@ class Context:
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
     receipt: str | None = field(default=None, compare=False)  # its id in the recall log
+    outcome: ContextOutcome = "answered"

@@ -1,0 +1,75 @@
+"""A second look: what the first hits name and the question does not, such as a person, a project or a ticket.
+
+"Who do I call about the boiler?" finds "the boiler is under the Wärmeplus contract"; only that text leads to the memory
+with Wärmeplus's number. The names must be rare: a name that many memories have leads nowhere in particular.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import NamedTuple
+
+from nacre.analysis import stopwords, tokenizer
+from nacre.query.identifiers import find, fold
+from nacre.ranking import scoring
+from nacre.types.search import Ranked, Reason
+
+ASKED_MIN = 3  # words of a query: a shorter one asks for just these words
+FROM = 2  # the first hits, whose names are followed
+NAMES_MAX = 8
+RARE_MIN = 4  # memories that a rare name may have in a small store
+RARE_SHARE = 0.01  # of the memories, in a large one
+FOUND_MAX = 10  # memories that a second look brings in
+_CHARS_READ = 1_000
+_CAPITALISED = re.compile(r"(?<![\w'’.-])[^\W\d_a-zß-öø-ÿ][\w'’-]+")
+
+
+class Name(NamedTuple):
+    """A name or identifier in a text, and the tokens by which it is looked up."""
+
+    text: str
+    tokens: tuple[str, ...]
+
+    def stands_in(self, text: str) -> bool:
+        """With its capitals, so that a name at the beginning of a sentence is told from a word."""
+        return re.search(rf"(?<!\w){re.escape(self.text)}(?!\w)", text) is not None
+
+
+def names_in(text: str, asked: Set[str]) -> list[Name]:
+    """Capitalised words and identifiers of a text that are not among the tokens asked for, each once, in order."""
+    read = text[:_CHARS_READ]
+    words = [re.sub(r"['’]s?$", "", each.group()) for each in _CAPITALISED.finditer(read)]
+    codes = [each.text for each in find(read) if each.exactness == "code"]
+    found: dict[str, Name] = {}
+    for each in [*codes, *words]:
+        tokens = tuple(tokenizer.query_tokens(each))
+        if len(each) > 2 and tokens and fold(each) not in stopwords.WORDS and asked.isdisjoint(tokens):
+            found.setdefault(fold(each), Name(each, tokens))
+    return list(found.values())
+
+
+def rare(names: Sequence[Name], having: Mapping[str, int], memories: int) -> list[Name]:
+    """Those that a few other memories have, the rarest first."""
+    most = max(RARE_MIN, int(RARE_SHARE * memories))
+    counted = [(min(having.get(token, 0) for token in each.tokens), each) for each in names]
+    return [each for count, each in sorted(counted, key=lambda pair: pair[0]) if 2 <= count <= most][:NAMES_MAX]
+
+
+def followed(ranked: Sequence[Ranked], found: Iterable[tuple[str, str, float]], weight: float) -> list[Ranked]:
+    """Add a share to each memory that was found by a name: a part of the score of the hit that has the name.
+
+    `found` has the memory, the name, and the score of that hit. Memories that no channel found come in by it.
+    """
+    best: dict[str, float] = {}
+    names: dict[str, set[str]] = {}
+    for memory_id, name, score in found:
+        best[memory_id] = max(best.get(memory_id, 0.0), score)
+        names.setdefault(memory_id, set()).add(name)
+    reasons = {
+        each: Reason("hop", "add", weight * score, {"names": float(len(names[each]))}) for each, score in best.items()
+    }
+    known = {each.id for each in ranked}
+    raised = [scoring.with_reason(each, reasons[each.id]) if each.id in reasons else each for each in ranked]
+    alone = [Ranked(each, reason.value, (reason,), None, None) for each, reason in reasons.items() if each not in known]
+    return scoring.best_first(raised + alone)
