@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,6 @@ CLASSES = (
 WORLDS_MIN = 10  # of a class
 MEMORIES_MIN, MEMORIES_MAX = 8, 40  # of a world, without its base
 QUESTIONS_MAX = 4
-# Steps by which a base is moved into the past. Weekdays stay, and seasons nearly.
-STEP = timedelta(weeks=52)
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _WORLD = {"name", "now", "base", "memories", "questions"}
@@ -124,13 +122,13 @@ def _world(data: Any, class_name: str, bases: Mapping[str, Sequence[WorldMemory]
     if not MEMORIES_MIN <= len(memories) <= MEMORIES_MAX:
         raise BadWorld(f"{place}, memories: has {len(memories)}; allowed: {MEMORIES_MIN} to {MEMORIES_MAX}")
     _check_unique([each.label for each in memories], f"{place}, memories, id")
-    for number, each in enumerate(memories):
-        if each.created >= now:
-            raise BadWorld(f"{place}, memories[{number}].created: {each.created.isoformat()} is not before `now`")
     base = _text(fields, "base", place) if fields.get("base") is not None else None
     if base is not None and base not in bases:
         raise BadWorld(f"{place}, base: {base!r} is unknown; there are: {', '.join(bases) or 'none'}")
-    everything = [*memories, *_moved(bases[base], now)] if base is not None else memories
+    everything = [*memories, *(bases[base] if base is not None else ())]
+    for each in everything:
+        if each.created >= now:
+            raise BadWorld(f"{place}, memory {each.label}.created: {each.created.isoformat()} is not before `now`")
     # An equal text is stored once, so two labels would name one memory.
     _check_unique([each.text for each in everything], f"{place}, memories, text")
     questions = _list(fields.get("questions"), f"{place}, questions")
@@ -189,13 +187,6 @@ def _base(path: Path) -> list[WorldMemory]:
             WorldMemory(f"{path.stem}:{number}", _text(fields, "text", place), _moment(fields, "created", place))
         )
     return memories
-
-
-def _moved(base: Sequence[WorldMemory], now: datetime) -> list[WorldMemory]:
-    """The base as it is, or as many steps earlier as it takes to end before `now`."""
-    last = max((each.created for each in base), default=now - STEP)
-    steps = 0 if last < now else (last - now) // STEP + 1
-    return [replace(each, created=each.created - steps * STEP) for each in base]
 
 
 # ---------------------------------------------------------------- fields

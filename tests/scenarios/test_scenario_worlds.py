@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,9 @@ def world(number: int = 0) -> dict[str, Any]:
     }
 
 
+OLD = [each | {"created": "2024-01-01T00:00:00Z"} for each in world()["memories"]]
+
+
 def written(folder: Path, first: Any, base: Any = None) -> Path:
     """A folder with one class, whose first world is given."""
     several = [first, *map(world, range(1, worlds.WORLDS_MIN))]
@@ -59,22 +62,10 @@ def test_a_world_is_loaded_in_the_order_of_time(tmp_path: Path) -> None:
     )
 
 
-def test_a_base_lies_before_now_and_keeps_its_weekdays(tmp_path: Path) -> None:
-    base = [{"text": "x", "created": "2027-05-04T08:00:00Z"}, {"text": "y", "created": "2026-01-02T08:00:00Z"}]
-    first = world() | {"base": "team"}
-    (loaded, *_) = load(written(tmp_path, first, base), ["updates"])
-    moved = {each.label: each.created for each in loaded.memories if each.label.startswith("team:")}
-    assert moved == {
-        "team:0": datetime(2027, 5, 4, 8, tzinfo=UTC) - timedelta(weeks=104),
-        "team:1": datetime(2026, 1, 2, 8, tzinfo=UTC) - timedelta(weeks=104),
-    }
-    assert len(loaded.memories) == 10
-
-
-def test_a_base_that_lies_before_now_stays(tmp_path: Path) -> None:
-    base = [{"text": "x", "created": "2026-03-14T09:59:59Z"}]
+def test_the_memories_of_a_base_are_written_among_the_others(tmp_path: Path) -> None:
+    base = [{"text": "x", "created": "2026-03-14T09:59:59Z"}, {"text": "y", "created": "2026-01-02T08:00:00Z"}]
     (loaded, *_) = load(written(tmp_path, world() | {"base": "team"}, base), ["updates"])
-    assert loaded.memories[-1].created == datetime(2026, 3, 14, 9, 59, 59, tzinfo=UTC)
+    assert [each.label for each in loaded.memories] == ["a", "team:1", *"bcdefgh", "team:0"]
 
 
 def memory(**fields: Any) -> Callable[[dict[str, Any]], None]:
@@ -108,7 +99,11 @@ def field(**fields: Any) -> Callable[[dict[str, Any]], None]:
         (memory(text="shared"), "updates.json, world world-0, memories, text: 'shared' is there twice"),
         (
             memory(created="2026-03-14T10:00:00Z"),
-            "updates.json, world world-0, memories[2].created: 2026-03-14T10:00:00+00:00 is not before `now`",
+            "updates.json, world world-0, memory c.created: 2026-03-14T10:00:00+00:00 is not before `now`",
+        ),
+        (
+            field(now="2025-01-01T00:00:00Z", memories=OLD),
+            "memory team:0.created: 2025-01-01T00:00:00+00:00 is not before",
         ),
         (memory(position=1), "updates.json, world world-0, memories[2].position: needs a session"),
         (memory(session="s", position="1"), "memories[2].position: '1' is not a number from 0"),
