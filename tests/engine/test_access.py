@@ -118,6 +118,7 @@ CALLS: dict[str, list[Call]] = {
     "remember": [
         lambda m, _, x: m.remember("a new text", space=x.space),
         lambda m, _, x: m.remember(NewMemory(text="a new text", space=x.space)),
+        lambda m, _, x: m.remember("a new text", supersedes=x.memory),
     ],
     "remember_many": [lambda m, _, x: m.remember_many(["a new text", NewMemory(text="another", space=x.space)])],
     "remember_batches": [lambda m, _, x: list(m.remember_batches([NewMemory(text="a new text", space=x.space)]))],
@@ -238,6 +239,7 @@ CALLS: dict[str, list[Call]] = {
     ],
     "similar": [lambda m, _, x: m.similar(x.memory), lambda m, own, _: m.similar(own.memory)],
     "separate": [lambda m, _, x: m.separate(x.memory)],
+    "unlink": [lambda m, o, x: m.unlink(o.memory, x.memory), lambda m, o, x: m.unlink(x.memory, o.memory)],
     "receipts": [
         lambda m, _, x: m.receipts(spaces=[x.space]),
         lambda m, _, x: m.receipts(memory_id=x.memory),

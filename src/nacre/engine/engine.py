@@ -24,6 +24,7 @@ from nacre.engine.reader import Reader
 from nacre.engine.recall_log import LOG_DAYS, RecallLog
 from nacre.engine.searcher import Searcher
 from nacre.engine.timeline import TimelineService
+from nacre.engine.updates import UpdateService
 from nacre.engine.writer import Writer
 from nacre.ids import new_ids
 from nacre.interfaces import Embedder, Reranker, Store
@@ -106,7 +107,8 @@ class Nacre:
         self._searcher = Searcher(parts, reranker, self._log)
         self._explainer = Explainer(store, self._searcher, limits)
         self._contexts = ContextBuilder(parts, self._searcher, self._log)
-        self._writer = Writer(parts, self._facts, self._log, extracts=extract, defer=defer_embeddings)
+        self._updates = UpdateService(parts)
+        self._writer = Writer(parts, self._facts, self._updates, self._log, extracts=extract, defer=defer_embeddings)
 
     def __enter__(self) -> Self:
         return self
@@ -276,8 +278,15 @@ class Nacre:
         return self._facts.stale(spaces)
 
     def conflicts(self, spaces: Sequence[str] = ()) -> list[Disagreement]:
-        """Facts that are current at once though only one of them can be true."""
-        return self._facts.conflicts(spaces)
+        """Facts that are current at once though only one of them can be true, and memories that may be updates.
+
+        Memories are compared as far as the latest have words of a change and share a subject with an older one.
+        """
+        return [*self._facts.conflicts(spaces), *self._updates.undecided(spaces)]
+
+    def unlink(self, newer: str, older: str) -> bool:
+        """Undo that a memory updates another, so that both count as current. Returns whether it did."""
+        return self._updates.unlink(newer, older)
 
     # ---- entities
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from nacre.analysis.sketches import sketches
 from nacre.analysis.tokenizer import tokens_of
 from nacre.types.facts import Fact, NewEntity, NewFact
-from nacre.types.memory import Entry, Memory, NewMemory, Passages
+from nacre.types.memory import Entry, Memory, NewMemory, Passages, Update
 
 Key: TypeAlias = tuple[str, bytes]  # space and content hash: what makes two memories the same
 
@@ -23,6 +23,7 @@ class Draft(NamedTuple):
     facts: Sequence[NewFact]  # given with it
     entities: Sequence[NewEntity]
     extract: bool | None
+    supersedes: Sequence[str]  # ids of older memories
 
     @property
     def key(self) -> Key:
@@ -56,7 +57,7 @@ def draft(checked: NewMemory, memory_id: str, updated: datetime, text: str | Non
     content_hash = hashlib.sha256(memory.text.encode()).digest()[:16]
     # Names alone became entities when they were checked.
     entities = [each for each in checked.entities if isinstance(each, NewEntity)] if checked.entities else ()
-    return Draft(memory, content_hash, checked.facts, entities, checked.extract)
+    return Draft(memory, content_hash, checked.facts, entities, checked.extract, checked.supersedes)
 
 
 def as_new(memory: Memory) -> NewMemory:
@@ -84,7 +85,16 @@ def entries(ready: Iterable[tuple[Draft, Passages | None, Sequence[Fact]]]) -> l
     """Entries for the store: drafts with their tokens, passages and facts."""
     listed = [(each, embedded, facts, tokens_of(each.memory)) for each, embedded, facts in ready]
     return [
-        Entry(each.memory, each.content_hash, tokens, embedded, tuple(facts), tuple(each.entities), sketch)
+        Entry(
+            each.memory,
+            each.content_hash,
+            tokens,
+            embedded,
+            tuple(facts),
+            tuple(each.entities),
+            sketch,
+            tuple(Update(each.memory.id, older) for older in each.supersedes),
+        )
         for (each, embedded, facts, tokens), sketch in zip(listed, sketches([each[3] for each in listed]), strict=True)
     ]
 

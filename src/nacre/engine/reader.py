@@ -43,6 +43,7 @@ class Reader:
             missing,
             self._entities_of(there) if entities else {},
             self._neighbours(there, neighbours) if neighbours else {},
+            tuple(self._store.updates(there)),
         )
 
     def every(self, where: Filter) -> Iterator[Memory]:

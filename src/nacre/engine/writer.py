@@ -18,12 +18,13 @@ from nacre.engine.entries import Draft, Key
 from nacre.engine.facts import FactService
 from nacre.engine.parts import Parts
 from nacre.engine.recall_log import RecallLog
-from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput
+from nacre.engine.updates import UpdateService
+from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
 from nacre.facts import statements
 from nacre.interfaces import Embedder
 from nacre.runtime.garbage import collection_paused
 from nacre.types.facts import Fact
-from nacre.types.memory import Changes, Entry, Memory, NewMemory, Passages, Progress, Remembered, Span
+from nacre.types.memory import Changes, Entry, Memory, NewMemory, Passages, Progress, Remembered, Span, Update
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -47,15 +48,26 @@ class _Batch:
     stored: Mapping[Key, str]
     recalled: Mapping[int, tuple[str, ...]]  # by place: texts that only repeat what their session was given
     entries: Mapping[Key, Entry]
+    supersedes: Mapping[int, Sequence[str]]  # by place: the older memories that a text was given to replace
 
 
 class Writer:
     """The one write path. `defer` leaves vectors to `reembed`, `extracts` reads facts from texts."""
 
-    def __init__(self, parts: Parts, facts: FactService, log: RecallLog, *, extracts: bool, defer: bool) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        facts: FactService,
+        updates: UpdateService,
+        log: RecallLog,
+        *,
+        extracts: bool,
+        defer: bool,
+    ) -> None:
         self._parts = parts
         self._store = parts.store
         self._facts = facts
+        self._updates = updates
         self._log = log
         self._extracts = extracts
         self._defer = defer
@@ -111,6 +123,8 @@ class Writer:
             (entry,) = entries.entries([(draft, self._embed(texts).get(previous.id), facts)])
             try:
                 self._store.replace(entry, previous, self._model())
+                if texts or draft.memory.happened != previous.happened:
+                    self._updates.relink(draft.memory)
                 return draft.memory
             except Conflict:
                 changed_meanwhile = self._store.get([memory_id]).get(memory_id) != previous
@@ -148,10 +162,15 @@ class Writer:
                 return
             done += before.result() if before is not None else 0
             if waiting:
-                writing = self._parts.threads.start(self._store.embed, embedded, waiting, embedder.fingerprint)
+                writing = self._parts.threads.start(self._embed_stored, embedded, waiting, embedder.fingerprint)
             in_flight = waiting
             if before is not None:
                 yield Progress(min(done, total), total)
+
+    def _embed_stored(self, embedded: dict[str, Passages], texts: dict[str, str], model: str) -> int:
+        count = self._store.embed(embedded, texts, model)
+        self._updates.link_ids([each for each, text in texts.items() if self._updates.may_update(text)])
+        return count
 
     # ---- one batch
 
@@ -169,7 +188,18 @@ class Writer:
         embedded = self._embed({each.memory.id: each.memory.text for key, each in new.items() if key not in in_flight})
         ready = entries.entries((each, embedded.get(each.memory.id), self._facts_of(each)) for each in new.values())
         sessions = [draft.memory.session for draft in drafts]
-        return _Batch(keys, sessions, stored, recalled, dict(zip(new, ready, strict=True)))
+        supersedes = {place: each.supersedes for place, each in enumerate(drafts) if each.supersedes}
+        if supersedes:
+            self._check_superseded([drafts[place] for place in supersedes])
+        return _Batch(keys, sessions, stored, recalled, dict(zip(new, ready, strict=True)), supersedes)
+
+    def _check_superseded(self, drafts: Sequence[Draft]) -> None:
+        """Each must be a live memory of the same space, which this engine may see."""
+        found = self._parts.visible(list(dict.fromkeys(older for each in drafts for older in each.supersedes)))
+        spaces = {older: memory.space for older, memory in found.items() if memory.deleted is None}
+        missing = [older for each in drafts for older in each.supersedes if spaces.get(older) != each.memory.space]
+        if missing:
+            raise NotFound(tuple(dict.fromkeys(missing)), "`supersedes` names live memories of the same space")
 
     def _drafts(self, items: Sequence[str | NewMemory], now: datetime, number: int) -> list[Draft]:
         """Validated items. For plain texts, the fields besides the text are validated once."""
@@ -206,9 +236,17 @@ class Writer:
         receipts = {key: Remembered(memory_id, duplicate=True) for key, memory_id in batch.stored.items()}
         if batch.entries:
             added = self._store.add(list(batch.entries.values()), self._model())
+            self._updates.link_new(
+                [each for each, receipt in zip(batch.entries.values(), added, strict=True) if not receipt.duplicate]
+            )
             if len(added) == len(batch.keys):  # each text was given once, and none was stored before
                 return added
             receipts.update(zip(batch.entries, added, strict=True))
+        if batch.supersedes:  # texts that were stored before
+            given = [
+                (receipts[batch.keys[at]].id, ids) for at, ids in batch.supersedes.items() if at not in batch.recalled
+            ]
+            self._store.link_updates([Update(newer, older) for newer, ids in given for older in ids])
         remembered = []
         for place, key in enumerate(batch.keys):
             if place in batch.recalled:

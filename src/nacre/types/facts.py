@@ -146,13 +146,26 @@ class Belief(NamedTuple):
     effective: float
 
 
+class Statement(NamedTuple):
+    """A memory that takes part in a disagreement. `since` is when it happened, or else was written."""
+
+    memory_id: str
+    text: str
+    since: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Facts that are current at the same time but contradict each other."""
+    """Facts that are current at the same time but contradict each other; or two memories that may do so.
+
+    In the second case `beliefs` is empty, `subject` has the words that both memories share, and `predicate` the words
+    by which the newer one shows a change. `memories` are the oldest first.
+    """
 
     subject: str
     predicate: str
     beliefs: tuple[Belief, ...]
+    memories: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

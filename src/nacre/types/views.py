@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias, TypedDict, overload
 
 from nacre.types.facts import Entity
-from nacre.types.memory import Memory
+from nacre.types.memory import Memory, Update
 from nacre.types.search import Filter
 
 Bucket: TypeAlias = Literal["day", "week", "month"]
@@ -93,6 +93,7 @@ class Fetched(Sequence[Memory]):
     entities: Mapping[str, tuple[Entity, ...]] = field(default_factory=dict)  # by memory; empty unless requested
     # By memory, its neighbours in the session, in order; empty unless requested.
     neighbours: Mapping[str, tuple[TimelineEntry, ...]] = field(default_factory=dict)
+    updates: tuple[Update, ...] = ()  # from and to these memories, between live ones
 
     def __len__(self) -> int:
         return len(self.memories)
