@@ -37,6 +37,17 @@ SENTENCES = [
     ("The API port is 8080.", "config: API port | is | 8080"),
     ("I'm allergic to peanuts.", "identity: I | is allergic to | peanuts"),
     ("Ada is responsible for billing.", "identity: Ada | is responsible for | billing"),
+    # roles of things, which one person has at a time
+    ("Lena leads the platform team.", "relationship*: platform team | lead | Lena"),
+    ("Omar now leads the platform team.", "relationship*: platform team | lead | Omar"),
+    ("Omar owns the billing service.", "relationship*: billing service | owner | Omar"),
+    ("The lead of the platform team is Lena.", "relationship*: platform team | lead | Lena"),
+    ("The new lead of the platform team is Lena Holm.", "relationship*: platform team | lead | Lena Holm"),
+    ("The platform team's lead is Lena.", "relationship*: platform team | lead | Lena"),
+    ("The port of the API is 8080.", "config: API | port | 8080"),
+    ("The price of the ticket is 12 euros.", "kv: ticket | price | 12 euros"),
+    ("The end of the year is near.", ""),
+    ("Ada owns a house.", "relationship: Ada | owns | a house"),
     # states
     ("The staging server is down.", "state: staging server | is | down"),
     ("The staging server is down since Monday.", "state: staging server | is | down"),
@@ -283,7 +294,7 @@ def test_enough_examples() -> None:
 def test_sentences(text: str, expected: str) -> None:
     facts = extract(text)
     assert brief(facts) == ([expected] if expected else [])
-    assert all(each.confidence == 0.9 and each.single is None for each in facts)
+    assert all(each.confidence == 0.9 and each.single is not False for each in facts)
 
 
 @pytest.mark.parametrize(("text", "title", "expected"), STRUCTURED)
@@ -426,3 +437,49 @@ def test_any_text(text: str, title: str | None) -> None:
         for part in (each.subject, each.predicate, each.object):
             assert part.strip() == part
             assert 0 < len(part) <= PART_CHARS_MAX
+
+
+# ---------------------------------------------------------------- settings of files
+
+# A text, its source, and its facts.
+SETTINGS = [
+    ("timeout = 30", "app.toml", ["config: app.toml | timeout | 30"]),
+    ("timeout: 45  # raised", "app.toml", ["config: app.toml | timeout | 45"]),
+    ("timeout: 45 // raised", "app.toml", ["config: app.toml | timeout | 45"]),
+    ("url: https://x.y/z#a", "v.yaml", ["config: v.yaml | url | https://x.y/z#a"]),
+    ("PORT=8080", "prod.env", ["config: prod.env | PORT | 8080"]),
+    ("export PORT=8080", "deploy/.env.prod", ["config: deploy/.env.prod | PORT | 8080"]),
+    ("prod.env: WORKERS=12", "x/prod.env", ["config: x/prod.env | WORKERS | 12"]),
+    ("prod.env: WORKERS=12", None, ["config: prod.env | WORKERS | 12"]),
+    ("POOL_SIZE=18 (20 is too much)", ".env", ["config: .env | POOL_SIZE | 18"]),
+    ("# both\nA_MAX=5\n\nB_MS=400", "c.env", ["config: c.env | A_MAX | 5", "config: c.env | B_MS | 400"]),
+    (
+        "[server]\nport = 80\n[db]\nport = 5432 # pg",
+        "x.toml",
+        ["config: x.toml server | port | 80", "config: x.toml db | port | 5432"],
+    ),
+    ("server:\n  port: 80", "v.yaml", ["config: v.yaml server | port | 80"]),
+    ("mode: strict", "v.yaml", ["kv: v.yaml | mode | strict"]),
+    ("| Key | Value |\n|---|---|\n| port | 80 |", "v.toml", ["config: v.toml | port | 80"]),
+    ("# Ada\n\nrole: cook\nage: 40", "people.md", ["kv: Ada | role | cook", "kv: Ada | age | 40"]),
+    ("port: 80", "notes.md", ["config: notes.md | port | 80"]),
+    ("Status: open", "notes.md", ["kv: Status | is | open"]),
+    ("port: 80", "a chat with Ada", ["config: port | is | 80"]),
+    ("PORT=8080", None, ["config: PORT | is | 8080"]),
+    ("tags = [a, b]", "x.toml", []),
+    ("x = f(3)", "x.toml", []),
+    ("total = 3", "a.py", []),
+    ("p = 0.01", None, []),
+    ("numpy==1.26.4 everywhere", "requirements.txt", []),
+    ("Set PORT=8080 and restart.", "prod.env", []),
+]
+
+
+@pytest.mark.parametrize(("text", "source", "expected"), SETTINGS)
+def test_settings_belong_to_their_file(text: str, source: str | None, expected: list[str]) -> None:
+    assert brief(extract(text, None, source)) == expected
+
+
+def test_a_setting_of_a_file_has_one_value() -> None:
+    assert [each.single for each in extract("PORT=8080", None, "prod.env")] == [True]
+    assert [each.single for each in extract("PORT=8080")] == [False]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from math import isclose
 from pathlib import Path
@@ -593,3 +593,30 @@ def test_facts_need_a_live_memory_and_questions_sense(memory: Nacre) -> None:
         assert caught.value.field == field
     with pytest.raises(InvalidInput, match="must be a NewFact"):
         memory.remember("text", facts=[{"subject": "Ada"}])  # type: ignore[list-item]
+
+
+# ---------------------------------------------------------------- values of one thing, in texts
+
+
+def current_objects(memory: Nacre, *texts: tuple[str, str | None]) -> list[str]:
+    """The objects of the current facts after these texts with their sources were remembered on successive days."""
+    for day, (text, source) in enumerate(texts, 1):
+        memory.remember(text, source=source, created=datetime(2026, 1, day, tzinfo=UTC))
+    return sorted(each.fact.object for each in memory.facts())
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ([("timeout = 30", "app.toml"), ("timeout: 45  # raised", "app.toml")], ["45"]),
+        ([("PORT=80", "prod.env"), ("PORT=81", "staging.env")], ["80", "81"]),
+        ([("PORT=80", None), ("PORT=81", None)], ["80", "81"]),
+        ([("Omar leads the platform team.", None), ("Lena leads the platform team.", None)], ["Lena"]),
+        ([("Omar leads the platform team.", None), ("Lena leads the data team.", None)], ["Lena", "Omar"]),
+        ([("The rent is 1,200 euros.", None), ("The rent is 1,350 euros.", None)], ["1,350 euros"]),
+        ([("Ada is a nurse.", None), ("Ada is a mother.", None)], ["a mother", "a nurse"]),
+        ([("The lead of the data team is Bo.", None), ("Lena now leads the data team.", None)], ["Lena"]),
+    ],
+)
+def test_newer_values_supersede(memory: Nacre, texts: list[tuple[str, str | None]], expected: list[str]) -> None:
+    assert current_objects(memory, *texts) == expected

@@ -1,8 +1,12 @@
 """Rule-based extraction of facts that a text states explicitly. The same text always gives the same facts.
 
-Four sources are read: front matter, Markdown tables, `key: value` lines, and plain sentences that begin with the name
-of someone or something. A missed fact costs less than a wrong one, so questions, suppositions, negations, quotations
-and past states give no facts. The time is linear in the length of the text.
+Five kinds of text are read: front matter, Markdown tables, `key: value` lines, lines of settings (`KEY=value`), and
+plain sentences that begin with the name of someone or something. A missed fact costs less than a wrong one, so
+questions, suppositions, negations, quotations and past states give no facts. The time is linear in the length of the
+text.
+
+A setting belongs to its file: `timeout = 30` and `timeout: 45  # raised` of one source are two values of one fact,
+those of two sources are two facts.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise, takewhile
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from nacre.analysis import stopwords
 from nacre.analysis.tokenizer import chunks
@@ -31,7 +35,13 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_Triple: TypeAlias = tuple[str, str, str, FactType, bool]  # subject, predicate, object, type, is a relation
+class _Triple(NamedTuple):
+    subject: str
+    predicate: str
+    object: str
+    type: FactType
+    relation: bool
+    single: bool | None = None  # None: the predicate decides
 
 
 class _Verb(NamedTuple):
@@ -42,7 +52,11 @@ class _Verb(NamedTuple):
 
 _VERB_GROUPS: tuple[tuple[FactType, str, str], ...] = (
     ("relationship", "phrase", "uses, depends on, runs on, works on, works at, works for, owns, is hosted on"),
-    ("relationship", "entity", "reports to, maintains, manages, leads, is married to, is written in, is owned by"),
+    (
+        "relationship",
+        "entity",
+        "reports to, maintains, manages, leads, heads, chairs, is married to, is written in, is owned by",
+    ),
     ("preference", "phrase", "prefers, likes, loves, enjoys, hates, dislikes"),
     ("location", "entity", "lives in, is from, is located in"),
     ("identity", "phrase", "is allergic to, is responsible for"),
@@ -68,6 +82,7 @@ _AFTER_IS |= {f"working {where}": _THIRD_PERSON[f"works {where}"] for where in (
 _IS, _AFTER_STATUS = _set("is are am I'm We're I’m We’re"), _set("again since until for due in on")
 _VERB_PHRASES = _IS | _THIRD_PERSON.keys() | _FIRST_PERSON.keys()
 _VERB_FIRST_WORDS = {phrase.split()[0] for phrase in _VERB_PHRASES}
+_NOUNS = {phrase.split()[0] for phrase in _FIRST_PERSON.keys() - _THIRD_PERSON.keys()} - _IS - {"was"}
 _TRIGGERS = (_IS | {phrase.split()[0] for table in (_THIRD_PERSON, _FIRST_PERSON) for phrase in table}) - {
     "was",
     "wa",
@@ -97,11 +112,16 @@ _DAYS = _set("""monday tuesday wednesday thursday friday saturday sunday january
 august september october november december""")
 _PARTICLES, _KEY_JOINERS = _set("of de la le van von der den di da del"), _set("of in for to on by per and at up")
 _ATTRIBUTES = _set("name job role title occupation birthday email phone hobby favorite favourite preferred")
-_PEOPLE = _set("wife husband partner boss manager brother sister mother father son daughter dog owner author")
+_PEOPLE = _set("""wife husband partner boss manager brother sister mother father son daughter dog owner author lead
+leader head chair""")
 _TECHNICAL_KEYS = _set("""port host url endpoint version path db database server username timeout ip domain branch repo
 runtime region cluster image container env schema model os cpu build file api backend editor shell""")
 _PLAIN_KEYS = _set("""status deadline due date created updated location priority budget city country age price total
 size color type state release contact channel project company team decision duration language timezone id""")
+_GROUPS = _set("""team group squad guild department service project module committee board club choir class course
+repo repository app platform pipeline library office shop store""")
+_ROLES = _PEOPLE | _TECHNICAL_KEYS | _set("lead leader head chair price cost deadline address password code")
+_ROLE_OF_VERB = {"leads": "lead", "manages": "manager", "owns": "owner", "heads": "head", "chairs": "chair"}
 _LABELS = _set("note notes fyi update background summary about result results fact facts context info today")
 _NO_KEYS = _set("""warning todo fixme example q a question answer tip hint important error exception debug remember ps
 quote problem issue reason idea lambda def class return print re subject e.g etc step returns args""")
@@ -141,6 +161,15 @@ _CODE = (
     r"|(?:if|for|while|with|elif|except|switch|try|else|finally)\b.{0,200}[:{]\Z|import [\w.{]+\Z|from [\w.]+ import "
     r"|return\b|raise \w|@\w+|#include|\"\"\"|(?:self|this)\.\w|[\w.]{1,80}\(|[\w.\[\]\"' ]{1,80} [-+*|]?= "
 )
+_MEASURED = r"\d|://|@"
+_FILE = r"[^\s:]*[^\s:/]\.[a-z][a-z0-9]{0,9}|(?:[^\s:]*/)?(?:\.env[\w.-]*|Dockerfile|Makefile)"
+_CONFIG_FILE = r".*(?:\.(?:env|ya?ml|toml|ini|cfg|conf|json|properties|tf|service)|(?:^|/)(?:\.env[\w.-]*|Dockerfile))"
+_ASSIGNMENT = (
+    rf"(?:(?P<file>{_FILE}): )?(?:export |set )?(?P<key>[^\W\d][\w.-]{{1,60}})(?: = |=)"
+    r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s\"'(){}\[\]=<>][^\s\"(){}\[\]=<>]*)(?:[ \t]*(?:[#;]|//|\().*)?"
+)
+_SECTION = r"\[+(?P<name>[\w. \"-]{1,60})\]+"
+_COMMENT = r"[ \t]+(?:#|//)(?:[ \t].*)?$"
 _EXACT = (
     r"[a-z][a-z+]{1,15}://\S+|[\w.+-]+@[\w-]+\.[\w.-]+|[v~$€£#]?\d[\d.,:/x-]*+ ?[\w%]{0,9}|[~.]{0,2}[\w.-]*[/_][\w./-]*"
     r"|`[^`]+`|[\w-]+(?:\.[\w-]+)+(?::\d+)?|[A-Z][A-Z0-9_]{2,}|[A-Za-z+#-]+[: ]?v?\d[\w.:-]*|localhost|" + _DATE
@@ -153,15 +182,20 @@ def _re(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def extract(text: str, title: str | None = None) -> list[NewFact]:
-    """The facts in the first CHARS_READ_MAX characters of a text, in order, each once. `title` is the text's topic."""
+def extract(text: str, title: str | None = None, source: str | None = None) -> list[NewFact]:
+    """The facts in the first CHARS_READ_MAX characters of a text, in order, each once.
+
+    `title` is the text's topic, `source` the file that it is from.
+    """
     read = text[:CHARS_READ_MAX]
     words = chunks(read)
-    may_have_pairs = (":" in read or "|" in read) and ("\n" in read or len(words) <= _PAIR_WORDS_MAX)
+    brief = "\n" in read or len(words) <= _PAIR_WORDS_MAX
+    may_have_pairs = brief and (":" in read or "|" in read or "=" in read)
     if not may_have_pairs and _TRIGGERS.isdisjoint(words):
         return []
+    place = source[-PART_CHARS_MAX:] if source and may_have_pairs and _re(_FILE).fullmatch(source) else ""
     found: dict[tuple[str, ...], NewFact] = {}
-    for fact in _facts(read, _clean(title) if title else ""):
+    for fact in _facts(read, _clean(title) if title else "", place):
         found.setdefault((fact.subject.casefold(), fact.predicate.casefold(), fact.object.casefold()), fact)
         if len(found) == FACTS_MAX:
             break
@@ -178,20 +212,43 @@ class _Line(NamedTuple):
     indent: int
 
 
-def _facts(text: str, title: str) -> Iterator[NewFact]:
+def _facts(text: str, title: str, place: str) -> Iterator[NewFact]:
     begin, named, pairs = _front_matter(text) if text.startswith("---") else (0, "", [])
     title = named or title
     for line, key, value, single in pairs:
         yield from _key_value_fact(line, title, key, value, single)
     lines = list(_lines(text, begin))
-    body = _body(text, lines, title)
+    if "=" in text and (settings := _settings(lines, title, place)):
+        yield from settings
+        return
+    body = _body(text, lines, title, place)
     first = next(body, None)  # most texts have no fact, so the check for code is rarely needed
     if first is not None and not any(_re(_CODE).match(line.text) for line in lines):
         yield first
         yield from body
 
 
-def _body(text: str, lines: Sequence[_Line], title: str) -> Iterator[NewFact]:
+def _settings(lines: Sequence[_Line], title: str, place: str) -> list[NewFact]:
+    """The facts of a text that has nothing but `KEY=value` lines, sections and comments."""
+    found: list[NewFact] = []
+    section = ""
+    for line in lines:
+        if not line.text or line.text[0] in "#;":
+            continue
+        if heading := _re(_SECTION).fullmatch(line.text):
+            section = heading["name"].strip(' "')
+            continue
+        pair = _re(_ASSIGNMENT).fullmatch(line.text)
+        if pair is None:
+            return []
+        file = place if not pair["file"] or place.endswith(pair["file"]) else pair["file"]
+        if not _is_config(file) and not _is_technical_key(pair["key"]):
+            return []
+        found += _key_value_fact(line, f"{title or file} {section}".strip(), pair["key"], pair["value"])
+    return found
+
+
+def _body(text: str, lines: Sequence[_Line], title: str, place: str) -> Iterator[NewFact]:
     section = subject = title
     at, above = 0, -1  # the line, and the indent of the key above it
     while at < len(lines):
@@ -204,7 +261,7 @@ def _body(text: str, lines: Sequence[_Line], title: str) -> Iterator[NewFact]:
         elif "|" in line.text and end < len(lines) and _re(_TABLE_RULE).fullmatch(lines[end].text):
             while end < len(lines) and "|" in lines[end].text:
                 end += 1
-            yield from _table(lines[at:end], subject)
+            yield from _table(lines[at:end], _about(subject, title, place))
         elif ":" not in line.text:
             while end < len(lines) and lines[end].text[:1].islower() and ":" not in lines[end].text:
                 end += 1
@@ -215,8 +272,19 @@ def _body(text: str, lines: Sequence[_Line], title: str) -> Iterator[NewFact]:
         else:
             while end < len(lines) and lines[end].indent > above and _re(_PAIR).fullmatch(lines[end].text):
                 end += 1
-            yield from _pairs(text, lines[at:end], subject)
+            yield from _pairs(text, lines[at:end], _about(subject, title, place), place)
         at = end
+
+
+def _about(subject: str, title: str, place: str) -> str:
+    """What a pair is about. The sections of a configuration file belong to the file, those of a document do not."""
+    if _is_config(place) and (subject != title or not title):
+        return f"{place} {subject}"[:PART_CHARS_MAX].strip()
+    return subject
+
+
+def _is_config(place: str) -> bool:
+    return bool(place) and _re(_CONFIG_FILE).fullmatch(place) is not None
 
 
 def _lines(text: str, begin: int) -> Iterator[_Line]:
@@ -289,7 +357,7 @@ def _table(rows: Sequence[_Line], subject: str) -> Iterator[NewFact]:
 
 
 def _key_value_fact(line: _Line, about: str, key: str, value: str, only: bool = True) -> Iterator[NewFact]:
-    key, value, quote = _clean(key), _clean(value.split(" #", 1)[0]), line.text[:QUOTE_CHARS_MAX]
+    key, value, quote = _clean(key), _clean(_without_comment(value)), line.text[:QUOTE_CHARS_MAX]
     kind: FactType = "config" if _is_technical_key(key) else "kv"
     if _re(_DATE).fullmatch(value):
         kind = "temporal"
@@ -300,18 +368,25 @@ def _key_value_fact(line: _Line, about: str, key: str, value: str, only: bool = 
         yield NewFact(subject=subject, predicate=predicate, object=value, type=kind, quote=quote, single=single)
 
 
-def _pairs(text: str, run: Sequence[_Line], subject: str) -> Iterator[NewFact]:
+def _without_comment(value: str) -> str:
+    return _re(_COMMENT).split(value, maxsplit=1)[0] if "#" in value or "//" in value else value
+
+
+def _pairs(text: str, run: Sequence[_Line], subject: str, place: str) -> Iterator[NewFact]:
     """The facts of adjacent lines with a colon. Two `key: value` lines support each other, unless it is a dialogue."""
     matches = [_re(_PAIR).fullmatch(line.text) for line in run]
     pairs = [(found["key"].strip(), found["value"]) if found else ("", "") for found in matches]
-    likely = [_is_value(value) and _is_key(key) for key, value in pairs]
+    plain = [_without_comment(value) for _, value in pairs]
+    likely = [_is_value(value) and _is_key(key) for (key, _), value in zip(pairs, plain, strict=True)]
+    config = _is_config(place)
     spoken = [_is_speaker(key) for key, _ in pairs]
     talk = any(speaks and not fits for speaks, fits in zip(spoken, likely, strict=True))
-    for line, (key, value), fits, speaks in zip(run, pairs, likely, spoken, strict=True):
+    for line, (key, value), bare, fits, speaks in zip(run, pairs, plain, likely, spoken, strict=True):
         label, end = key.casefold(), line.start + len(line.text)
-        telling = fits and (_is_technical_key(key) or not _KNOWN_KEYS.isdisjoint(label.split()) or sum(likely) > 1)
-        if fits and not (talk and speaks) and (telling or _re(_EXACT).fullmatch(value)):
-            yield from _key_value_fact(line, subject, key, value)
+        technical = _is_technical_key(key)
+        telling = config or technical or not _KNOWN_KEYS.isdisjoint(label.split()) or sum(likely) > 1
+        if fits and not (talk and speaks) and (telling or _re(_EXACT).fullmatch(bare)):
+            yield from _key_value_fact(line, subject or (place if technical else ""), key, value)
         elif speaks or label in _LABELS or label in _DAYS:
             yield from _sentences(text, end - len(value), end, key if speaks else "")
         elif not fits and label not in _NO_KEYS:
@@ -357,11 +432,19 @@ def _sentences(text: str, start: int, end: int, speaker: str = "") -> Iterator[N
         start = place
         plain = quote and quote[-1] != "?" and quote[0] not in "\"'“‘>["
         triples = _sentence_triples(quote.replace("’", "'").split(), text) if plain else ()
-        for subject, predicate, object_, kind, relation in triples:
-            name, value = speaker if subject == "I" and speaker else _clean(subject), _clean(object_)
+        for each in triples:
+            name, value = speaker if each.subject == "I" and speaker else _clean(each.subject), _clean(each.object)
             if name and value:
-                fact = NewFact(subject=name, predicate=_clean(predicate), object=value, type=kind, relation=relation)
-                yield replace(fact, confidence=_SENTENCE_CONFIDENCE, quote=quote[:QUOTE_CHARS_MAX])
+                yield NewFact(
+                    subject=name,
+                    predicate=_clean(each.predicate),
+                    object=value,
+                    type=each.type,
+                    relation=each.relation,
+                    single=each.single,
+                    confidence=_SENTENCE_CONFIDENCE,
+                    quote=quote[:QUOTE_CHARS_MAX],
+                )
 
 
 class _Subject(NamedTuple):
@@ -378,10 +461,10 @@ def _sentence_triples(words: list[str], text: str) -> Iterator[_Triple]:
             len(words),
         ) :
     ]
+    noun = words[:1] in (["The"], ["the"], ["Our"], ["our"])  # "the lead of the team", not "I lead"
+    verbs = _VERB_FIRST_WORDS - _NOUNS if noun else _VERB_FIRST_WORDS
     pairs = enumerate(pairwise(words[: _SUBJECT_WORDS_MAX + 4]))
-    first = (
-        at for at, (word, after) in pairs if word in _VERB_FIRST_WORDS and _VERB_PHRASES & {word, f"{word} {after}"}
-    )
+    first = (at for at, (word, after) in pairs if word in verbs and _VERB_PHRASES & {word, f"{word} {after}"})
     if (at := next(first, None)) is None:
         return
     before, verb, rest = words[:at], words[at], words[at + 1 :]
@@ -406,7 +489,7 @@ def _sentence_triples(words: list[str], text: str) -> Iterator[_Triple]:
 
 
 def _subject(words: list[str], being: bool, text: str) -> _Subject | None:
-    if not 0 < len(words) <= _SUBJECT_WORDS_MAX or _re(r"[,;:!?\"()]").search("".join(words)):
+    if not 0 < len(words) <= _SUBJECT_WORDS_MAX + 2 * ("of" in words) or _re(r"[,;:!?\"()]").search("".join(words)):
         return None
     first, others = words[0].casefold(), words[1:]
     if first in ("i", "we", "i've", "we've"):
@@ -414,12 +497,15 @@ def _subject(words: list[str], being: bool, text: str) -> _Subject | None:
     if first in ("my", "our") and being and _is_plain(others):
         return _Subject("I" if first == "my" else "We", "self", " ".join(others))
     article = first in ("the", "our", "a", "an")
+    if being and "of" in words and (owned := _role_of(words[article:])):
+        return owned
     owner = next((at for at, word in enumerate(words) if word.endswith("'s") and word != "'s"), -1)
     name, role = words[article:], words[owner + 1 :]
     if owner >= 0:
         name = [*words[article:owner], words[owner][:-2]]
-        known = being and _is_plain(role) and (_is_name(name) or name in (["user"], ["User"]))
-        return _Subject(" ".join(name), "name", " ".join(role)) if known else None
+        role = role[role[:1] == ["new"] :]
+        known = _is_name(name) or name in (["user"], ["User"]) or (first == "the" and _is_group(name))
+        return _Subject(" ".join(name), "name", " ".join(role)) if being and _is_plain(role) and known else None
     if name in (["user"], ["User"]) or (len(name) == 1 and _is_identifier(name[0])):
         return _Subject(name[0], "name")
     if _is_name(name):
@@ -427,6 +513,20 @@ def _subject(words: list[str], being: bool, text: str) -> _Subject | None:
         ordinary = len(name) == 1 and (word.endswith(_ORDINARY_ENDINGS) or f" {word}" in text)
         return None if ordinary else _Subject(" ".join(name), "name")
     return _Subject(" ".join(name), "thing") if first in ("the", "our") and _is_plain(name) else None
+
+
+def _role_of(words: Sequence[str]) -> _Subject | None:
+    """The role of a thing, as in "lead of the platform team". "The end of the year" is none."""
+    at = words.index("of")
+    role, name = [word for word in words[:at] if word not in ("new", "current")], words[at + 1 :]
+    name = name[name[:1] in (["the"], ["our"]) :]
+    known = 0 < len(role) <= 2 and role[-1].casefold() in _ROLES and (_is_name(name) or _is_plain(name))
+    return _Subject(" ".join(name), "name", " ".join(role)) if known else None
+
+
+def _is_group(words: Sequence[str]) -> bool:
+    """Whether these words name something that people lead or own: "platform team", "billing service"."""
+    return 1 < len(words) <= 4 and words[-1].casefold() in _GROUPS and _is_plain(words)
 
 
 def _is_plain(words: Sequence[str]) -> bool:
@@ -441,7 +541,7 @@ def _copula_triples(subject: _Subject, rest: list[str]) -> Iterator[_Triple]:
         yield from _verb_triples(subject, verb, rest[2 if after in _AFTER_IS else 1 :])
     elif phrase and phrase[0].casefold() in _STATUS:
         if not role and subject.kind != "self" and (len(phrase) == 1 or phrase[1] in _AFTER_STATUS):
-            yield subject.name, "is", " ".join(phrase), "state", False
+            yield _Triple(subject.name, "is", " ".join(phrase), "state", relation=False)
     elif phrase and phrase[0] != "to" and _OPINIONS.isdisjoint(phrase[:4]) and _DEICTIC.isdisjoint(phrase):
         value, topic = " ".join(phrase), role or (subject.name.casefold().split() if subject.kind == "thing" else [])
         exact = _is_entity(phrase[phrase[0] in ("a", "an") :]) or _re(_EXACT).fullmatch(value[:PART_CHARS_MAX])
@@ -451,27 +551,35 @@ def _copula_triples(subject: _Subject, rest: list[str]) -> Iterator[_Triple]:
         kind = "temporal" if _re(_DATE).fullmatch(value) else kind
         noun = phrase[0] in ("a", "an", "the") and (kind == "relationship" if role else subject.kind != "thing")
         if exact or noun or (role and kind in ("preference", "identity")):
-            yield subject.name, subject.role or "is", value, kind, kind == "relationship" and _is_entity(phrase)
+            # A thing has one port, price or date at a time, but is many things.
+            single = True if subject.kind == "thing" and not role and _re(_MEASURED).search(value) else None
+            relation = kind == "relationship" and _is_entity(phrase)
+            yield _Triple(subject.name, subject.role or "is", value, kind, relation, single)
 
 
 def _verb_triples(subject: _Subject, verb: _Verb, rest: list[str]) -> Iterator[_Triple]:
     phrase, clause = _phrase(rest), [_strip_punctuation(word).casefold() for word in rest]
     if verb.object == "clause":
         if 1 < len(rest) <= _DECISION_WORDS_MAX and _DEICTIC.isdisjoint(clause[clause[0] == "that" :]):
-            yield subject.name, verb.predicate, " ".join(rest), verb.type, False
+            yield _Triple(subject.name, verb.predicate, " ".join(rest), verb.type, relation=False)
     elif verb.object == "date":
         if _re(_DATE).fullmatch(" ".join(phrase)):
-            yield subject.name, verb.predicate, " ".join(phrase), verb.type, False
+            yield _Triple(subject.name, verb.predicate, " ".join(phrase), verb.type, relation=False)
     elif phrase and (verb.type != "location" or subject.kind != "thing"):
         name, likes = _entity(phrase), verb.type == "preference"
-        if name and "".join(phrase[len(name) + (phrase[0] == "the") :][:1]) in _TRAILING:
+        thing = phrase[phrase[0] in ("the", "our") :]
+        if verb.predicate in _ROLE_OF_VERB and subject.kind == "name" and _is_group(thing):
+            # Many people may lead something in turn, but one at a time: the thing is what has one value.
+            role = _ROLE_OF_VERB[verb.predicate]
+            yield _Triple(" ".join(thing), role, subject.name, "relationship", relation=True, single=True)
+        elif name and "".join(phrase[len(name) + (phrase[0] == "the") :][:1]) in _TRAILING:
             if verb.type != "location" or not _is_identifier(name[0]):
-                yield subject.name, verb.predicate, " ".join(name), verb.type, True
+                yield _Triple(subject.name, verb.predicate, " ".join(name), verb.type, relation=True)
         elif verb.object == "phrase" and _DEICTIC.isdisjoint(word.casefold().split("'")[0] for word in phrase):
             end = next((at for at, word in enumerate(phrase) if word in _PREPOSITIONS and not likes), len(phrase))
             begins = ("a", "an", "to", "both") if likes else ("a", "an", "the")
             if end and (phrase[0] not in stopwords.WORDS or phrase[0] in begins):
-                yield subject.name, verb.predicate, " ".join(phrase[:end]), verb.type, False
+                yield _Triple(subject.name, verb.predicate, " ".join(phrase[:end]), verb.type, relation=False)
 
 
 def _phrase(words: Sequence[str], whole: bool = True) -> list[str]:

@@ -271,7 +271,7 @@ class Writer:
         if not (self._extracts if wanted is None else wanted):
             return []
         title = memory.metadata.get("title")
-        found = extract(memory.text, title if isinstance(title, str) else None)
+        found = extract(memory.text, title if isinstance(title, str) else None, memory.source)
         return self._facts.stated(memory, found, "extracted") if found else []
 
     def _extracted_anew(self, memory: Memory) -> list[Fact]:

@@ -22,6 +22,7 @@ _SINGLE_VALUED = frozenset(
         "lives in", "is located in", "is based in", "works at", "works for", "is married to", "was born on",
         "was born in", "name", "is named", "email", "phone", "address", "birthday", "age", "status", "version",
         "port", "host", "url", "deadline", "due", "is due on", "is on", "time zone", "title", "role", "owner", "price",
+        "cost", "lead", "leader", "manager", "head", "chair", "password", "code",
     )
 )  # fmt: skip
 _MULTI_VALUED = frozenset(
