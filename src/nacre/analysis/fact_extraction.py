@@ -82,7 +82,7 @@ _AFTER_IS |= {f"working {where}": _THIRD_PERSON[f"works {where}"] for where in (
 _IS, _AFTER_STATUS = _set("is are am I'm We're I’m We’re"), _set("again since until for due in on")
 _VERB_PHRASES = _IS | _THIRD_PERSON.keys() | _FIRST_PERSON.keys()
 _VERB_FIRST_WORDS = {phrase.split()[0] for phrase in _VERB_PHRASES}
-_NOUNS = {phrase.split()[0] for phrase in _FIRST_PERSON.keys() - _THIRD_PERSON.keys()} - _IS - {"was"}
+_VERBS_AFTER_NOUNS = {phrase.split()[0] for phrase in _IS | _THIRD_PERSON.keys()}
 _TRIGGERS = (_IS | {phrase.split()[0] for table in (_THIRD_PERSON, _FIRST_PERSON) for phrase in table}) - {
     "was",
     "wa",
@@ -462,7 +462,7 @@ def _sentence_triples(words: list[str], text: str) -> Iterator[_Triple]:
         ) :
     ]
     noun = words[:1] in (["The"], ["the"], ["Our"], ["our"])  # "the lead of the team", not "I lead"
-    verbs = _VERB_FIRST_WORDS - _NOUNS if noun else _VERB_FIRST_WORDS
+    verbs = _VERBS_AFTER_NOUNS if noun else _VERB_FIRST_WORDS
     pairs = enumerate(pairwise(words[: _SUBJECT_WORDS_MAX + 4]))
     first = (at for at, (word, after) in pairs if word in verbs and _VERB_PHRASES & {word, f"{word} {after}"})
     if (at := next(first, None)) is None:
@@ -497,7 +497,7 @@ def _subject(words: list[str], being: bool, text: str) -> _Subject | None:
     if first in ("my", "our") and being and _is_plain(others):
         return _Subject("I" if first == "my" else "We", "self", " ".join(others))
     article = first in ("the", "our", "a", "an")
-    if being and "of" in words and (owned := _role_of(words[article:])):
+    if being and first in ("the", "our") and "of" in words and (owned := _role_of(words[1:])):
         return owned
     owner = next((at for at, word in enumerate(words) if word.endswith("'s") and word != "'s"), -1)
     name, role = words[article:], words[owner + 1 :]
@@ -520,7 +520,7 @@ def _role_of(words: Sequence[str]) -> _Subject | None:
     at = words.index("of")
     role, name = [word for word in words[:at] if word not in ("new", "current")], words[at + 1 :]
     name = name[name[:1] in (["the"], ["our"]) :]
-    known = 0 < len(role) <= 2 and role[-1].casefold() in _ROLES and (_is_name(name) or _is_plain(name))
+    known = 0 < len(role) <= 2 and role[-1] in _ROLES and (_is_name(name) or _is_plain(name))
     return _Subject(" ".join(name), "name", " ".join(role)) if known else None
 
 
