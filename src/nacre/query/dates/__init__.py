@@ -33,7 +33,7 @@ class Mention:
 
 
 _WESTERN = (ENGLISH, GERMAN, FRENCH, SPANISH)
-_WORD = re.compile(r"[^\W\d_]+|[0-9]")
+_WORD = re.compile(r"week-end|[^\W\d_]+|[0-9]")
 _DIGITS = frozenset("0123456789")
 _WORDS = _DIGITS.union(*(each.words for each in _WESTERN))
 _QUOTED = re.compile(r'"[^"]*"|“[^“”]*”|「[^「」]*」')

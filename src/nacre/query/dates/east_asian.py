@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from nacre.query.dates import meanings
-from nacre.query.dates.grammar import Form, Language, Surroundings, form
+from nacre.query.dates.grammar import Form, Language, Surroundings, form, nearby
 from nacre.query.dates.words import CJK_UNITS, any_of
 
-_RECURRING_BEFORE = re.compile(r"[每毎](?:个|周|週|星期|年|月|の)*$")
+_RECURRING_BEFORE = r"[每毎](?:个|周|週|星期|年|月|の)*$"
 
 _NUMERAL = "[一二两兩三四五六七八九十几幾数數]{1,3}"
 _COUNT = f"(?P<digits>[0-9]{{1,3}}|{_NUMERAL})"
@@ -23,7 +23,7 @@ _PART = "(?P<part>初|头|中旬|底|末|上旬|下旬|半ば)"
 
 
 def _once(_: re.Match[str], place: Surroundings) -> bool:
-    return not _RECURRING_BEFORE.search(place.before)
+    return not nearby(_RECURRING_BEFORE).search(place.before)
 
 
 def _season_counts(match: re.Match[str], place: Surroundings) -> bool:
@@ -37,9 +37,9 @@ def _weekdays() -> list[Form]:
     for index, (chinese, japanese) in enumerate(_WEEKDAYS):
         for zh, ja, offset in (*weeks, (r"下个?(?:周|週|星期|礼拜)", "来週の?", 1)):
             pattern = f"{zh}[{chinese}]|{ja}{japanese}曜日?"
-            found.append(form(pattern, meanings.weekday_of_week(index, offset)))
+            found.append(form("", pattern, meanings.weekday_of_week(index, offset)))
         pattern = f"(?:周|週|星期|礼拜)[{chinese}]|{japanese}曜日?"
-        found.append(form(pattern, meanings.weekday_of_week(index, None), _once, "floating"))
+        found.append(form("", pattern, meanings.weekday_of_week(index, None), _once, "floating"))
     return found
 
 
@@ -68,28 +68,28 @@ _NAMED_UNITS = (
 )
 
 _FORMS = (
-    form(rf"{_COUNT}\s*{_UNIT}(?:之?前|以前)", meanings.ago),
-    form(rf"(?:最近|过去|過去|近)(?:的|の|这|這)?\s*{_COUNT}\s*{_UNIT}", meanings.up_to_now),
-    form(rf"(?:ここ|この){_COUNT}\s*{_UNIT}", meanings.up_to_now),
-    form("最近|近来|近來|这几天|這幾天|这阵子|このところ", meanings.back(30)),
-    form("前几天|前幾天|前些天|先日|この間|この前", meanings.back(14)),
-    *(form(pattern, meanings.day(offset)) for pattern, offset in _NAMED_DAYS),
-    *(form(pattern, meanings.unit(name, offset)) for pattern, name, offset in _NAMED_UNITS),
+    form("", rf"{_COUNT}\s*{_UNIT}(?:之?前|以前)", meanings.ago),
+    form("", rf"(?:最近|过去|過去|近)(?:的|の|这|這)?\s*{_COUNT}\s*{_UNIT}", meanings.up_to_now),
+    form("", rf"(?:ここ|この){_COUNT}\s*{_UNIT}", meanings.up_to_now),
+    form("", "最近|近来|近來|这几天|這幾天|这阵子|このところ", meanings.back(30)),
+    form("", "前几天|前幾天|前些天|先日|この間|この前", meanings.back(14)),
+    *(form("", pattern, meanings.day(offset)) for pattern, offset in _NAMED_DAYS),
+    *(form("", pattern, meanings.unit(name, offset)) for pattern, name, offset in _NAMED_UNITS),
     *_weekdays(),
-    form("(?:周末|週末)", meanings.weekend, _once, "floating"),
-    form("上个?(?:周末|週末)|先週末", meanings.last_weekend),
-    form(f"{_ANY_YEAR}{_MONTH}", meanings.month_or_quarter, _once, "floating"),
-    form(f"{_ANY_YEAR}{_MONTH}の?{_PART}", meanings.third_of(meanings.month_or_quarter), kind="floating"),
-    form(f"{_ANY_YEAR}{_MONTH}{_DAY}", meanings.calendar_day, _once, "floating"),
-    form(_YEAR, meanings.year_or_week),
-    form(rf"(?P<year>[0-9]{{4}})\s*年の?{_PART}", meanings.third_of(meanings.year_or_week)),
-    form(f"{_ERA}の?{_PART}", meanings.third_of(meanings.era)),
-    form("(?P<part>年初|年底|年末)", meanings.third_of(meanings.unit("year", 0))),
-    form(f"{_ANY_YEAR}第?(?P<quarter>[1-4一二三四])(?:季度|四半期)", meanings.month_or_quarter, kind="floating"),
-    form(f"{_ANY_YEAR}(?P<season>[春夏秋冬])(?:天|季)", meanings.season, _season_counts, "floating"),
-    form(f"(?:{_YEAR}|{_ERA})の?(?P<season>[春夏秋冬])", meanings.season, kind="floating"),
-    form(f"{_ANY_YEAR}(?P<holiday>圣诞节?|聖誕節|クリスマス|元旦|元日|お?正月|大晦日)", meanings.holiday, kind="floating"),
-    form("(?P<decade>(?:19|20)[0-9]0|[5-9]0)年代", meanings.decade),
+    form("", "(?:周末|週末)", meanings.weekend, _once, "floating"),
+    form("", "上个?(?:周末|週末)|先週末", meanings.last_weekend),
+    form("", f"{_ANY_YEAR}{_MONTH}", meanings.month_or_quarter, _once, "floating"),
+    form("", f"{_ANY_YEAR}{_MONTH}の?{_PART}", meanings.third_of(meanings.month_or_quarter), kind="floating"),
+    form("", f"{_ANY_YEAR}{_MONTH}{_DAY}", meanings.calendar_day, _once, "floating"),
+    form("", _YEAR, meanings.year_or_week),
+    form("", rf"(?P<year>[0-9]{{4}})\s*年の?{_PART}", meanings.third_of(meanings.year_or_week)),
+    form("", f"{_ERA}の?{_PART}", meanings.third_of(meanings.era)),
+    form("", "(?P<part>年初|年底|年末)", meanings.third_of(meanings.unit("year", 0))),
+    form("", f"{_ANY_YEAR}第?(?P<quarter>[1-4一二三四])(?:季度|四半期)", meanings.month_or_quarter, kind="floating"),
+    form("", f"{_ANY_YEAR}(?P<season>[春夏秋冬])(?:天|季)", meanings.season, _season_counts, "floating"),
+    form("", f"(?:{_YEAR}|{_ERA})の?(?P<season>[春夏秋冬])", meanings.season, kind="floating"),
+    form("", f"{_ANY_YEAR}(?P<holiday>圣诞节?|聖誕節|クリスマス|元旦|元日|お?正月|大晦日)", meanings.holiday, kind="floating"),
+    form("", "(?P<decade>(?:19|20)[0-9]0|[5-9]0)年代", meanings.decade),
 )
 
 _HEADS = {"自从": "since", "自從": "since", "自": "since", "从": "from", "從": "from", "在": "", "于": ""}
@@ -97,7 +97,7 @@ _TAILS = {"以来": "since", "以來": "since", "以降": "since", "から": "si
 _TAILS |= {"より前": "before", "までに": "by", "まで": "until", "之后": "after", "之後": "after", "以后": "after"}
 _TAILS |= {"以後": "after", "より後": "after", "之间": "", "之間": "", "の間": "", "间": "", "间的": ""}
 EAST_ASIAN = Language(
-    forms=_FORMS,
+    forms={"": _FORMS},
     opening=rf"(?:(?P<head>{any_of(*_HEADS)})\s*)?(?P<lead>)(?P<the>)",
     heads=_HEADS | _TAILS,
     to=r"\s*(?:(?P<to>到|至|から)|〜|~|–|(?P<and>和|与|與|と))\s*",

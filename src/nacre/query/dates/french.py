@@ -5,23 +5,22 @@ from __future__ import annotations
 import re
 
 from nacre.query.dates import meanings
-from nacre.query.dates.grammar import Language, Surroundings, form
+from nacre.query.dates.grammar import DIGIT, Language, Surroundings, by_first_word, form, nearby
 from nacre.query.dates.meanings import part
 from nacre.query.dates.words import FR_MONTHS, FR_NUMBERS, FR_ORDINALS, FR_SEASONS, FR_UNITS, FR_WEEKDAYS, any_of, words_of
 
-_OTHER_DAY_BEFORE = re.compile(r"\b(?:chaque|tous les|les?|jusqu'[aà])\s+$", re.I)
-_GERMAN_AROUND = re.compile(
-    r"\b(?:ist|sind|war|wer|was|wie|wo|und|der|die|das|ein|eine|ich|wir|gibt|es|nicht|haben|hat|von|noch|alles|steht|man)\b",
-    re.I,
+_OTHER_DAY_BEFORE = r"\b(?:chaque|tous les|les?|jusqu'[aà])\s+$"
+_GERMAN_AROUND = (
+    r"\b(?:ist|sind|war|wer|was|wie|wo|und|der|die|das|ein|eine|ich|wir|gibt|es|nicht|haben|hat|von|noch|alles|steht|man)\b"
 )
-_NOT_MORNING = re.compile(r"\s+(?:gras)\b", re.I)
+_NOT_MORNING = r"\s+(?:gras)\b"
 _HELPERS = frozenset({"en", "since", "before", "after", "until", "between", "from", "to", "de", "courant"})
 
 
 def _yesterday_counts(match: re.Match[str], place: Surroundings) -> bool:
     if len(match[0]) > len("hier"):  # "hier soir"
         return True
-    return not _GERMAN_AROUND.search(place.before) and not _GERMAN_AROUND.search(place.after)
+    return not nearby(_GERMAN_AROUND).search(place.before) and not nearby(_GERMAN_AROUND).search(place.after)
 
 
 def _name_counts(match: re.Match[str], place: Surroundings) -> bool:
@@ -40,7 +39,7 @@ def _holiday_counts(match: re.Match[str], place: Surroundings) -> bool:
 
 def _weekday_counts(match: re.Match[str], place: Surroundings) -> bool:
     """Not "le lundi", which is every Monday, nor "mardi gras"."""
-    if _OTHER_DAY_BEFORE.search(place.before) or _NOT_MORNING.match(place.after) or "until" in place.helpers:
+    if nearby(_OTHER_DAY_BEFORE).search(place.before) or nearby(_NOT_MORNING).match(place.after) or "until" in place.helpers:
         return False
     return bool(part(match, "which") or not place.article)
 
@@ -76,57 +75,62 @@ _WHOLES = (
     (f"(?:la |l'|cette |ce )?(?P<long>semaine|mois|annee|an|trimestre)(?: (?P<which>{_LAST}))?", meanings.which_unit),
 )
 
+_AMOUNTS = words_of(FR_NUMBERS) | DIGIT
+_WEEKDAYS, _MONTHS = words_of(FR_WEEKDAYS), words_of(FR_MONTHS)
+_SEASONS, _ORDINALS = words_of(FR_SEASONS), words_of(FR_ORDINALS)
+
 _FORMS = (
-    form(_AMOUNT, meanings.up_to_now, lambda _, place: "since" in place.helpers, "duration"),
-    form(f"il y a (?:environ |a peu pres )?{_AMOUNT}", meanings.ago),
-    form(f"(?:ces |les )?{_LAST_AMOUNT}", meanings.up_to_now),
-    form("(?:ces |les )?derniers jours|ces jours(?: ci)?", meanings.back(7)),
-    form("(?:ces |les )?dernieres semaines|ces temps(?: ci)?", meanings.back(30)),
-    form("(?:ces |les )?derniers mois", meanings.back(90)),
-    form("aujourd'hui|ce (?:matin|soir|midi)|cet(?:te)? apres midi|cette nuit", meanings.day(0)),
-    form(f"hier{_PART_OF_DAY}", meanings.day(-1), _yesterday_counts),
-    form(f"avant hier{_PART_OF_DAY}", meanings.day(-2)),
-    form("apres demain", meanings.day(2)),
-    form("demain", meanings.day(1)),
-    form("nuit derniere", meanings.last_night),
-    form("recemment|dernierement", meanings.back(30)),
-    form("autre jour", meanings.back(14), lambda _, place: bool(place.article)),
-    form(f"(?P<long>semaine|mois|annee|an|trimestre) (?P<which>{_LAST})", meanings.which_unit),
-    form("(?P<which>ce|cette) (?P<long>semaine|mois|annee|trimestre)(?: ci)?", meanings.which_unit),
-    form(f"week ?end (?P<which>{_LAST})", meanings.weekend),
-    form("(?P<which>ce) week ?end", meanings.weekend),
-    form("week ?end", meanings.weekend, lambda _, place: place.article == "le" and place.helpers == {""}, "floating"),
-    form(f"{_WEEKDAY}(?: (?P<which>{_LAST}))?", meanings.weekday, _weekday_counts, "floating"),
-    form(f"(?P<which>ce) {_WEEKDAY}", meanings.weekday),
-    form(f"(?:mois de )?{_MONTH}{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
-    form(f"(?:mois de )?{_MONTH} (?P<which>{_LAST})", meanings.month_or_quarter, kind="floating"),
-    form(_DAY, meanings.calendar_day, kind="floating"),
-    form(f"{_FIRST}{_DAY_NUMBER} {_MONTH}{_MAYBE_YEAR}", meanings.days_of_month, kind="range"),
-    form(f"(?:annee )?{_YEAR}", meanings.year_or_week, _year_counts),
-    form("annees (?P<decade>(?:19|20)[0-9]0|[5-9]0)", meanings.decade),
-    form(f"{_QUARTER}{_MAYBE_YEAR}", meanings.month_or_quarter, kind="floating"),
-    form(f"t(?P<quarter>[1-4]) {_YEAR}", meanings.month_or_quarter),
-    form(f"semaine du {_DAY}", meanings.week_of_day),
-    form(f"(?P<nth>{any_of(*FR_ORDINALS)}) semaine (?:de |d'|du mois de ){_MONTH}{_MAYBE_YEAR}", meanings.week_of_month),
-    form(f"{_SEASON}{_MAYBE_YEAR}", meanings.season, _season_counts, "floating"),
-    form(f"{_SEASON} (?P<which>{_LAST})", meanings.season, kind="floating"),
-    form(f"(?P<which>cet?) {_SEASON}", meanings.season, kind="floating"),
-    form(f"(?P<holiday>{_HOLIDAYS}){_MAYBE_YEAR}", meanings.holiday, _holiday_counts, "floating"),
-    *(form(each + pattern, meanings.third_of(whole)) for pattern, whole in _WHOLES for each in _PARTS),
+    form(_AMOUNTS, _AMOUNT, meanings.up_to_now, lambda _, place: "since" in place.helpers, "duration"),
+    form("il", f"il y a (?:environ |a peu pres )?{_AMOUNT}", meanings.ago),
+    form(_AMOUNTS | {"ces", "les"}, f"(?:ces |les )?{_LAST_AMOUNT}", meanings.up_to_now),
+    form("ces les derniers", "(?:ces |les )?derniers jours|ces jours(?: ci)?", meanings.back(7)),
+    form("ces les dernieres", "(?:ces |les )?dernieres semaines|ces temps(?: ci)?", meanings.back(30)),
+    form("ces les derniers", "(?:ces |les )?derniers mois", meanings.back(90)),
+    form("aujourd ce cet cette", "aujourd'hui|ce (?:matin|soir|midi)|cet(?:te)? apres midi|cette nuit", meanings.day(0)),
+    form("hier", f"hier{_PART_OF_DAY}", meanings.day(-1), _yesterday_counts),
+    form("avant", f"avant hier{_PART_OF_DAY}", meanings.day(-2)),
+    form("apres", "apres demain", meanings.day(2)),
+    form("demain", "demain", meanings.day(1)),
+    form("nuit", "nuit derniere", meanings.last_night),
+    form("recemment dernierement", "recemment|dernierement", meanings.back(30)),
+    form("autre", "autre jour", meanings.back(14), lambda _, place: bool(place.article)),
+    form("semaine mois annee an trimestre", f"(?P<long>semaine|mois|annee|an|trimestre) (?P<which>{_LAST})", meanings.which_unit),
+    form("ce cette", "(?P<which>ce|cette) (?P<long>semaine|mois|annee|trimestre)(?: ci)?", meanings.which_unit),
+    form("week weekend", f"week ?end (?P<which>{_LAST})", meanings.weekend),
+    form("ce", "(?P<which>ce) week ?end", meanings.weekend),
+    form("week weekend", "week ?end", meanings.weekend, lambda _, place: place.article == "le" and place.helpers == {""}, "floating"),
+    form(_WEEKDAYS, f"{_WEEKDAY}(?: (?P<which>{_LAST}))?", meanings.weekday, _weekday_counts, "floating"),
+    form("ce", f"(?P<which>ce) {_WEEKDAY}", meanings.weekday),
+    form(_MONTHS | {"mois"}, f"(?:mois de )?{_MONTH}{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
+    form(_MONTHS | {"mois"}, f"(?:mois de )?{_MONTH} (?P<which>{_LAST})", meanings.month_or_quarter, kind="floating"),
+    form(_WEEKDAYS | DIGIT, _DAY, meanings.calendar_day, kind="floating"),
+    form(DIGIT, f"{_FIRST}{_DAY_NUMBER} {_MONTH}{_MAYBE_YEAR}", meanings.days_of_month, kind="range"),
+    form(DIGIT | {"annee"}, f"(?:annee )?{_YEAR}", meanings.year_or_week, _year_counts),
+    form("annees", "annees (?P<decade>(?:19|20)[0-9]0|[5-9]0)", meanings.decade),
+    form(_ORDINALS | DIGIT, f"{_QUARTER}{_MAYBE_YEAR}", meanings.month_or_quarter, kind="floating"),
+    form("t", f"t(?P<quarter>[1-4]) {_YEAR}", meanings.month_or_quarter),
+    form("semaine", f"semaine du {_DAY}", meanings.week_of_day),
+    form(_ORDINALS, f"(?P<nth>{any_of(*FR_ORDINALS)}) semaine (?:de |d'|du mois de ){_MONTH}{_MAYBE_YEAR}", meanings.week_of_month),
+    form(_SEASONS, f"{_SEASON}{_MAYBE_YEAR}", meanings.season, _season_counts, "floating"),
+    form(_SEASONS, f"{_SEASON} (?P<which>{_LAST})", meanings.season, kind="floating"),
+    form("ce cet", f"(?P<which>cet?) {_SEASON}", meanings.season, kind="floating"),
+    form("noel saint nouvel", f"(?P<holiday>{_HOLIDAYS}){_MAYBE_YEAR}", meanings.holiday, _holiday_counts, "floating"),
+    *(form("debut mi milieu fin", each + pattern, meanings.third_of(whole)) for pattern, whole in _WHOLES for each in _PARTS),
 )
 
 _HEADS = {"depuis": "since", "apres": "after", "avant": "before", "jusqu'a": "until", "jusqu'en": "until"}
 _HEADS |= {"jusqu'au": "until", "entre": "between", "de": "from", "du": "from", "des": "from"}
 _LEADS = "en|au|aux|a|pendant|durant|courant|dans|vers|sur"
 FRENCH = Language(
-    forms=_FORMS,
+    forms=by_first_word(_FORMS),
     opening=f"(?:(?P<head>{any_of(*_HEADS)}) )?(?:(?P<lead>{_LEADS}) )?(?P<the>la |le |les |l')?",
     heads=_HEADS,
     to=r"(?: (?P<to>a|au|jusqu'en|jusqu'a|jusqu'au) | ?– ?|\s+-\s+)(?:la |le |l')?",
     and_=" et (?:la |le |l')?",
+    openers=words_of(_HEADS, _LEADS.split("|"), "la le les l".split()),
     words=words_of(
         *("hier aujourd'hui demain matin soir midi nuit recemment dernierement noel sylvestre nouvel temps".split(),),
-        *("weekend week".split(), FR_UNITS, FR_WEEKDAYS, FR_MONTHS, FR_SEASONS),
+        *(("weekend", "week-end"), FR_UNITS, FR_WEEKDAYS, FR_MONTHS, FR_SEASONS),
     ),
     dated=words_of("en depuis avant apres entre debut mi fin".split()),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nacre.query.dates import meanings
-from nacre.query.dates.grammar import Language, Surroundings, form
+from nacre.query.dates.grammar import DIGIT, Language, Surroundings, by_first_word, form, nearby
 from nacre.query.dates.meanings import part
 from nacre.query.dates.words import (
     DE_MONTHS,
@@ -18,7 +18,7 @@ from nacre.query.dates.words import (
     words_of,
 )
 
-_OTHER_DAY_BEFORE = re.compile(r"\b(?:jede[nrsm]?|immer|bis(?:\s+zum)?)\s+$", re.I)
+_OTHER_DAY_BEFORE = r"\b(?:jede[nrsm]?|immer|bis(?:\s+zum)?)\s+$"
 _HELPERS = frozenset({"im", "in", "seit", "since", "before", "after", "until", "between", "ab", "wahrend", "vom", "to"})
 
 
@@ -27,7 +27,7 @@ def _name_counts(match: re.Match[str], place: Surroundings) -> bool:
 
 
 def _weekday_counts(_: re.Match[str], place: Surroundings) -> bool:
-    return "until" not in place.helpers and not _OTHER_DAY_BEFORE.search(place.before)
+    return "until" not in place.helpers and not nearby(_OTHER_DAY_BEFORE).search(place.before)
 
 
 def _short_day_counts(_: re.Match[str], place: Surroundings) -> bool:
@@ -66,55 +66,61 @@ _WHOLES = (
     (f"(?:{_WHICH} )?(?P<long>woche|monats?|jahres|quartals)", meanings.which_unit),
 )
 
+_AMOUNTS = words_of(DE_NUMBERS) | DIGIT
+_STEMS = ("vorletzt", "letzt", "vorig", "vergangen", "dies", "nachst", "naechst", "kommend")
+_WHICHES = frozenset(stem + end for stem in _STEMS for end in ("e", "en", "er", "es", "em"))
+_WEEKDAYS = frozenset(day + part for day in DE_WEEKDAYS for part in ("", *_PARTS_OF_DAY))
+_MONTHS, _SEASONS, _ORDINALS = words_of(DE_MONTHS), words_of(DE_SEASONS), words_of(DE_ORDINALS)
+
 _FORMS = (
-    form(_AMOUNT, meanings.up_to_now, lambda _, place: "since" in place.helpers, "duration"),
-    form(rf"vor (?:etwa |rund |ca\. ?|genau )?{_AMOUNT}", meanings.ago),
-    form(f"(?:letzten|vergangenen) {_AMOUNT}", meanings.up_to_now),
-    form("(?:letzten|vergangenen) tagen?", meanings.back(7)),
-    form("(?:letzten|vergangenen) wochen", meanings.back(30)),
-    form("(?:letzten|vergangenen) monaten", meanings.back(90)),
-    form(f"heute{_PART_OF_DAY}", meanings.day(0)),
-    form(f"gestern{_PART_OF_DAY}", meanings.day(-1)),
-    form(f"vorgestern{_PART_OF_DAY}", meanings.day(-2)),
-    form("ubermorgen|uebermorgen", meanings.day(2)),
-    form("letzte nacht", meanings.last_night),
-    form("kurzlich|kuerzlich|vor kurzem|letzter zeit|jungst|dieser tage", meanings.back(30)),
-    form("neulich|letztens", meanings.back(14)),
-    form(f"{_WHICH} (?P<long>woche|monats?|quartals?|jahr(?:es)?)", meanings.which_unit),
-    form(f"{_WHICH} wochenendes?", meanings.weekend),
-    form("wochenende", meanings.weekend, lambda _, place: bool(place.helpers & {"am", "ubers", "uber"}), "floating"),
-    form(f"(?:{_WHICH} )?{_WEEKDAY}{_PART_OF_DAY}", meanings.weekday, _weekday_counts, "floating"),
-    form(f"(?:{_WHICH} )?(?:monat )?{_MONTH}{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
-    form(_DAY, meanings.calendar_day, kind="floating"),
-    form(r"(?P<day>[0-9]{1,2})\.(?P<month>[0-9]{1,2})\.", meanings.calendar_day, _short_day_counts, "floating"),
-    form(rf"{_FIRST}(?P<day>[0-9]{{1,2}})\. ?{_MONTH}{_MAYBE_YEAR}", meanings.days_of_month, _days_count, "range"),
-    form(f"(?:jahre? )?{_YEAR}", meanings.year_or_week, _year_counts),
-    form("(?P<decade>(?:19|20)[0-9]0|[5-9]0)ern?(?: jahren?)?", meanings.decade, lambda _, place: bool(place.article)),
-    form(f"{_QUARTER}{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
-    form(rf"(?P<quarter>[1-4])\. quartal{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
-    form("q(?P<quarter>[1-4])", meanings.month_or_quarter, _name_counts, "floating"),
-    form(f"woche (?:vom|ab)(?: dem)? {_DAY}", meanings.week_of_day),
-    form(f"{_NTH} woche (?:im|des) {_MONTH}{_MAYBE_YEAR}", meanings.week_of_month),
-    form(f"{_NTH} {_MONTH}woche", meanings.week_of_month),
-    form(f"(?:{_WHICH} )?(?P<season>{any_of(*DE_SEASONS)}){_MAYBE_YEAR}", meanings.season, _name_counts, "floating"),
-    form(f"(?:{_WHICH} )?(?P<holiday>{_HOLIDAYS}){_MAYBE_YEAR}", meanings.holiday, kind="floating"),
-    *(form(f"{_PART} {pattern}", meanings.third_of(whole)) for pattern, whole in _WHOLES),
+    form(_AMOUNTS, _AMOUNT, meanings.up_to_now, lambda _, place: "since" in place.helpers, "duration"),
+    form("vor", rf"vor (?:etwa |rund |ca\. ?|genau )?{_AMOUNT}", meanings.ago),
+    form("letzten vergangenen", f"(?:letzten|vergangenen) {_AMOUNT}", meanings.up_to_now),
+    form("letzten vergangenen", "(?:letzten|vergangenen) tagen?", meanings.back(7)),
+    form("letzten vergangenen", "(?:letzten|vergangenen) wochen", meanings.back(30)),
+    form("letzten vergangenen", "(?:letzten|vergangenen) monaten", meanings.back(90)),
+    form("heute", f"heute{_PART_OF_DAY}", meanings.day(0)),
+    form("gestern", f"gestern{_PART_OF_DAY}", meanings.day(-1)),
+    form("vorgestern", f"vorgestern{_PART_OF_DAY}", meanings.day(-2)),
+    form("ubermorgen uebermorgen", "ubermorgen|uebermorgen", meanings.day(2)),
+    form("letzte", "letzte nacht", meanings.last_night),
+    form("kurzlich kuerzlich vor letzter jungst dieser", "kurzlich|kuerzlich|vor kurzem|letzter zeit|jungst|dieser tage", meanings.back(30)),
+    form("neulich letztens", "neulich|letztens", meanings.back(14)),
+    form(_WHICHES, f"{_WHICH} (?P<long>woche|monats?|quartals?|jahr(?:es)?)", meanings.which_unit),
+    form(_WHICHES, f"{_WHICH} wochenendes?", meanings.weekend),
+    form("wochenende", "wochenende", meanings.weekend, lambda _, place: bool(place.helpers & {"am", "ubers", "uber"}), "floating"),
+    form(_WEEKDAYS | _WHICHES, f"(?:{_WHICH} )?{_WEEKDAY}{_PART_OF_DAY}", meanings.weekday, _weekday_counts, "floating"),
+    form(_MONTHS | _WHICHES | {"monat"}, f"(?:{_WHICH} )?(?:monat )?{_MONTH}{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
+    form(_WEEKDAYS | DIGIT, _DAY, meanings.calendar_day, kind="floating"),
+    form(DIGIT, r"(?P<day>[0-9]{1,2})\.(?P<month>[0-9]{1,2})\.", meanings.calendar_day, _short_day_counts, "floating"),
+    form(DIGIT, rf"{_FIRST}(?P<day>[0-9]{{1,2}})\. ?{_MONTH}{_MAYBE_YEAR}", meanings.days_of_month, _days_count, "range"),
+    form(DIGIT | {"jahr", "jahre"}, f"(?:jahre? )?{_YEAR}", meanings.year_or_week, _year_counts),
+    form(DIGIT, "(?P<decade>(?:19|20)[0-9]0|[5-9]0)ern?(?: jahren?)?", meanings.decade, lambda _, place: bool(place.article)),
+    form(_ORDINALS, f"{_QUARTER}{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
+    form(DIGIT, rf"(?P<quarter>[1-4])\. quartal{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
+    form("q", "q(?P<quarter>[1-4])", meanings.month_or_quarter, _name_counts, "floating"),
+    form("woche", f"woche (?:vom|ab)(?: dem)? {_DAY}", meanings.week_of_day),
+    form(_ORDINALS, f"{_NTH} woche (?:im|des) {_MONTH}{_MAYBE_YEAR}", meanings.week_of_month),
+    form(_ORDINALS, f"{_NTH} {_MONTH}woche", meanings.week_of_month),
+    form(_SEASONS | _WHICHES, f"(?:{_WHICH} )?(?P<season>{any_of(*DE_SEASONS)}){_MAYBE_YEAR}", meanings.season, _name_counts, "floating"),
+    form(_WHICHES | set(_HOLIDAYS.split("|")), f"(?:{_WHICH} )?(?P<holiday>{_HOLIDAYS}){_MAYBE_YEAR}", meanings.holiday, kind="floating"),
+    *(form("anfang beginn mitte ende", f"{_PART} {pattern}", meanings.third_of(whole)) for pattern, whole in _WHOLES),
 )
 
 _HEADS = {"seit": "since", "nach": "after", "vor": "before", "bis": "until", "zwischen": "between", "von": "from"}
 _HEADS |= {"ab": "since", "bis zum": "until", "vom": "from"}
 _LEADS = "im|in|am|an|zu|zum|zur|gegen|wahrend|uber|ubers|aus|von|innerhalb"
 GERMAN = Language(
-    forms=_FORMS,
+    forms=by_first_word(_FORMS),
     opening=f"(?:(?P<head>{any_of(*_HEADS)}) )?(?:(?P<lead>{_LEADS}) )?(?P<the>(?:der|die|das|den|dem|des) )?",
     heads=_HEADS,
     to=r"(?: (?P<to>bis)(?: zum)? | ?– ?|\s+-\s+)(?:de[rmn] )?",
     and_=" und (?:de[rmn] )?",
+    openers=words_of(_HEADS, _LEADS.split("|"), "der die das den dem des".split()),
     words=words_of(
         *("heute gestern vorgestern ubermorgen uebermorgen kurzlich kuerzlich kurzem neulich letztens".split(),),
         *("nacht zeit jungst tage wochenende wochenendes weihnachten heiligabend silvester neujahr".split(),),
-        *(DE_UNITS, DE_WEEKDAYS, DE_MONTHS, DE_SEASONS, (day + part for day in DE_WEEKDAYS for part in _PARTS_OF_DAY)),
-        (f"{month}woche" for month in DE_MONTHS),
+        *(DE_UNITS, _WEEKDAYS, DE_MONTHS, DE_SEASONS, (f"{month}woche" for month in DE_MONTHS)),
     ),
     dated=words_of("im seit ab am nach vor bis zwischen von vom ern er anfang mitte ende".split()),
 )

@@ -10,7 +10,7 @@ A head ("since", "until", …) opens the period on one side. Chinese and Japanes
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
@@ -21,6 +21,7 @@ from nacre.query.dates.meanings import Meaning, offset_of, part
 from nacre.types.search import Period
 
 _GLUED = re.compile(r"[\w/\\@(%*]|[-.:]\w")
+_FIRST_WORD = re.compile("[A-Za-z]+|[0-9]")
 _AROUND = 24  # characters before and after a phrase that a guard may look at
 
 
@@ -39,14 +40,28 @@ Guard: TypeAlias = Callable[[re.Match[str], Surroundings], bool]
 class Form(NamedTuple):
     """`kind` is "fixed"; "floating", the most recent of many; "duration", which is a moment as a boundary; or "range"."""
 
+    firsts: frozenset[str]  # the words it may begin with
     pattern: str
     meaning: Meaning
     counts: Guard
     kind: str
 
 
-def form(pattern: str, meaning: Meaning, counts: Guard = lambda _, __: True, kind: str = "fixed") -> Form:
-    return Form(pattern, meaning, counts, kind)
+DIGIT = frozenset("0")  # as the first word of a form: any number
+
+
+def form(
+    firsts: str | Set[str], pattern: str, meaning: Meaning, counts: Guard = lambda _, __: True, kind: str = "fixed"
+) -> Form:
+    return Form(frozenset(firsts.split() if isinstance(firsts, str) else firsts), pattern, meaning, counts, kind)
+
+
+def by_first_word(forms: Iterable[Form]) -> Mapping[str, Sequence[Form]]:
+    found: dict[str, list[Form]] = {}
+    for each in forms:
+        for word in each.firsts:
+            found.setdefault(word, []).append(each)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +71,13 @@ class Language:
     `heads` gives each word for "since", "after", "before", "until", "by", "between" and "from" its English one.
     """
 
-    forms: tuple[Form, ...]
+    forms: Mapping[str, Sequence[Form]]  # by their first words, so that few are compiled and matched
     opening: str  # with groups head, lead, the
     heads: Mapping[str, str]
     to: str  # between both ends of a range; a group `to` where it is a word
     and_: str  # between both ends after "between"
     words: frozenset[str]
+    openers: frozenset[str] = frozenset()  # first words of openings
     dated: frozenset[str] = frozenset()  # words that make a number a time
     tail: str = ""
     spaced: bool = True  # whether spaces separate words
@@ -98,8 +114,16 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern.replace(" ", r"(?u:\s++|[-_])"), re.I | re.A)
 
 
+@cache
+def nearby(pattern: str) -> re.Pattern[str]:
+    """A pattern of the text around a form, compiled on first use too."""
+    return re.compile(pattern, re.I)
+
+
 def phrases(text: str, at: int, language: Language) -> Iterator[Phrase]:
     """All phrases of a language that begin at this position."""
+    if language.spaced and (word := _first_word(text, at)) not in language.forms and word not in language.openers:
+        return
     if not (opening := compiled(language.opening).match(text, at)):
         return
     head, lead, article = (" ".join(part(opening, name).split()) for name in ("head", "lead", "the"))
@@ -123,7 +147,13 @@ def _phrases_with(head: str, lead: str, article: str, text: str, at: int, langua
 
 
 def _found(text: str, at: int, language: Language) -> list[Found]:
-    return [Found(each, match) for each in language.forms if (match := compiled(each.pattern).match(text, at))]
+    forms = language.forms.get(_first_word(text, at) if language.spaced else "", ())
+    return [Found(each, match) for each in forms if (match := compiled(each.pattern).match(text, at))]
+
+
+def _first_word(text: str, at: int) -> str:
+    word = _FIRST_WORD.match(text, at)
+    return "" if word is None else "0" if word[0].isdigit() else word[0].lower()
 
 
 def _ranges(text: str, first: Found, head: str, lead: str, language: Language) -> Iterator[Phrase]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nacre.query.dates import meanings
-from nacre.query.dates.grammar import Language, Surroundings, form
+from nacre.query.dates.grammar import DIGIT, Language, Surroundings, by_first_word, form, nearby
 from nacre.query.dates.meanings import part
 from nacre.query.dates.words import (
     ES_MONTHS,
@@ -63,54 +63,59 @@ _WHOLES = (
     (f"(?P<long>semana|mes|ano|trimestre)(?: (?P<which>{_LAST}))?", meanings.which_unit),
 )
 
+_AMOUNTS = words_of(ES_NUMBERS) | DIGIT
+_WEEKDAYS, _MONTHS = words_of(ES_WEEKDAYS), words_of(ES_MONTHS)
+_SEASONS, _ORDINALS = words_of(ES_SEASONS), words_of(ES_ORDINALS)
+
 _FORMS = (
-    form(_AMOUNT, meanings.up_to_now, lambda _, place: "since" in place.helpers, "duration"),
-    form(f"hace (?:unos |unas |casi )?{_AMOUNT}", meanings.ago),
-    form(f"(?:ultim|pasad)[oa]s {_AMOUNT}", meanings.up_to_now),
-    form("(?:ultimos|pasados) dias|estos dias", meanings.back(7)),
-    form("(?:ultimas|pasadas) semanas", meanings.back(30)),
-    form("(?:ultimos|pasados) meses", meanings.back(90)),
-    form("hoy|esta (?:manana|tarde|noche)", meanings.day(0)),
-    form(f"ayer{_PART_OF_DAY}", meanings.day(-1)),
-    form("anteayer|antier|antes de ayer", meanings.day(-2)),
-    form("pasado manana", meanings.day(2)),
-    form("anoche", meanings.last_night),
-    form("recientemente|ultimamente|hace poco", meanings.back(30)),
-    form("otro dia", meanings.back(14), lambda _, place: bool(place.article or "from" in place.helpers)),
-    form(f"(?P<long>semana|mes|ano|trimestre) (?P<which>{_LAST})", meanings.which_unit),
-    form("(?P<which>est[ea]|ultim[oa]|pasad[oa]|proxim[oa]) (?P<long>semana|mes|ano|trimestre)", meanings.which_unit),
-    form(f"fin de semana (?P<which>{_LAST})", meanings.weekend),
-    form("(?P<which>este|pasado|ultimo|proximo) fin de semana", meanings.weekend),
-    form("fin de semana", meanings.weekend, lambda _, place: bool(place.article), "floating"),
-    form(f"{_WEEKDAY}(?: (?P<which>{_LAST}))?{_PART_OF_DAY}", meanings.weekday, _weekday_counts, "floating"),
-    form(f"(?P<which>este|pasado|proximo) {_WEEKDAY}{_PART_OF_DAY}", meanings.weekday, kind="floating"),
-    form(f"(?:mes de )?{_MONTH}{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
-    form(f"(?:mes de )?{_MONTH} (?P<which>{_LAST})", meanings.month_or_quarter, kind="floating"),
-    form(f"(?P<which>este|pasado|proximo) {_MONTH}", meanings.month_or_quarter, kind="floating"),
-    form(_DAY, meanings.calendar_day, kind="floating"),
-    form(f"{_FIRST}(?P<day>[0-9]{{1,2}}) de {_MONTH}{_MAYBE_YEAR}", meanings.days_of_month, _days_count, "range"),
-    form(f"(?:ano )?{_YEAR}", meanings.year_or_week, _year_counts),
-    form("anos (?P<decade>(?:19|20)[0-9]0|[5-9]0)", meanings.decade),
-    form(f"{_QUARTER}{_MAYBE_YEAR}", meanings.month_or_quarter, kind="floating"),
-    form(f"t(?P<quarter>[1-4]) (?:de )?{_YEAR}", meanings.month_or_quarter),
-    form(f"semana del {_DAY}", meanings.week_of_day),
-    form(f"(?P<nth>{any_of(*ES_ORDINALS)}) semana de {_MONTH}{_MAYBE_YEAR}", meanings.week_of_month),
-    form(f"{_SEASON}{_MAYBE_YEAR}", meanings.season, _name_counts, "floating"),
-    form(f"{_SEASON} (?P<which>{_LAST})", meanings.season, kind="floating"),
-    form(f"(?P<which>est[ea]|pasad[oa]) {_SEASON}", meanings.season, kind="floating"),
-    form(f"{_HOLIDAY}{_MAYBE_YEAR}", meanings.holiday, _name_counts, "floating"),
-    *(form(_PART + pattern, meanings.third_of(whole)) for pattern, whole in _WHOLES),
+    form(_AMOUNTS, _AMOUNT, meanings.up_to_now, lambda _, place: "since" in place.helpers, "duration"),
+    form("hace", f"hace (?:unos |unas |casi )?{_AMOUNT}", meanings.ago),
+    form("ultimos ultimas pasados pasadas", f"(?:ultim|pasad)[oa]s {_AMOUNT}", meanings.up_to_now),
+    form("ultimos pasados estos", "(?:ultimos|pasados) dias|estos dias", meanings.back(7)),
+    form("ultimas pasadas", "(?:ultimas|pasadas) semanas", meanings.back(30)),
+    form("ultimos pasados", "(?:ultimos|pasados) meses", meanings.back(90)),
+    form("hoy esta", "hoy|esta (?:manana|tarde|noche)", meanings.day(0)),
+    form("ayer", f"ayer{_PART_OF_DAY}", meanings.day(-1)),
+    form("anteayer antier antes", "anteayer|antier|antes de ayer", meanings.day(-2)),
+    form("pasado", "pasado manana", meanings.day(2)),
+    form("anoche", "anoche", meanings.last_night),
+    form("recientemente ultimamente hace", "recientemente|ultimamente|hace poco", meanings.back(30)),
+    form("otro", "otro dia", meanings.back(14), lambda _, place: bool(place.article or "from" in place.helpers)),
+    form("semana mes ano trimestre", f"(?P<long>semana|mes|ano|trimestre) (?P<which>{_LAST})", meanings.which_unit),
+    form("este esta ultimo ultima pasado pasada proximo proxima", "(?P<which>est[ea]|ultim[oa]|pasad[oa]|proxim[oa]) (?P<long>semana|mes|ano|trimestre)", meanings.which_unit),
+    form("fin", f"fin de semana (?P<which>{_LAST})", meanings.weekend),
+    form("este pasado ultimo proximo", "(?P<which>este|pasado|ultimo|proximo) fin de semana", meanings.weekend),
+    form("fin", "fin de semana", meanings.weekend, lambda _, place: bool(place.article), "floating"),
+    form(_WEEKDAYS, f"{_WEEKDAY}(?: (?P<which>{_LAST}))?{_PART_OF_DAY}", meanings.weekday, _weekday_counts, "floating"),
+    form("este pasado proximo", f"(?P<which>este|pasado|proximo) {_WEEKDAY}{_PART_OF_DAY}", meanings.weekday, kind="floating"),
+    form(_MONTHS | {"mes"}, f"(?:mes de )?{_MONTH}{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
+    form(_MONTHS | {"mes"}, f"(?:mes de )?{_MONTH} (?P<which>{_LAST})", meanings.month_or_quarter, kind="floating"),
+    form("este pasado proximo", f"(?P<which>este|pasado|proximo) {_MONTH}", meanings.month_or_quarter, kind="floating"),
+    form(_WEEKDAYS | DIGIT, _DAY, meanings.calendar_day, kind="floating"),
+    form(DIGIT, f"{_FIRST}(?P<day>[0-9]{{1,2}}) de {_MONTH}{_MAYBE_YEAR}", meanings.days_of_month, _days_count, "range"),
+    form(DIGIT | {"ano"}, f"(?:ano )?{_YEAR}", meanings.year_or_week, _year_counts),
+    form("anos", "anos (?P<decade>(?:19|20)[0-9]0|[5-9]0)", meanings.decade),
+    form(_ORDINALS, f"{_QUARTER}{_MAYBE_YEAR}", meanings.month_or_quarter, kind="floating"),
+    form("t", f"t(?P<quarter>[1-4]) (?:de )?{_YEAR}", meanings.month_or_quarter),
+    form("semana", f"semana del {_DAY}", meanings.week_of_day),
+    form(_ORDINALS, f"(?P<nth>{any_of(*ES_ORDINALS)}) semana de {_MONTH}{_MAYBE_YEAR}", meanings.week_of_month),
+    form(_SEASONS, f"{_SEASON}{_MAYBE_YEAR}", meanings.season, _name_counts, "floating"),
+    form(_SEASONS, f"{_SEASON} (?P<which>{_LAST})", meanings.season, kind="floating"),
+    form("este esta pasado pasada", f"(?P<which>est[ea]|pasad[oa]) {_SEASON}", meanings.season, kind="floating"),
+    form("navidad navidades nochebuena nochevieja ano", f"{_HOLIDAY}{_MAYBE_YEAR}", meanings.holiday, _name_counts, "floating"),
+    *(form("principio principios comienzos inicios mediados finales final fin", _PART + pattern, meanings.third_of(whole)) for pattern, whole in _WHOLES),
 )
 
 _HEADS = {"desde": "since", "despues de": "after", "despues del": "after", "tras": "after", "antes de": "before"}
 _HEADS |= {"antes del": "before", "hasta": "until", "entre": "between", "de": "from", "del": "from"}
 _LEADS = "en|a|durante|hacia|por|para"
 SPANISH = Language(
-    forms=_FORMS,
+    forms=by_first_word(_FORMS),
     opening=f"(?:(?P<head>{any_of(*_HEADS)}) )?(?:(?P<lead>{_LEADS}) )?(?P<the>el |la |los |las )?",
     heads=_HEADS,
     to=r"(?: (?P<to>al?|hasta) | ?– ?|\s+-\s+)(?:el |la )?",
     and_=" y (?:el |la )?",
+    openers=words_of(_HEADS, _LEADS.split("|"), "el la los las".split()),
     words=words_of(
         *("ayer anteayer antier hoy anoche manana tarde noche recientemente ultimamente poco".split(),),
         *("navidad navidades nochebuena nochevieja".split(), ES_UNITS, ES_WEEKDAYS, ES_MONTHS, ES_SEASONS),
