@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nacre.query.dates import find_mentions, may_mention_period, parse_period
+from nacre.query.dates import east_asian, english, find_mentions, french, german, may_mention_period, parse_period, spanish
+from nacre.query.dates.grammar import Form, Language, phrases
+from nacre.query.dates.words import fold_accents, fold_widths
 from nacre.types.search import Period
 
 
@@ -230,18 +232,51 @@ NOT_READ = [
     # months, weekdays and seasons that are people, verbs or things
     *("what does June like", "April's birthday", "hat April angerufen", "May I come", "who is August", "ask Juni"),
     *("before April left we talked", "in June's room", "Wann hat Juli Zeh gelesen", "Mai hat zugesagt", "mars bars"),
-    *("in Spring Boot we trust", "in Spring we use beans", "stocks fall in price", "Summer said no", "Winter is my cat"),
+    *(
+        "in Spring Boot we trust",
+        "in Spring we use beans",
+        "stocks fall in price",
+        "Summer said no",
+        "Winter is my cat",
+    ),
     *("the spring in my step", "a Christmas tree", "Christmas party budget", "Mardi Gras colours"),
     *("on the mars mission", "a sandwich with mayo", "el mar", "der Sommer-Plan", "Herr Sommer rief an"),
     # the same letters in another language
     *("wer ist hier", "was gibt es hier alles", "il a été élu", "elle a ete la", "ein Tag am Meer", "once upon a time"),
-    *("the sept is old", "an an-cient text", "dix points", "neuf vies", "don't fin de siècle me", "die Uhr", "on dit que"),
+    *(
+        "the sept is old",
+        "an an-cient text",
+        "dix points",
+        "neuf vies",
+        "don't fin de siècle me",
+        "die Uhr",
+        "on dit que",
+    ),
     # every one of many, and durations
     *("jeden Montag", "montags", "bis Freitag fertig", "chaque lundi", "tous les lundis", "le lundi", "los lunes"),
     *("cada lunes", "每周二开会", "毎週火曜日", "drei Tage lang", "pendant trois jours", "durante tres días", "三个月"),
-    *("dans trois jours", "in drei Tagen", "en tres días", "三天", "3日間", "in her 30s", "a while ago", "for the last time"),
+    *(
+        "dans trois jours",
+        "in drei Tagen",
+        "en tres días",
+        "三天",
+        "3日間",
+        "in her 30s",
+        "a while ago",
+        "for the last time",
+    ),
     # what is to come
-    *("nächste Woche", "la semaine prochaine", "la próxima semana", "下周", "来週", "明天", "mañana", "demain", "übermorgen"),
+    *(
+        "nächste Woche",
+        "la semaine prochaine",
+        "la próxima semana",
+        "下周",
+        "来週",
+        "明天",
+        "mañana",
+        "demain",
+        "übermorgen",
+    ),
     # numbers
     *("version 3.5.20256", "10.3.2026.1", "Raum 2019", "salle 2019", "sala 2019", "en 5000", "second 90s hit"),
     *("第3章", "数学", "第一次", "一天到晚", "日本", "上海", "大家好", "クラス"),
@@ -258,3 +293,22 @@ def test_not_read(text: str) -> None:
 def test_enough_examples() -> None:
     assert len(READ) >= 120
     assert len(set(NOT_READ)) >= 60
+
+
+# Forms that no question above has: what is read as a whole.
+WHOLE = [
+    ("", "", ""),
+]
+LANGUAGES = {"english": english.ENGLISH, "german": german.GERMAN, "french": french.FRENCH, "spanish": spanish.SPANISH}
+FORMS = [
+    pytest.param(form, language, id=f"{name}: {form.pattern}")
+    for name, language in (*LANGUAGES.items(), ("east_asian", east_asian.EAST_ASIAN))
+    for form in {id(each): each for some in language.forms.values() for each in some}.values()
+]
+
+
+@pytest.mark.parametrize(("form", "language"), FORMS)
+def test_there_is_an_example_of_every_form(form: Form, language: Language) -> None:
+    texts = {fold_widths(fold_accents(each)) for each in (*(row[1] for row in READ), *(row[0] for row in WHOLE))}
+    found = (phrase for text in texts for phrase in phrases(text, 0, language) if phrase.end == len(text))
+    assert any(single and single.form is form for phrase in found for single in (phrase.first, phrase.second))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nacre.query.dates import meanings
-from nacre.query.dates.grammar import Form, Language, Surroundings, form, nearby
+from nacre.query.dates.grammar import Language, Surroundings, form, nearby
 from nacre.query.dates.words import CJK_UNITS, any_of
 
 _RECURRING_BEFORE = r"[每毎](?:个|周|週|星期|年|月|の)*$"
@@ -18,7 +18,8 @@ _ERA = "(?P<era>去年|昨年|一昨年|前年|今年|明年|来年)"
 _ANY_YEAR = rf"(?:(?:{_YEAR}|{_ERA})(?:の)?\s*)?"
 _MONTH = r"(?P<month>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])\s*月份?"
 _DAY = r"の?\s*(?P<day>[0-9]{1,2}|[一二三]?十[一二三四五六七八九]?|[一二三四五六七八九])\s*[日号號]"
-_WEEKDAYS = (("一", "月"), ("二", "火"), ("三", "水"), ("四", "木"), ("五", "金"), ("六", "土"), ("日天", "日"))
+_WEEK = "(?:周|週|星期|礼拜)"
+_ZH_WEEKDAY, _JA_WEEKDAY = "(?P<weekday>[一二三四五六日天])", "(?P<weekday>[月火水木金土日])曜日?"
 _PART = "(?P<part>初|头|中旬|底|末|上旬|下旬|半ば)"
 
 
@@ -28,19 +29,6 @@ def _once(_: re.Match[str], place: Surroundings) -> bool:
 
 def _season_counts(match: re.Match[str], place: Surroundings) -> bool:
     return bool(match["year"] or match["era"]) or not place.after.startswith(("节", "節", "休み"))
-
-
-def _weekdays() -> list[Form]:
-    """上周二 and 先週の火曜日 count from Monday of that week; 周二 and 火曜日 are the last that has begun."""
-    weeks = ((r"(?:这个?|這個?|本|今)(?:周|週|星期|礼拜)", "今週の?", 0), (r"上个?(?:周|週|星期|礼拜)", "先週の?", -1))
-    found = []
-    for index, (chinese, japanese) in enumerate(_WEEKDAYS):
-        for zh, ja, offset in (*weeks, (r"下个?(?:周|週|星期|礼拜)", "来週の?", 1)):
-            pattern = f"{zh}[{chinese}]|{ja}{japanese}曜日?"
-            found.append(form("", pattern, meanings.weekday_of_week(index, offset)))
-        pattern = f"(?:周|週|星期|礼拜)[{chinese}]|{japanese}曜日?"
-        found.append(form("", pattern, meanings.weekday_of_week(index, None), _once, "floating"))
-    return found
 
 
 _NAMED_DAYS = (
@@ -75,7 +63,10 @@ _FORMS = (
     form("", "前几天|前幾天|前些天|先日|この間|この前", meanings.back(14)),
     *(form("", pattern, meanings.day(offset)) for pattern, offset in _NAMED_DAYS),
     *(form("", pattern, meanings.unit(name, offset)) for pattern, name, offset in _NAMED_UNITS),
-    *_weekdays(),
+    form("", f"(?P<week>上|这|這|本|下)[个個]?{_WEEK}{_ZH_WEEKDAY}", meanings.weekday_of_week),
+    form("", f"(?P<week>先|今|来)週の?{_JA_WEEKDAY}", meanings.weekday_of_week),
+    form("", f"{_WEEK}{_ZH_WEEKDAY}", meanings.weekday, _once, "floating"),
+    form("", _JA_WEEKDAY, meanings.weekday, _once, "floating"),
     form("", "(?:周末|週末)", meanings.weekend, _once, "floating"),
     form("", "上个?(?:周末|週末)|先週末", meanings.last_weekend),
     form("", f"{_ANY_YEAR}{_MONTH}", meanings.month_or_quarter, _once, "floating"),
@@ -88,7 +79,12 @@ _FORMS = (
     form("", f"{_ANY_YEAR}第?(?P<quarter>[1-4一二三四])(?:季度|四半期)", meanings.month_or_quarter, kind="floating"),
     form("", f"{_ANY_YEAR}(?P<season>[春夏秋冬])(?:天|季)", meanings.season, _season_counts, "floating"),
     form("", f"(?:{_YEAR}|{_ERA})の?(?P<season>[春夏秋冬])", meanings.season, kind="floating"),
-    form("", f"{_ANY_YEAR}(?P<holiday>圣诞节?|聖誕節|クリスマス|元旦|元日|お?正月|大晦日)", meanings.holiday, kind="floating"),
+    form(
+        "",
+        f"{_ANY_YEAR}(?P<holiday>圣诞节?|聖誕節|クリスマス|元旦|元日|お?正月|大晦日)",
+        meanings.holiday,
+        kind="floating",
+    ),
     form("", "(?P<decade>(?:19|20)[0-9]0|[5-9]0)年代", meanings.decade),
 )
 

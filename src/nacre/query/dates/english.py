@@ -96,7 +96,9 @@ def _weekend_counts(_: re.Match[str], place: Surroundings) -> bool:
 
 
 def _year_counts(match: re.Match[str], place: Surroundings) -> bool:
-    if nearby(_THINGS_AFTER).match(place.after) or ("of" in place.helpers and nearby(_AMOUNT_BEFORE).search(place.before)):
+    if nearby(_THINGS_AFTER).match(place.after) or (
+        "of" in place.helpers and nearby(_AMOUNT_BEFORE).search(place.before)
+    ):
         return False  # "in 2000 words", "a limit of 2048"
     return match[0][0] in "yY" or (not place.article and bool(place.helpers & _YEAR_HELPERS))
 
@@ -113,7 +115,9 @@ def _season_counts(match: re.Match[str], place: Surroundings) -> bool:
     name = match["season"]
     if part(match, "year") or part(match, "era"):
         return True
-    if nearby(_SOFTWARE_AFTER).match(place.after) or nearby(_PERSON_AFTER).match(place.after):  # "in Spring Boot", "Summer said"
+    if nearby(_SOFTWARE_AFTER).match(place.after) or nearby(_PERSON_AFTER).match(
+        place.after
+    ):  # "in Spring Boot", "Summer said"
         return False
     if part(match, "which"):
         return True
@@ -132,7 +136,9 @@ _LAST = "last|past|previous"
 _LONG = f"(?P<long>{any_of(*EN_UNITS)})"
 _UNIT = f"(?P<unit>{any_of(*EN_UNITS, *EN_SHORT_UNITS)})"
 _COUNTS = any_of(*(set(EN_NUMBERS) - {"a", "an", "couple", "few", "several"}))
-_AMOUNT = f"(?:(?P<digits>[0-9]{{1,9}}) ?{_UNIT}|(?P<word>(?:a )?couple(?: of)?|(?:a )?few|several|an?|{_COUNTS}) {_LONG})"
+_AMOUNT = (
+    f"(?:(?P<digits>[0-9]{{1,9}}) ?{_UNIT}|(?P<word>(?:a )?couple(?: of)?|(?:a )?few|several|an?|{_COUNTS}) {_LONG})"
+)
 _PART_OF_DAY = "(?: (?:morning|afternoon|evening|night))?"
 _WHICH = "(?:(?P<which>last|this|next) )?"
 _WEEKDAY = f"(?P<weekday>{any_of(*EN_WEEKDAYS, *EN_SHORT_WEEKDAYS)})"
@@ -189,9 +195,19 @@ _FORMS = (
     form("day", "day before yesterday", meanings.day(-2)),
     form("day", "day after tomorrow", meanings.day(2)),
     form("last", "last night", meanings.last_night),
-    form("recently lately these", "recently|lately|these days", meanings.back(30), lambda _, place: not nearby(_MOST_BEFORE).search(place.before)),
+    form(
+        "recently lately these",
+        "recently|lately|these days",
+        meanings.back(30),
+        lambda _, place: not nearby(_MOST_BEFORE).search(place.before),
+    ),
     form("other", "other day", meanings.back(14), lambda _, place: bool(place.article)),
-    form("this next last past previous", f"(?P<which>this|next|{_LAST}) (?P<long>week|month|quarter|year)", meanings.which_unit, _unit_counts),
+    form(
+        "this next last past previous",
+        f"(?P<which>this|next|{_LAST}) (?P<long>week|month|quarter|year)",
+        meanings.which_unit,
+        _unit_counts,
+    ),
     form("this next last past previous", f"(?P<which>this|next|{_LAST}) weekend", meanings.weekend, _unit_counts),
     form("weekend", "weekend", meanings.weekend, _weekend_counts, "floating"),
     form(_WEEKDAYS | _WHICHES, f"{_WHICH}{_WEEKDAY}{_PART_OF_DAY}", meanings.weekday, _weekday_counts, "floating"),
@@ -211,7 +227,7 @@ _FORMS = (
     form(DIGIT, rf"(?P<day>[0-9]{{1,2}})\.(?P<month>[0-9]{{1,2}})\.{_YEAR}", meanings.calendar_day),
     form(DIGIT, f"(?P<date>{_YEAR}-{_DIGITS}-{_DIGITS})(?:t| ){_TIME}{_OFFSET}", meanings.moment),
     form(DIGIT | {"year"}, f"(?:year )?{_YEAR}", meanings.year_or_week, _year_counts),
-    form(DIGIT, f"(?P<decade>(?:19|20)[0-9]0|[5-9]0)'?s", meanings.decade, lambda _, place: bool(place.article)),
+    form(DIGIT, "(?P<decade>(?:19|20)[0-9]0|[5-9]0)'?s", meanings.decade, lambda _, place: bool(place.article)),
     form("q", "q(?P<quarter>[1-4])", meanings.month_or_quarter, _quarter_counts, "floating"),
     form("q", f"q(?P<quarter>[1-4])(?: of)? {_YEAR}", meanings.month_or_quarter),
     form(DIGIT, f"{_YEAR} ?q(?P<quarter>[1-4])", meanings.month_or_quarter),
@@ -219,10 +235,18 @@ _FORMS = (
     form(DIGIT, f"{_YEAR} ?w(?P<week>{_DIGITS})", meanings.year_or_week),
     form("week", f"week (?:of|from) (?:the )?{_DAY_FIRST}(?:{_THEN_YEAR})?", meanings.week_of_day),
     form("week", f"week (?:of|from) {_DAY_LAST}(?:{_THEN_YEAR})?", meanings.week_of_day),
-    form(_ORDINALS | DIGIT, f"(?P<nth>{any_of(*EN_ORDINALS)}) week (?:of|in) {_MONTH}{_MAYBE_YEAR}", meanings.week_of_month),
+    form(
+        _ORDINALS | DIGIT,
+        f"(?P<nth>{any_of(*EN_ORDINALS)}) week (?:of|in) {_MONTH}{_MAYBE_YEAR}",
+        meanings.week_of_month,
+    ),
     form(_SEASONS | _WHICHES, f"{_WHICH}{_SEASON}{_MAYBE_YEAR}", meanings.season, _season_counts, "floating"),
     form(_WHICHES | _HOLIDAYS, f"{_WHICH}{_HOLIDAY}{_MAYBE_YEAR}", meanings.holiday, _holiday_counts, "floating"),
-    *(form(_PARTS, each, meanings.third_of(whole), _part_counts) for pattern, whole in _WHOLES for each in _thirds(pattern)),
+    *(
+        form(_PARTS, each, meanings.third_of(whole), _part_counts)
+        for pattern, whole in _WHOLES
+        for each in _thirds(pattern)
+    ),
 )
 
 _HEADS = ("between", "since", "after", "before", "until", "by")
@@ -235,8 +259,8 @@ ENGLISH = Language(
     and_=" and (?:the )?",
     openers=words_of(_HEADS, _LEADS.split("|"), ("till", "the")),
     words=words_of(
-        *("now today yesterday tomorrow tonight night morning afternoon evening weekend recently lately".split(),),
-        *("christmas halloween".split(), EN_UNITS, EN_WEEKDAYS, EN_SHORT_WEEKDAYS),
+        *(("now today yesterday tomorrow tonight night morning afternoon evening weekend recently lately",),),
+        *(("christmas halloween",), EN_UNITS, EN_WEEKDAYS, EN_SHORT_WEEKDAYS),
         *(EN_MONTHS, EN_SHORT_MONTHS, EN_SEASONS),
     ),
 )

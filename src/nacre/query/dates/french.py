@@ -7,11 +7,21 @@ import re
 from nacre.query.dates import meanings
 from nacre.query.dates.grammar import DIGIT, Language, Surroundings, by_first_word, form, nearby
 from nacre.query.dates.meanings import part
-from nacre.query.dates.words import FR_MONTHS, FR_NUMBERS, FR_ORDINALS, FR_SEASONS, FR_UNITS, FR_WEEKDAYS, any_of, words_of
+from nacre.query.dates.words import (
+    FR_MONTHS,
+    FR_NUMBERS,
+    FR_ORDINALS,
+    FR_SEASONS,
+    FR_UNITS,
+    FR_WEEKDAYS,
+    any_of,
+    words_of,
+)
 
 _OTHER_DAY_BEFORE = r"\b(?:chaque|tous les|les?|jusqu'[aà])\s+$"
 _GERMAN_AROUND = (
-    r"\b(?:ist|sind|war|wer|was|wie|wo|und|der|die|das|ein|eine|ich|wir|gibt|es|nicht|haben|hat|von|noch|alles|steht|man)\b"
+    r"\b(?:ist|sind|war|wer|was|wie|wo|und|der|die|das|ein|eine|ich|wir|gibt|es|nicht|haben|hat|von|noch|alles|steht|"
+    r"man)\b"
 )
 _NOT_MORNING = r"\s+(?:gras)\b"
 _HELPERS = frozenset({"en", "since", "before", "after", "until", "between", "from", "to", "de", "courant"})
@@ -39,7 +49,11 @@ def _holiday_counts(match: re.Match[str], place: Surroundings) -> bool:
 
 def _weekday_counts(match: re.Match[str], place: Surroundings) -> bool:
     """Not "le lundi", which is every Monday, nor "mardi gras"."""
-    if nearby(_OTHER_DAY_BEFORE).search(place.before) or nearby(_NOT_MORNING).match(place.after) or "until" in place.helpers:
+    if (
+        nearby(_OTHER_DAY_BEFORE).search(place.before)
+        or nearby(_NOT_MORNING).match(place.after)
+        or "until" in place.helpers
+    ):
         return False
     return bool(part(match, "which") or not place.article)
 
@@ -86,7 +100,9 @@ _FORMS = (
     form("ces les derniers", "(?:ces |les )?derniers jours|ces jours(?: ci)?", meanings.back(7)),
     form("ces les dernieres", "(?:ces |les )?dernieres semaines|ces temps(?: ci)?", meanings.back(30)),
     form("ces les derniers", "(?:ces |les )?derniers mois", meanings.back(90)),
-    form("aujourd ce cet cette", "aujourd'hui|ce (?:matin|soir|midi)|cet(?:te)? apres midi|cette nuit", meanings.day(0)),
+    form(
+        "aujourd ce cet cette", "aujourd'hui|ce (?:matin|soir|midi)|cet(?:te)? apres midi|cette nuit", meanings.day(0)
+    ),
     form("hier", f"hier{_PART_OF_DAY}", meanings.day(-1), _yesterday_counts),
     form("avant", f"avant hier{_PART_OF_DAY}", meanings.day(-2)),
     form("apres", "apres demain", meanings.day(2)),
@@ -94,14 +110,26 @@ _FORMS = (
     form("nuit", "nuit derniere", meanings.last_night),
     form("recemment dernierement", "recemment|dernierement", meanings.back(30)),
     form("autre", "autre jour", meanings.back(14), lambda _, place: bool(place.article)),
-    form("semaine mois annee an trimestre", f"(?P<long>semaine|mois|annee|an|trimestre) (?P<which>{_LAST})", meanings.which_unit),
+    form(
+        "semaine mois annee an trimestre",
+        f"(?P<long>semaine|mois|annee|an|trimestre) (?P<which>{_LAST})",
+        meanings.which_unit,
+    ),
     form("ce cette", "(?P<which>ce|cette) (?P<long>semaine|mois|annee|trimestre)(?: ci)?", meanings.which_unit),
     form("week weekend", f"week ?end (?P<which>{_LAST})", meanings.weekend),
     form("ce", "(?P<which>ce) week ?end", meanings.weekend),
-    form("week weekend", "week ?end", meanings.weekend, lambda _, place: place.article == "le" and place.helpers == {""}, "floating"),
+    form(
+        "week weekend",
+        "week ?end",
+        meanings.weekend,
+        lambda _, place: place.article == "le" and place.helpers == {""},
+        "floating",
+    ),
     form(_WEEKDAYS, f"{_WEEKDAY}(?: (?P<which>{_LAST}))?", meanings.weekday, _weekday_counts, "floating"),
     form("ce", f"(?P<which>ce) {_WEEKDAY}", meanings.weekday),
-    form(_MONTHS | {"mois"}, f"(?:mois de )?{_MONTH}{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
+    form(
+        _MONTHS | {"mois"}, f"(?:mois de )?{_MONTH}{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"
+    ),
     form(_MONTHS | {"mois"}, f"(?:mois de )?{_MONTH} (?P<which>{_LAST})", meanings.month_or_quarter, kind="floating"),
     form(_WEEKDAYS | DIGIT, _DAY, meanings.calendar_day, kind="floating"),
     form(DIGIT, f"{_FIRST}{_DAY_NUMBER} {_MONTH}{_MAYBE_YEAR}", meanings.days_of_month, kind="range"),
@@ -110,12 +138,20 @@ _FORMS = (
     form(_ORDINALS | DIGIT, f"{_QUARTER}{_MAYBE_YEAR}", meanings.month_or_quarter, kind="floating"),
     form("t", f"t(?P<quarter>[1-4]) {_YEAR}", meanings.month_or_quarter),
     form("semaine", f"semaine du {_DAY}", meanings.week_of_day),
-    form(_ORDINALS, f"(?P<nth>{any_of(*FR_ORDINALS)}) semaine (?:de |d'|du mois de ){_MONTH}{_MAYBE_YEAR}", meanings.week_of_month),
+    form(
+        _ORDINALS,
+        f"(?P<nth>{any_of(*FR_ORDINALS)}) semaine (?:de |d'|du mois de ){_MONTH}{_MAYBE_YEAR}",
+        meanings.week_of_month,
+    ),
     form(_SEASONS, f"{_SEASON}{_MAYBE_YEAR}", meanings.season, _season_counts, "floating"),
     form(_SEASONS, f"{_SEASON} (?P<which>{_LAST})", meanings.season, kind="floating"),
     form("ce cet", f"(?P<which>cet?) {_SEASON}", meanings.season, kind="floating"),
     form("noel saint nouvel", f"(?P<holiday>{_HOLIDAYS}){_MAYBE_YEAR}", meanings.holiday, _holiday_counts, "floating"),
-    *(form("debut mi milieu fin", each + pattern, meanings.third_of(whole)) for pattern, whole in _WHOLES for each in _PARTS),
+    *(
+        form("debut mi milieu fin", each + pattern, meanings.third_of(whole))
+        for pattern, whole in _WHOLES
+        for each in _PARTS
+    ),
 )
 
 _HEADS = {"depuis": "since", "apres": "after", "avant": "before", "jusqu'a": "until", "jusqu'en": "until"}
@@ -127,10 +163,10 @@ FRENCH = Language(
     heads=_HEADS,
     to=r"(?: (?P<to>a|au|jusqu'en|jusqu'a|jusqu'au) | ?– ?|\s+-\s+)(?:la |le |l')?",
     and_=" et (?:la |le |l')?",
-    openers=words_of(_HEADS, _LEADS.split("|"), "la le les l".split()),
+    openers=words_of(_HEADS, _LEADS.split("|"), ("la le les l",)),
     words=words_of(
-        *("hier aujourd'hui demain matin soir midi nuit recemment dernierement noel sylvestre nouvel temps".split(),),
+        *(("hier aujourd'hui demain matin soir midi nuit recemment dernierement noel sylvestre nouvel temps",),),
         *(("weekend", "week-end"), FR_UNITS, FR_WEEKDAYS, FR_MONTHS, FR_SEASONS),
     ),
-    dated=words_of("en depuis avant apres entre debut mi fin".split()),
+    dated=words_of(("en depuis avant apres entre debut mi fin",)),
 )

@@ -1,4 +1,4 @@
-"""German times. A month or a season counts with a preposition, an adjective or a year: without one, it may be a name."""
+"""German times. A month or a season needs a preposition, an adjective or a year: without one, it may be a name."""
 
 from __future__ import annotations
 
@@ -84,26 +84,62 @@ _FORMS = (
     form("vorgestern", f"vorgestern{_PART_OF_DAY}", meanings.day(-2)),
     form("ubermorgen uebermorgen", "ubermorgen|uebermorgen", meanings.day(2)),
     form("letzte", "letzte nacht", meanings.last_night),
-    form("kurzlich kuerzlich vor letzter jungst dieser", "kurzlich|kuerzlich|vor kurzem|letzter zeit|jungst|dieser tage", meanings.back(30)),
+    form(
+        "kurzlich kuerzlich vor letzter jungst dieser",
+        "kurzlich|kuerzlich|vor kurzem|letzter zeit|jungst|dieser tage",
+        meanings.back(30),
+    ),
     form("neulich letztens", "neulich|letztens", meanings.back(14)),
     form(_WHICHES, f"{_WHICH} (?P<long>woche|monats?|quartals?|jahr(?:es)?)", meanings.which_unit),
     form(_WHICHES, f"{_WHICH} wochenendes?", meanings.weekend),
-    form("wochenende", "wochenende", meanings.weekend, lambda _, place: bool(place.helpers & {"am", "ubers", "uber"}), "floating"),
-    form(_WEEKDAYS | _WHICHES, f"(?:{_WHICH} )?{_WEEKDAY}{_PART_OF_DAY}", meanings.weekday, _weekday_counts, "floating"),
-    form(_MONTHS | _WHICHES | {"monat"}, f"(?:{_WHICH} )?(?:monat )?{_MONTH}{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
+    form(
+        "wochenende",
+        "wochenende",
+        meanings.weekend,
+        lambda _, place: bool(place.helpers & {"am", "ubers", "uber"}),
+        "floating",
+    ),
+    form(
+        _WEEKDAYS | _WHICHES, f"(?:{_WHICH} )?{_WEEKDAY}{_PART_OF_DAY}", meanings.weekday, _weekday_counts, "floating"
+    ),
+    form(
+        _MONTHS | _WHICHES | {"monat"},
+        f"(?:{_WHICH} )?(?:monat )?{_MONTH}{_MAYBE_YEAR}",
+        meanings.month_or_quarter,
+        _name_counts,
+        "floating",
+    ),
     form(_WEEKDAYS | DIGIT, _DAY, meanings.calendar_day, kind="floating"),
     form(DIGIT, r"(?P<day>[0-9]{1,2})\.(?P<month>[0-9]{1,2})\.", meanings.calendar_day, _short_day_counts, "floating"),
-    form(DIGIT, rf"{_FIRST}(?P<day>[0-9]{{1,2}})\. ?{_MONTH}{_MAYBE_YEAR}", meanings.days_of_month, _days_count, "range"),
+    form(
+        DIGIT, rf"{_FIRST}(?P<day>[0-9]{{1,2}})\. ?{_MONTH}{_MAYBE_YEAR}", meanings.days_of_month, _days_count, "range"
+    ),
     form(DIGIT | {"jahr", "jahre"}, f"(?:jahre? )?{_YEAR}", meanings.year_or_week, _year_counts),
-    form(DIGIT, "(?P<decade>(?:19|20)[0-9]0|[5-9]0)ern?(?: jahren?)?", meanings.decade, lambda _, place: bool(place.article)),
+    form(
+        DIGIT,
+        "(?P<decade>(?:19|20)[0-9]0|[5-9]0)ern?(?: jahren?)?",
+        meanings.decade,
+        lambda _, place: bool(place.article),
+    ),
     form(_ORDINALS, f"{_QUARTER}{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
     form(DIGIT, rf"(?P<quarter>[1-4])\. quartal{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
     form("q", "q(?P<quarter>[1-4])", meanings.month_or_quarter, _name_counts, "floating"),
     form("woche", f"woche (?:vom|ab)(?: dem)? {_DAY}", meanings.week_of_day),
     form(_ORDINALS, f"{_NTH} woche (?:im|des) {_MONTH}{_MAYBE_YEAR}", meanings.week_of_month),
     form(_ORDINALS, f"{_NTH} {_MONTH}woche", meanings.week_of_month),
-    form(_SEASONS | _WHICHES, f"(?:{_WHICH} )?(?P<season>{any_of(*DE_SEASONS)}){_MAYBE_YEAR}", meanings.season, _name_counts, "floating"),
-    form(_WHICHES | set(_HOLIDAYS.split("|")), f"(?:{_WHICH} )?(?P<holiday>{_HOLIDAYS}){_MAYBE_YEAR}", meanings.holiday, kind="floating"),
+    form(
+        _SEASONS | _WHICHES,
+        f"(?:{_WHICH} )?(?P<season>{any_of(*DE_SEASONS)}){_MAYBE_YEAR}",
+        meanings.season,
+        _name_counts,
+        "floating",
+    ),
+    form(
+        _WHICHES | set(_HOLIDAYS.split("|")),
+        f"(?:{_WHICH} )?(?P<holiday>{_HOLIDAYS}){_MAYBE_YEAR}",
+        meanings.holiday,
+        kind="floating",
+    ),
     *(form("anfang beginn mitte ende", f"{_PART} {pattern}", meanings.third_of(whole)) for pattern, whole in _WHOLES),
 )
 
@@ -116,11 +152,11 @@ GERMAN = Language(
     heads=_HEADS,
     to=r"(?: (?P<to>bis)(?: zum)? | ?– ?|\s+-\s+)(?:de[rmn] )?",
     and_=" und (?:de[rmn] )?",
-    openers=words_of(_HEADS, _LEADS.split("|"), "der die das den dem des".split()),
+    openers=words_of(_HEADS, _LEADS.split("|"), ("der die das den dem des",)),
     words=words_of(
-        *("heute gestern vorgestern ubermorgen uebermorgen kurzlich kuerzlich kurzem neulich letztens".split(),),
-        *("nacht zeit jungst tage wochenende wochenendes weihnachten heiligabend silvester neujahr".split(),),
+        *(("heute gestern vorgestern ubermorgen uebermorgen kurzlich kuerzlich kurzem neulich letztens",),),
+        *(("nacht zeit jungst tage wochenende wochenendes weihnachten heiligabend silvester neujahr",),),
         *(DE_UNITS, _WEEKDAYS, DE_MONTHS, DE_SEASONS, (f"{month}woche" for month in DE_MONTHS)),
     ),
-    dated=words_of("im seit ab am nach vor bis zwischen von vom ern er anfang mitte ende".split()),
+    dated=words_of(("im seit ab am nach vor bis zwischen von vom ern er anfang mitte ende",)),
 )

@@ -38,7 +38,10 @@ Guard: TypeAlias = Callable[[re.Match[str], Surroundings], bool]
 
 
 class Form(NamedTuple):
-    """`kind` is "fixed"; "floating", the most recent of many; "duration", which is a moment as a boundary; or "range"."""
+    """A pattern of a time, what it means, and when it counts inside a question.
+
+    `kind` is "fixed"; "floating", the most recent of many; "duration", which is a moment as a boundary; or "range".
+    """
 
     firsts: frozenset[str]  # the words it may begin with
     pattern: str

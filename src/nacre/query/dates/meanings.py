@@ -95,16 +95,10 @@ def weekday(match: re.Match[str], clock: Clock) -> Interval:
     return clock.unit(today + timedelta(days=offsets[offset_of(match)]), "day")
 
 
-def weekday_of_week(index: int, offset: int | None) -> Meaning:
-    """The weekday of a week counted from the current one; without one, the last that has begun."""
-
-    def meaning(_: re.Match[str], clock: Clock) -> Interval:
-        today = clock.today
-        if offset is None:
-            return clock.unit(today - timedelta(days=(today.weekday() - index) % 7), "day")
-        return clock.unit(first_day(today, "week") + timedelta(weeks=offset, days=index), "day")
-
-    return meaning
+def weekday_of_week(match: re.Match[str], clock: Clock) -> Interval:
+    """The weekday of a week that is counted from the current one, from its Monday."""
+    monday = first_day(clock.today, "week") + timedelta(weeks=which(part(match, "week")) or 0)
+    return clock.unit(monday + timedelta(days=WEEKDAYS[part(match, "weekday")] - 1), "day")
 
 
 def month_or_quarter(match: re.Match[str], clock: Clock) -> Interval:

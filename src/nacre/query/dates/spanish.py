@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nacre.query.dates import meanings
-from nacre.query.dates.grammar import DIGIT, Language, Surroundings, by_first_word, form, nearby
+from nacre.query.dates.grammar import DIGIT, Language, Surroundings, by_first_word, form
 from nacre.query.dates.meanings import part
 from nacre.query.dates.words import (
     ES_MONTHS,
@@ -28,7 +28,9 @@ def _name_counts(match: re.Match[str], place: Surroundings) -> bool:
 
 def _weekday_counts(match: re.Match[str], place: Surroundings) -> bool:
     """With "el" or "pasado": "los lunes" and "cada lunes" are every Monday. "Hasta el viernes" is to come."""
-    return "until" not in place.helpers and bool(part(match, "which") or place.article == "el" or "from" in place.helpers)
+    return "until" not in place.helpers and bool(
+        part(match, "which") or place.article == "el" or "from" in place.helpers
+    )
 
 
 def _year_counts(match: re.Match[str], place: Surroundings) -> bool:
@@ -82,17 +84,28 @@ _FORMS = (
     form("recientemente ultimamente hace", "recientemente|ultimamente|hace poco", meanings.back(30)),
     form("otro", "otro dia", meanings.back(14), lambda _, place: bool(place.article or "from" in place.helpers)),
     form("semana mes ano trimestre", f"(?P<long>semana|mes|ano|trimestre) (?P<which>{_LAST})", meanings.which_unit),
-    form("este esta ultimo ultima pasado pasada proximo proxima", "(?P<which>est[ea]|ultim[oa]|pasad[oa]|proxim[oa]) (?P<long>semana|mes|ano|trimestre)", meanings.which_unit),
+    form(
+        "este esta ultimo ultima pasado pasada proximo proxima",
+        "(?P<which>est[ea]|ultim[oa]|pasad[oa]|proxim[oa]) (?P<long>semana|mes|ano|trimestre)",
+        meanings.which_unit,
+    ),
     form("fin", f"fin de semana (?P<which>{_LAST})", meanings.weekend),
     form("este pasado ultimo proximo", "(?P<which>este|pasado|ultimo|proximo) fin de semana", meanings.weekend),
     form("fin", "fin de semana", meanings.weekend, lambda _, place: bool(place.article), "floating"),
     form(_WEEKDAYS, f"{_WEEKDAY}(?: (?P<which>{_LAST}))?{_PART_OF_DAY}", meanings.weekday, _weekday_counts, "floating"),
-    form("este pasado proximo", f"(?P<which>este|pasado|proximo) {_WEEKDAY}{_PART_OF_DAY}", meanings.weekday, kind="floating"),
+    form(
+        "este pasado proximo",
+        f"(?P<which>este|pasado|proximo) {_WEEKDAY}{_PART_OF_DAY}",
+        meanings.weekday,
+        kind="floating",
+    ),
     form(_MONTHS | {"mes"}, f"(?:mes de )?{_MONTH}{_MAYBE_YEAR}", meanings.month_or_quarter, _name_counts, "floating"),
     form(_MONTHS | {"mes"}, f"(?:mes de )?{_MONTH} (?P<which>{_LAST})", meanings.month_or_quarter, kind="floating"),
     form("este pasado proximo", f"(?P<which>este|pasado|proximo) {_MONTH}", meanings.month_or_quarter, kind="floating"),
     form(_WEEKDAYS | DIGIT, _DAY, meanings.calendar_day, kind="floating"),
-    form(DIGIT, f"{_FIRST}(?P<day>[0-9]{{1,2}}) de {_MONTH}{_MAYBE_YEAR}", meanings.days_of_month, _days_count, "range"),
+    form(
+        DIGIT, f"{_FIRST}(?P<day>[0-9]{{1,2}}) de {_MONTH}{_MAYBE_YEAR}", meanings.days_of_month, _days_count, "range"
+    ),
     form(DIGIT | {"ano"}, f"(?:ano )?{_YEAR}", meanings.year_or_week, _year_counts),
     form("anos", "anos (?P<decade>(?:19|20)[0-9]0|[5-9]0)", meanings.decade),
     form(_ORDINALS, f"{_QUARTER}{_MAYBE_YEAR}", meanings.month_or_quarter, kind="floating"),
@@ -102,8 +115,21 @@ _FORMS = (
     form(_SEASONS, f"{_SEASON}{_MAYBE_YEAR}", meanings.season, _name_counts, "floating"),
     form(_SEASONS, f"{_SEASON} (?P<which>{_LAST})", meanings.season, kind="floating"),
     form("este esta pasado pasada", f"(?P<which>est[ea]|pasad[oa]) {_SEASON}", meanings.season, kind="floating"),
-    form("navidad navidades nochebuena nochevieja ano", f"{_HOLIDAY}{_MAYBE_YEAR}", meanings.holiday, _name_counts, "floating"),
-    *(form("principio principios comienzos inicios mediados finales final fin", _PART + pattern, meanings.third_of(whole)) for pattern, whole in _WHOLES),
+    form(
+        "navidad navidades nochebuena nochevieja ano",
+        f"{_HOLIDAY}{_MAYBE_YEAR}",
+        meanings.holiday,
+        _name_counts,
+        "floating",
+    ),
+    *(
+        form(
+            "principio principios comienzos inicios mediados finales final fin",
+            _PART + pattern,
+            meanings.third_of(whole),
+        )
+        for pattern, whole in _WHOLES
+    ),
 )
 
 _HEADS = {"desde": "since", "despues de": "after", "despues del": "after", "tras": "after", "antes de": "before"}
@@ -115,10 +141,12 @@ SPANISH = Language(
     heads=_HEADS,
     to=r"(?: (?P<to>al?|hasta) | ?– ?|\s+-\s+)(?:el |la )?",
     and_=" y (?:el |la )?",
-    openers=words_of(_HEADS, _LEADS.split("|"), "el la los las".split()),
+    openers=words_of(_HEADS, _LEADS.split("|"), ("el la los las",)),
     words=words_of(
-        *("ayer anteayer antier hoy anoche manana tarde noche recientemente ultimamente poco".split(),),
-        *("navidad navidades nochebuena nochevieja".split(), ES_UNITS, ES_WEEKDAYS, ES_MONTHS, ES_SEASONS),
+        *(("ayer anteayer antier hoy anoche manana tarde noche recientemente ultimamente poco",),),
+        *(("navidad navidades nochebuena nochevieja",), ES_UNITS, ES_WEEKDAYS, ES_MONTHS, ES_SEASONS),
     ),
-    dated=words_of("en desde antes despues entre hasta principio principios comienzos inicios mediados finales final fin".split()),
+    dated=words_of(
+        ("en desde antes despues entre hasta principio principios comienzos inicios mediados finales final fin",)
+    ),
 )

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-_FOLDED = str.maketrans("áàâäãéèêëíìîïóòôöõúùûüñçÁÀÂÄÃÉÈÊËÍÌÎÏÓÒÔÖÕÚÙÛÜÑÇ’", "aaaaaeeeeiiiiooooouuuuncAAAAAEEEEIIIIOOOOOUUUUNC'")
+_FOLDED = str.maketrans(
+    "áàâäãéèêëíìîïóòôöõúùûüñçÁÀÂÄÃÉÈÊËÍÌÎÏÓÒÔÖÕÚÙÛÜÑÇ’", "aaaaaeeeeiiiiooooouuuuncAAAAAEEEEIIIIOOOOOUUUUNC'"
+)
 _WIDE = str.maketrans("０１２３４５６７８９～", "0123456789〜")
 
 
@@ -28,9 +30,7 @@ def any_of(*words: str) -> str:
 
 def numbered(*lists: str) -> dict[str, int]:
     """Words by their place in each list, from 1. Words joined by a slash share a place."""
-    return {
-        word: place for each in lists for place, words in enumerate(each.split(), 1) for word in words.split("/")
-    }
+    return {word: place for each in lists for place, words in enumerate(each.split(), 1) for word in words.split("/")}
 
 
 def _named(**lists: str) -> dict[str, str]:
@@ -93,9 +93,7 @@ UNITS: Mapping[str, str] = EN_UNITS | EN_SHORT_UNITS | DE_UNITS | FR_UNITS | ES_
 
 EN_MONTHS = numbered("january february march april may june july august september october november december")
 EN_SHORT_MONTHS = {name[:3]: number for name, number in EN_MONTHS.items()} | {"sept": 9}
-DE_MONTHS = numbered(
-    "januar/janner februar marz/maerz april mai juni juli august september oktober november dezember"
-)
+DE_MONTHS = numbered("januar/janner februar marz/maerz april mai juni juli august september oktober november dezember")
 FR_MONTHS = numbered("janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre")
 ES_MONTHS = numbered(
     "enero febrero marzo abril mayo junio julio agosto septiembre/setiembre octubre noviembre diciembre"
@@ -107,7 +105,8 @@ EN_SHORT_WEEKDAYS = numbered("mon tue/tues wed thu/thur/thurs fri sat sun")
 DE_WEEKDAYS = numbered("montag dienstag mittwoch donnerstag freitag samstag/sonnabend sonntag")
 FR_WEEKDAYS = numbered("lundi mardi mercredi jeudi vendredi samedi dimanche")
 ES_WEEKDAYS = numbered("lunes martes miercoles jueves viernes sabado domingo")
-WEEKDAYS: Mapping[str, int] = EN_WEEKDAYS | EN_SHORT_WEEKDAYS | DE_WEEKDAYS | FR_WEEKDAYS | ES_WEEKDAYS
+CJK_WEEKDAYS = numbered("一/月 二/火 三/水 四/木 五/金 六/土 日/天")
+WEEKDAYS: Mapping[str, int] = EN_WEEKDAYS | EN_SHORT_WEEKDAYS | DE_WEEKDAYS | FR_WEEKDAYS | ES_WEEKDAYS | CJK_WEEKDAYS
 
 EN_NUMBERS = numbered("one/a/an two/couple three/few/several four five six seven eight nine ten eleven twelve")
 DE_NUMBERS = numbered(
@@ -153,6 +152,7 @@ _WHICH = (
     *((stem, 0) for stem in ("this", "these", "the", "dies", "est", "ce")),
     *((stem, 1) for stem in ("next", "nachst", "naechst", "kommend", "prochain", "proxim")),
     *(("前年", -2), ("一昨年", -2), ("去年", -1), ("昨年", -1), ("今年", 0), ("明年", 1), ("来年", 1)),
+    *(("上", -1), ("先", -1), ("这", 0), ("這", 0), ("本", 0), ("今", 0), ("下", 1), ("来", 1)),
 )
 
 
