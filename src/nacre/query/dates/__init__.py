@@ -38,7 +38,7 @@ _DIGITS = frozenset("0123456789")
 _WORDS = _DIGITS.union(*(each.words for each in _WESTERN))
 _QUOTED = re.compile(r'"[^"]*"|“[^“”]*”|「[^「」]*」')
 # Not inside names, paths, versions and numbers; nor after a minus, which excludes a word from a search.
-_WORD_START = re.compile(r"(?<![\w/\\#@$&.-])(?<![0-9][:,–])[A-Za-z0-9]")
+_WORD_START = re.compile(r"(?<![\w/\\#@$&.-])(?<![0-9][:,–])(?:[A-Za-z]+|[0-9])")
 
 
 def parse_period(text: str, now: datetime, zone: tzinfo | None = None) -> Period | None:
@@ -93,14 +93,13 @@ def _readings(text: str) -> list[tuple[str, Language]]:
 
 def _phrases_by_start(text: str) -> Iterator[tuple[int, list[Phrase]]]:
     """The phrases of all languages by where they begin, in order."""
-    readings = _readings(text)
-    western = [(each, language) for each, language in readings if language.spaced]
-    starts = {each.start() for each in _WORD_START.finditer(text)} if western else set()
-    eastern = [(each, language) for each, language in readings if not language.spaced]
-    eastern_starts = {each.start() for each in STARTS.finditer(text)} if eastern else set()
-    for start in sorted(starts | eastern_starts):
-        fitting = (western if start in starts else []) + (eastern if start in eastern_starts else [])
-        yield start, [phrase for each, language in fitting for phrase in phrases(each, start, language)]
+    begins: dict[int, list[tuple[str, Language]]] = {}
+    for each, language in _readings(text):
+        for match in (_WORD_START if language.spaced else STARTS).finditer(each):
+            if not language.spaced or language.may_begin(match[0]):
+                begins.setdefault(match.start(), []).append((each, language))
+    for start in sorted(begins):
+        yield start, [phrase for each, language in begins[start] for phrase in phrases(each, start, language)]
 
 
 def _in_the_future(period: Period, now: datetime) -> bool:

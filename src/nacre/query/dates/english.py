@@ -30,6 +30,7 @@ _DATED_BEFORE = (
     r"decisions|memories|messages|bill|statement|newsletter|release|trip)\s+(?:from\s+|of\s+|for\s+)?$"
 )
 _MOST_BEFORE = r"\bmost\s+$"
+_LATER_BEFORE = r"\blater\s+$"
 _OF_AFTER = r"\s+of\b"
 _VERB_AFTER = r"\s+(?:be|have|not|also|only|still|never|well|need|take|fail|cause|i|we|you|it|they)\b"
 _PERSON_AFTER = (
@@ -47,7 +48,8 @@ _PERIOD_LEADS = frozenset({"in", "during", "since", "of", "from", "between", "af
 
 
 def _unit_counts(_: re.Match[str], place: Surroundings) -> bool:
-    return not nearby(_OF_AFTER).match(place.after)  # "the last week of school"
+    """Not "the last week of school", nor "later this month", which is to come."""
+    return not nearby(_OF_AFTER).match(place.after) and not nearby(_LATER_BEFORE).search(place.before)
 
 
 def _weekday_counts(match: re.Match[str], place: Surroundings) -> bool:
@@ -250,7 +252,7 @@ _FORMS = (
 )
 
 _HEADS = ("between", "since", "after", "before", "until", "by")
-_LEADS = "in|on|at|during|of|from|around|over|within|throughout|earlier|later"
+_LEADS = "in|on|at|during|of|from|around|over|within|throughout|earlier"
 ENGLISH = Language(
     forms=by_first_word(_FORMS),
     opening=f"(?:(?P<head>{any_of(*_HEADS, 'till')}) )?(?:(?P<lead>{_LEADS}) )?(?P<the>the )?",

@@ -85,6 +85,11 @@ class Language:
     tail: str = ""
     spaced: bool = True  # whether spaces separate words
 
+    def may_begin(self, word: str) -> bool:
+        """Whether a phrase may begin with this word or digit: most words begin none."""
+        word = "0" if word.isdigit() else word.lower()
+        return word in self.forms or word in self.openers
+
 
 class Found(NamedTuple):
     form: Form
@@ -125,8 +130,6 @@ def nearby(pattern: str) -> re.Pattern[str]:
 
 def phrases(text: str, at: int, language: Language) -> Iterator[Phrase]:
     """All phrases of a language that begin at this position."""
-    if language.spaced and (word := _first_word(text, at)) not in language.forms and word not in language.openers:
-        return
     if not (opening := compiled(language.opening).match(text, at)):
         return
     head, lead, article = (" ".join(part(opening, name).split()) for name in ("head", "lead", "the"))
