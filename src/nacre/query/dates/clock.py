@@ -61,6 +61,13 @@ class Clock:
         boundaries = (first, after_first, before_last, end)
         return self.days(boundaries[which], boundaries[which + 1])
 
+    def half(self, interval: Interval, which: int) -> Interval:
+        """The first or second half of a year or a month."""
+        first, end = (self.local_time(each).date() for each in interval)
+        days = (end - first).days
+        middle = shifted(first, "month", 6) if days > 300 else first + timedelta(days=days // 2)
+        return self.days(first, middle) if which == 1 else self.days(middle, end)
+
     def a_year_earlier(self) -> Clock:
         local = self.local
         return replace(self, now=self.utc(datetime.combine(shifted(local.date(), "year", -1), local.time())))

@@ -40,6 +40,7 @@ _PERSON_AFTER = (
 _THINGS_AFTER = r"\s+(?!(?:was|is|as|has|its|this|does|us|vs|across)\b)(?:[a-z]+s|[kmg]i?b|px|people)\b"
 _SOFTWARE_AFTER = r"\s+(?:boot|config\w*|context|framework|security|data|mvc|cloud|bean|app|project|\d)"
 _HOLIDAY_THING_AFTER = r"\s+(?:tree|party|present|gift|card|song|market|dinner|resolution)"
+_NOUN_AFTER = r"\s+(?!we|i|you|he|she|it|they|and|or|at|in|with|to|who|what|did|was|were|for|about)\w"
 _CLEAR_MONTHS = frozenset(EN_MONTHS) - {"march", "april", "may", "june", "august"}  # the others may be people or verbs
 _NAME_HELPERS = frozenset({"in", "on", "during", "since", "before", "after", "by", "until", "between", "around"})
 _YEAR_HELPERS = frozenset({"in", "since", "during", "before", "after", "until", "of", "between", "around"})
@@ -93,6 +94,12 @@ def _ago_counts(_: re.Match[str], place: Surroundings) -> bool:
     return "over" not in place.helpers and not nearby(_OTHER_NUMBER_BEFORE).search(place.before)
 
 
+def _day_of_month_counts(_: re.Match[str], place: Surroundings) -> bool:
+    """ "On the 15th", but not "on the 15th floor"."""
+    dated = place.article and place.helpers & {"on", "since", "before", "after", "until"}
+    return bool(dated) and not nearby(_NOUN_AFTER).match(place.after)
+
+
 def _weekend_counts(_: re.Match[str], place: Surroundings) -> bool:
     return bool(place.article and place.helpers & {"at", "on", "over", "during", "since"})
 
@@ -141,6 +148,7 @@ _COUNTS = any_of(*(set(EN_NUMBERS) - {"a", "an", "couple", "few", "several"}))
 _AMOUNT = (
     f"(?:(?P<digits>[0-9]{{1,9}}) ?{_UNIT}|(?P<word>(?:a )?couple(?: of)?|(?:a )?few|several|an?|{_COUNTS}) {_LONG})"
 )
+_HALF = "(?P<half>first|second) half of"
 _PART_OF_DAY = "(?: (?:morning|afternoon|evening|night))?"
 _WHICH = "(?:(?P<which>last|this|next) )?"
 _WEEKDAY = f"(?P<weekday>{any_of(*EN_WEEKDAYS, *EN_SHORT_WEEKDAYS)})"
@@ -158,17 +166,15 @@ _TIME = rf"(?P<time>{_DIGITS}:{_DIGITS}(?::{_DIGITS}(?:\.[0-9]{{1,9}})?)?)"
 _OFFSET = f"(?P<offset>z|(?:-(?:0[0-9]|1[0-2])|\\+(?:0[0-9]|1[0-4])):?{_DIGITS})?"
 _SEASON = f"(?P<season>{any_of(*EN_SEASONS)})"
 _QUARTER = f"(?P<quarter>{any_of(*(set(EN_ORDINALS) - {'last', 'fifth', '5th'}))}) quarter"
-_HOLIDAY = r"(?P<holiday>christmas(?:\s+(?:eve|day))?|new\s+year'?s\s+(?:eve|day)|new\s+year(?:'s)?|halloween)"
-
-
-def _thirds(whole: str) -> tuple[str, str]:
-    return (f"(?P<part>early|mid|late)(?: in)? (?:the )?{whole}", f"(?P<part>beginning|start|middle|end) of {whole}")
-
-
+_HOLIDAY = (
+    r"(?P<holiday>christmas(?:\s+(?:eve|day))?|new\s+year'?s\s+(?:eve|day)|new\s+year(?:'s)?|halloween|"
+    r"valentine'?s(?:\s+day)?)"
+)
+_PART = "(?P<part>early|mid|late|(?:beginning|start|middle|end)(?= of))(?: (?:in|of))? (?:the )?"
 _WHOLES = (
     (f"{_MONTH}{_MAYBE_YEAR}", meanings.month_or_quarter),
-    (f"(?:the )?{_SEASON}{_MAYBE_YEAR}", meanings.season),
-    (f"(?:the )?{_QUARTER}{_MAYBE_YEAR}", meanings.month_or_quarter),
+    (f"{_SEASON}{_MAYBE_YEAR}", meanings.season),
+    (f"{_QUARTER}{_MAYBE_YEAR}", meanings.month_or_quarter),
     (f"q(?P<quarter>[1-4])(?:(?: of)? {_YEAR})?", meanings.month_or_quarter),
     (_YEAR, meanings.year_or_week),
     ("(?P<which>last|this|the|next) (?P<long>week|month|quarter|year)", meanings.which_unit),
@@ -177,7 +183,11 @@ _WHOLES = (
 _AMOUNTS = words_of(EN_NUMBERS) | DIGIT
 _WHICHES = frozenset({"last", "this", "next"})
 _WEEKDAYS, _MONTHS = words_of(EN_WEEKDAYS, EN_SHORT_WEEKDAYS), words_of(EN_MONTHS, EN_SHORT_MONTHS)
-_SEASONS, _ORDINALS, _HOLIDAYS = words_of(EN_SEASONS), words_of(EN_ORDINALS), {"christmas", "new", "halloween"}
+_SEASONS, _ORDINALS, _HOLIDAYS = (
+    words_of(EN_SEASONS),
+    words_of(EN_ORDINALS),
+    {"christmas", "new", "halloween", "valentine", "valentines"},
+)
 _PARTS = frozenset({"early", "mid", "late", "beginning", "start", "middle", "end"})
 
 _FORMS = (
@@ -232,6 +242,15 @@ _FORMS = (
     form(DIGIT, "(?P<decade>(?:19|20)[0-9]0|[5-9]0)'?s", meanings.decade, lambda _, place: bool(place.article)),
     form("q", "q(?P<quarter>[1-4])", meanings.month_or_quarter, _quarter_counts, "floating"),
     form("q", f"q(?P<quarter>[1-4])(?: of)? {_YEAR}", meanings.month_or_quarter),
+    form("q", f"q(?P<quarter>[1-4]),? {_ERA}", meanings.month_or_quarter),
+    form("h", f"h(?P<half>[12])(?:(?: of)? {_YEAR}|,? {_ERA})", meanings.half_year),
+    form("first second", f"{_HALF} {_YEAR}", meanings.half_of(meanings.year_or_week)),
+    form("first second", f"{_HALF} {_MONTH}{_MAYBE_YEAR}", meanings.half_of(meanings.month_or_quarter)),
+    form(
+        "first second", f"{_HALF} (?P<which>last|this|the) (?P<long>year|month)", meanings.half_of(meanings.which_unit)
+    ),
+    form(DIGIT, "(?P<day>[0-9]{1,2})(?:st|nd|rd|th)", meanings.day_of_month, _day_of_month_counts, "floating"),
+    form(_AMOUNTS, f"(?:(?P<digits>[0-9]{{1,2}})|(?P<word>{_COUNTS})) {_WEEKDAY}s ago", meanings.weekdays_ago),
     form(DIGIT, f"{_YEAR} ?q(?P<quarter>[1-4])", meanings.month_or_quarter),
     form(_ORDINALS | DIGIT, f"{_QUARTER}{_MAYBE_YEAR}", meanings.month_or_quarter, _nth_quarter_counts, "floating"),
     form(DIGIT, f"{_YEAR} ?w(?P<week>{_DIGITS})", meanings.year_or_week),
@@ -244,11 +263,7 @@ _FORMS = (
     ),
     form(_SEASONS | _WHICHES, f"{_WHICH}{_SEASON}{_MAYBE_YEAR}", meanings.season, _season_counts, "floating"),
     form(_WHICHES | _HOLIDAYS, f"{_WHICH}{_HOLIDAY}{_MAYBE_YEAR}", meanings.holiday, _holiday_counts, "floating"),
-    *(
-        form(_PARTS, each, meanings.third_of(whole), _part_counts)
-        for pattern, whole in _WHOLES
-        for each in _thirds(pattern)
-    ),
+    *(form(_PARTS, _PART + pattern, meanings.third_of(whole), _part_counts) for pattern, whole in _WHOLES),
 )
 
 _HEADS = ("between", "since", "after", "before", "until", "by")
@@ -262,7 +277,8 @@ ENGLISH = Language(
     openers=words_of(_HEADS, _LEADS.split("|"), ("till", "the")),
     words=words_of(
         *(("now today yesterday tomorrow tonight night morning afternoon evening weekend recently lately",),),
-        *(("christmas halloween",), EN_UNITS, EN_WEEKDAYS, EN_SHORT_WEEKDAYS),
+        *(("christmas halloween valentine valentines",), EN_UNITS, EN_WEEKDAYS, EN_SHORT_WEEKDAYS),
+        (f"{day}s" for day in EN_WEEKDAYS),
         *(EN_MONTHS, EN_SHORT_MONTHS, EN_SEASONS),
     ),
 )

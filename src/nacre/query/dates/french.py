@@ -78,10 +78,7 @@ _FIRST = "(?P<first>[0-9]{1,2})(?:er)?(?: ?[-–] ?| au | et (?:le )?| a )"
 _QUARTER = f"(?P<quarter>{any_of(*(word for word in FR_ORDINALS if FR_ORDINALS[word] in range(1, 5)))}) trimestre"
 _SEASON = f"(?P<season>{any_of(*FR_SEASONS)})"
 _HOLIDAYS = "noel|saint sylvestre|nouvel an"
-_PARTS = (
-    "(?P<part>debut|mi|fin) (?:de |d')?",
-    "(?P<part>debut|milieu|fin) (?:de |d'|du )?(?:mois (?:de |d'))?",
-)
+_PART = "(?P<part>debut|mi|milieu|fin) (?:de |d'|du )?(?:mois (?:de |d'))?"
 _WHOLES = (
     (f"{_MONTH}{_MAYBE_YEAR}", meanings.month_or_quarter),
     (f"(?:la |le |l')?{_SEASON}{_MAYBE_YEAR}", meanings.season),
@@ -147,11 +144,7 @@ _FORMS = (
     form(_SEASONS, f"{_SEASON} (?P<which>{_LAST})", meanings.season, kind="floating"),
     form("ce cet", f"(?P<which>cet?) {_SEASON}", meanings.season, kind="floating"),
     form("noel saint nouvel", f"(?P<holiday>{_HOLIDAYS}){_MAYBE_YEAR}", meanings.holiday, _holiday_counts, "floating"),
-    *(
-        form("debut mi milieu fin", each + pattern, meanings.third_of(whole))
-        for pattern, whole in _WHOLES
-        for each in _PARTS
-    ),
+    *(form("debut mi milieu fin", _PART + pattern, meanings.third_of(whole)) for pattern, whole in _WHOLES),
 )
 
 _HEADS = {"depuis": "since", "apres": "after", "avant": "before", "jusqu'a": "until", "jusqu'en": "until"}
@@ -168,5 +161,5 @@ FRENCH = Language(
         *(("hier aujourd'hui demain matin soir midi nuit recemment dernierement noel sylvestre nouvel temps",),),
         *(("weekend", "week-end"), FR_UNITS, FR_WEEKDAYS, FR_MONTHS, FR_SEASONS),
     ),
-    dated=words_of(("en depuis avant apres entre debut mi fin",)),
+    dated=words_of(("en depuis avant apres entre debut mi fin t",)),
 )

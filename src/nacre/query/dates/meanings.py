@@ -102,7 +102,7 @@ def weekday_of_week(match: re.Match[str], clock: Clock) -> Interval:
 
 
 def month_or_quarter(match: re.Match[str], clock: Clock) -> Interval:
-    quarter = _quarter(match)
+    quarter = _nth(match, "quarter")
     month = quarter * 3 - 2 if quarter else _month(match)
     return clock.unit(date(_year(match, month, clock), month, 1), "quarter" if quarter else "month")
 
@@ -166,6 +166,39 @@ def third_of(whole: Meaning) -> Meaning:
     return meaning
 
 
+def half_of(whole: Meaning) -> Meaning:
+    return lambda match, clock: clock.half(whole(match, clock), _nth(match, "half"))
+
+
+def half_year(match: re.Match[str], clock: Clock) -> Interval:
+    """Without a year, the last one that has begun."""
+    year, half, today = _named_year(match, clock), _nth(match, "half"), clock.today
+    if year is None:
+        year = today.year - (half == 2 and today.month < 7)
+    return clock.half(clock.unit(date(year, 1, 1), "year"), half)
+
+
+def day_of_month(match: re.Match[str], clock: Clock) -> Interval:
+    """The last day with this number."""
+    first = first_day(clock.today, "month")
+    for back in range(3):  # of two neighbouring months, one has 31 days, except around February
+        month = shifted(first, "month", -back)
+        if number(match["day"]) <= calendar.monthrange(month.year, month.month)[1]:
+            found = month.replace(day=number(match["day"]))
+            if found <= clock.today:
+                return clock.unit(found, "day")
+    raise ValueError("no such day")
+
+
+def weekdays_ago(match: re.Match[str], clock: Clock) -> Interval:
+    """ "Two Fridays ago" is the Friday before the last."""
+    count = number(part(match, "digits")) if part(match, "digits") else NUMBERS[part(match, "word")]
+    start, _ = weekday(match, clock)
+    found = clock.local_time(start).date()
+    weeks = count - (found != clock.today)
+    return clock.unit(found - timedelta(weeks=weeks), "day")
+
+
 def moment(match: re.Match[str], clock: Clock) -> Interval:
     found = datetime.fromisoformat(f"{match['date']}T{match['time']}{match['offset'] or ''}".upper())
     start = found.astimezone(UTC) if found.tzinfo else clock.utc(found)
@@ -202,9 +235,10 @@ def _month(match: re.Match[str]) -> int:
     return MONTHS.get(month) or number(month)
 
 
-def _quarter(match: re.Match[str]) -> int:
-    quarter = part(match, "quarter")
-    return ORDINALS.get(quarter) or number(quarter) if quarter else 0
+def _nth(match: re.Match[str], name: str) -> int:
+    """The number or ordinal of a group; 0 if it did not match."""
+    found = part(match, name)
+    return ORDINALS.get(found) or number(found) if found else 0
 
 
 def _named_year(match: re.Match[str], clock: Clock) -> int | None:

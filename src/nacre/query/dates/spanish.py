@@ -65,12 +65,10 @@ _WHOLES = (
     (f"(?P<long>semana|mes|ano|trimestre)(?: (?P<which>{_LAST}))?", meanings.which_unit),
 )
 
-_AMOUNTS = words_of(ES_NUMBERS) | DIGIT
 _WEEKDAYS, _MONTHS = words_of(ES_WEEKDAYS), words_of(ES_MONTHS)
 _SEASONS, _ORDINALS = words_of(ES_SEASONS), words_of(ES_ORDINALS)
 
 _FORMS = (
-    form(_AMOUNTS, _AMOUNT, meanings.up_to_now, lambda _, place: "since" in place.helpers, "duration"),
     form("hace", f"hace (?:unos |unas |casi )?{_AMOUNT}", meanings.ago),
     form("ultimos ultimas pasados pasadas", f"(?:ultim|pasad)[oa]s {_AMOUNT}", meanings.up_to_now),
     form("ultimos pasados estos", "(?:ultimos|pasados) dias|estos dias", meanings.back(7)),
@@ -147,6 +145,6 @@ SPANISH = Language(
         *(("navidad navidades nochebuena nochevieja",), ES_UNITS, ES_WEEKDAYS, ES_MONTHS, ES_SEASONS),
     ),
     dated=words_of(
-        ("en desde antes despues entre hasta principio principios comienzos inicios mediados finales final fin",)
+        ("en desde antes despues entre hasta t principio principios comienzos inicios mediados finales final fin",)
     ),
 )

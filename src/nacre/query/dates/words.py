@@ -189,6 +189,7 @@ HOLIDAYS: Mapping[str, tuple[int, int, int]] = {
     **_holidays((12, 31, 1), "new year's eve/new years eve/silvester/saint sylvestre/nochevieja"),
     **_holidays((1, 1, 1), "new year's day/new years day/new year's/new year/neujahr/nouvel an/ano nuevo"),
     **_holidays((10, 31, 1), "halloween"),
+    **_holidays((2, 14, 1), "valentine's day/valentines day/valentine's/valentines"),
     **_holidays((12, 24, 3), "圣诞节/圣诞/聖誕節/クリスマス"),
     **_holidays((12, 31, 1), "大晦日"),
     **_holidays((1, 1, 1), "元旦/元日"),
