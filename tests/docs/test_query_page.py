@@ -20,6 +20,8 @@ from nacre.config import factory
 from nacre.engine.engine import Nacre
 from nacre.interfaces import Embedder, Store
 from nacre.query import dates, filters, lexer
+from nacre.query.dates.english import ENGLISH
+from nacre.query.dates.grammar import Form, phrases
 from nacre.query.parser import PHRASE_WORDS_MAX, TERMS_MAX
 from nacre.serialization import encode
 from nacre.storage.sqlite import SqliteStore
@@ -275,12 +277,14 @@ def test_there_is_an_example_of_every_filter() -> None:
     assert any("*" in each.text and "?" in each.text for each in found if each.key == "source")
 
 
-@pytest.mark.parametrize("form", dates._FORMS, ids=lambda form: form.pattern)
-def test_there_is_an_example_of_every_form_of_time(form: dates._Form) -> None:
+@pytest.mark.parametrize(
+    "form", {id(each): each for some in ENGLISH.forms.values() for each in some}.values(), ids=lambda form: form.pattern
+)
+def test_there_is_an_example_of_every_form_of_time(form: Form) -> None:
     assert any(
         single.form is form
         for time in READ.times
-        for phrase in dates._phrases(time.text, 0)
+        for phrase in phrases(time.text, 0, ENGLISH)
         if phrase.end == len(time.text)
         for single in (phrase.first, phrase.second)
         if single

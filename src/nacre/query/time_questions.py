@@ -1,0 +1,352 @@
+"""What a question says about time: periods, order ("the first time"), events ("after the migration"), former states.
+
+Every part is found by patterns of English, German, French, Spanish, Chinese and Japanese, and tuned for precision:
+"first name", "last resort" and "look after the dog" are not about time. Most questions have none of the words that the
+patterns need, which a set of words tells at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from functools import cache
+from typing import Literal, TypeAlias
+
+from nacre.analysis import stopwords
+from nacre.query import dates
+from nacre.query.dates import Mention
+from nacre.query.dates.east_asian import SCRIPT
+from nacre.query.dates.words import fold_accents
+from nacre.types.memory import Span
+
+READ_CHARS_MAX = 400  # of a longer text, only the beginning is searched for cues other than periods
+
+Order: TypeAlias = Literal["first", "last"]
+Relation: TypeAlias = Literal["before", "after", "since"]
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """An event that a question counts from: "the migration" in "what changed after the migration"."""
+
+    relation: Relation
+    span: Span  # of the event
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimeQuestion:
+    """`rest` is the question without the words of its periods, its order and its relation to an event.
+
+    `listing`: little but the period is asked for, as in "what happened in June".
+    """
+
+    mentions: tuple[Mention, ...]
+    order: Order | None
+    anchor: Anchor | None
+    asks_when: bool
+    asks_past: bool
+    rest: str
+    listing: bool
+
+
+def understand(text: str, now: datetime, zone: tzinfo | None = None) -> TimeQuestion | None:
+    """What a question says about time; None if nothing."""
+    folded = fold_accents(text[:READ_CHARS_MAX])
+    words = frozenset(_WORD.findall(folded.lower()))
+    eastern = not text.isascii() and SCRIPT.search(text) is not None
+    mentions = tuple(dates.find_mentions(text, now, zone)) if dates.may_mention_period(text) else ()
+    if not mentions and not eastern and words.isdisjoint(_CUE_WORDS):
+        return None
+    taken = [each.span for each in mentions]
+    order, ordered = _order(folded, words, taken, eastern)
+    anchor, relation = _anchor(folded, words, taken, eastern)
+    asks_when = _asks(folded, words, eastern, _WHEN_WORDS, _WHEN, _WHEN_EAST)
+    asks_past = _asks(folded, words, eastern, _PAST_WORDS, _PAST, _PAST_EAST)
+    asks_past = asks_past or (anchor is not None and anchor.relation == "before")
+    if not (mentions or order or anchor or asks_when or asks_past):
+        return None
+    rest = _without(text, [*taken, *ordered, *relation])
+    if anchor:
+        anchor = Anchor(anchor.relation, anchor.span, text[anchor.span.start : anchor.span.end])
+    listing = bool(mentions) and not order and not anchor and _is_light(rest, eastern)
+    return TimeQuestion(mentions, order, anchor, asks_when, asks_past, rest, listing)
+
+
+# --- Which of many: the first or the last. The group `cue` has the words that are kept out of `rest`.
+
+
+def _order(
+    text: str, words: frozenset[str], taken: Sequence[Span], eastern: bool
+) -> tuple[Order | None, Sequence[Span]]:
+    """The order that a question asks for, with the span of its words. The first one in the text counts."""
+    patterns = () if words.isdisjoint(_ORDER_WORDS) else _ORDERS
+    found = [
+        (Span(*match.span("cue")), order)
+        for order, pattern in (*patterns, *(_ORDERS_EAST if eastern else ()))
+        for match in _compiled(pattern).finditer(text)
+    ]
+    free = [(span, order) for span, order in found if not any(_overlap(span, other) for other in taken)]
+    if not free:
+        return None, ()
+    span, order = min(free, key=lambda each: (each[0].start, -each[0].end))
+    return order, (span,)
+
+
+# Nouns of places, not of times, and words after which "last" is a verb or a number's.
+_EN_THINGS = (
+    r"(?:names?|aid|columns?|rows?|lines?|pages?|floors?|class|person|lady|part(?:y|ies)|principles?|place|hand|"
+    r"elements?|arguments?|params?|parameters?|letters?|characters?|chars?|digits?|bytes?|bits?|half|halves|chapters?|"
+    r"paragraphs?|sentences?|words?|fields?|options?|priority|choice|language|degree|resort|straw|minute|mile|supper|"
+    r"ditch|laugh|gasp|rites|index|items?|step|slot|track|gear|cousin|strand|base|world|generation|born|thing|of|but|"
+    r"and|or|is|are|was|the|a|an|for|long|longer|until|more|forever|all|so|two|three|four|five|six|few|"
+    r"seconds?|hours?|days?|weeks?|months?|quarters?|years?|decades?|century|nights?|mornings?|evenings?|weekends?)\b"
+)
+_EN_OWNER = r"(?:the|my|our|his|her|their|your|its|whose|which|i|we|you|he|she|they|it|who|[\w-]+'s)"
+_EN_NAME = r"(?<![.!?] )(?<!^)\b(?-i:[A-Z])\w+"
+_DE_THINGS = r"(?:hilfe|spalte|zeile|seite|linie|klasse|stock|mal\b|name|buchstabe|schritt|nacht|woche|monat|jahr|tag)"
+_FR_THINGS = r"(?:colonne|ligne|page|etage|lettre|mot|pas|classe|nom|semaine|mois|annee|an\b|jour|nuit|heure|ministre)"
+_ES_THINGS = r"(?:columna|linea|pagina|planta|letra|palabra|paso|clase|nombre|semana|mes|ano|dia|noche|hora|ministr)"
+_ORDERS: Sequence[tuple[Order, str]] = (
+    ("first", r"\b(?P<cue>(?:for the )?(?:very )?first time|earliest|originally|initially)\b"),
+    ("first", rf"(?:^\s*|\b{_EN_OWNER}\s+)(?:very )?(?P<cue>first)\s+(?:\d+\s+)?(?!{_EN_THINGS})[a-z]"),
+    ("first", rf"{_EN_NAME}\s+(?P<cue>first)\s+(?!{_EN_THINGS})[a-z]"),
+    ("last", r"\b(?P<cue>(?:for the )?(?:very )?last time|latest|most recent(?:ly)?|newest)\b"),
+    ("last", r"\b(?P<cue>current)\s+(?:status|state|situation|progress)\b"),
+    ("last", rf"(?:^\s*|\b{_EN_OWNER}\s+)(?:very )?(?P<cue>last)\s+(?:\d+\s+)?(?!{_EN_THINGS})[a-z]"),
+    ("last", rf"{_EN_NAME}\s+(?P<cue>last)\s+(?!{_EN_THINGS})[a-z]"),
+    ("first", r"\b(?P<cue>(?:zum |das )?erste[ns]? mal|zuerst|ursprunglich\w*|erstmals|fruheste[nrs]?)\b"),
+    (
+        "first",
+        rf"(?:^\s*|\b(?:der|die|das|den|dem|unser\w*|mein\w*|sein\w*|ihr\w*)\s+)(?P<cue>erste[nrsm]?)\s+(?!{_DE_THINGS})\w",
+    ),
+    ("last", r"\b(?P<cue>(?:zum |das )?letzte[ns]? mal|zuletzt|letztmals|neue?ste[nrsm]?|aktuellste[nrsm]?)\b"),
+    (
+        "last",
+        rf"(?:^\s*|\b(?:der|die|das|den|dem|unser\w*|mein\w*|sein\w*|ihr\w*)\s+)(?P<cue>letzte[nrsm]?)\s+(?!{_DE_THINGS})\w",
+    ),
+    ("first", r"\b(?P<cue>(?:pour )?(?:la )?premiere fois|a l'origine|initialement|plus anciene?n?e?s?)\b"),
+    (
+        "first",
+        rf"(?:^\s*|\b(?:le|la|les|notre|mon|ma|son|sa|leur|votre)\s+)(?P<cue>premiere?s?)\s+(?!{_FR_THINGS})[a-z]",
+    ),
+    ("last", r"\b(?P<cue>(?:pour )?(?:la )?derniere fois|plus recente?s?)\b"),
+    ("last", rf"(?:^\s*|\b(?:le|la|notre|mon|ma|son|sa|leur|votre)\s+)(?P<cue>derniere?)\s+(?!{_FR_THINGS})[a-z]"),
+    ("first", r"\b(?P<cue>(?:por )?(?:la )?primera vez|originalmente|inicialmente|mas antigu[oa]s?)\b"),
+    ("first", rf"(?:^\s*|\b(?:el|la|los|las|nuestr[oa]|mi|su|tu)\s+)(?P<cue>primer[oa]?)\s+(?!{_ES_THINGS})[a-z]"),
+    ("last", r"\b(?P<cue>(?:por )?(?:la )?ultima vez|mas recientes?|mas nuev[oa]s?)\b"),
+    ("last", rf"(?:^\s*|\b(?:el|la|nuestr[oa]|mi|su|tu)\s+)(?P<cue>ultim[oa])\s+(?!{_ES_THINGS})[a-z]"),
+)
+_ORDERS_EAST: Sequence[tuple[Order, str]] = (
+    ("first", r"(?P<cue>第一次|最早|最初|首次|起初|一开始|初めて|はじめて)"),
+    ("last", r"(?P<cue>最后一次|最後一次|上一次|上次|最新|最近一次|最後に|直近|前回)"),
+)
+_ORDER_CUES = """
+first earliest originally initially last latest recent recently newest current erste ersten erster erstes erstem
+zuerst ursprunglich ursprungliche ursprunglichen erstmals fruheste fruhesten letzte letzten letzter letztes letztem
+zuletzt letztmals neueste neuesten neuester neuestes neuste neusten aktuellste aktuellsten premiere premier premiers
+premieres origine initialement ancien ancienne anciens dernier derniere recente recents recentes primera primer
+primero originalmente inicialmente antiguo antigua ultima ultimo reciente recientes nuevo nueva
+"""
+_ORDER_WORDS = frozenset(_ORDER_CUES.split())
+
+
+# --- Before, after or since an event
+
+
+def _anchor(
+    text: str, words: frozenset[str], taken: Sequence[Span], eastern: bool
+) -> tuple[Anchor | None, Sequence[Span]]:
+    """The event that a question counts from, with the span of the word that relates to it."""
+    if not words.isdisjoint(_RELATIONS) and not _compiled(_INSTRUCTION).search(text):
+        for pattern in _ANCHORS:
+            for match in _compiled(pattern).finditer(text):
+                if found := _event(match, text, taken):
+                    return found, (Span(*match.span("cue")),)
+    for match in _compiled(_ANCHOR_EAST).finditer(text) if eastern else ():
+        if found := _event(match, text, taken):
+            return found, (Span(*match.span("cue")),)
+    return None, ()
+
+
+def _event(match: re.Match[str], text: str, taken: Sequence[Span]) -> Anchor | None:
+    """The event of a match, up to a period in it: "the workshop" of "after the workshop on 4 May"."""
+    start, end = match.span("event")
+    end = min([end, *(each.start for each in taken if each.start > start)])
+    span = Span(start, start + len(text[start:end].rstrip()))
+    whole = Span(min(match.start("cue"), start), max(match.end("cue"), span.end))
+    if any(_overlap(whole, other) for other in taken) or span.start >= span.end:
+        return None
+    return Anchor(_RELATIONS[match["relation"].split()[0].lower()], span, text[span.start : span.end])
+
+
+_RELATION_WORDS: Sequence[tuple[Relation, str]] = (
+    ("before", "before prior vor bevor avant antes 之前 以前 の前 の前に 前に より前"),
+    ("after", "after nach nachdem apres despues tras 之后 之後 以后 以後 の後 後に"),
+    ("since", "since seit seitdem depuis desde 以来 以來 以降 てから"),
+)
+_RELATIONS = {word: relation for relation, words in _RELATION_WORDS for word in words.split()}
+# Steps and habits: "what should I run before deploying", "what do we do after lunch".
+_INSTRUCTION = (
+    r"\b(?:should|must|shall|will|does|always|usually|every|how to|need to|have to|going to|how do|"
+    r"do (?:i|we|you) (?!know|have|remember)|"
+    r"soll(?:en|te|ten)?|muss|immer|jede[nrsm]?|doit|dois|toujours|chaque|debo|debe|siempre|cada)\b"
+)
+# An event ends with the clause, or where the question begins after it.
+_CLAUSE = (
+    r"(?=(?P<event>[^\s,;:?!()\"][^,;:?!()\"\n]{0,160}?)\s*"
+    r"(?:[,;:?!()\"\n]|\.(?:\s|$)|$|\s(?:what|who|whom|which|how|where|why)\s))"
+)
+_NOT_EVENT = (
+    r"(?!(?:that|this|it|then|and|or|the fact|all|now|long|hours|midnight|noon|lunch|dinner|breakfast|"
+    r"work|school|bed|sleep|another|each|one|me|you|him|her|us|them|day|next|we\s+(?:are|can|need|have|want)|(?:you|i|it|there|they)\s*(?:'|is|are|am|"
+    r"have|has|can|know|need|want|do)\b|we')\b)"
+)
+_NOT_AFTER = (
+    r"(?<!look )(?<!looks )(?<!looked )(?<!looking )(?<!named )(?<!name )(?<!take )(?<!takes )(?<!took )(?<!called )"
+    r"(?<!modeled )(?<!modelled )(?<!run )(?<!runs )(?<!go )(?<!goes )(?<!ask )(?<!sought )(?<!one )(?<!day in, day )"
+)
+_DE_ARTICLE = r"(?:de[mrn]|das|die|eine[mr]|unsere[mrn]|meine[mrn]|seine[mrn]|ihre[mrn]|diese[mrn])"
+_DE_NOUN = (
+    r"(?:[a-z]\w+\s+){0,2}?(?-i:[A-Z])[\w-]+"
+    r"(?:\s+(?:nach|von|in|zu|zum|zur|auf|mit|bei|der|des)\s+(?:[a-z]\w+\s+)?(?-i:[A-Z])[\w-]+)*"
+)
+_DE_SPATIAL = r"(?!\w+\s+(?:haus|tur|gebaude|buro|laden|regel|meinung|ansicht|fenster|allem)\b)"
+_FR_ARTICLE = "(?:le|la|les|l|notre|nos|mon|ma|mes|son|sa|leur|qu)"
+_ES_ARTICLE = "(?:l|la|el|los|las|nuestr[oa]|mi|su|que)"
+_CLOSELY = "(?:(?:right|just|shortly|soon|ever) )?"
+_ANCHORS = (
+    rf"{_NOT_AFTER}\b(?P<cue>{_CLOSELY}(?P<relation>before|after|since|prior to))\s+{_NOT_EVENT}{_CLAUSE}",
+    rf"\b(?P<cue>(?P<relation>vor|nach|seit))\s+{_DE_SPATIAL}(?P<event>{_DE_ARTICLE}\s+{_DE_NOUN})",
+    rf"\b(?P<cue>(?P<relation>bevor|nachdem|seitdem|seit))\s+(?=(?:wir|ich|er|sie|es|du|ihr|man)\b){_CLAUSE}",
+    rf"\b(?P<cue>(?P<relation>avant|apres|depuis))\s+(?={_FR_ARTICLE}\b){_CLAUSE}",
+    rf"\b(?P<cue>(?P<relation>antes de|despues de|tras|desde))\s*(?={_ES_ARTICLE}\b){_CLAUSE}",
+)
+_ANCHOR_EAST = (
+    r"(?:^|[，。、,\s]|自从|自從|自|在|は)(?!(?:我们?|我們|你们?|您|他们?|她|大家|私たち|私|彼女?)(?:之|以))(?P<event>[^，。、,\s？?！!はをが]{1,20}?)(?P<cue>(?P<relation>之前|以前|之后|之後|以后|"
+    r"以後|以来|以來|以降|の前に|の前|前に|の後|後に|てから|より前))"
+)
+
+
+# --- When something was, and what was before
+
+
+def _asks(text: str, words: frozenset[str], eastern: bool, cues: frozenset[str], pattern: str, east: str) -> bool:
+    if not words.isdisjoint(cues) and _compiled(pattern).search(text):
+        return True
+    return eastern and _compiled(east).search(text) is not None
+
+
+_WHEN = (
+    r"\b(?:(?<!since )when (?:did|was|were|is|are|do|does|has|have|had|will|would|exactly)|(?:since|until|till) when|"
+    r"how long ago|how long (?:has|have|is|are|was|were|did)|how recently|"
+    r"(?:what|which) (?:day|date|month|year|week|time)|"
+    r"(?:seit |bis |ab )?wann|wie lange (?:ist|hat|haben|war|sind)|welche[mnr] (?:tag|datum|monat|jahr)|"
+    r"(?:depuis )?quand(?! meme)|quelle? (?:date|jour|annee|mois)|"
+    r"(?:desde |hasta )?cuando|que (?:dia|fecha|ano|mes))\b|\bwhen\W*$|^when\b"
+)
+_WHEN_CUES = """
+when long recently day date month year week time wann lange welchem welcher welchen quand quel quelle cuando que
+"""
+_WHEN_WORDS = frozenset(_WHEN_CUES.split())
+_WHEN_EAST = r"什么时候|甚麼時候|什麼時候|何时|何時|几月|几号|哪天|哪年|哪一年|多久以前|多久前|いつ|何年|何月|何日"
+_ATTRIBUTE = (
+    r"(?:address|numbers?|phone|name|job|role|title|password|laptop|car|office|apartment|flat|house|home|city|employer|"
+    r"company|boss|manager|team|plan|price|version|port|url|domain|setup|config\w*|setting|value|key|email|server|"
+    r"provider|bank|doctor|school|owner|lead|database|schedule|deadline|date|policy|logo|design|account|limit|diet)"
+)
+_PAST = (
+    r"(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )(?<!\bbeen )(?<!\bget )(?<!\bgetting )\bused to\b|"
+    r"\b(?:previously|formerly|originally|back then|in the past|at the time|once upon)\b|"
+    rf"\b(?:old|previous|former|prior|original)\s+(?:[a-z]+\s+)?{_ATTRIBUTE}\b|"
+    r"\b(?:ever )?before\W*$|\bbefore that\b|\bprior\W*$|\bbeforehand\b|\bused to be\b|"
+    r"\b(?:fruher(?! als)|ehemals|ehemalige[nrsm]?|damals|vorher|zuvor|ursprunglich\w*|einst|"
+    r"(?:alte|vorherige|fruhere|vorige)[nrsm]? (?:adresse|nummer|name|job|stelle|passwort|wohnung|firma|chef|plan|"
+    r"preis|version|port|arbeitgeber|auto|handynummer|telefonnummer))\b|"
+    r"\bavant\W*$|\b(?:auparavant|autrefois|jadis|precedemment|anciennement|a l'epoque|ancien(?:ne)?s?|"
+    r"precedente?s?)\b|"
+    r"\bantes(?! de| del)\b|\b(?:anteriormente|antiguamente|previamente|solia[ns]?|soliamos|"
+    r"antigu[oa]s?|anterior(?:es)?)\b"
+)
+_PAST_CUES = """
+used previously formerly originally back past time once old previous former prior original before beforehand fruher
+ehemals ehemalige ehemaligen ehemaliger damals vorher zuvor ursprunglich ursprungliche ursprunglichen einst alte alten
+altes alter vorherige vorherigen fruhere fruheren vorige vorigen avant auparavant autrefois jadis precedemment
+anciennement epoque ancien ancienne anciens anciennes precedent precedente antes anteriormente antiguamente
+previamente solia solian solias soliamos antiguo antigua antiguos antiguas anterior anteriores
+"""
+_PAST_WORDS = frozenset(_PAST_CUES.split())
+_PAST_EAST = r"以前|之前|曾经|曾經|原来|原來|从前|從前|过去|過去|当时|當時|かつて|昔|もともと|前は|当時|元の"
+
+
+# --- What is left
+
+
+def _without(text: str, spans: Iterable[Span]) -> str:
+    """The text without these spans, and without the gaps that they leave."""
+    pieces, at = [], 0
+    for span in sorted(spans):
+        if span.start >= at:
+            pieces.append(text[at : span.start])
+            at = span.end
+    rest = " ".join(" ".join([*pieces, text[at:]]).split())
+    rest = _compiled(r" +(?=[,;:.?!？。，、](?:\s|$))").sub("", rest).strip(" ,;:")
+    return rest if _compiled(r"\w").search(rest) else ""
+
+
+def _is_light(rest: str, eastern: bool) -> bool:
+    """Whether only words are left that nothing can be searched by."""
+    if eastern:
+        return not _compiled(r"\w").search(_compiled(_LIGHT_EAST).sub("", rest))
+    return _light_words().issuperset(_WORD.findall(fold_accents(rest).lower().replace("'", " ")))
+
+
+@cache
+def _light_words() -> frozenset[str]:
+    return stopwords.WORDS.union(_LIGHT.split())
+
+
+_LIGHT = """
+happen happened happening happens occur occurred discuss discussed discussing discussion discussions talk talked
+talking say said speak spoke mention mentioned tell told work worked working note notes noted memory memories remember
+recall anything everything something nothing thing things stuff new news event events list show find summary summarize
+summarise recap overview log logs entry entries write wrote written save saved stored record recorded go went going
+chat chats conversation conversations topic topics please me about update updates activity activities did done do
+learn learned learnt know day week month year times time s re d ll ve t m
+was wer wie wo wann ist war waren sind wurde wurden haben hat habe hatte hatten wir ich du er sie es man ihr uns mir
+mich los passiert passierte geschah geschehen gemacht machen machten getan besprochen besprachen gesprochen sprachen
+geredet gesagt notiert geschrieben gab gibt gewesen alles etwas nichts neues neue neuigkeiten notiz notizen erinnerung
+erinnerungen ereignisse zeig zeige liste mal denn so der die das den dem des ein eine und von vom zu im in am an auf
+uber aus bei mit fur worum ging
+que qu quoi quel quelle quels quelles qui est ce c s il elle on nous vous je j ai avons avez a ont ete etait etaient
+sont fait faisions faire passe passee passait arrive arrivee parle parlions parler discute discuter dit dire note
+notes notee souvenir souvenirs tout rien quelque chose choses nouveau nouvelles evenements evenement montre liste de
+du des d la le les l un une et en au aux sur dans pour ma mes mon nos notre t y
+qu que quien quienes paso pasaba ocurrio sucedio hicimos hice hizo hicieron haciamos hacer hablamos hablaba hable
+discutimos dijimos dijo dije nota notas recuerdo recuerdos todo nada algo cosa cosas nuevo nuevas noticias eventos
+evento muestra lista fue era eran hubo habia he hemos ha han estuvo estuvimos de del el la los las un una y en a al
+sobre con por para mi mis nos nuestro nuestra lo le se acerca
+"""
+_LIGHT_EAST = (
+    r"我们|我們|我|你们|你|他们|他|她|大家|发生|發生|讨论|討論|说|說|谈|談|聊|做|干|决定|記錄|记录|笔记|筆記|事情|事|什么|什麼|哪些|有|了|过|過|的|"
+    r"吗|嗎|呢|在|是|都|和|关于|列出|一下|新闻|情况|何|話し|話|した|しました|あった|ありました|起き|起こっ|ましたか|ました|たか|か|は|が|を|に|の|で|と|も|"
+    r"た|て|メモ|記録|こと|出来事|ニュース|教えて|ください|私たち|私|みんな|全部|まし"
+)
+
+
+# --- Shared
+
+_WORD = re.compile(r"[^\W\d_]+")
+_CUE_WORDS = _ORDER_WORDS | frozenset(_RELATIONS) | _WHEN_WORDS | _PAST_WORDS
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled on first use: most questions need none of them."""
+    return re.compile(pattern, re.I)
