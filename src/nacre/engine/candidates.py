@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.analysis import tokenizer
 from nacre.engine.plan import SearchPlan
 from nacre.errors import EmbedderMismatch
 from nacre.interfaces import Embedder, Store, TimePage
-from nacre.query.ast import AllOf, ParsedQuery, Phrase, Term, either
+from nacre.query.ast import ParsedQuery, Phrase, Term, both, either
+from nacre.ranking.scoring import best_first
 from nacre.runtime.lru import LruCache
 from nacre.runtime.threads import Threads
 from nacre.types.memory import Memory
@@ -46,7 +48,16 @@ class CandidateFinder:
         self._query_vectors: LruCache[str, FloatVector] = LruCache(QUERY_VECTORS_CACHED)
 
     def find(self, plan: SearchPlan, frequencies: Frequencies) -> tuple[list[Match] | None, Semantic]:
-        """Both channels; None for one whose weight is 0."""
+        """Both channels; None for one whose weight is 0. What lies inside a period that the query names comes in, too,
+        however many outside match better."""
+        lexical, semantic = self._both(plan, frequencies)
+        if plan.within is None:
+            return lexical, semantic
+        inside = replace(plan, query=replace(plan.query, must=both(plan.query.must, plan.within)))
+        found, near = self._both(inside, frequencies)
+        return _joined(lexical, found), semantic._replace(matches=_joined(semantic.matches, near.matches))
+
+    def _both(self, plan: SearchPlan, frequencies: Frequencies) -> tuple[list[Match] | None, Semantic]:
         if plan.recipe.alpha == 0:
             return self.keyword(plan, frequencies), Semantic(None)
         if plan.recipe.alpha == 1:
@@ -90,7 +101,7 @@ class CandidateFinder:
         phrases = tuple(Phrase(row) for row in rows if row and not any(map(tokenizer.is_unigram, row)))
         if not phrases:
             return []
-        must = either(phrases) if plan.query.must is None else AllOf((plan.query.must, either(phrases)))
+        must = both(plan.query.must, either(phrases))
         terms = tuple(dict.fromkeys(Term(word) for phrase in phrases for word in phrase.words))
         having = self._store.frequencies([term.text for term in terms], plan.where.spaces)
         question = ParsedQuery(terms, must, "")
@@ -125,6 +136,10 @@ class CandidateFinder:
             vector = embedder.embed_query(text)
             self._query_vectors.put(text, vector)
         return vector
+
+
+def _joined(one: list[Match] | None, other: list[Match] | None) -> list[Match] | None:
+    return None if one is None else best_first({match.id: match for match in (*one, *(other or ()))}.values())
 
 
 def _above_floor(matches: list[Match], recipe: Recipe) -> list[Match]:

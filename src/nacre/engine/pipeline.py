@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -19,10 +20,10 @@ from nacre.engine.successors import SuccessorFinder
 from nacre.facts import confidence
 from nacre.interfaces import Store
 from nacre.query import entities
-from nacre.query.ast import ParsedQuery, Term, either, matches_everything, scope_condition
+from nacre.query.ast import During, ParsedQuery, Term, both, either, matches_everything, scope_condition
 from nacre.query.identifiers import Identifier
 from nacre.query.lexer import preview
-from nacre.ranking import boosts, dedupe, exact, fusion, hops, neighbours, relevance, superseded, token_budget
+from nacre.ranking import boosts, dedupe, exact, fusion, hops, neighbours, relevance, superseded, temporal, token_budget
 from nacre.ranking.bm25 import weights
 from nacre.ranking.scoring import best_first
 from nacre.types.facts import Fact
@@ -33,6 +34,7 @@ from nacre.types.search import (
     Hit,
     Match,
     MatchType,
+    Period,
     Ranked,
     RelationHit,
     SearchResult,
@@ -44,10 +46,11 @@ from nacre.types.views import Neighbours
 
 # What finds and orders candidates, and what decides which of them are shown. Where the first part finds nothing, it
 # runs again with the query reworded.
-FINDING = ("candidates", "fuse", "neighbours", "signals", "rerank", "exact", "hop", "boosts", "supersede")
+FINDING = ("candidates", "fuse", "neighbours", "signals", "rerank", "exact", "hop", "boosts", "time", "supersede")
 SHOWING = ("dedupe", "relevance", "cut", "fetch", "highlight", "budget")
 STAGES = FINDING + SHOWING
 
+_MOMENT = timedelta(microseconds=1)
 _RELATIONS_MAX = 10  # shown beside the hits
 _UNKNOWN = Frequencies(0, {})
 _NO_TERMS = highlight.HighlightTerms({})
@@ -141,8 +144,9 @@ class Pipeline:
         """Run every stage."""
         if not plan.where.spaces:
             return SearchTrace(plan, Ranking(notes=plan.notes))
+        plan = self._from_event(plan)
         found, ranking = self._found(plan)
-        repeatable = not plan.query.periods and ranking.notes == plan.query.notes
+        repeatable = plan.query.time is None and ranking.notes == plan.query.notes
         return SearchTrace(found, self._through(SHOWING, found, ranking._replace(repeatable=repeatable)))
 
     def shown(self, trace: SearchTrace, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
@@ -172,9 +176,38 @@ class Pipeline:
                 return SearchTrace(reworded, other._replace(did_you_mean=ranking.did_you_mean, notes=notes))
         return SearchTrace(plan, ranking)
 
+    def _from_event(self, plan: SearchPlan) -> SearchPlan:
+        """The plan with the period before, after or since the event that the query names, if a memory tells of it."""
+        anchor = plan.query.time.anchor if plan.query.time and plan.recipe.temporal_weight else None
+        if anchor is None:
+            return plan
+        event = self._planner.reworded(plan, anchor.text, timeless=True)
+        frequencies = self._resolver.frequencies(event.query, plan.where.spaces)
+        lexical, semantic = self._finder.find(event, frequencies)
+        best = fusion.fuse(lexical or (), semantic.matches or (), plan.recipe)[:1]
+        signals = self._store.signals([each.id for each in best])
+        if not signals:
+            return plan
+        (known,) = signals.values()
+        match anchor.relation:
+            case "before":
+                within = During(Period(None, known.moment))
+            case "after":  # not the event itself
+                within = During(Period(known.moment + _MOMENT, None))
+            case "since":
+                within = During(Period(known.moment, None))
+        # The event has given its time. Its words would only bring in what is told of the event itself.
+        others = self._planner.reworded(plan, plan.query.meaning.replace(anchor.text, " "), timeless=True)
+        if any(not term.common for term in others.query.terms):
+            plan = replace(others, query=replace(others.query, time=plan.query.time))
+        return replace(plan, within=both(plan.within, within))
+
     def _reworded(self, plan: SearchPlan, meant: DidYouMean | None) -> Iterator[tuple[SearchPlan, tuple[str, ...]]]:
         """Other wordings of a query that found nothing, each with what to say of it."""
         apart = "no memory has the quoted words side by side; they were searched one by one"
+        if plan.query.time is not None and plan.query.time.listing:
+            note = "nothing is known from that time; these are the best matches of all times"
+            yield self._planner.reworded(plan, plan.request.query, timeless=True), (note,)
         if plan.query.quoted:
             yield self._planner.reworded(plan, plan.request.query, split_phrases=True), (apart,)
         if meant is not None:
@@ -310,7 +343,6 @@ class Pipeline:
         recipe, signals, ranked = plan.recipe, ranking.signals, ranking.ranked
         moments = {each: known.moment for each, known in signals.items()}
         about, notes = self._about_boosted(plan, ranked)
-        ranked = boosts.temporal(ranked, moments, plan.query.periods, recipe.temporal_weight)
         ranked = boosts.recency(ranked, moments, plan.now, recipe.recency_weight)
         ranked = boosts.confidence(ranked, ranking.confidence, recipe.confidence_weight)
         ranked = boosts.about(ranked, about, recipe.entity_weight)
@@ -322,6 +354,19 @@ class Pipeline:
             used = {each: known.usage for each, known in signals.items() if known.usage is not None}
             ranked = boosts.usage(ranked, used, plan.now, recipe.usage_weight)
         return ranking._replace(ranked=best_first(ranked), notes=(*ranking.notes, *notes))
+
+    def _time(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
+        """What lies inside the time that the query names comes first; the first or the last is put first."""
+        time, weight, ranked = plan.query.time, plan.recipe.temporal_weight, ranking.ranked
+        if time is None or not weight or plan.query.listing:
+            return ranking
+        if plan.within is not None:
+            inside = self._store.matching([each.id for each in ranked], plan.within)
+            ranked = best_first(temporal.inside_first(ranked, inside, weight))
+        if time.order is not None:
+            moments = {each.id: ranking.signals[each.id].moment for each in ranked}
+            ranked = best_first(temporal.in_order(ranked, moments, time.order == "last", weight))
+        return ranking._replace(ranked=ranked)
 
     def _supersede(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """What was superseded steps back behind its successor, unless the query asks for the past."""

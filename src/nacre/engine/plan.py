@@ -12,7 +12,7 @@ from nacre.engine.parts import Parts
 from nacre.engine.query_resolver import QueryResolver
 from nacre.errors import NotFound
 from nacre.query import identifiers, intent, lenses
-from nacre.query.ast import Condition, Only, ParsedQuery
+from nacre.query.ast import Condition, During, Only, ParsedQuery, either
 from nacre.query.identifiers import Identifier
 from nacre.query.lenses import Lens
 from nacre.query.lexer import preview
@@ -66,6 +66,7 @@ class SearchPlan:
     omitted: frozenset[str] = frozenset()
     intent: Intent | None = None
     identifiers: tuple[Identifier, ...] = ()  # what the query names exactly
+    within: Condition | None = None  # the periods that it names; what lies inside comes first
     notes: tuple[str, ...] = ()
 
     @property
@@ -82,8 +83,12 @@ class SearchPlan:
 
     @property
     def asks_past(self) -> bool:
-        """Whether the query asks for a former state."""
-        return False
+        """Whether the query asks for a former state: then what was superseded may be the answer."""
+        time = self.query.time
+        if time is None:
+            return False
+        over = any(each.end is not None and each.end <= self.now for each in self.query.periods)
+        return time.asks_past or time.order == "first" or over
 
     @property
     def is_hybrid(self) -> bool:
@@ -140,14 +145,22 @@ class Planner:
             satisfiable=valid.satisfiable,
             omitted=valid.omitted,
             intent=intent.detect(query.meaning) if recipe.intent_weight and where.spaces else None,
+            within=either(tuple(map(During, query.periods))) if query.periods and recipe.temporal_weight else None,
             identifiers=identifiers.find(query.meaning) if recipe.exact_weight and where.spaces else (),
             notes=tuple(notes),
         )
 
-    def reworded(self, plan: SearchPlan, text: str, *, split_phrases: bool) -> SearchPlan:
-        """The same plan for another query; with `split_phrases`, quoted words are searched one by one."""
-        query = self._resolver.parse(text, plan.now, split_phrases=split_phrases)
-        return replace(plan, query=self._resolver.resolve(query, plan.where.spaces, plan.lens_condition))
+    def reworded(
+        self, plan: SearchPlan, text: str, *, split_phrases: bool = False, timeless: bool = False
+    ) -> SearchPlan:
+        """The same plan for another query; with `split_phrases`, quoted words are searched one by one; with
+        `timeless`, times are words."""
+        query = self._resolver.parse(text, plan.now, split_phrases=split_phrases, timeless=timeless)
+        return replace(
+            plan,
+            query=self._resolver.resolve(query, plan.where.spaces, plan.lens_condition),
+            identifiers=identifiers.find(query.meaning) if plan.recipe.exact_weight else (),
+        )
 
     # ---- lenses
 

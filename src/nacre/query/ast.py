@@ -14,6 +14,7 @@ from datetime import datetime
 from itertools import chain
 from typing import TypeAlias
 
+from nacre.query.time_questions import TimeQuestion
 from nacre.types.memory import Json, JsonScalar, Memory, Span, Tokens
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Part, Period
@@ -92,6 +93,10 @@ def either(conditions: tuple[Condition, ...]) -> Condition:
     return conditions[0] if len(conditions) == 1 else AnyOf(conditions)
 
 
+def both(one: Condition | None, other: Condition) -> Condition:
+    return other if one is None else AllOf((one, other))
+
+
 def matches_everything(where: Filter, must: Condition | None) -> bool:
     """Whether every live memory of the filter's spaces matches."""
     return must is None and where == Filter(spaces=where.spaces)
@@ -109,7 +114,8 @@ class ParsedQuery:
     `terms` score by BM25; a memory needs only one of them. `must` restricts every channel; it is None for plain words.
     `meaning` is the text to embed: the query without operators, filters and exclusions. `text` is the query without
     invisible characters, `spelled` the words in it that may be misspelled, with their places. `spaces` are the spaces
-    that the query names, `periods` the times that a natural question names.
+    that the query names, `time` is what a natural question says about time. The words of its periods are neither among
+    the terms nor in `meaning`.
     """
 
     terms: tuple[Term, ...]
@@ -119,9 +125,14 @@ class ParsedQuery:
     text: str = ""
     spelled: tuple[tuple[str, tuple[Span, ...]], ...] = ()
     spaces: tuple[str, ...] = ()
-    periods: tuple[Period, ...] = ()
+    time: TimeQuestion | None = None
     quoted: bool = False  # a phrase is among the conditions
     listing: bool = False  # conditions alone are enough: no word has to be found
+
+    @property
+    def periods(self) -> tuple[Period, ...]:
+        """The times that it names."""
+        return tuple(each.period for each in self.time.mentions) if self.time else ()
 
 
 # ---------------------------------------------------------------- words

@@ -26,12 +26,12 @@ from functools import lru_cache
 
 from nacre.analysis import tokenizer
 from nacre.analysis.names import fold
-from nacre.query import dates, filters, lexer, spelling
-from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, ParsedQuery, Phrase, Term, Without, either
+from nacre.query import dates, filters, lexer, spelling, time_questions
+from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, ParsedQuery, Phrase, Term, Without, either
 from nacre.query.entities import phrase_condition
 from nacre.query.lexer import Lexeme
+from nacre.query.time_questions import TimeQuestion
 from nacre.types.memory import Span
-from nacre.types.search import Period
 
 PHRASE_WORDS_MAX = 256  # words of all phrases together; bounds the time of FTS5
 TERMS_MAX = 256  # terms of a query that are looked up; further ones are dropped with a note
@@ -43,8 +43,10 @@ _LETTERS = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w)")
 _QUESTION_MARKS = ("?", "？", "؟", "\u037e")
 
 
-def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool = False) -> ParsedQuery:
-    """The parsed query. With `relaxed`, phrases are words that rank, not conditions."""
+def parse(
+    text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool = False, timeless: bool = False
+) -> ParsedQuery:
+    """The parsed query. With `relaxed`, phrases are words that rank, not conditions; with `timeless`, so are times."""
     text = lexer.normalise(text)
     found, notes = lexer.lex(text, filters.KEYS)
     quoted = any(each.role == "phrase" and not each.minus for each in found)
@@ -53,21 +55,32 @@ def parse(text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool
         quoted = False
     plain = all(each.role in ("word", "loose") and not each.minus for each in found)
     reader = _Parser(found, now, zone)
-    group = _Group(_terms(" ".join(each.text for each in found))) if plain else reader.alternatives()
+    if plain:
+        time = None if timeless else time_questions.understand(text, now, zone)
+        asked = time.rest.strip() if time else text.strip()
+        group = _Group(_terms(asked if time else " ".join(each.text for each in found)))
+    else:
+        group = reader.alternatives()
     notes += reader.notes
     terms = group.terms if plain else list(dict.fromkeys(group.terms))
     if len(terms) > TERMS_MAX:
         notes.append(f"only the first {TERMS_MAX} of {len(terms)} words were looked up")
     included = {each.at for each in found} if plain else {at for at, _ in group.meaning}
+    if not plain:
+        time = None if timeless else _periods_of(_blank_except(included, text, found), now, zone)
+        asked = " ".join(text for _, text in sorted(group.meaning))
+    if time is not None and time.listing:  # the period is all that is asked for
+        inside = either(tuple(During(each.period) for each in time.mentions))
+        return ParsedQuery((), inside, "", tuple(notes), text, time=time, listing=True)
     return ParsedQuery(
         terms=tuple(terms[:TERMS_MAX]),
         must=group.must,
-        meaning=text.strip() if plain else " ".join(text for _, text in sorted(group.meaning)),
+        meaning=asked,
         notes=tuple(dict.fromkeys(notes)),
         text=text,
         spelled=_misspelling_candidates([each for each in found if each.at in included]),
         spaces=tuple(dict.fromkeys(group.spaces)),
-        periods=_periods(_blank_except(included, text, found), now, zone) if dates.may_mention_period(text) else (),
+        time=time,
         quoted=quoted,
         listing=group.must is not None and (group.wordless or all(term.common for term in terms)),
     )
@@ -82,8 +95,10 @@ def _term(token: str) -> Term:
     return Term(token, common=tokenizer.is_common(token))
 
 
-def _periods(text: str, now: datetime, zone: tzinfo | None) -> tuple[Period, ...]:
-    return tuple(mention.period for mention in dates.find_mentions(text, now, zone))
+def _periods_of(text: str, now: datetime, zone: tzinfo | None) -> TimeQuestion | None:
+    """Of a query with operators, only the periods count, and its words stay as they are."""
+    mentions = tuple(dates.find_mentions(text, now, zone)) if dates.may_mention_period(text) else ()
+    return TimeQuestion(mentions, None, None, False, False, text, False) if mentions else None
 
 
 def _is_sentence(found: Sequence[Lexeme]) -> bool:

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 
 from nacre.facts.confidence import ranking_factor as confidence_factor
-from nacre.query.ast import is_during
 from nacre.ranking import scoring
 from nacre.ranking.usage import DOUBT, SEEN_MAX
 from nacre.ranking.usage import factor as usage_factor
 from nacre.types.intents import Intent
 from nacre.types.recall_log import Usage
-from nacre.types.search import Period, Ranked, Reason
+from nacre.types.search import Ranked, Reason
 
 _USAGE_MIN = 0.003  # a factor nearer to 1 is none: being delivered alone moves nothing (0.1 · 0.1 / 4.1)
 
@@ -24,16 +23,6 @@ def recency_factor(created: datetime, now: datetime, weight: float) -> tuple[flo
     """
     days = max(0, (now - created).days)
     return 1 + weight / (1 + days), days
-
-
-def temporal(
-    ranked: Sequence[Ranked], created: Mapping[str, datetime], periods: Sequence[Period], weight: float
-) -> list[Ranked]:
-    """Raise memories from the time that the query names."""
-    if not periods:
-        return list(ranked)
-    inside = {each.id for each in ranked if any(is_during(created[each.id], period) for period in periods)}
-    return _multiplied(ranked, "temporal", inside, weight)
 
 
 def same_session(ranked: Sequence[Ranked], members: Set[str], weight: float) -> list[Ranked]:

@@ -51,6 +51,10 @@ def describe(reason: Reason) -> str:
         case "recency":
             days = reason.numbers["days"]
             return f"recency: {days:.0f} day{'' if days == 1 else 's'} old → × {reason.value:.4f}"
+        case "temporal":
+            return f"time: from the time the query names → {reason.value:.5f}"
+        case "order":
+            return f"order: number {reason.numbers['place']:.0f} in time among the best → {reason.value:.5f}"
         case "hop":
             return f"hop: has {reason.numbers['names']:.0f} of the names in a first hit → {reason.value:.5f}"
         case "exact":
@@ -74,7 +78,6 @@ _SHARES = {
     "relation": "relation: BM25 {bm25:.2f}, rank {rank:.0f}",
 }
 _FACTORS = {
-    "temporal": "time: from the time the query names",
     "session": "session: the same",
     "entity": "entity: about a boosted one",
     "confidence": "confidence: {effective:.2f} in its facts",
@@ -89,7 +92,7 @@ def briefly(reasons: Sequence[Reason]) -> str:
     said = []
     for reason in reasons:
         name = _SHORT.get(reason.signal, reason.signal)
-        if reason.signal in ("echo", "exact", "hop", "successor", "superseded"):
+        if reason.signal in ("echo", "exact", "order", "temporal", "hop", "successor", "superseded"):
             said.append(name)
         elif reason.effect == "add":
             said.append(f"{name} {reason.numbers['rank']:.0f}")

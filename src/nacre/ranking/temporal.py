@@ -1,0 +1,45 @@
+"""Time in a ranking: what lies in the period that the question names comes first, and the first or last is put first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from datetime import datetime
+
+from nacre.ranking import scoring
+from nacre.types.search import Ranked, Reason
+
+ALIKE = 0.4  # share of the best score: candidates that have as much are about what is asked
+ALIKE_MAX = 6  # candidates that are put in order of time
+_STEP = 0.6  # of the best score, between two of them: more than their scores differ
+
+
+def inside_first(ranked: Sequence[Ranked], inside: Set[str], weight: float) -> list[Ranked]:
+    """Add a share of the best score to what lies inside the period, so that it comes before what lies outside."""
+    best = max((each.score for each in ranked), default=0.0)
+    if not weight or not best:
+        return list(ranked)
+    reason = Reason("temporal", "add", weight * best, {"weight": weight})
+    return [scoring.with_reason(each, reason) if each.id in inside else each for each in ranked]
+
+
+def in_order(
+    ranked: Sequence[Ranked], moments: Mapping[str, datetime], newest_first: bool, weight: float
+) -> list[Ranked]:
+    """Put the candidates that are about what is asked in order of time. `ranked` is given best first."""
+    if not weight or not ranked:
+        return list(ranked)
+    best = ranked[0].score
+    alike = [each.id for each in ranked[:ALIKE_MAX] if each.score >= ALIKE * best]
+    by_time = sorted(alike, key=lambda each: (moments[each], each), reverse=newest_first)
+    places = {each: place for place, each in enumerate(reversed(by_time))}
+    return [
+        scoring.with_reason(
+            each,
+            Reason(
+                "order", "add", weight * _STEP * best * places[each.id], {"place": float(len(alike) - places[each.id])}
+            ),
+        )
+        if each.id in places
+        else each
+        for each in ranked
+    ]
