@@ -30,6 +30,7 @@ from nacre.query import dates, filters, lexer, spelling, time_questions
 from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, ParsedQuery, Phrase, Term, Without, either
 from nacre.query.entities import phrase_condition
 from nacre.query.lexer import Lexeme
+from nacre.query.tense import asks_about_past
 from nacre.query.time_questions import TimeQuestion
 from nacre.types.memory import Span
 
@@ -57,6 +58,8 @@ def parse(
     reader = _Parser(found, now, zone)
     if plain:
         time = None if timeless else time_questions.understand(text, now, zone)
+        if time is not None and not asks_about_past(text, time):
+            time = None
         asked = time.rest.strip() if time else text.strip()
         group = _Group(_terms(asked if time else " ".join(each.text for each in found)))
     else:

@@ -22,6 +22,7 @@ RARE_MIN = 4  # memories that a rare name may have in a small store
 RARE_SHARE = 0.01  # of the memories, in a large one
 FOUND_MAX = 10  # memories that a second look brings in
 _CHARS_READ = 1_000
+_SPEAKER = re.compile(r"\A[^\W\d_][^:\n]{0,30}:\s")  # who says it is not what is said
 _CAPITALISED = re.compile(r"(?<![\w'’.-])[^\W\d_a-zß-öø-ÿ][\w'’-]+")
 
 
@@ -38,7 +39,7 @@ class Name(NamedTuple):
 
 def names_in(text: str, asked: Set[str]) -> list[Name]:
     """Capitalised words and identifiers of a text that are not among the tokens asked for, each once, in order."""
-    read = text[:_CHARS_READ]
+    read = _SPEAKER.sub("", text[:_CHARS_READ])
     words = [re.sub(r"['’]s?$", "", each.group()) for each in _CAPITALISED.finditer(read)]
     codes = [each.text for each in find(read) if each.exactness == "code"]
     found: dict[str, Name] = {}

@@ -1,0 +1,47 @@
+"""Does a question with a time ask about the past?
+
+"On Friday" and "this week" may lie ahead: "who is away on Friday?" asks for what memories say of that day, not for
+what was written on the last one. Only a verb in the past tells. Other periods, such as "last week" or "in June 2025",
+need no verb.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nacre.query.requests import is_request
+from nacre.query.time_questions import TimeQuestion
+
+_MAY_LIE_AHEAD = re.compile(
+    r"\W*(?:(?:on|the|this|by|until|for|at|am|den|der|diese[nrs]?|bis|le|la|ce|cette|el|los|las|est[ae]|to|and|or|from)\W+)*"
+    r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|mon|tue|wed|thu|fri|sat|sun|"
+    r"montags?|dienstags?|mittwochs?|donnerstags?|freitags?|samstags?|sonntags?|"
+    r"lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|"
+    r"this|today|tonight|heute|aujourd'hui|hoy|tomorrow|morgen|demain|mañana|weekend|week|month|year|woche|wochenende|"
+    r"to|and|through|bis|und|monat|jahr|semaine|mois|année|semana|mes|año|今天|今日|明天|明日|本周|这周|今週|\W)+",
+    re.I,
+)
+_IS_OVER = re.compile(
+    r"\b(?:last|past|previous|yesterday|ago|recent(?:ly)?|letzte[nrsm]?|vorige[nrsm]?|vergangene[nrsm]?|gestern|vor|hier|"
+    r"derni[eè]re?s?|passée?s?|il y a|ayer|pasad[oa]s?|hace|últim[oa]s?|[0-9]{4})\b|昨|上[个周月]|去年|先|前",
+    re.I,
+)
+_PAST = re.compile(
+    r"\b(?:did|was|were|had|been|happened|went|said|told|got|gave|took|came|made|met|saw|wrote|sent|found|[a-z]{3,}ed|"
+    r"war|waren|wurden?|hatten?|haben|hat|gab|ging|kam|passiert|besprochen|beschlossen|ge\w{2,}(?:t|en)|"
+    r"était|étaient|avons|avez|avait|passé|\w+é[es]?|fue|fueron|hemos|han|hubo|pasó|dijo|dijeron|\w+(?:aron|ieron|imos|amos))\b"
+    r"|[了过過]|た(?:[か？?]|$)|ました|でした",
+    re.I,
+)
+
+
+def asks_about_past(text: str, time: TimeQuestion) -> bool:
+    """Whether the periods of a question are those of what happened."""
+    if time.order or time.anchor or time.asks_past or not time.mentions:
+        return True
+    named = [text[each.span.start : each.span.end] for each in time.mentions]
+    if is_request(text):  # "plan the trip in May" looks ahead, "summarise last week" does not
+        return any(map(_IS_OVER.search, named))
+    if not all(_MAY_LIE_AHEAD.fullmatch(each) for each in named):
+        return True
+    return _PAST.search(text) is not None
