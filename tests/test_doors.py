@@ -370,29 +370,40 @@ SEARCHES = (
 
 WALL: dict[str, Any] = {
     "text": "The wall is red\nand high", "summary": "A wall", "namespace": "places", "kind": "observation",
-    "tags": ["wall", "red"], "source": "eyes", "importance": 0.25, "session": "walk",
+    "tags": ["wall", "red"], "source": "eyes", "importance": 0.25, "session": "walk", "pinned": True,
 }
 MANY: list[dict[str, Any]] = [
-    {**WALL, "happened": "2026-06-01T10:00:00Z", "entities": ["Ada"]},
-    {"text": "Ada lives in Rome", "session": SESSION},
-    {"text": "Ada lives in Rome", "session": SESSION},
-    {"text": WORK["backup"].text, "session": SESSION},
+    {**WALL, "happened": "2026-06-01T10:00:00Z", "entities": ["Ada"], "origin": "a walk"},
+    {"text": "Ada lives in Rome", "origin": SESSION},
+    {"text": "Ada lives in Rome", "origin": SESSION},
+    {"text": WORK["backup"].text, "origin": SESSION},
 ]
 CHANGES: dict[str, Any] = {"text": "Ada lives in Lisbon", "tags": ["moved"], "importance": 1.0, "source": "mail",
-                           "summary": "Where Ada lives", "kind": "fact", "namespace": "people"}
+                           "summary": "Where Ada lives", "kind": "fact", "namespace": "people", "pinned": True}
 ADA = (lambda m: beliefs(m.facts(subject="Ada")), "fact list --subject Ada", ("facts", {"subject": "Ada"}))
 WRITES = (
     story("remember",
-          (lambda m: encode.remembered(m.remember(NewMemory(**WALL, happened=at("2026-06-01")))),
+          (lambda m: encode.remembered(m.remember(NewMemory(**WALL, origin=SESSION, happened=at("2026-06-01")))),
            ("remember 'The wall is red\nand high' --summary 'A wall' --namespace places --kind observation --tag wall"
-            " --tag red --source eyes --importance 0.25 --session walk --happened 2026-06-01"),
+            " --tag red --source eyes --importance 0.25 --session walk --pinned --happened 2026-06-01 --origin s"),
            ("remember", {**WALL, "happened": "2026-06-01"})),
           (lambda m: encode.fetched(m.get("new-0001")), "get new-0001", ("get_memories", {"ids": ["new-0001"]}))),
     story("remember, what takes the place of something",
-          (lambda m: encode.remembered(m.remember("Ada lives in Rome", session=SESSION)),
-           f"remember Ada lives in Rome --session {SESSION}", ("remember", {"text": "Ada lives in Rome"})),
+          (lambda m: encode.remembered(m.remember("Ada lives in Rome", origin=SESSION)),
+           f"remember Ada lives in Rome --origin {SESSION}", ("remember", {"text": "Ada lives in Rome"})),
           (lambda m: encode.fetched(m.get(["new-0001", "paris"])), "get new-0001 paris",
            ("get_memories", {"ids": ["new-0001", "paris"]}))),
+    story("remember, a preference and a note that is none",
+          (lambda m: encode.remembered(m.remember("Call me Max.", kind="note", origin=SESSION)),
+           f"remember Call me Max. --kind note --origin {SESSION}",
+           ("remember", {"text": "Call me Max.", "kind": "note"})),
+          (lambda m: encode.remembered(m.remember("I'm allergic to peanuts", origin=SESSION)),
+           f'remember "I\'m allergic to peanuts" --origin {SESSION}',
+           ("remember", {"text": "I'm allergic to peanuts"})),
+          (lambda m: under("memory", encode.memory(m.update("new-0001", kind="instruction", pinned=False))),
+           "update new-0001 --kind instruction --no-pinned",
+           ("update_memory", {"id": "new-0001", "kind": "instruction", "pinned": False})),
+          (lambda m: encode.timeline(m.timeline(limit=2)), "timeline --limit 2", ("timeline", {"limit": 2}))),
     story("remember, more fields",
           (lambda m: encode.remembered(m.remember("Bo lives in Bonn", session="walk", position=3, extract=False,
                                                 metadata={"pr": 7}, created=at("2d"), entities=["Bo"])),
@@ -404,8 +415,8 @@ WRITES = (
     story("remember, what the session was told",
           (lambda m: encode.brief(m.search("nightly backup", session=SESSION)),
            f"search --brief --asked-in {SESSION} nightly backup", ("search_memories", {"query": "nightly backup"})),
-          (lambda m: encode.remembered(m.remember(WORK["backup"].text.upper(), session=SESSION)),
-           f"remember --session {SESSION} {WORK['backup'].text.upper()}",
+          (lambda m: encode.remembered(m.remember(WORK["backup"].text.upper(), origin=SESSION)),
+           f"remember --origin {SESSION} {WORK['backup'].text.upper()}",
            ("remember", {"text": WORK["backup"].text.upper()}))),
     story("remember many",
           (lambda m: under("remembered", [
@@ -420,7 +431,7 @@ WRITES = (
     story("update and history",
           (lambda m: under("memory", encode.memory(m.update("london", **CHANGES, happened=at("yesterday")))),
            ("update london --text 'Ada lives in Lisbon' --tag moved --importance 1 --summary 'Where Ada lives'"
-            " --kind fact --namespace people --source mail --happened yesterday"),
+            " --kind fact --namespace people --source mail --happened yesterday --pinned"),
            ("update_memory", {"id": "london", **CHANGES, "happened": "yesterday"})),
           (lambda m: under("events", [encode.event(each) for each in m.history("london")]), "history london",
            ("history", {"id": "london"})),
@@ -652,6 +663,8 @@ LEARNED = (
 
 REFUSED = (
     one("blank text", lambda m: m.remember(" \n"), "remember ' \n'", ("remember", {"text": " \n"})),
+    one("pinned", lambda m: m.remember("x", pinned=cast("bool", "yes")), Lacks("it is a flag"),
+        ("remember", {"text": "x", "pinned": "yes"})),
     one("importance", lambda m: m.remember("x", importance=2.5), "remember x --importance 2.5",
         ("remember", {"text": "x", "importance": 2.5})),
     one("time, remember", lambda _: decode.parse_time("happened", "purple", NOW), "remember x --happened purple",

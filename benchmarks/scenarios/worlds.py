@@ -52,7 +52,7 @@ class WorldMemory:
     created: datetime
     session: str | None = None
     position: int | None = None
-    kind: str = "note"
+    kind: str | None = None
     source: str | None = None
 
 
@@ -157,7 +157,7 @@ def _memory(data: Any, place: str) -> WorldMemory:
         created=_moment(fields, "created", place),
         session=session,
         position=position,
-        kind=_optional(fields, "kind", place) or "note",
+        kind=_optional(fields, "kind", place),
         source=_optional(fields, "source", place),
     )
 

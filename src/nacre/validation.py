@@ -72,7 +72,7 @@ def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> New
     return NewMemory(  # not `replace`, which takes longer than all checks
         text=checked_text,
         space=space(new.space, access, limits),
-        kind=_name("kind", new.kind, limits),
+        kind=None if new.kind is None else _name("kind", new.kind, limits),
         namespace=_name("namespace", new.namespace, limits),
         summary=None if new.summary is None else _text("summary", new.summary, limits.summary_chars_max),
         tags=tuple(dict.fromkeys(_names("tags", new.tags, limits, limits.tags_max))) if new.tags != () else (),

@@ -390,6 +390,15 @@ def test_what_was_delivered_to_a_session_is_not_new(memory: Nacre, heard: dict[s
     assert memory.stats().memories == 2
 
 
+def test_what_was_delivered_to_a_connection_is_not_new(memory: Nacre, heard: dict[str, str]) -> None:
+    """Without a session, the origin is the session that the writer asks in."""
+    london = next(iter(heard))
+    assert memory.remember(LONDON.upper(), origin="s").recalled == (london,)
+    assert marks(memory, "s", "used").count(True) == 1
+    assert memory.remember(LONDON.upper(), origin="s", session="t").recalled == ()
+    assert memory.remember(TEA.upper(), origin="t").recalled == ()
+
+
 def test_what_was_given_back_was_used(memory: Nacre, heard: dict[str, str]) -> None:
     london, tea = heard
     memory.remember(LONDON.upper(), session="s")

@@ -490,7 +490,8 @@ async def test_more_of_memories(door: Server[Any], mode: str) -> None:
         tea, again, coffee = answer["remembered"]
         assert (tea["duplicate"], again) == (False, {**tea, "duplicate": True})
         kept = (await call(client, "get_memories", ids=[tea["id"], coffee["id"]]))["memories"]
-        assert [each["session"] for each in kept] == ["this session", "another"]
+        assert [each["session"] for each in kept] == [None, "another"]
+        assert [each["origin"] for each in kept] == ["this session", "this session"]
 
         changed = await call(client, "update_memory", id=tea["id"], text="Tea is served at five", tags=["tea", "late"])
         assert (changed["memory"]["text"], changed["memory"]["tags"]) == ("Tea is served at five", ["tea", "late"])
@@ -697,6 +698,24 @@ async def test_what_a_session_was_given_is_marked_or_left_out(engines: SpaceEngi
         found = await call(client, "search_memories", query="served tea", omit_delivered=True)
         assert len(found["hits"]) == 3
         assert "no effect without a session" in found["notes"][0]
+
+
+@asynchronous
+async def test_a_connection_is_an_origin_and_no_conversation(engines: SpaceEngines, tmp_path: Path, mode: str) -> None:
+    async with Client(served(engines, ALL, tmp_path, "one"), mode=mode) as client:
+        tea = await remembered(client, "Tea is served at four", pinned=True)
+        milk = await remembered(client, "Tea is served with milk", session="a talk")
+        await call(client, "state_fact", subject="Tea", predicate="costs", object="nothing")
+        fact = (await call(client, "timeline", limit=1))["entries"][0]["id"]
+        found = (await call(client, "get_memories", ids=[tea, milk, fact], neighbours=2))["memories"]
+        assert [each["origin"] for each in found] == ["one", "one", "one"]
+        assert [each["session"] for each in found] == [None, "a talk", None]
+        assert [each["pinned"] for each in found] == [True, False, False]
+        assert [each["neighbours"] for each in found] == [[], [], []]
+        listed = await call(client, "timeline", sessions=["a talk"])
+        assert [each["id"] for each in listed["entries"]] == [milk]
+        await call(client, "search_memories", query="tea at four")
+        assert (await call(client, "remember", text="TEA IS SERVED AT FOUR"))["recalled"] == [tea]
 
 
 @asynchronous

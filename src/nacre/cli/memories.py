@@ -34,11 +34,12 @@ from nacre.types.views import Bucket, TimelineRequest
 def _fields(command: Any) -> Any:
     """The options that set fields of a memory."""
     valued = (
-        ("--kind", "KIND", "note, fact, episode, action, intent, observation or any other word."),
+        ("--kind", "KIND", "note, preference, instruction, fact, episode, … or any other word."),
         ("--namespace", "NAME", "decisions, patterns, learnings, context, apis, config or any other word."),
         ("--summary", "TEXT", "One line that the timeline shows instead of the text."),
         ("--source", "SOURCE", "Where the memory comes from."),
-        ("--session", "SESSION", "The conversation or run that it belongs to."),
+        ("--session", "SESSION", "The conversation that it is a turn of."),
+        ("--origin", "ORIGIN", "The connection or run that wrote it."),
         ("--happened", "TIME", "When the event took place, if not at creation."),
     )
     return in_order(
@@ -48,6 +49,7 @@ def _fields(command: Any) -> Any:
             click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag. Repeatable."),
             click.option("--position", type=int, help="Position in the session."),
             click.option("--importance", type=float, help="A number from 0 to 1."),
+            click.option("--pinned/--no-pinned", default=None, help="Keep it in every context that has room."),
             click.option("--meta", metavar="KEY=VALUE", multiple=True, help="Metadata. Repeatable."),
         ],
     )
@@ -59,7 +61,7 @@ def _fields(command: Any) -> Any:
 @click.option("--jsonl", is_flag=True, help="Read JSON Lines: one object per line with the fields of a memory.")
 @click.option("--created", metavar="TIME", help="Creation time; default: now.")
 @click.option("--entity", "entities", metavar="NAME", multiple=True, help="An entity it is about. Repeatable.")
-@click.option("--extract", type=click.Choice(["on", "off"]), help="Extract facts from the text, or not.")
+@click.option("--extract", type=click.Choice(["on", "off"]), help="Extract facts and recognise the kind, or not.")
 @_fields
 @deferring
 @common

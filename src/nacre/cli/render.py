@@ -216,12 +216,14 @@ def fetched_lines(fetched: Fetched) -> Iterator[Line]:
 
 
 def _full_lines(memory: Memory) -> Iterator[Line]:
-    yield [(memory.id, _ID), (f"  {_local(memory.created)}  {memory.kind} {memory.namespace}", _DIM)]
+    pinned = "  pinned" if memory.pinned else ""
+    yield [(memory.id, _ID), (f"  {_local(memory.created)}  {memory.kind} {memory.namespace}{pinned}", _DIM)]
     about = {
         "space": memory.space,
         "tags": " ".join(memory.tags),
         "source": memory.source,
         "session": memory.session and memory.session + ("" if memory.position is None else f" at {memory.position}"),
+        "origin": memory.origin,
         "metadata": ", ".join(f"{key}={value}" for key, value in memory.metadata.items()),
         "happened": memory.happened and _local(memory.happened),
         "forgotten": memory.deleted and _local(memory.deleted),

@@ -243,11 +243,11 @@ class Nacre:
 
     # ---- facts
 
-    def state_fact(self, fact: NewFact, memory_id: str | None = None, session: str | None = None) -> Belief:
+    def state_fact(self, fact: NewFact, memory_id: str | None = None, origin: str | None = None) -> Belief:
         """Keep a fact with a memory, or with a new one that says it. Returns it with its confidence."""
         if memory_id is None:
             text = f"{fact.subject} {fact.predicate} {fact.object}"
-            new = NewMemory(text=text, kind="fact", session=session, extract=False, facts=[fact])
+            new = NewMemory(text=text, kind="fact", origin=origin, extract=False, facts=[fact])
             receipt = self.remember(new)
             memory_id = receipt.id
             if not receipt.duplicate:

@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from nacre.analysis.sketches import sketches
+from nacre.analysis.standing import standing_kind
 from nacre.analysis.tokenizer import tokens_of
 from nacre.types.facts import Fact, NewEntity, NewFact
-from nacre.types.memory import Entry, Memory, NewMemory, Passages, Update
+from nacre.types.memory import DEFAULT_KIND, Entry, Memory, NewMemory, Passages, Update
 
 Key: TypeAlias = tuple[str, bytes]  # space and content hash: what makes two memories the same
 
@@ -30,16 +31,23 @@ class Draft(NamedTuple):
         return self.memory.space, self.content_hash
 
 
-def draft(checked: NewMemory, memory_id: str, updated: datetime, text: str | None = None) -> Draft:
-    """A draft of a validated memory. `text`, if given, replaces its text and is validated, too."""
+def draft(checked: NewMemory, memory_id: str, updated: datetime, extracts: bool, text: str | None = None) -> Draft:
+    """A draft of a validated memory. `text`, if given, replaces its text and is validated, too.
+
+    `extracts` is the engine's setting: whether to recognise the kind of a text that was given without one.
+    """
     assert checked.space is not None
     assert checked.created is not None
+    text = checked.text if text is None else text
+    kind = checked.kind
+    if kind is None and (extracts if checked.extract is None else checked.extract):
+        kind = standing_kind(text)
     memory = Memory(
         id=memory_id,
         space=checked.space,
-        kind=checked.kind,
+        kind=kind or DEFAULT_KIND,
         namespace=checked.namespace,
-        text=checked.text if text is None else text,
+        text=text,
         summary=checked.summary,
         tags=tuple(checked.tags),
         source=checked.source,

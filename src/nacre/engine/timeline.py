@@ -98,4 +98,5 @@ def timeline_entry(memory: Memory) -> TimelineEntry:
         session=memory.session,
         position=memory.position,
         summary=memory.summary or highlight.summary(memory.text),
+        pinned=memory.pinned,
     )

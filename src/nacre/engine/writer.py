@@ -52,7 +52,7 @@ class _Batch:
 
 
 class Writer:
-    """The one write path. `defer` leaves vectors to `reembed`, `extracts` reads facts from texts."""
+    """The one write path. `defer` leaves vectors to `reembed`, `extracts` reads facts and kinds from texts."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Writer:
             now = max(self._parts.clock(), previous.updated)
             changed = replace(entries.as_new(previous), **changes)
             checked = validation.memory(changed, self._parts.access, now, self._parts.limits)
-            draft = entries.draft(checked, previous.id, now)
+            draft = entries.draft(checked, previous.id, now, self._extracts)
             texts = {} if checked.text == previous.text else {previous.id: checked.text}
             facts = self._extracted_anew(draft.memory) if texts else []
             (entry,) = entries.entries([(draft, self._embed(texts).get(previous.id), facts)])
@@ -187,7 +187,7 @@ class Writer:
                 new.setdefault(key, draft)
         embedded = self._embed({each.memory.id: each.memory.text for key, each in new.items() if key not in in_flight})
         ready = entries.entries((each, embedded.get(each.memory.id), self._facts_of(each)) for each in new.values())
-        sessions = [draft.memory.session for draft in drafts]
+        sessions = [_asker(draft.memory) for draft in drafts]
         supersedes = {place: each.supersedes for place, each in enumerate(drafts) if each.supersedes}
         if supersedes:
             self._check_superseded([drafts[place] for place in supersedes])
@@ -210,9 +210,11 @@ class Writer:
         for at, (item, memory_id) in enumerate(zip(items, ids, strict=True), number):
             try:
                 if isinstance(item, NewMemory):
-                    drafts.append(entries.draft(validation.memory(item, access, now, limits), memory_id, now))
+                    checked = validation.memory(item, access, now, limits)
+                    drafts.append(entries.draft(checked, memory_id, now, self._extracts))
                 else:
-                    drafts.append(entries.draft(plain, memory_id, now, validation.text(item, limits)))
+                    text = validation.text(item, limits)
+                    drafts.append(entries.draft(plain, memory_id, now, self._extracts, text))
             except InvalidInput as error:
                 if at == 1:
                     raise
@@ -221,11 +223,11 @@ class Writer:
 
     def _recalled(self, drafts: Sequence[Draft]) -> dict[int, tuple[str, ...]]:
         """By place, for texts that only repeat what their own session was given: the memories they repeat."""
-        texts = self._log.texts_delivered([(each.memory.space, each.memory.session) for each in drafts])
+        texts = self._log.texts_delivered([(each.memory.space, _asker(each.memory)) for each in drafts])
         delivered = {session: DeliveredTexts(several) for session, several in texts.items()}
         found = {}
         for place, draft in enumerate(drafts if delivered else ()):
-            given = delivered.get((draft.memory.space, draft.memory.session or ""))
+            given = delivered.get((draft.memory.space, _asker(draft.memory) or ""))
             ids = given.repeated(draft.memory.text) if given is not None else ()
             if ids:
                 found[place] = ids
@@ -294,6 +296,11 @@ class Writer:
 
     def _model(self) -> str | None:
         return None if self._parts.embedder is None else self._parts.embedder.fingerprint
+
+
+def _asker(memory: Memory) -> str | None:
+    """The session that its writer asks in: searches of a connection are logged under it unless they name a session."""
+    return memory.session or memory.origin
 
 
 def _passages(embedder: Embedder, texts: dict[str, str]) -> dict[str, Passages]:

@@ -18,7 +18,7 @@ class Call:
 
     memory: Nacre  # confined to the caller's space
     arguments: Mapping[str, Any]
-    session: str | None  # of the caller, for the recall log; None where the protocol has no sessions
+    session: str | None  # of the connection: recall log and origin of memories; None where the protocol has no sessions
     report: Callable[[Progress], None]  # sends progress of long work to the caller
 
 

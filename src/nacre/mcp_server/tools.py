@@ -40,12 +40,12 @@ def chosen(groups: str) -> Sequence[Tool]:
 def _remember(call: Call) -> Answer:
     readers: dict[str, decode.Reader] = {
         **dict.fromkeys(("text", "summary", "kind", "namespace", "source", "session"), decode.text),
-        "importance": decode.as_given,
+        **dict.fromkeys(("importance", "pinned"), decode.as_given),
         "tags": decode.texts,
         "happened": decode.moment,
     }
     given = decode.fields(call.arguments, readers, ("text",))
-    new = NewMemory(**{"session": call.session, **given})
+    new = NewMemory(origin=call.session, **given)
     return Answer(encode.remembered(call.memory.remember(new)))
 
 
@@ -206,7 +206,7 @@ def _new(given: object, call: Call) -> NewMemory:
         name: decode.moment(name, given[name]) for name in ("created", "happened") if given.get(name) is not None
     }
     return decode.new_memory(
-        {"session": call.session, **given, **{name: at.isoformat() for name, at in moments.items()}}
+        {"origin": call.session, **given, **{name: at.isoformat() for name, at in moments.items()}}
     )
 
 
@@ -257,12 +257,13 @@ DEFAULT: tuple[Tool, ...] = (
                 "text": string(),
                 "summary": string("one line"),
                 "namespace": string("decisions, learnings, patterns, config, people, ..."),
-                "kind": string("note, fact, episode, ..."),
+                "kind": string("note, fact, preference, instruction, ..."),
                 "tags": array(),
                 "source": string(),
                 "happened": string("when it happened"),
                 "importance": number("0-1"),
-                "session": _SESSION,
+                "pinned": boolean("keep it in every context"),
+                "session": string("conversation that it is part of"),
             },
             ("text",),
         ),
@@ -520,6 +521,7 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
                 "tags": array(),
                 "source": string(),
                 "importance": number(),
+                "pinned": boolean(),
                 "happened": string(),
             },
             ("id",),

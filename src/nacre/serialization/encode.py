@@ -67,6 +67,8 @@ def memory(value: Memory) -> dict[str, Json]:
         "updated": moment(value.updated),
         "deleted": _optional(value.deleted),
         "happened": _optional(value.happened),
+        "pinned": value.pinned,
+        "origin": value.origin,
         "facts": [fact(each) for each in value.facts],
     }
 
@@ -208,6 +210,7 @@ def hit(value: Hit) -> dict[str, Json]:
         "position": found.position,
         "created": moment(found.created),
         "happened": _optional(found.happened),
+        "pinned": found.pinned,
         "reasons": [reason(each) for each in value.reasons],
         "facts": [fact(each) for each in value.facts],
         "similar": list(value.similar),
@@ -284,6 +287,7 @@ def timeline_entry(value: TimelineEntry) -> dict[str, Json]:
         "position": value.position,
         "summary": value.summary,
         "happened": _optional(value.happened),
+        "pinned": value.pinned,
         "anchor": value.anchor,
     }
 

@@ -23,6 +23,7 @@ JsonScalar: TypeAlias = str | int | float | bool | None
 
 
 DEFAULT_SPACE = "default"
+DEFAULT_KIND = "note"
 
 
 BREAK = "|"  # separates tokens that are not adjacent; no text has this token
@@ -31,7 +32,7 @@ BREAK = "|"  # separates tokens that are not adjacent; no text has this token
 class MemoryFields(TypedDict, total=False):
     """The optional fields of a new memory. `update` can change these and `text`."""
 
-    kind: str
+    kind: str | None
     namespace: str
     summary: str | None
     tags: Sequence[str]
@@ -69,12 +70,13 @@ class NewMemory:
     `created` is the time of remembering, `happened` the time of the event, if that differs. `session` is the
     conversation that it is a turn of; `origin` is the connection or run that wrote it. `pinned` keeps it in every
     context that has room. `extract=None` leaves it to the engine whether facts are extracted from the text.
-    `supersedes` are the ids of memories that this one replaces.
+    `kind=None` means a note; with extraction, a text that is recognised as a preference or an instruction gets that
+    kind. `supersedes` are the ids of memories that this one replaces.
     """
 
     text: str
     space: str | None = None
-    kind: str = "note"
+    kind: str | None = None
     namespace: str = "general"
     summary: str | None = None
     tags: Sequence[str] = ()

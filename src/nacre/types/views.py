@@ -63,6 +63,7 @@ class TimelineEntry:
     session: str | None
     position: int | None
     summary: str  # the given one, or the beginning of the text
+    pinned: bool = False
     anchor: bool = False  # the memory of `around`
 
 
