@@ -48,14 +48,15 @@ class CandidateFinder:
         self._query_vectors: LruCache[str, FloatVector] = LruCache(QUERY_VECTORS_CACHED)
 
     def find(self, plan: SearchPlan, frequencies: Frequencies) -> tuple[list[Match] | None, Semantic]:
-        """Both channels; None for one whose weight is 0. What lies inside a period that the query names comes in, too,
-        however many outside match better."""
+        """Both channels; None for one whose weight is 0. What a further look finds comes in, too, however many others
+        match better."""
         lexical, semantic = self._both(plan, frequencies)
-        if plan.within is None:
-            return lexical, semantic
-        inside = replace(plan, query=replace(plan.query, must=both(plan.query.must, plan.within)))
-        found, near = self._both(inside, frequencies)
-        return _joined(lexical, found), semantic._replace(matches=_joined(semantic.matches, near.matches))
+        for condition in plan.further_looks:
+            narrow = replace(plan, query=replace(plan.query, must=both(plan.query.must, condition)))
+            found, near = self._both(narrow, frequencies)
+            lexical = _joined(lexical, found)
+            semantic = semantic._replace(matches=_joined(semantic.matches, near.matches))
+        return lexical, semantic
 
     def _both(self, plan: SearchPlan, frequencies: Frequencies) -> tuple[list[Match] | None, Semantic]:
         if plan.recipe.alpha == 0:

@@ -27,7 +27,7 @@ from nacre.ranking import boosts, dedupe, exact, fusion, hops, neighbours, relev
 from nacre.ranking.bm25 import weights
 from nacre.ranking.scoring import best_first
 from nacre.types.facts import Fact
-from nacre.types.memory import Memory
+from nacre.types.memory import STANDING_KINDS, Memory
 from nacre.types.search import (
     DidYouMean,
     Filter,
@@ -343,6 +343,9 @@ class Pipeline:
         recipe, signals, ranked = plan.recipe, ranking.signals, ranking.ranked
         moments = {each: known.moment for each, known in signals.items()}
         about, notes = self._about_boosted(plan, ranked)
+        if plan.is_request:
+            standing = {each for each, known in signals.items() if known.kind in STANDING_KINDS}
+            ranked = boosts.standing(ranked, standing, recipe.standing_weight)
         ranked = boosts.recency(ranked, moments, plan.now, recipe.recency_weight)
         ranked = boosts.confidence(ranked, ranking.confidence, recipe.confidence_weight)
         ranked = boosts.about(ranked, about, recipe.entity_weight)

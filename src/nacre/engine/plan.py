@@ -16,7 +16,9 @@ from nacre.query.ast import Condition, During, Only, ParsedQuery, either
 from nacre.query.identifiers import Identifier
 from nacre.query.lenses import Lens
 from nacre.query.lexer import preview
+from nacre.query.requests import is_request
 from nacre.types.intents import Intent
+from nacre.types.memory import STANDING_KINDS
 from nacre.types.recipe import USUAL_RECIPE, Recipe
 from nacre.types.search import Filter, Mode, RelatedRequest, SearchRequest
 
@@ -67,7 +69,14 @@ class SearchPlan:
     intent: Intent | None = None
     identifiers: tuple[Identifier, ...] = ()  # what the query names exactly
     within: Condition | None = None  # the periods that it names; what lies inside comes first
+    is_request: bool = False  # it asks for something to be done, so standing preferences and instructions count
     notes: tuple[str, ...] = ()
+
+    @property
+    def further_looks(self) -> tuple[Condition, ...]:
+        """What the channels are asked for once more, because the best of all memories may have none of it."""
+        standing = Only(Filter(kinds=STANDING_KINDS)) if self.is_request else None
+        return tuple(each for each in (self.within, standing) if each is not None)
 
     @property
     def recipe(self) -> Recipe:
@@ -146,6 +155,7 @@ class Planner:
             omitted=valid.omitted,
             intent=intent.detect(query.meaning) if recipe.intent_weight and where.spaces else None,
             within=either(tuple(map(During, query.periods))) if query.periods and recipe.temporal_weight else None,
+            is_request=bool(recipe.standing_weight) and is_request(query.meaning),
             identifiers=identifiers.find(query.meaning) if recipe.exact_weight and where.spaces else (),
             notes=tuple(notes),
         )

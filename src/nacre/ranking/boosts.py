@@ -25,6 +25,21 @@ def recency_factor(created: datetime, now: datetime, weight: float) -> tuple[flo
     return 1 + weight / (1 + days), days
 
 
+def standing(ranked: Sequence[Ranked], members: Set[str], weight: float) -> list[Ranked]:
+    """Raise preferences and instructions, each by how near it is to the request, measured by the nearest of them."""
+    near = {each.id: each.semantic.score for each in ranked if each.id in members and each.semantic}
+    best, nearest = max((each.score for each in ranked), default=0.0), max(near.values(), default=0.0)
+    if not weight or nearest <= 0:
+        return list(ranked)
+    return _times(
+        ranked,
+        {
+            each: Reason("standing", "add", weight * best * max(0.0, cosine) / nearest, {"cosine": cosine})
+            for each, cosine in near.items()
+        },
+    )
+
+
 def same_session(ranked: Sequence[Ranked], members: Set[str], weight: float) -> list[Ranked]:
     """Raise memories of the same session."""
     return _multiplied(ranked, "session", members, weight)

@@ -55,6 +55,8 @@ def describe(reason: Reason) -> str:
             return f"time: from the time the query names → {reason.value:.5f}"
         case "order":
             return f"order: number {reason.numbers['place']:.0f} in time among the best → {reason.value:.5f}"
+        case "standing":
+            return f"standing: holds for what is to be done, cosine {reason.numbers['cosine']:.3f} → {reason.value:.5f}"
         case "hop":
             return f"hop: has {reason.numbers['names']:.0f} of the names in a first hit → {reason.value:.5f}"
         case "exact":
@@ -92,7 +94,7 @@ def briefly(reasons: Sequence[Reason]) -> str:
     said = []
     for reason in reasons:
         name = _SHORT.get(reason.signal, reason.signal)
-        if reason.signal in ("echo", "exact", "order", "temporal", "hop", "successor", "superseded"):
+        if reason.signal in ("echo", "exact", "order", "standing", "temporal", "hop", "successor", "superseded"):
             said.append(name)
         elif reason.effect == "add":
             said.append(f"{name} {reason.numbers['rank']:.0f}")

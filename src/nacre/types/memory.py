@@ -23,6 +23,9 @@ JsonScalar: TypeAlias = str | int | float | bool | None
 
 
 DEFAULT_SPACE = "default"
+
+
+STANDING_KINDS = ("preference", "instruction")  # what holds for everything that is done
 DEFAULT_KIND = "note"
 
 

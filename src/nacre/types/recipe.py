@@ -51,6 +51,7 @@ class Recipe:
     entity_weight: float = 0.2  # × (1 + weight) for memories about a boosted entity
     intent_weight: float = 1.0  # how much of the namespace weights acts
     exact_weight: float = 1.0  # of the best score, for each identifier of the query that a memory has exactly
+    standing_weight: float = 0.8  # of the best score, for preferences and instructions that bear on a request
     hop_weight: float = 0.2  # of a first hit's score, for memories with a rare name that the query does not have
     usage_weight: float = 0.1  # × (1 ± weight at most) for what was opened, used or wrong before
     tuning: Tuning = field(default_factory=lambda: USUAL_TUNING)
@@ -88,6 +89,7 @@ CLASSIC = adjusted(
     intent_weight=0,
     exact_weight=0,
     hop_weight=0,
+    standing_weight=0,
     usage_weight=0,
     echo_next=0,
     echo_far=0,
