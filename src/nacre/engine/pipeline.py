@@ -11,7 +11,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from nacre.analysis import highlight
+from nacre.analysis import highlight, tokenizer
 from nacre.engine.candidates import CandidateFinder
 from nacre.engine.plan import Planner, SearchPlan
 from nacre.engine.query_resolver import QueryResolver
@@ -375,6 +375,7 @@ class Pipeline:
         """What was superseded steps back behind its successor, unless the query asks for the past."""
         if plan.asks_past or not ranking.ranked:
             return ranking
+        ranking = self._fresher(plan, ranking)
         memories = ranking.memories
 
         def texts(ids: Collection[str]) -> Mapping[str, Memory]:
@@ -393,6 +394,31 @@ class Pipeline:
         ranked = superseded.stepped_back(ranking.ranked, shown)
         signals = {**ranking.signals, **self._store.signals([each for each in new if each in visible])}
         return ranking._replace(ranked=ranked, successors=found, signals=signals, memories=memories)
+
+    def _fresher(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
+        """Of the best notes that are much alike, the newer one first."""
+        signals, best = ranking.signals, ranking.ranked[: superseded.FRESH_AMONG]
+        least = superseded.FRESH_SHARE * best[0].score
+        notes = [
+            each.id
+            for each in best
+            if each.score >= least and each.id not in ranking.neighbours and signals[each.id].kind != "episode"
+        ]
+        if len(notes) < 2 or not plan.recipe.fresh_weight:
+            return ranking
+        memories = self._memories(notes, ranking)
+        wanted = {term.text for term in plan.query.terms if not term.common}
+        asked = {
+            each: wanted.intersection(tokenizer.query_tokens(memories[each].text)) for each in notes if each in memories
+        }
+        vectors = {each: self._store.vectors(each) for each in asked}
+
+        def likeness(one: str, other: str) -> float:
+            a, b = vectors[one], vectors[other]
+            return 0.0 if a is None or b is None else float((a @ b.T).max())
+
+        moments = {each: signals[each].moment for each in notes}
+        return ranking._replace(ranked=superseded.fresher(ranking.ranked, moments, asked, likeness), memories=memories)
 
     # ---- the stages that show
 

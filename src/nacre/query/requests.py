@@ -11,9 +11,10 @@ import re
 # A verb that begins a sentence. Words that are also common nouns at the beginning of a keyword query ("plan",
 # "order", "report") count only with an object after them.
 _VERBS = (
-    "book|reserve|write|draft|compose|suggest|recommend|propose|generate|create|make|set up|arrange|organi[sz]e|schedule|"
+    "book|reserve|write|draft|compose|suggest|recommend|propose|generate|create|make|set up|arrange|organi[sz]e|"
+    "schedule|"
     "buy|get me|find me|find us|find a|find an|pick|choose|prepare|cook|bake|send|reply|answer|respond|remind|add|put|"
-    "translate|summari[sz]e|format|refactor|implement|code up|build|deploy|fix|rewrite|review|proofread|give me|show me|"
+    "translate|summari[sz]e|format|refactor|implement|build|deploy|fix|rewrite|review|proofread|give me|show me|"
     "tell me what to|help me|plan (?:a|an|the|my|our|us|for)|order (?:a|an|the|some|me|us|my|our)|"
     "design (?:a|an|the|my|our)|pack|invite|call|e-?mail (?:the|my|our|him|her|them)|rent|register|sign (?:me|us) up|"
     "compile a|menu for|gift for|present for|shopping (?:list|for)|let [\\w.]+(?: [\\w.]+)? know|"
@@ -35,8 +36,10 @@ _BEGINS = re.compile(
 _ADVICE = re.compile(
     r"\b(?:what|where|which|how|when)\b[^?]{0,40}\b(?:should|shall|could|can) (?:i|we)\b[^?]{0,12}\b"
     r"(?:cook|bake|eat|drink|order|buy|get|give|wear|bring|book|stay|go|take|write|say|tell|answer|reply|put|pick|choose|"
-    r"watch|read|make)\b|\bwhat do (?:i|we) (?:answer|say|tell|reply|wear|bring)\b|\bplease\b|\bbitte\b|\bpor favor\b|\bwrite (?:it|this|that|them) up\b"
-    r"|\bwas (?:soll|sollen|könnte|können) (?:ich|wir)\b|\bque (?:dois|devrais|pourrais)-je\b|\bqué (?:debería|puedo|podemos)\b",
+    r"watch|read|make)\b|\bwhat do (?:i|we) (?:answer|say|tell|reply|wear|bring)\b"
+    r"|\bplease\b|\bbitte\b|\bpor favor\b|\bwrite (?:it|this|that|them) up\b"
+    r"|\bwas (?:soll|sollen|könnte|können) (?:ich|wir)\b|\bque (?:dois|devrais|pourrais)-je\b"
+    r"|\bqué (?:debería|puedo|podemos)\b",
     re.I,
 )
 

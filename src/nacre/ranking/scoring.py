@@ -57,6 +57,8 @@ def describe(reason: Reason) -> str:
             return f"order: number {reason.numbers['place']:.0f} in time among the best → {reason.value:.5f}"
         case "standing":
             return f"standing: holds for what is to be done, cosine {reason.numbers['cosine']:.3f} → {reason.value:.5f}"
+        case "fresher":
+            return f"fresher: newer than a better match that is much like it → {reason.value:.5f}"
         case "hop":
             return f"hop: has {reason.numbers['names']:.0f} of the names in a first hit → {reason.value:.5f}"
         case "exact":
@@ -94,7 +96,17 @@ def briefly(reasons: Sequence[Reason]) -> str:
     said = []
     for reason in reasons:
         name = _SHORT.get(reason.signal, reason.signal)
-        if reason.signal in ("echo", "exact", "order", "standing", "temporal", "hop", "successor", "superseded"):
+        if reason.signal in (
+            "echo",
+            "exact",
+            "fresher",
+            "order",
+            "standing",
+            "temporal",
+            "hop",
+            "successor",
+            "superseded",
+        ):
             said.append(name)
         elif reason.effect == "add":
             said.append(f"{name} {reason.numbers['rank']:.0f}")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from datetime import datetime, timedelta
 
 from nacre.ranking import scoring
 from nacre.types.search import Ranked, Reason, Successor
 
+FRESH_AMONG = 5  # the best candidates, which are compared with each other
+FRESH_SHARE = 0.5  # of the best score that a candidate must have to be compared
+FRESH_LIKENESS = 0.55  # the cosine of two memories about the same thing
+FRESH_AFTER = timedelta(hours=12)
+_AHEAD = 0.001  # of the older one's score
 BEHIND = 0.9  # share of its successor's score, or relevance, that a superseded memory has at the most
 
 
@@ -48,6 +54,38 @@ def _raised(each: Ranked, reason: Reason) -> Ranked:
         if known.effect == "multiply":
             factor *= known.value
     return scoring.with_reason(each, reason._replace(value=reason.value / factor))
+
+
+def fresher(
+    ranked: Sequence[Ranked],
+    moments: Mapping[str, datetime],
+    asked: Mapping[str, Set[str]],
+    likeness: Callable[[str, str], float],
+) -> list[Ranked]:
+    """Of two good matches that say much the same, the newer one first. Both may hold, so neither steps back.
+
+    `ranked` is given best first. `asked` has the words of the question that each memory has: the newer one must have
+    all that the older one has, or it is about something else.
+    """
+    if not ranked:
+        return []
+    best = [each for each in ranked[:FRESH_AMONG] if each.id in asked and each.score >= FRESH_SHARE * ranked[0].score]
+    raised: dict[str, float] = {}
+    for older in best:
+        for newer in best:
+            if (
+                newer.score < older.score
+                and moments[newer.id] >= moments[older.id] + FRESH_AFTER
+                and asked[newer.id] >= asked[older.id]
+                and likeness(older.id, newer.id) >= FRESH_LIKENESS
+            ):
+                raised[newer.id] = max(raised.get(newer.id, 0.0), older.score * (1 + _AHEAD) - newer.score)
+    if not raised:
+        return list(ranked)
+    moved = (
+        _raised(each, Reason("fresher", "add", raised[each.id], {})) if each.id in raised else each for each in ranked
+    )
+    return scoring.best_first(moved)
 
 
 def relevance_behind(relevance: Mapping[str, float], successors: Mapping[str, Successor]) -> dict[str, float]:

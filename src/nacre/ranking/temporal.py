@@ -1,4 +1,4 @@
-"""Time in a ranking: what lies in the period that the question names comes first, and the first or last is put first."""
+"""Time in a ranking: what lies in the period that the question names comes first; so does the first or the last."""
 
 from __future__ import annotations
 

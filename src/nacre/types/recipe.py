@@ -52,6 +52,7 @@ class Recipe:
     intent_weight: float = 1.0  # how much of the namespace weights acts
     exact_weight: float = 1.0  # of the best score, for each identifier of the query that a memory has exactly
     standing_weight: float = 0.8  # of the best score, for preferences and instructions that bear on a request
+    fresh_weight: float = 1.0  # 0: a newer note that is much like a better match does not go before it
     hop_weight: float = 0.2  # of a first hit's score, for memories with a rare name that the query does not have
     usage_weight: float = 0.1  # × (1 ± weight at most) for what was opened, used or wrong before
     tuning: Tuning = field(default_factory=lambda: USUAL_TUNING)
@@ -89,6 +90,7 @@ CLASSIC = adjusted(
     intent_weight=0,
     exact_weight=0,
     hop_weight=0,
+    fresh_weight=0,
     standing_weight=0,
     usage_weight=0,
     echo_next=0,
