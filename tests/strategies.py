@@ -298,6 +298,7 @@ def varied_memories() -> list[NewMemory]:
             | ({"listed": [1, "a"], "kept": {"b": None}} if at % 7 == 0 else {}),
             created=START + timedelta(hours=at, microseconds=at % 2),
             happened=None if at % 6 else START + timedelta(hours=at // 2),
+            pinned=at % 8 == 0,
             entities=["Alice"] if at % 9 == 0 else [],
         )
         for at in range(200)

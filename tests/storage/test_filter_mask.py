@@ -17,7 +17,20 @@ from hypothesis import strategies as st
 
 import nacre
 from nacre.embedders.hashing import Hashing
-from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, Only, Phrase, Term, Without, filter_matches
+from nacre.query.ast import (
+    AllOf,
+    AnyOf,
+    Condition,
+    During,
+    Linked,
+    Near,
+    Only,
+    Phrase,
+    Pinned,
+    Term,
+    Without,
+    filter_matches,
+)
 from nacre.query.parser import parse
 from nacre.storage.sqlite import SqliteStore
 from nacre.storage.sqlite.filters import LIVE, Clause, search_clause
@@ -156,6 +169,7 @@ CONDITIONS: list[Condition] = [
     During(Period(START + timedelta(hours=50), START + timedelta(hours=60))),
     During(Period(None, START + timedelta(hours=50))),
     During(Period(START + timedelta(hours=50), None)),
+    Pinned(),
     AnyOf((Term("deploy"), Phrase(("number", "3")), Only(Filter(tags_all=["red", "Red"])))),
     AllOf((Term("deploy"), Only(Filter(kinds=["note"])))),
     AllOf((Term("staging"), AnyOf((Term("run"), Linked("alice"))))),

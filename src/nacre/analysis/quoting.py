@@ -22,6 +22,7 @@ _TAG = re.compile(
 )
 _FOOTER = re.compile(
     r"Left out for lack of room: [0-9]+(?: \([0-9a-z]{8,64}(?: [0-9a-z]{8,64})*(?: …)?\))?\."
+    r"|Fact: .{1,999} \([0-9a-z]{8,64}, [0-9-]{1,20}\)"
     r"|(?:Already given to this session|The budget is too small for any memory that was found): [0-9a-z …]{1,999}\. "
     r"Ask with [a-z ]{1,40}\.|Nothing is known about this: no memory answers it\. A search shows the nearest ones\."
 )
@@ -46,6 +47,12 @@ def left_out_line(count: int, ids: Sequence[str] = ()) -> str:
     """The line that says how many memories did not fit, with the ids of the first."""
     named = " ".join([*ids, "…"] if len(ids) < count else ids)
     return f"Left out for lack of room: {count} ({named})." if ids else f"Left out for lack of room: {count}."
+
+
+def fact_line(statement: str, memory_id: str, date: str) -> str:
+    """A fact in one line, with the memory that states it."""
+    said = _TO_ESCAPE.sub(_escape, " ".join(statement.split()))
+    return f"Fact: {said} ({memory_id}, {date})"
 
 
 def empty_line(outcome: str, ids: Sequence[str] = ()) -> str:

@@ -11,14 +11,16 @@ from nacre import validation
 from nacre.analysis import quoting
 from nacre.engine.calendar import local_date
 from nacre.engine.parts import Parts
+from nacre.engine.pipeline import plain_hit
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.searcher import Searcher
-from nacre.engine.successors import says_little_else
+from nacre.engine.successors import is_about, says_little_else
+from nacre.facts.confidence import is_current
 from nacre.ranking import token_budget
 from nacre.types.facts import Fact
 from nacre.types.memory import Span
 from nacre.types.recall_log import Delivery
-from nacre.types.search import Hit, SearchRequest
+from nacre.types.search import Hit, SearchRequest, SearchResult
 from nacre.types.views import Context, ContextOutcome, ContextRequest, LeftOut, Quoted
 
 if TYPE_CHECKING:  # no other verb needs it
@@ -26,6 +28,9 @@ if TYPE_CHECKING:  # no other verb needs it
 
 HITS_MAX = 50  # of the search that a context is made of
 SHARE = 0.5  # of the best score: what has less is beside the question
+PINNED_MAX = 5  # the newest
+FACTS_MAX = 3  # that a context may begin with
+LONG_CHARS = 600  # a text longer than this is quoted in part, and its facts may be elsewhere in it
 ANSWERS_FROM = 0.05  # the relevance of the best hit below which nothing answers
 
 
@@ -66,19 +71,28 @@ class ContextBuilder:
         )
         done, result, delivered = self._searcher.search(search)
         found = self._choices(result.hits, request, search)
+        if found.known and request.min_score is None:
+            self._add_pinned(found, search)
         opened = {} if request.repeat or delivered is None else delivered
         for memory_id in [each for each in found.known if opened.get(each)]:
             del found.known[memory_id]
             found.left_out.append(LeftOut(memory_id, "delivered"))
         from nacre.ranking.context_packing import pack
 
+        facts = self._facts(result, found, search) if request.min_score is None else []
         packed = pack(
-            [self._candidate(each) for each in found.known.values()], request.budget_tokens, self._counter(request)
+            [self._candidate(each) for each in found.known.values()],
+            request.budget_tokens,
+            self._counter(request),
+            [quoting.fact_line(_statement(fact), fact.memory_id, self._date(fact.valid_from)) for fact in facts],
         )
         quoted = tuple(
             Quoted(each.id, found.known[each.id].hit.relevance or 0.0, each.excerpt, found.known[each.id].instead_of)
             for each in packed.items
         )
+        stated = dict.fromkeys(fact.memory_id for fact in facts) if packed.facts else {}
+        best = max((each.relevance for each in quoted), default=0.0)
+        quoted += tuple(Quoted(each, best, excerpt=True) for each in stated if each not in {one.id for one in quoted})
         now = self._parts.clock()
         deliveries = [
             Delivery(each.id, rank, each.relevance, opened=None if each.excerpt else now)
@@ -115,6 +129,28 @@ class ContextBuilder:
             if successor in found.known:
                 found.known[successor] = replace(found.known[successor], instead_of=tuple(several))
         return found
+
+    def _add_pinned(self, found: _Choices, search: SearchRequest) -> None:
+        """Pinned memories come after what answers, as far as there is room."""
+        known = {*found.known, *(each.id for each in found.left_out)}
+        for memory in self._searcher.pinned(search, PINNED_MAX):
+            if memory.id not in known:
+                found.known[memory.id] = _Choice(plain_hit(memory), SHARE)
+
+    def _facts(self, result: SearchResult, found: _Choices, search: SearchRequest) -> list[Fact]:
+        """Current facts that state what is asked, of memories that are not quoted or too long to be quoted whole."""
+        asked = self._searcher.significant_words(search)
+        now = search.as_of or self._parts.clock()
+        listed = [each.fact for each in result.relations] + [fact for hit in result.hits for fact in hit.facts]
+        stating = [
+            fact
+            for fact in dict.fromkeys(listed)
+            if is_current(fact, now)
+            and is_about(fact, asked)
+            and (fact.memory_id not in found.known or len(found.known[fact.memory_id].hit.text) > LONG_CHARS)
+        ]
+        left = {each.id for each in found.left_out}
+        return [fact for fact in stating if fact.memory_id not in left][:FACTS_MAX] if found.known else []
 
     def _said(
         self, request: ContextRequest, packed: Packed, outcome: ContextOutcome, left_out: Sequence[LeftOut]
@@ -157,6 +193,10 @@ class ContextBuilder:
         if embedder is None:
             return token_budget.tokens
         return lambda text: max(sum(pieces for _, pieces in embedder.weigh(text)), token_budget.tokens(text))
+
+
+def _statement(fact: Fact) -> str:
+    return f"{fact.subject} {fact.predicate} {fact.object}"
 
 
 def _says_more(hit: Hit, current: Mapping[str, Fact], elsewhere: Sequence[Fact]) -> bool:

@@ -36,6 +36,7 @@ from nacre.types.search import (
     MatchType,
     Period,
     Ranked,
+    Reason,
     RelationHit,
     SearchResult,
     Signals,
@@ -583,6 +584,12 @@ def hit_of(
         similar=similar,
         superseded_by=superseded_by,
     )
+
+
+def plain_hit(memory: Memory) -> Hit:
+    """A memory as a hit that no query found."""
+    reason = Reason("filter", "add", 0.0, {"rank": 0.0})
+    return hit_of(Ranked(memory.id, 0.0, (reason,), None, None), memory, _NO_TERMS, relevance=0.0)
 
 
 def _match_type(ranked: Ranked) -> MatchType:

@@ -19,13 +19,14 @@ from nacre.engine.recall_log import RecallLog
 from nacre.engine.rerank_stage import RerankStage
 from nacre.engine.successors import SuccessorFinder
 from nacre.errors import NotFound
-from nacre.interfaces import Reranker
-from nacre.query.ast import scope_condition
+from nacre.interfaces import Reranker, TimePage
+from nacre.query.ast import Pinned, both, scope_condition
 from nacre.ranking import boosts, fusion
 from nacre.ranking.bm25 import weights
 from nacre.ranking.scoring import best_first
 from nacre.runtime.garbage import collection_paused
 from nacre.runtime.lru import LruCache
+from nacre.types.memory import Memory
 from nacre.types.search import Filter, RelatedRequest, SearchRequest, SearchResult
 from nacre.types.stats import FacetCounts, Facets
 
@@ -92,6 +93,15 @@ class Searcher:
         if not plan.where.spaces:
             return set()
         return self._store.matching(memory_ids, scope_condition(plan.where, plan.query.must))
+
+    def pinned(self, asked: SearchRequest, limit: int) -> list[Memory]:
+        """The newest pinned memories that match the filters and conditions of a search."""
+        plan = self._plan(asked)
+        return self._store.by_time(plan.where, TimePage(limit), must=both(plan.lens_condition, Pinned()))
+
+    def significant_words(self, asked: SearchRequest) -> set[str]:
+        """The tokens that a query asks for, without those that any text may have."""
+        return {term.text for term in self._plan(asked).query.terms if not term.common}
 
     def related(self, asked: RelatedRequest) -> SearchResult:
         """The memories most like a known one, by meaning and by the rare words they share."""

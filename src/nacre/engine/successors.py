@@ -89,7 +89,7 @@ class SuccessorFinder:
         for each, facts in past.items():
             replaced = [fact for fact in facts if fact.id in current and current[fact.id].memory_id != each]
             if replaced and each in memories:
-                about = [fact for fact in replaced if _is_about(fact, asked)]
+                about = [fact for fact in replaced if is_about(fact, asked)]
                 if says_little_else(memories[each], signals[each].facts, facts) or about:
                     latest = max((current[fact.id] for fact in about or replaced), key=lambda fact: fact.valid_from)
                     found[each] = Successor(latest.memory_id, latest.valid_from)
@@ -114,7 +114,7 @@ def _is_past(fact: Fact, now: datetime) -> bool:
     return fact.superseded_by is not None and fact.valid_to is not None and fact.valid_to <= now
 
 
-def _is_about(fact: Fact, asked: Set[str]) -> bool:
+def is_about(fact: Fact, asked: Set[str]) -> bool:
     """Whether a query names the predicate of a fact, and its subject where that has a name."""
     predicate = _significant(fact.predicate)
     subject = _significant(fact.subject)

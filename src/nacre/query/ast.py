@@ -68,6 +68,11 @@ class During:
 
 
 @dataclass(frozen=True, slots=True)
+class Pinned:
+    """Matches pinned memories."""
+
+
+@dataclass(frozen=True, slots=True)
 class AnyOf:
     parts: tuple[Condition, ...]
 
@@ -85,7 +90,7 @@ class Without:
     unwanted: Condition
 
 
-Condition: TypeAlias = Term | Phrase | Near | Only | Linked | During | AnyOf | AllOf | Without
+Condition: TypeAlias = Term | Phrase | Near | Only | Linked | During | Pinned | AnyOf | AllOf | Without
 
 
 def either(conditions: tuple[Condition, ...]) -> Condition:
@@ -192,6 +197,8 @@ def condition_matches(condition: Condition, tokens: Tokens, memory: Memory, link
             return all(condition_matches(part, tokens, memory, linked) for part in parts)
         case Linked(name):
             return name in linked
+        case Pinned():
+            return memory.pinned
         case During(period):
             return is_during(memory.created, period) or (
                 memory.happened is not None and is_during(memory.happened, period)

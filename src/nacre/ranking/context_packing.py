@@ -11,7 +11,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from nacre.analysis import tokenizer
@@ -62,6 +62,7 @@ class Packed:
     tokens: int
     items: tuple[Item, ...]
     left_out: tuple[str, ...]
+    facts: bool = False  # it begins with the facts given
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +71,22 @@ class _Quote:
     item: Item
 
 
-def pack(candidates: Sequence[Candidate], budget: int, count: Count) -> Packed:
-    """As many of these as `count` finds to fit into `budget` tokens. Nothing at all is an empty text."""
+def pack(candidates: Sequence[Candidate], budget: int, count: Count, facts: Sequence[str] = ()) -> Packed:
+    """As many of these as `count` finds to fit into `budget` tokens. Nothing at all is an empty text.
+
+    `facts` are lines that come first, if there is room for them and for a memory.
+    """
+    if facts:
+        header = "\n".join([HEADER, *facts])
+        packed = _packed(candidates, budget, count, header)
+        if packed.items:
+            return replace(packed, facts=True)
+    return _packed(candidates, budget, count, HEADER)
+
+
+def _packed(candidates: Sequence[Candidate], budget: int, count: Count, header: str) -> Packed:
     overhead = count("")  # what every call counts, whatever the text
-    room = budget - count(HEADER)
+    room = budget - count(header)
     if not candidates or room < 0:
         return Packed("", overhead, (), _left_out(candidates, ()))
 
@@ -94,7 +107,7 @@ def pack(candidates: Sequence[Candidate], budget: int, count: Count) -> Packed:
     for many, names in dict.fromkeys(plans) if quotes else ():
         missing = _left_out(candidates, quotes[:many])
         last = [left_out_line(len(missing), missing[:names])] if missing and names is not None else []
-        text = "\n".join([HEADER, *(quote.block for quote in quotes[:many]), *last])
+        text = "\n".join([header, *(quote.block for quote in quotes[:many]), *last])
         tokens = count(text)
         if tokens <= budget:
             return Packed(text, tokens, tuple(quote.item for quote in quotes[:many]), missing)

@@ -10,7 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, Only, Phrase, Term, Without, has_wildcards
+from nacre.query.ast import (
+    AllOf,
+    AnyOf,
+    Condition,
+    During,
+    Linked,
+    Near,
+    Only,
+    Phrase,
+    Pinned,
+    Term,
+    Without,
+    has_wildcards,
+)
 from nacre.storage.sqlite.rows import microseconds, space_token, to_json
 from nacre.types.search import Filter, Part, Period
 
@@ -115,6 +128,8 @@ def condition_clause(condition: Condition, *, few: bool = False) -> Clause:
             return Clause(f"({clause.sql})", clause.parameters)
         case Linked(name):
             return Clause(_LINKED, (name, name, name))
+        case Pinned():
+            return Clause("m.pinned = 1", ())
         case During(period):
             start, end = _bounds(period)
             sql = "(m.created_us >= ? AND m.created_us < ? OR m.happened_us >= ? AND m.happened_us < ?)"

@@ -22,6 +22,7 @@ from nacre.query.ast import (
     Near,
     Only,
     Phrase,
+    Pinned,
     Term,
     Without,
     has_wildcards,
@@ -92,7 +93,7 @@ class FilterMask:
         match condition:
             case Term(text, prefix=False):
                 return _any(segment, [text])
-            case Term() | Phrase() | Near() | Linked():
+            case Term() | Phrase() | Near() | Linked() | Pinned():
                 return self._listed(segment, condition_clause(condition))
             case During(period):
                 return self._during(segment, space, period)
