@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from nacre.query.dates.east_asian import EAST_ASIAN, SCRIPT, STARTS
+from nacre.query.dates.east_asian import EAST_ASIAN, is_eastern, starts
 from nacre.query.dates.english import ENGLISH
 from nacre.query.dates.french import FRENCH
 from nacre.query.dates.german import GERMAN
@@ -53,8 +53,8 @@ def parse_period(text: str, now: datetime, zone: tzinfo | None = None) -> Period
 
 def may_mention_period(text: str) -> bool:
     """Whether a text has a word or digit that every time expression needs. A cheap test: most questions have none."""
-    if not text.isascii() and SCRIPT.search(text):
-        return STARTS.search(text) is not None
+    if is_eastern(text) and starts().search(text):
+        return True
     return not _WORDS.isdisjoint(_WORD.findall(fold_accents(text).lower()))
 
 
@@ -86,7 +86,7 @@ def _readings(text: str) -> list[tuple[str, Language]]:
         for each in _WESTERN
         if not words.isdisjoint(each.words) or (numbers and (each is ENGLISH or not words.isdisjoint(each.dated)))
     ]
-    if not text.isascii() and SCRIPT.search(text):
+    if is_eastern(text):
         found.append((fold_widths(text), EAST_ASIAN))
     return found
 
@@ -95,7 +95,7 @@ def _phrases_by_start(text: str) -> Iterator[tuple[int, list[Phrase]]]:
     """The phrases of all languages by where they begin, in order."""
     begins: dict[int, list[tuple[str, Language]]] = {}
     for each, language in _readings(text):
-        for match in (_WORD_START if language.spaced else STARTS).finditer(each):
+        for match in (_WORD_START if language.spaced else starts()).finditer(each):
             if not language.spaced or language.may_begin(match[0]):
                 begins.setdefault(match.start(), []).append((each, language))
     for start in sorted(begins):
