@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.query.time_questions import TimeQuestion, understand
+from nacre.query.time_questions import understand
+from nacre.types.times import TimeQuestion
 
 NOW = datetime(2026, 6, 17, 15, 30, 45, tzinfo=UTC)  # a Wednesday
 

@@ -11,9 +11,9 @@ from datetime import datetime, time, timedelta, tzinfo
 from functools import cache
 
 from nacre.query import dates
-from nacre.query.dates import Mention
 from nacre.query.dates.past_tense import PAST_TENSE
 from nacre.query.dates.words import DE_MONTHS, EN_MONTHS, ES_MONTHS, FR_MONTHS, fold_accents
+from nacre.types.times import Mention
 
 READ_CHARS_MAX = 2000  # a longer text is a document, which reports many events
 _LONGEST = timedelta(days=31, hours=1)  # a month in which the clocks go back

@@ -8,49 +8,19 @@ patterns need, which a set of words tells at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from functools import cache
-from typing import Literal, TypeAlias
 
 from nacre.analysis import stopwords
 from nacre.query import dates
-from nacre.query.dates import Mention
 from nacre.query.dates.east_asian import is_eastern
 from nacre.query.dates.past_tense import PAST_TENSE
 from nacre.query.dates.words import fold_accents
 from nacre.types.memory import Span
+from nacre.types.times import Anchor, Order, Relation, TimeQuestion
 
 READ_CHARS_MAX = 400  # of a longer text, only the beginning is searched for cues other than periods
-
-Order: TypeAlias = Literal["first", "last"]
-Relation: TypeAlias = Literal["before", "after", "since"]
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """An event that a question counts from: "the migration" in "what changed after the migration"."""
-
-    relation: Relation
-    span: Span  # of the event
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class TimeQuestion:
-    """`rest` is the question without the words of its periods, its order and its relation to an event.
-
-    `listing`: little but the period is asked for, as in "what happened in June".
-    """
-
-    mentions: tuple[Mention, ...]
-    order: Order | None
-    anchor: Anchor | None
-    asks_when: bool
-    asks_past: bool
-    rest: str
-    listing: bool
 
 
 def understand(text: str, now: datetime, zone: tzinfo | None = None) -> TimeQuestion | None:
@@ -83,10 +53,12 @@ def _order(
     text: str, words: frozenset[str], taken: Sequence[Span], eastern: bool
 ) -> tuple[Order | None, Sequence[Span]]:
     """The order that a question asks for, with the span of its words. The first one in the text counts."""
-    patterns = () if words.isdisjoint(_ORDER_WORDS) else _ORDERS
+    patterns = {pattern: order for word in words & _ORDER_WORDS.keys() for order, pattern in _ORDER_WORDS[word]}
+    if eastern:
+        patterns |= _ORDERS_EAST
     found = [
         (Span(*match.span("cue")), order)
-        for order, pattern in (*patterns, *(_ORDERS_EAST if eastern else ()))
+        for pattern, order in patterns.items()
         for match in _compiled(pattern).finditer(text)
     ]
     free = [(span, order) for span, order in found if not any(_overlap(span, other) for other in taken)]
@@ -110,48 +82,86 @@ _EN_NAME = r"(?<![.!?] )(?<!^)\b(?-i:[A-Z])\w+"
 _DE_THINGS = r"(?:hilfe|spalte|zeile|seite|linie|klasse|stock|mal\b|name|buchstabe|schritt|nacht|woche|monat|jahr|tag)"
 _FR_THINGS = r"(?:colonne|ligne|page|etage|lettre|mot|pas|classe|nom|semaine|mois|annee|an\b|jour|nuit|heure|ministre)"
 _ES_THINGS = r"(?:columna|linea|pagina|planta|letra|palabra|paso|clase|nombre|semana|mes|ano|dia|noche|hora|ministr)"
-_ORDERS: Sequence[tuple[Order, str]] = (
-    ("first", r"\b(?P<cue>(?:for the )?(?:very )?first time|earliest|originally|initially)\b"),
-    ("first", rf"(?:^\s*|\b{_EN_OWNER}\s+)(?:very )?(?P<cue>first)\s+(?:\d+\s+)?(?!{_EN_THINGS})[a-z]"),
-    ("first", rf"{_EN_NAME}\s+(?P<cue>first)\s+(?!{_EN_THINGS})[a-z]"),
-    ("last", r"\b(?P<cue>(?:for the )?(?:very )?last time|latest|most recent(?:ly)?|newest)\b"),
-    ("last", r"\b(?P<cue>current)\s+(?:status|state|situation|progress)\b"),
-    ("last", rf"(?:^\s*|\b{_EN_OWNER}\s+)(?:very )?(?P<cue>last)\s+(?:\d+\s+)?(?!{_EN_THINGS})[a-z]"),
-    ("last", rf"{_EN_NAME}\s+(?P<cue>last)\s+(?!{_EN_THINGS})[a-z]"),
-    ("first", r"\b(?P<cue>(?:zum |das )?erste[ns]? mal|zuerst|ursprunglich\w*|erstmals|fruheste[nrs]?)\b"),
+_DE_OWNER = r"(?:der|die|das|den|dem|unser\w*|mein\w*|sein\w*|ihr\w*)"
+_FR_OWNER = "(?:le|la|les|notre|mon|ma|son|sa|leur|votre)"
+_ES_OWNER = "(?:el|la|los|las|nuestr[oa]|mi|su|tu)"
+# The order, words of which a question must have one, and the pattern.
+_ORDERS: Sequence[tuple[Order, str, str]] = (
+    ("first", "first", r"\b(?P<cue>(?:for the )?(?:very )?first time)\b"),
+    ("first", "earliest originally initially", r"\b(?P<cue>earliest|originally|initially)\b"),
+    ("first", "first", rf"(?:^\s*|\b{_EN_OWNER}\s+)(?:very )?(?P<cue>first)\s+(?:\d+\s+)?(?!{_EN_THINGS})[a-z]"),
+    ("first", "first", rf"{_EN_NAME}\s+(?P<cue>first)\s+(?!{_EN_THINGS})[a-z]"),
+    ("last", "last", r"\b(?P<cue>(?:for the )?(?:very )?last time)\b"),
+    ("last", "latest recent recently newest", r"\b(?P<cue>latest|most recent(?:ly)?|newest)\b"),
+    ("last", "current", r"\b(?P<cue>current)\s+(?:status|state|situation|progress)\b"),
+    ("last", "last", rf"(?:^\s*|\b{_EN_OWNER}\s+)(?:very )?(?P<cue>last)\s+(?:\d+\s+)?(?!{_EN_THINGS})[a-z]"),
+    ("last", "last", rf"{_EN_NAME}\s+(?P<cue>last)\s+(?!{_EN_THINGS})[a-z]"),
+    ("first", "mal", r"\b(?P<cue>(?:zum |das )?erste[ns]? mal)\b"),
     (
         "first",
-        rf"(?:^\s*|\b(?:der|die|das|den|dem|unser\w*|mein\w*|sein\w*|ihr\w*)\s+)(?P<cue>erste[nrsm]?)\s+(?!{_DE_THINGS})\w",
+        "zuerst erstmals ursprunglich ursprungliche ursprunglichen ursprunglicher fruheste fruhesten",
+        r"\b(?P<cue>zuerst|erstmals|ursprunglich\w*|fruhesten?)\b",
     ),
-    ("last", r"\b(?P<cue>(?:zum |das )?letzte[ns]? mal|zuletzt|letztmals|neue?ste[nrsm]?|aktuellste[nrsm]?)\b"),
+    (
+        "first",
+        "erste ersten erster erstes erstem",
+        rf"(?:^\s*|\b{_DE_OWNER}\s+)(?P<cue>erste[nrsm]?)\s+(?!{_DE_THINGS})\w",
+    ),
+    ("last", "mal", r"\b(?P<cue>(?:zum |das )?letzte[ns]? mal)\b"),
     (
         "last",
-        rf"(?:^\s*|\b(?:der|die|das|den|dem|unser\w*|mein\w*|sein\w*|ihr\w*)\s+)(?P<cue>letzte[nrsm]?)\s+(?!{_DE_THINGS})\w",
+        "zuletzt letztmals neueste neuesten neuester neuestes neuste neusten aktuellste aktuellsten",
+        r"\b(?P<cue>zuletzt|letztmals|neue?ste[nrs]?|aktuellsten?)\b",
     ),
-    ("first", r"\b(?P<cue>(?:pour )?(?:la )?premiere fois|a l'origine|initialement|plus anciene?n?e?s?)\b"),
+    (
+        "last",
+        "letzte letzten letzter letztes letztem",
+        rf"(?:^\s*|\b{_DE_OWNER}\s+)(?P<cue>letzte[nrsm]?)\s+(?!{_DE_THINGS})\w",
+    ),
     (
         "first",
-        rf"(?:^\s*|\b(?:le|la|les|notre|mon|ma|son|sa|leur|votre)\s+)(?P<cue>premiere?s?)\s+(?!{_FR_THINGS})[a-z]",
+        "fois origine initialement ancien ancienne anciens anciennes",
+        r"\b(?P<cue>(?:pour )?(?:la )?premiere fois|a l'origine|initialement|plus ancien(?:ne)?s?)\b",
     ),
-    ("last", r"\b(?P<cue>(?:pour )?(?:la )?derniere fois|plus recente?s?)\b"),
-    ("last", rf"(?:^\s*|\b(?:le|la|notre|mon|ma|son|sa|leur|votre)\s+)(?P<cue>derniere?)\s+(?!{_FR_THINGS})[a-z]"),
-    ("first", r"\b(?P<cue>(?:por )?(?:la )?primera vez|originalmente|inicialmente|mas antigu[oa]s?)\b"),
-    ("first", rf"(?:^\s*|\b(?:el|la|los|las|nuestr[oa]|mi|su|tu)\s+)(?P<cue>primer[oa]?)\s+(?!{_ES_THINGS})[a-z]"),
-    ("last", r"\b(?P<cue>(?:por )?(?:la )?ultima vez|mas recientes?|mas nuev[oa]s?)\b"),
-    ("last", rf"(?:^\s*|\b(?:el|la|nuestr[oa]|mi|su|tu)\s+)(?P<cue>ultim[oa])\s+(?!{_ES_THINGS})[a-z]"),
+    (
+        "first",
+        "premier premiere premiers premieres",
+        rf"(?:^\s*|\b{_FR_OWNER}\s+)(?P<cue>premiere?s?)\s+(?!{_FR_THINGS})[a-z]",
+    ),
+    (
+        "last",
+        "fois recent recente recents recentes",
+        r"\b(?P<cue>(?:pour )?(?:la )?derniere fois|plus recente?s?)\b",
+    ),
+    ("last", "dernier derniere", rf"(?:^\s*|\b{_FR_OWNER}\s+)(?P<cue>derniere?)\s+(?!{_FR_THINGS})[a-z]"),
+    (
+        "first",
+        "vez originalmente inicialmente antiguo antigua antiguos antiguas",
+        r"\b(?P<cue>(?:por )?(?:la )?primera vez|originalmente|inicialmente|mas antigu[oa]s?)\b",
+    ),
+    ("first", "primer primera primero", rf"(?:^\s*|\b{_ES_OWNER}\s+)(?P<cue>primer[oa]?)\s+(?!{_ES_THINGS})[a-z]"),
+    (
+        "last",
+        "vez reciente recientes nuevo nueva nuevos nuevas",
+        r"\b(?P<cue>(?:por )?(?:la )?ultima vez|mas recientes?|mas nuev[oa]s?)\b",
+    ),
+    ("last", "ultimo ultima", rf"(?:^\s*|\b{_ES_OWNER}\s+)(?P<cue>ultim[oa])\s+(?!{_ES_THINGS})[a-z]"),
 )
-_ORDERS_EAST: Sequence[tuple[Order, str]] = (
-    ("first", r"(?P<cue>第一次(?!世界)|最早|最初|首次|起初|一开始|初めて|はじめて)"),
-    ("last", r"(?P<cue>最后一次|最後一次|上一次|上次|最新|最近一次|最後に|直近|前回)"),
-)
-_ORDER_CUES = """
-first earliest originally initially last latest recent recently newest current erste ersten erster erstes erstem
-zuerst ursprunglich ursprungliche ursprunglichen erstmals fruheste fruhesten letzte letzten letzter letztes letztem
-zuletzt letztmals neueste neuesten neuester neuestes neuste neusten aktuellste aktuellsten premiere premier premiers
-premieres origine initialement ancien ancienne anciens dernier derniere recente recents recentes primera primer
-primero originalmente inicialmente antiguo antigua ultima ultimo reciente recientes nuevo nueva
-"""
-_ORDER_WORDS = frozenset(_ORDER_CUES.split())
+_ORDERS_EAST: Mapping[str, Order] = {
+    r"(?P<cue>第一次(?!世界)|最早|最初|首次|起初|一开始|初めて|はじめて)": "first",
+    r"(?P<cue>最后一次|最後一次|上一次|上次|最新|最近一次|最後に|直近|前回)": "last",
+}
+
+
+def _patterns_by_word() -> Mapping[str, Sequence[tuple[Order, str]]]:
+    found: dict[str, list[tuple[Order, str]]] = {}
+    for order, words, pattern in _ORDERS:
+        for word in words.split():
+            found.setdefault(word, []).append((order, pattern))
+    return found
+
+
+_ORDER_WORDS = _patterns_by_word()
 
 
 # --- Before, after or since an event
@@ -357,7 +367,7 @@ _LIGHT_EAST = (
 # --- Shared
 
 _WORD = re.compile(r"[^\W\d_]+")
-_CUE_WORDS = _ORDER_WORDS | frozenset(_RELATIONS) | _WHEN_WORDS | _PAST_WORDS
+_CUE_WORDS = frozenset(_ORDER_WORDS) | frozenset(_RELATIONS) | _WHEN_WORDS | _PAST_WORDS
 
 
 def _overlap(one: Span, other: Span) -> bool:

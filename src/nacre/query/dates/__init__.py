@@ -3,14 +3,13 @@
 `parse_period` parses a text that is one time expression; `find_mentions` finds expressions inside a question. Both
 use one grammar (grammar.py) with the forms of each language (english.py, german.py, french.py, spanish.py,
 east_asian.py for Chinese and Japanese), what the forms mean (meanings.py), the words for numbers, months and units
-(words.py), and the calendar (clock.py).
+(words.py), and the calendar (clock.py). past_tense.py tells reports from plans.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from nacre.query.dates.east_asian import EAST_ASIAN, is_eastern, starts
@@ -22,15 +21,7 @@ from nacre.query.dates.spanish import SPANISH
 from nacre.query.dates.words import fold_accents, fold_widths
 from nacre.types.memory import Span
 from nacre.types.search import Period
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """A time expression inside a text."""
-
-    span: Span
-    period: Period
-
+from nacre.types.times import Mention
 
 _WESTERN = (ENGLISH, GERMAN, FRENCH, SPANISH)
 _WORD = re.compile(r"week-end|[^\W\d_]+|[0-9]")
