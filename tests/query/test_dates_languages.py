@@ -298,6 +298,12 @@ def test_not_read(text: str) -> None:
     assert find_mentions(text, NOW, UTC) == []
 
 
+def test_two_scripts() -> None:
+    (found,) = find_mentions("ねこ yesterday", NOW, UTC)
+    assert found.span == (3, 12)
+    assert may_mention_period("ねこ yesterday")
+
+
 def test_enough_examples() -> None:
     assert len(READ) >= 120
     assert len(set(NOT_READ)) >= 60

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.query.time_questions import TimeQuestion, understand
+from nacre.query.time_questions import understand
+from nacre.types.times import TimeQuestion
 
 NOW = datetime(2026, 6, 17, 15, 30, 45, tzinfo=UTC)  # a Wednesday
 
@@ -141,6 +142,8 @@ ANCHORS = [
     ("depuis notre déménagement, qui a appelé", "since", "notre déménagement"),
     ("qué cambió después de la migración", "after", "la migración"),
     ("quién llegó antes de la boda?", "before", "la boda"),
+    ("¿Qué cambió después del ataque?", "after", "ataque"),
+    ("在法国人到来之前住着什么人", "before", "法国人到来"),
     ("搬家之后我们用什么", "after", "搬家"),
     ("移行の前は何を使っていた?", "before", "移行"),
 ]
@@ -169,6 +172,14 @@ def test_anchor(text: str, relation: str, event: str) -> None:
         ),
         *("before 2019", "after lunch", "since March", "the year after", "what did I do before that", "vor dem Haus"),
         *("nach Berlin", "vor drei Tagen", "il y a trois jours", "我以前住在哪里", "seit drei Tagen", "desde marzo"),
+        *("Which aired first, Life After People or Lost?", "python close socket before opening", "很久之前是什么"),
+        *(
+            "after what event did it decline",
+            "desde la línea de 2 yardas",
+            "法華経の後半部",
+            "ムスリムの前で何と言った",
+        ),
+        *("推翻了以前的什么理论", "Vor der Küste welches Kontinents liegen die Inseln?"),
     ],
 )
 def test_no_anchor(text: str) -> None:
@@ -239,6 +250,9 @@ def test_asks_for_the_past(text: str) -> None:
         ),
         *(
             "how old is Ana",
+            "the scale used to measure it",
+            "the anterior membrane",
+            "城の名前は？",
             "the old man and the sea",
             "früher als geplant",
             "quand même",

@@ -11,8 +11,9 @@ from datetime import datetime, time, timedelta, tzinfo
 from functools import cache
 
 from nacre.query import dates
-from nacre.query.dates import Mention
+from nacre.query.dates.past_tense import PAST_TENSE
 from nacre.query.dates.words import DE_MONTHS, EN_MONTHS, ES_MONTHS, FR_MONTHS, fold_accents
+from nacre.types.times import Mention
 
 READ_CHARS_MAX = 2000  # a longer text is a document, which reports many events
 _LONGEST = timedelta(days=31, hours=1)  # a month in which the clocks go back
@@ -69,7 +70,7 @@ def _reports(text: str, mention: Mention) -> bool:
     around = before + " " + after
     if _compiled(_NO_REPORT).search(around):
         return False
-    return bool(_compiled(_CLEARLY_PAST).search(words) or _compiled(_PAST_TENSE).search(around))
+    return bool(_compiled(_CLEARLY_PAST).search(words) or _compiled(PAST_TENSE).search(around))
 
 
 def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
@@ -112,16 +113,6 @@ _NO_REPORT = (
 _CLEARLY_PAST = (
     r"\b(?:last|yesterday|ago|previous|letzte\w*|vorige\w*|gestern|vorgestern|vor|derniere?s?|hier|il y a|pasad[oa]|"
     r"ayer|anteayer|anoche|hace)\b|\d{4}|[昨去先上前]"
-)
-_PAST_TENSE = (
-    r"\b(?:was|were|had|did|went|got|came|saw|took|made|said|told|gave|found|met|left|bought|ate|ran|won|lost|spent|"
-    r"wrote|sent|paid|felt|held|kept|built|began|broke|brought|caught|chose|drank|drove|fell|flew|forgot|grew|heard|"
-    r"knew|led|rode|sang|sat|shot|slept|sold|spoke|stood|swam|taught|thought|threw|woke|wore|became)\b|"
-    r"\b(?!need|feed|speed|seed|exceed|proceed|indeed|excited|tired|interested|supposed|used|based|limited)[a-z]{2,}ed\b|"
-    r"\b(?:war|waren|hatten?|wurden?|gab|ging|gingen|kam|kamen)\b|\b[a-z]*ge[a-z]{3,}(?:t|en)\b|"
-    r"\b(?:unter|be|ver|ent|er)[a-z]{3,}(?:t|en)\b|"
-    r"\b(?:ai|avons|avez|ont|suis|sommes|sont|etais|etait|etions|etaient|a|est)\s+(?:\w+\s+)?"
-    r"\w{2,}(?:e|es|ee|ees|i|is|it|u)\b|\b\w{2,}(?:amos|imos|aron|ieron)\b|\b(?:fui|fue|hice|hizo|hubo|dijo|estuve|estuvo|tuve|tuvo)\b|了|过|た(?:。|、|$|\s)|ました"
 )
 
 

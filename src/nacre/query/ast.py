@@ -14,10 +14,10 @@ from datetime import datetime
 from itertools import chain
 from typing import TypeAlias
 
-from nacre.query.time_questions import TimeQuestion
 from nacre.types.memory import Json, JsonScalar, Memory, Span, Tokens
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Part, Period
+from nacre.types.times import TimeQuestion
 
 
 @dataclass(frozen=True, slots=True)

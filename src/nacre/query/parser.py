@@ -31,8 +31,8 @@ from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, Parse
 from nacre.query.entities import phrase_condition
 from nacre.query.lexer import Lexeme
 from nacre.query.tense import asks_about_past
-from nacre.query.time_questions import TimeQuestion
 from nacre.types.memory import Span
+from nacre.types.times import TimeQuestion
 
 PHRASE_WORDS_MAX = 256  # words of all phrases together; bounds the time of FTS5
 TERMS_MAX = 256  # terms of a query that are looked up; further ones are dropped with a note

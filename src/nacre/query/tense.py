@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from nacre.query.requests import is_request
-from nacre.query.time_questions import TimeQuestion
+from nacre.types.times import TimeQuestion
 
 _MAY_LIE_AHEAD = re.compile(
     r"\W*(?:(?:on|the|this|by|until|for|at|am|den|der|diese[nrs]?|bis|le|la|ce|cette|el|los|las|est[ae]|to|and|or|from)\W+)*"

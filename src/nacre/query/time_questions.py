@@ -8,55 +8,26 @@ patterns need, which a set of words tells at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from functools import cache
-from typing import Literal, TypeAlias
 
 from nacre.analysis import stopwords
 from nacre.query import dates
-from nacre.query.dates import Mention
-from nacre.query.dates.east_asian import SCRIPT
+from nacre.query.dates.east_asian import is_eastern
+from nacre.query.dates.past_tense import PAST_TENSE
 from nacre.query.dates.words import fold_accents
 from nacre.types.memory import Span
+from nacre.types.times import Anchor, Order, Relation, TimeQuestion
 
 READ_CHARS_MAX = 400  # of a longer text, only the beginning is searched for cues other than periods
-
-Order: TypeAlias = Literal["first", "last"]
-Relation: TypeAlias = Literal["before", "after", "since"]
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """An event that a question counts from: "the migration" in "what changed after the migration"."""
-
-    relation: Relation
-    span: Span  # of the event
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class TimeQuestion:
-    """`rest` is the question without the words of its periods, its order and its relation to an event.
-
-    `listing`: little but the period is asked for, as in "what happened in June".
-    """
-
-    mentions: tuple[Mention, ...]
-    order: Order | None
-    anchor: Anchor | None
-    asks_when: bool
-    asks_past: bool
-    rest: str
-    listing: bool
 
 
 def understand(text: str, now: datetime, zone: tzinfo | None = None) -> TimeQuestion | None:
     """What a question says about time; None if nothing."""
     folded = fold_accents(text[:READ_CHARS_MAX])
     words = frozenset(_WORD.findall(folded.lower()))
-    eastern = not text.isascii() and SCRIPT.search(text) is not None
+    eastern = is_eastern(text)
     mentions = tuple(dates.find_mentions(text, now, zone)) if dates.may_mention_period(text) else ()
     if not mentions and not eastern and words.isdisjoint(_CUE_WORDS):
         return None
@@ -82,10 +53,12 @@ def _order(
     text: str, words: frozenset[str], taken: Sequence[Span], eastern: bool
 ) -> tuple[Order | None, Sequence[Span]]:
     """The order that a question asks for, with the span of its words. The first one in the text counts."""
-    patterns = () if words.isdisjoint(_ORDER_WORDS) else _ORDERS
+    patterns = {pattern: order for word in words & _ORDER_WORDS.keys() for order, pattern in _ORDER_WORDS[word]}
+    if eastern:
+        patterns |= _ORDERS_EAST
     found = [
         (Span(*match.span("cue")), order)
-        for order, pattern in (*patterns, *(_ORDERS_EAST if eastern else ()))
+        for pattern, order in patterns.items()
         for match in _compiled(pattern).finditer(text)
     ]
     free = [(span, order) for span, order in found if not any(_overlap(span, other) for other in taken)]
@@ -102,55 +75,93 @@ _EN_THINGS = (
     r"paragraphs?|sentences?|words?|fields?|options?|priority|choice|language|degree|resort|straw|minute|mile|supper|"
     r"ditch|laugh|gasp|rites|index|items?|step|slot|track|gear|cousin|strand|base|world|generation|born|thing|of|but|"
     r"and|or|is|are|was|the|a|an|for|long|longer|until|more|forever|all|so|two|three|four|five|six|few|"
-    r"seconds?|hours?|days?|weeks?|months?|quarters?|years?|decades?|century|nights?|mornings?|evenings?|weekends?)\b"
+    r"n|seconds?|hours?|days?|weeks?|months?|quarters?|years?|decades?|century|nights?|mornings?|evenings?|weekends?)\b"
 )
 _EN_OWNER = r"(?:the|my|our|his|her|their|your|its|whose|which|i|we|you|he|she|they|it|who|[\w-]+'s)"
 _EN_NAME = r"(?<![.!?] )(?<!^)\b(?-i:[A-Z])\w+"
 _DE_THINGS = r"(?:hilfe|spalte|zeile|seite|linie|klasse|stock|mal\b|name|buchstabe|schritt|nacht|woche|monat|jahr|tag)"
 _FR_THINGS = r"(?:colonne|ligne|page|etage|lettre|mot|pas|classe|nom|semaine|mois|annee|an\b|jour|nuit|heure|ministre)"
 _ES_THINGS = r"(?:columna|linea|pagina|planta|letra|palabra|paso|clase|nombre|semana|mes|ano|dia|noche|hora|ministr)"
-_ORDERS: Sequence[tuple[Order, str]] = (
-    ("first", r"\b(?P<cue>(?:for the )?(?:very )?first time|earliest|originally|initially)\b"),
-    ("first", rf"(?:^\s*|\b{_EN_OWNER}\s+)(?:very )?(?P<cue>first)\s+(?:\d+\s+)?(?!{_EN_THINGS})[a-z]"),
-    ("first", rf"{_EN_NAME}\s+(?P<cue>first)\s+(?!{_EN_THINGS})[a-z]"),
-    ("last", r"\b(?P<cue>(?:for the )?(?:very )?last time|latest|most recent(?:ly)?|newest)\b"),
-    ("last", r"\b(?P<cue>current)\s+(?:status|state|situation|progress)\b"),
-    ("last", rf"(?:^\s*|\b{_EN_OWNER}\s+)(?:very )?(?P<cue>last)\s+(?:\d+\s+)?(?!{_EN_THINGS})[a-z]"),
-    ("last", rf"{_EN_NAME}\s+(?P<cue>last)\s+(?!{_EN_THINGS})[a-z]"),
-    ("first", r"\b(?P<cue>(?:zum |das )?erste[ns]? mal|zuerst|ursprunglich\w*|erstmals|fruheste[nrs]?)\b"),
+_DE_OWNER = r"(?:der|die|das|den|dem|unser\w*|mein\w*|sein\w*|ihr\w*)"
+_FR_OWNER = "(?:le|la|les|notre|mon|ma|son|sa|leur|votre)"
+_ES_OWNER = "(?:el|la|los|las|nuestr[oa]|mi|su|tu)"
+# The order, words of which a question must have one, and the pattern.
+_ORDERS: Sequence[tuple[Order, str, str]] = (
+    ("first", "first", r"\b(?P<cue>(?:for the )?(?:very )?first time)\b"),
+    ("first", "earliest originally initially", r"\b(?P<cue>earliest|originally|initially)\b"),
+    ("first", "first", rf"(?:^\s*|\b{_EN_OWNER}\s+)(?:very )?(?P<cue>first)\s+(?:\d+\s+)?(?!{_EN_THINGS})[a-z]"),
+    ("first", "first", rf"{_EN_NAME}\s+(?P<cue>first)\s+(?!{_EN_THINGS})[a-z]"),
+    ("last", "last", r"\b(?P<cue>(?:for the )?(?:very )?last time)\b"),
+    ("last", "latest recent recently newest", r"\b(?P<cue>latest|most recent(?:ly)?|newest)\b"),
+    ("last", "current", r"\b(?P<cue>current)\s+(?:status|state|situation|progress)\b"),
+    ("last", "last", rf"(?:^\s*|\b{_EN_OWNER}\s+)(?:very )?(?P<cue>last)\s+(?:\d+\s+)?(?!{_EN_THINGS})[a-z]"),
+    ("last", "last", rf"{_EN_NAME}\s+(?P<cue>last)\s+(?!{_EN_THINGS})[a-z]"),
+    ("first", "mal", r"\b(?P<cue>(?:zum |das )?erste[ns]? mal)\b"),
     (
         "first",
-        rf"(?:^\s*|\b(?:der|die|das|den|dem|unser\w*|mein\w*|sein\w*|ihr\w*)\s+)(?P<cue>erste[nrsm]?)\s+(?!{_DE_THINGS})\w",
+        "zuerst erstmals ursprunglich ursprungliche ursprunglichen ursprunglicher fruheste fruhesten",
+        r"\b(?P<cue>zuerst|erstmals|ursprunglich\w*|fruhesten?)\b",
     ),
-    ("last", r"\b(?P<cue>(?:zum |das )?letzte[ns]? mal|zuletzt|letztmals|neue?ste[nrsm]?|aktuellste[nrsm]?)\b"),
+    (
+        "first",
+        "erste ersten erster erstes erstem",
+        rf"(?:^\s*|\b{_DE_OWNER}\s+)(?P<cue>erste[nrsm]?)\s+(?!{_DE_THINGS})\w",
+    ),
+    ("last", "mal", r"\b(?P<cue>(?:zum |das )?letzte[ns]? mal)\b"),
     (
         "last",
-        rf"(?:^\s*|\b(?:der|die|das|den|dem|unser\w*|mein\w*|sein\w*|ihr\w*)\s+)(?P<cue>letzte[nrsm]?)\s+(?!{_DE_THINGS})\w",
+        "zuletzt letztmals neueste neuesten neuester neuestes neuste neusten aktuellste aktuellsten",
+        r"\b(?P<cue>zuletzt|letztmals|neue?ste[nrs]?|aktuellsten?)\b",
     ),
-    ("first", r"\b(?P<cue>(?:pour )?(?:la )?premiere fois|a l'origine|initialement|plus anciene?n?e?s?)\b"),
+    (
+        "last",
+        "letzte letzten letzter letztes letztem",
+        rf"(?:^\s*|\b{_DE_OWNER}\s+)(?P<cue>letzte[nrsm]?)\s+(?!{_DE_THINGS})\w",
+    ),
     (
         "first",
-        rf"(?:^\s*|\b(?:le|la|les|notre|mon|ma|son|sa|leur|votre)\s+)(?P<cue>premiere?s?)\s+(?!{_FR_THINGS})[a-z]",
+        "fois origine initialement ancien ancienne anciens anciennes",
+        r"\b(?P<cue>(?:pour )?(?:la )?premiere fois|a l'origine|initialement|plus ancien(?:ne)?s?)\b",
     ),
-    ("last", r"\b(?P<cue>(?:pour )?(?:la )?derniere fois|plus recente?s?)\b"),
-    ("last", rf"(?:^\s*|\b(?:le|la|notre|mon|ma|son|sa|leur|votre)\s+)(?P<cue>derniere?)\s+(?!{_FR_THINGS})[a-z]"),
-    ("first", r"\b(?P<cue>(?:por )?(?:la )?primera vez|originalmente|inicialmente|mas antigu[oa]s?)\b"),
-    ("first", rf"(?:^\s*|\b(?:el|la|los|las|nuestr[oa]|mi|su|tu)\s+)(?P<cue>primer[oa]?)\s+(?!{_ES_THINGS})[a-z]"),
-    ("last", r"\b(?P<cue>(?:por )?(?:la )?ultima vez|mas recientes?|mas nuev[oa]s?)\b"),
-    ("last", rf"(?:^\s*|\b(?:el|la|nuestr[oa]|mi|su|tu)\s+)(?P<cue>ultim[oa])\s+(?!{_ES_THINGS})[a-z]"),
+    (
+        "first",
+        "premier premiere premiers premieres",
+        rf"(?:^\s*|\b{_FR_OWNER}\s+)(?P<cue>premiere?s?)\s+(?!{_FR_THINGS})[a-z]",
+    ),
+    (
+        "last",
+        "fois recent recente recents recentes",
+        r"\b(?P<cue>(?:pour )?(?:la )?derniere fois|plus recente?s?)\b",
+    ),
+    ("last", "dernier derniere", rf"(?:^\s*|\b{_FR_OWNER}\s+)(?P<cue>derniere?)\s+(?!{_FR_THINGS})[a-z]"),
+    (
+        "first",
+        "vez originalmente inicialmente antiguo antigua antiguos antiguas",
+        r"\b(?P<cue>(?:por )?(?:la )?primera vez|originalmente|inicialmente|mas antigu[oa]s?)\b",
+    ),
+    ("first", "primer primera primero", rf"(?:^\s*|\b{_ES_OWNER}\s+)(?P<cue>primer[oa]?)\s+(?!{_ES_THINGS})[a-z]"),
+    (
+        "last",
+        "vez reciente recientes nuevo nueva nuevos nuevas",
+        r"\b(?P<cue>(?:por )?(?:la )?ultima vez|mas recientes?|mas nuev[oa]s?)\b",
+    ),
+    ("last", "ultimo ultima", rf"(?:^\s*|\b{_ES_OWNER}\s+)(?P<cue>ultim[oa])\s+(?!{_ES_THINGS})[a-z]"),
 )
-_ORDERS_EAST: Sequence[tuple[Order, str]] = (
-    ("first", r"(?P<cue>第一次|最早|最初|首次|起初|一开始|初めて|はじめて)"),
-    ("last", r"(?P<cue>最后一次|最後一次|上一次|上次|最新|最近一次|最後に|直近|前回)"),
-)
-_ORDER_CUES = """
-first earliest originally initially last latest recent recently newest current erste ersten erster erstes erstem
-zuerst ursprunglich ursprungliche ursprunglichen erstmals fruheste fruhesten letzte letzten letzter letztes letztem
-zuletzt letztmals neueste neuesten neuester neuestes neuste neusten aktuellste aktuellsten premiere premier premiers
-premieres origine initialement ancien ancienne anciens dernier derniere recente recents recentes primera primer
-primero originalmente inicialmente antiguo antigua ultima ultimo reciente recientes nuevo nueva
-"""
-_ORDER_WORDS = frozenset(_ORDER_CUES.split())
+_ORDERS_EAST: Mapping[str, Order] = {
+    r"(?P<cue>第一次(?!世界)|最早|最初|首次|起初|一开始|初めて|はじめて)": "first",
+    r"(?P<cue>最后一次|最後一次|上一次|上次|最新|最近一次|最後に|直近|前回)": "last",
+}
+
+
+def _patterns_by_word() -> Mapping[str, Sequence[tuple[Order, str]]]:
+    found: dict[str, list[tuple[Order, str]]] = {}
+    for order, words, pattern in _ORDERS:
+        for word in words.split():
+            found.setdefault(word, []).append((order, pattern))
+    return found
+
+
+_ORDER_WORDS = _patterns_by_word()
 
 
 # --- Before, after or since an event
@@ -160,14 +171,15 @@ def _anchor(
     text: str, words: frozenset[str], taken: Sequence[Span], eastern: bool
 ) -> tuple[Anchor | None, Sequence[Span]]:
     """The event that a question counts from, with the span of the word that relates to it."""
+    patterns: list[str] = []
     if not words.isdisjoint(_RELATIONS) and not _compiled(_INSTRUCTION).search(text):
-        for pattern in _ANCHORS:
-            for match in _compiled(pattern).finditer(text):
-                if found := _event(match, text, taken):
-                    return found, (Span(*match.span("cue")),)
-    for match in _compiled(_ANCHOR_EAST).finditer(text) if eastern else ():
-        if found := _event(match, text, taken):
-            return found, (Span(*match.span("cue")),)
+        patterns += [*(_ANCHORS_OF_THE_PAST if _compiled(PAST_TENSE).search(text) else ()), *_ANCHORS]
+    if eastern:
+        patterns.append(_ANCHOR_EAST)
+    for pattern in patterns:
+        for match in _compiled(pattern).finditer(text):
+            if found := _event(match, text, taken):
+                return found, (Span(*match.span("cue")),)
     return None, ()
 
 
@@ -183,8 +195,8 @@ def _event(match: re.Match[str], text: str, taken: Sequence[Span]) -> Anchor | N
 
 
 _RELATION_WORDS: Sequence[tuple[Relation, str]] = (
-    ("before", "before prior vor bevor avant antes 之前 以前 の前 の前に 前に より前"),
-    ("after", "after nach nachdem apres despues tras 之后 之後 以后 以後 の後 後に"),
+    ("before", "before prior vor bevor avant antes 之前 の前 の前に より前"),
+    ("after", "after nach nachdem apres despues tras 之后 之後 以后 以後 の後 の後に"),
     ("since", "since seit seitdem depuis desde 以来 以來 以降 てから"),
 )
 _RELATIONS = {word: relation for relation, words in _RELATION_WORDS for word in words.split()}
@@ -200,9 +212,10 @@ _CLAUSE = (
     r"(?:[,;:?!()\"\n]|\.(?:\s|$)|$|\s(?:what|who|whom|which|how|where|why)\s))"
 )
 _NOT_EVENT = (
-    r"(?!(?:that|this|it|then|and|or|the fact|all|now|long|hours|midnight|noon|lunch|dinner|breakfast|"
-    r"work|school|bed|sleep|another|each|one|me|you|him|her|us|them|day|next|we\s+(?:are|can|need|have|want)|(?:you|i|it|there|they)\s*(?:'|is|are|am|"
-    r"have|has|can|know|need|want|do)\b|we')\b)"
+    r"(?!(?:what|which|whose|who|whom|how|that|this|it|then|and|or|the fact|all|now|long|hours|midnight|noon|lunch|"
+    r"dinner|breakfast|work|school|bed|sleep|another|each|one|me|you|him|her|us|them|day|next|"
+    r"we\s+(?:are|can|need|have|want)|we'|"
+    r"(?:you|i|it|there|they)\s*(?:'|is|are|am|have|has|can|know|need|want|do)\b)\b)"
 )
 _NOT_AFTER = (
     r"(?<!look )(?<!looks )(?<!looked )(?<!looking )(?<!named )(?<!name )(?<!take )(?<!takes )(?<!took )(?<!called )"
@@ -213,20 +226,34 @@ _DE_NOUN = (
     r"(?:[a-z]\w+\s+){0,2}?(?-i:[A-Z])[\w-]+"
     r"(?:\s+(?:nach|von|in|zu|zum|zur|auf|mit|bei|der|des)\s+(?:[a-z]\w+\s+)?(?-i:[A-Z])[\w-]+)*"
 )
-_DE_SPATIAL = r"(?!\w+\s+(?:haus|tur|gebaude|buro|laden|regel|meinung|ansicht|fenster|allem)\b)"
+_DE_NO_TIME = (
+    r"(?!\w+\s+(?:haus|tur|gebaude|buro|laden|regel|meinung|ansicht|fenster|allem|kuste|gefahr\w*|obersten|gericht\w*|"
+    r"augen|tor|publikum|kamera)\b)"
+)
 _FR_ARTICLE = "(?:le|la|les|l|notre|nos|mon|ma|mes|son|sa|leur|qu)"
-_ES_ARTICLE = "(?:l|la|el|los|las|nuestr[oa]|mi|su|que)"
+_ES_ARTICLE = "(?:la|el|los|las|nuestr[oa]|mi|su|que)"
+_ES_NO_TIME = (
+    r"(?!\w+\s+(?:linea|punto|casa|oficina|principio|inicio)\b|que (?!nos?\b|se\b|\w+(?:amos|imos|aron|o|e)\b))"
+)
+_NO_TITLE = r"(?:^|(?=(?-i:[a-z])))"  # not "Life After People"
 _CLOSELY = "(?:(?:right|just|shortly|soon|ever) )?"
+# English and German relate things in space, in rules and in habits with the same words: there must be a past tense.
+_ANCHORS_OF_THE_PAST = (
+    rf"{_NOT_AFTER}{_NO_TITLE}\b(?P<cue>{_CLOSELY}(?P<relation>before|after|since|prior to))\s+{_NOT_EVENT}{_CLAUSE}",
+    rf"\b(?P<cue>(?P<relation>vor|nach|seit))\s+{_DE_NO_TIME}(?P<event>{_DE_ARTICLE}\s+{_DE_NOUN})",
+)
 _ANCHORS = (
-    rf"{_NOT_AFTER}\b(?P<cue>{_CLOSELY}(?P<relation>before|after|since|prior to))\s+{_NOT_EVENT}{_CLAUSE}",
-    rf"\b(?P<cue>(?P<relation>vor|nach|seit))\s+{_DE_SPATIAL}(?P<event>{_DE_ARTICLE}\s+{_DE_NOUN})",
     rf"\b(?P<cue>(?P<relation>bevor|nachdem|seitdem|seit))\s+(?=(?:wir|ich|er|sie|es|du|ihr|man)\b){_CLAUSE}",
     rf"\b(?P<cue>(?P<relation>avant|apres|depuis))\s+(?={_FR_ARTICLE}\b){_CLAUSE}",
-    rf"\b(?P<cue>(?P<relation>antes de|despues de|tras|desde))\s*(?={_ES_ARTICLE}\b){_CLAUSE}",
+    rf"\b(?P<cue>(?P<relation>antes del?|despues del?|tras|desde))\s+{_ES_NO_TIME}(?:(?<=del )|(?={_ES_ARTICLE}\b))"
+    + _CLAUSE,
+)
+_NO_EVENT_EAST = (
+    r"(?:我们?|我們|你们?|您|他们?|她|大家|私たち|私|彼女?|いつ|很久|不久|多久|此|那|这|這)(?:之|以|の|より)"
 )
 _ANCHOR_EAST = (
-    r"(?:^|[，。、,\s]|自从|自從|自|在|は)(?!(?:我们?|我們|你们?|您|他们?|她|大家|私たち|私|彼女?)(?:之|以))(?P<event>[^，。、,\s？?！!はをが]{1,20}?)(?P<cue>(?P<relation>之前|以前|之后|之後|以后|"
-    r"以後|以来|以來|以降|の前に|の前|前に|の後|後に|てから|より前))"
+    rf"(?:^|[，。、,\s]|は)(?:自从|自從|自|在)?(?!{_NO_EVENT_EAST})(?P<event>[^，。、,\s？?！!はをが什哪谁何]{{1,20}}?)"
+    r"(?P<cue>(?P<relation>之前(?!的)|之后|之後|以后|以後|以来|以來|以降|の前(?=[には、])に?|の後(?=[には、])に?|より前|てから))"
 )
 
 
@@ -258,17 +285,18 @@ _ATTRIBUTE = (
     r"provider|bank|doctor|school|owner|lead|database|schedule|deadline|date|policy|logo|design|account|limit|diet)"
 )
 _PAST = (
-    r"(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )(?<!\bbeen )(?<!\bget )(?<!\bgetting )\bused to\b|"
+    r"\bdid(?:n't)?\s[^?.!,]{0,60}\bused? to\b|\b(?:i|we|you|he|she|they|it|there|who|(?-i:[A-Z])\w+)\s+"
+    r"(?:never |also |always )?used to\b|"
     r"\b(?:previously|formerly|originally|back then|in the past|at the time|once upon)\b|"
     rf"\b(?:old|previous|former|prior|original)\s+(?:[a-z]+\s+)?{_ATTRIBUTE}\b|"
-    r"\b(?:ever )?before\W*$|\bbefore that\b|\bprior\W*$|\bbeforehand\b|\bused to be\b|"
+    r"\b(?:ever )?before\W*$|\bbefore that\b|\bprior\W*$|\bbeforehand\b|"
     r"\b(?:fruher(?! als)|ehemals|ehemalige[nrsm]?|damals|vorher|zuvor|ursprunglich\w*|einst|"
     r"(?:alte|vorherige|fruhere|vorige)[nrsm]? (?:adresse|nummer|name|job|stelle|passwort|wohnung|firma|chef|plan|"
     r"preis|version|port|arbeitgeber|auto|handynummer|telefonnummer))\b|"
     r"\bavant\W*$|\b(?:auparavant|autrefois|jadis|precedemment|anciennement|a l'epoque|ancien(?:ne)?s?|"
     r"precedente?s?)\b|"
     r"\bantes(?! de| del)\b|\b(?:anteriormente|antiguamente|previamente|solia[ns]?|soliamos|"
-    r"antigu[oa]s?|anterior(?:es)?)\b"
+    r"antigu[oa]s?)\b|\b(?:el|la|los|las|mi|su|tu|nuestr[oa])\s+(?:\w+\s+)?anterior(?:es)?\b"
 )
 _PAST_CUES = """
 used previously formerly originally back past time once old previous former prior original before beforehand fruher
@@ -278,7 +306,7 @@ anciennement epoque ancien ancienne anciens anciennes precedent precedente antes
 previamente solia solian solias soliamos antiguo antigua antiguos antiguas anterior anteriores
 """
 _PAST_WORDS = frozenset(_PAST_CUES.split())
-_PAST_EAST = r"以前|之前|曾经|曾經|原来|原來|从前|從前|过去|過去|当时|當時|かつて|昔|もともと|前は|当時|元の"
+_PAST_EAST = r"以前|之前|曾经|曾經|原来|原來|从前|從前|过去|過去(?![0-9０-９])|当时|當時|かつて|昔|もともと|(?<!名)前は"
 
 
 # --- What is left
@@ -339,7 +367,7 @@ _LIGHT_EAST = (
 # --- Shared
 
 _WORD = re.compile(r"[^\W\d_]+")
-_CUE_WORDS = _ORDER_WORDS | frozenset(_RELATIONS) | _WHEN_WORDS | _PAST_WORDS
+_CUE_WORDS = frozenset(_ORDER_WORDS) | frozenset(_RELATIONS) | _WHEN_WORDS | _PAST_WORDS
 
 
 def _overlap(one: Span, other: Span) -> bool:

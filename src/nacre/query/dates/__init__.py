@@ -3,17 +3,16 @@
 `parse_period` parses a text that is one time expression; `find_mentions` finds expressions inside a question. Both
 use one grammar (grammar.py) with the forms of each language (english.py, german.py, french.py, spanish.py,
 east_asian.py for Chinese and Japanese), what the forms mean (meanings.py), the words for numbers, months and units
-(words.py), and the calendar (clock.py).
+(words.py), and the calendar (clock.py). past_tense.py tells reports from plans.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from nacre.query.dates.east_asian import EAST_ASIAN, SCRIPT, STARTS
+from nacre.query.dates.east_asian import EAST_ASIAN, is_eastern, starts
 from nacre.query.dates.english import ENGLISH
 from nacre.query.dates.french import FRENCH
 from nacre.query.dates.german import GERMAN
@@ -22,15 +21,7 @@ from nacre.query.dates.spanish import SPANISH
 from nacre.query.dates.words import fold_accents, fold_widths
 from nacre.types.memory import Span
 from nacre.types.search import Period
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """A time expression inside a text."""
-
-    span: Span
-    period: Period
-
+from nacre.types.times import Mention
 
 _WESTERN = (ENGLISH, GERMAN, FRENCH, SPANISH)
 _WORD = re.compile(r"week-end|[^\W\d_]+|[0-9]")
@@ -53,8 +44,8 @@ def parse_period(text: str, now: datetime, zone: tzinfo | None = None) -> Period
 
 def may_mention_period(text: str) -> bool:
     """Whether a text has a word or digit that every time expression needs. A cheap test: most questions have none."""
-    if not text.isascii() and SCRIPT.search(text):
-        return STARTS.search(text) is not None
+    if is_eastern(text) and starts().search(text):
+        return True
     return not _WORDS.isdisjoint(_WORD.findall(fold_accents(text).lower()))
 
 
@@ -86,7 +77,7 @@ def _readings(text: str) -> list[tuple[str, Language]]:
         for each in _WESTERN
         if not words.isdisjoint(each.words) or (numbers and (each is ENGLISH or not words.isdisjoint(each.dated)))
     ]
-    if not text.isascii() and SCRIPT.search(text):
+    if is_eastern(text):
         found.append((fold_widths(text), EAST_ASIAN))
     return found
 
@@ -95,7 +86,7 @@ def _phrases_by_start(text: str) -> Iterator[tuple[int, list[Phrase]]]:
     """The phrases of all languages by where they begin, in order."""
     begins: dict[int, list[tuple[str, Language]]] = {}
     for each, language in _readings(text):
-        for match in (_WORD_START if language.spaced else STARTS).finditer(each):
+        for match in (_WORD_START if language.spaced else starts()).finditer(each):
             if not language.spaced or language.may_begin(match[0]):
                 begins.setdefault(match.start(), []).append((each, language))
     for start in sorted(begins):

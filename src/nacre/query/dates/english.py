@@ -270,11 +270,11 @@ _HEADS = ("between", "since", "after", "before", "until", "by")
 _LEADS = "in|on|at|during|of|from|around|over|within|throughout|earlier"
 ENGLISH = Language(
     forms=by_first_word(_FORMS),
-    opening=f"(?:(?P<head>{any_of(*_HEADS, 'till')}) )?(?:(?P<lead>{_LEADS}) )?(?P<the>the )?",
-    heads={each: each for each in _HEADS} | {"till": "until"},
+    opening=f"(?:(?P<head>{any_of(*_HEADS, 'till', 'prior to')}) )?(?:(?P<lead>{_LEADS}) )?(?P<the>the )?",
+    heads={each: each for each in _HEADS} | {"till": "until", "prior to": "before"},
     to=r"(?: (?P<to>to) | ?(?:\.\.|–) ?|\s+-\s+)(?:the )?",
     and_=" and (?:the )?",
-    openers=words_of(_HEADS, _LEADS.split("|"), ("till", "the")),
+    openers=words_of(_HEADS, _LEADS.split("|"), ("till", "prior", "the")),
     words=words_of(
         *(("now today yesterday tomorrow tonight night morning afternoon evening weekend recently lately",),),
         *(("christmas halloween valentine valentines",), EN_UNITS, EN_WEEKDAYS, EN_SHORT_WEEKDAYS),
