@@ -37,6 +37,8 @@ STRONG = [
     ("Scratch that, we fly on Monday", "scratch that", "", ""),
     ("The alarm code has been changed to 4711", "changed to", "", "4711"),
     ("Bisoprolol goes up to 5 mg", "goes up to", "", "5 mg"),
+    ("osprey-db: max_connections 200 -> 350", "->", "200", "350"),
+    ("Tenacity 8.2 → 8.5", "->", "8.2", "8.5"),
     # German
     ("Wir nehmen Eiche statt Buche.", "statt", "buche", ""),
     ("Frau Reuter ist nicht mehr zuständig", "nicht mehr", "", ""),
@@ -101,7 +103,7 @@ def test_a_text_that_says_that_something_changed_has_a_strong_cue(text: str, wor
     assert cue.strong
     assert cue.words.startswith(words)
     assert (cue.old, cue.new) == (old, new)
-    assert cue.words.split()[0] in cue.sentence
+    assert cue.sentence in text.lower()
 
 
 @pytest.mark.parametrize("text", WEAK)

@@ -362,7 +362,9 @@ SESSION: tuple[Step, ...] = (
         (
             "gateway · port\n"
             "   port1  gateway · port · 8080  config  confidence 1.00  since 2026-03-01 00:00  memory port0\n"
-            "   other1  gateway · port · 9090  config  confidence 0.40  since 2026-06-15 12:26  memory other0"
+            "   other1  gateway · port · 9090  config  confidence 0.40  since 2026-06-15 12:26  memory other0\n"
+            "   2026-06-15 12:25  memory port0  gateway port 8080\n"
+            "   2026-06-15 12:26  memory other0  gateway port 9090"
         ),
         lambda memory: [encode.disagreement(each) for each in memory.conflicts()],
     ),

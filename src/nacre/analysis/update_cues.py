@@ -217,6 +217,7 @@ _PATTERNS: tuple[_Pattern, ...] = (
     _hints("sinds vanaf", r"\b(?:sinds|vanaf) \w+"),
     _hints_word("agora adesso"),
 )
+_ARROW = r"(?P<old>\S*\d\S*) ?(?:->|→) ?(?P<new>\S*\d\S*)"  # "max_connections 200 -> 350"
 # Scripts without spaces have no words to look up.
 _UNSPACED = (
     "改为|改成|改到|不再|取消|换成|搬到|更正|推迟|从现在起|変更|中止|延期|訂正|引っ越|ではなく"
@@ -259,6 +260,8 @@ def _cues(text: str) -> Iterator[Cue]:
             words = " ".join(text[found.start() : end].split())
             old, new = _value(values.get("old", "")), _value(values.get("new", ""))
             yield Cue(words.strip(" ,;:–—-"), each.strong, _sentence(text, found.start(), found.end()), old, new)
+    if ("->" in text or "→" in text) and (found := _re(_ARROW).search(text)):
+        yield Cue("->", strong=True, sentence=_sentence(text, *found.span()), old=found["old"], new=found["new"])
     if max(text, default="") >= _UNSPACED_FROM and (found := _re(_UNSPACED).search(text)):
         yield Cue(found[0], strong=True, sentence=_sentence(text, *found.span()))
 

@@ -62,6 +62,7 @@ def _fields(command: Any) -> Any:
 @click.option("--created", metavar="TIME", help="Creation time; default: now.")
 @click.option("--entity", "entities", metavar="NAME", multiple=True, help="An entity it is about. Repeatable.")
 @click.option("--extract", type=click.Choice(["on", "off"]), help="Extract facts and recognise the kind, or not.")
+@click.option("--supersedes", metavar="ID", multiple=True, help="An older memory that it replaces. Repeatable.")
 @_fields
 @deferring
 @common
@@ -201,6 +202,19 @@ def purge(context: click.Context, ids: tuple[str, ...], yes: bool) -> None:
 
 def _answer_done(context: click.Context, action: str, ids: tuple[str, ...]) -> None:
     answer(context, {action: list(ids)}, [[(f"{action} ", ""), (" ".join(ids), "cyan")]])
+
+
+@nacre.command()
+@click.argument("newer", metavar="NEWER")
+@click.argument("older", metavar="OLDER")
+@common
+@click.pass_context
+def unlink(context: click.Context, newer: str, older: str) -> None:
+    """Undo that a memory updates an older one. Both count as current again."""
+    with opened(context) as memory:
+        done = memory.unlink(newer, older)
+    said = f"{newer} no longer updates {older}" if done else f"{newer} does not update {older}"
+    answer(context, {"unlinked": done}, [[(said, "")]])
 
 
 # ---------------------------------------------------------------- get, timeline, history

@@ -206,6 +206,10 @@ def memory_lines(memory: Memory) -> Iterator[Line]:
 def fetched_lines(fetched: Fetched) -> Iterator[Line]:
     for memory in fetched:
         yield from _full_lines(memory)
+        for update in fetched.updates:
+            if memory.id in (update.newer, update.older):
+                says, other = ("updates ", update.older) if update.newer == memory.id else ("updated by ", update.newer)
+                yield [INDENT, (says, _DIM), (other, _ID), (f"  {update.cue or 'given'}", _DIM)]
         entities = fetched.entities.get(memory.id, ())
         if entities:
             yield [INDENT, ("entities: ", _DIM), (", ".join(each.name for each in entities), "")]
@@ -258,8 +262,11 @@ def _validity(fact: Fact) -> str:
 def conflict_lines(conflicts: Sequence[Disagreement]) -> Iterator[Line]:
     for each in conflicts:
         yield [(f"{each.subject} · {each.predicate}", _BOLD)]
-        for line in belief_lines(each.beliefs):
+        for line in belief_lines(each.beliefs) if each.beliefs else ():
             yield [INDENT, *line]
+        for memory in each.memories:
+            about = (f"{_local(memory.since)}  memory {memory.memory_id}  ", _DIM)
+            yield [INDENT, about, (_flat(memory.text), "")]
     if not conflicts:
         yield [("no conflicts", _DIM)]
 

@@ -11,7 +11,17 @@ from nacre.engine.parts import Parts
 from nacre.errors import InvalidInput, NotFound
 from nacre.facts import statements
 from nacre.facts.confidence import SHARES, effective_confidence, is_stale, reinforce, stale_since
-from nacre.types.facts import Belief, Disagreement, Fact, FactQuery, FactType, NewFact, Origin, Reinforcement
+from nacre.types.facts import (
+    Belief,
+    Disagreement,
+    Fact,
+    FactQuery,
+    FactType,
+    NewFact,
+    Origin,
+    Reinforcement,
+    Statement,
+)
 from nacre.types.memory import Memory
 
 _EVERY = 1_000_000_000
@@ -78,7 +88,16 @@ class FactService:
     def conflicts(self, spaces: Sequence[str]) -> list[Disagreement]:
         now = self._parts.clock()
         groups = self._store.conflicting_facts(validation.spaces(spaces, self._parts.access, self._parts.limits), now)
-        return [Disagreement(facts[-1].subject, facts[-1].predicate, tuple(_believed(facts, now))) for facts in groups]
+        known = self._store.get(list(dict.fromkeys(fact.memory_id for facts in groups for fact in facts)))
+        return [
+            Disagreement(
+                facts[-1].subject,
+                facts[-1].predicate,
+                tuple(_believed(facts, now)),
+                _statements([known[each] for each in dict.fromkeys(fact.memory_id for fact in facts)]),
+            )
+            for facts in groups
+        ]
 
     def stated(self, memory: Memory, facts: Sequence[NewFact], origin: Origin) -> list[Fact]:
         """Facts of a memory, each with an id of its own."""
@@ -87,6 +106,11 @@ class FactService:
             statements.make_fact(new, memory, fact_id, self._decay_rates, origin)
             for new, fact_id in zip(facts, ids, strict=True)
         ]
+
+
+def _statements(memories: Sequence[Memory]) -> tuple[Statement, ...]:
+    found = [Statement(each.id, each.text, each.happened or each.created) for each in memories]
+    return tuple(sorted(found, key=lambda each: (each.since, each.memory_id)))
 
 
 def _believed(facts: Sequence[Fact], at: datetime) -> list[Belief]:

@@ -43,6 +43,7 @@ def _remember(call: Call) -> Answer:
         **dict.fromkeys(("importance", "pinned"), decode.as_given),
         "tags": decode.texts,
         "happened": decode.moment,
+        "supersedes": decode.texts,
     }
     given = decode.fields(call.arguments, readers, ("text",))
     new = NewMemory(origin=call.session, **given)
@@ -262,6 +263,7 @@ DEFAULT: tuple[Tool, ...] = (
                 "source": string(),
                 "happened": string("when it happened"),
                 "importance": number("0-1"),
+                "supersedes": array(None, "ids of memories it replaces"),
                 "pinned": boolean("keep it in every context"),
                 "session": string("conversation that it is part of"),
             },
@@ -429,7 +431,7 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
         _tool("drop_facts", "Delete facts by id. Their memories stay.", "changes", _drop_facts, _IDS, ("ids",)),
         _tool(
             "conflicts",
-            "List facts that contradict each other, and facts that were not confirmed for long.",
+            "List facts and memories that contradict each other, and facts that were not confirmed for long.",
             "reads",
             _conflicts,
             {},

@@ -108,6 +108,9 @@ def disagreement(value: Disagreement) -> dict[str, Json]:
         "subject": value.subject,
         "predicate": value.predicate,
         "facts": [belief(each) for each in value.beliefs],
+        "memories": [
+            {"memory_id": each.memory_id, "text": each.text, "since": moment(each.since)} for each in value.memories
+        ],
     }
 
 
@@ -293,12 +296,17 @@ def timeline_entry(value: TimelineEntry) -> dict[str, Json]:
 
 
 def fetched(value: Fetched) -> dict[str, Json]:
-    """Memories in full, with entities and neighbours if these were requested."""
+    """Memories in full, with what they update, and with entities and neighbours if these were requested."""
     return {"memories": [_fetched_memory(each, value) for each in value], "missing": list(value.missing)}
 
 
 def _fetched_memory(one: Memory, result: Fetched) -> dict[str, Json]:
     encoded = memory(one)
+    links: dict[str, list[Json]] = {
+        "updates": [each.older for each in result.updates if each.newer == one.id],
+        "updated_by": [each.newer for each in result.updates if each.older == one.id],
+    }
+    encoded |= {name: ids for name, ids in links.items() if ids}
     if one.id in result.entities:
         encoded["entities"] = [entity(each) for each in result.entities[one.id]]
     if one.id in result.neighbours:
