@@ -201,7 +201,7 @@ class Pipeline:
         others = self._planner.reworded(plan, plan.query.meaning.replace(anchor.text, " "), timeless=True)
         if any(not term.common for term in others.query.terms):
             plan = replace(others, query=replace(others.query, time=plan.query.time))
-        return replace(plan, within=both(plan.within, within))
+        return replace(plan, within=both(plan.within, within), vaguely=True)
 
     def _reworded(self, plan: SearchPlan, meant: DidYouMean | None) -> Iterator[tuple[SearchPlan, tuple[str, ...]]]:
         """Other wordings of a query that found nothing, each with what to say of it."""
@@ -366,7 +366,8 @@ class Pipeline:
             return ranking
         if plan.within is not None:
             inside = self._store.matching([each.id for each in ranked], plan.within)
-            ranked = best_first(temporal.inside_first(ranked, inside, weight))
+            share = weight * (temporal.VAGUE if plan.vaguely else 1.0)
+            ranked = best_first(temporal.inside_first(ranked, inside, share))
         if time.order is not None:
             moments = {each.id: ranking.signals[each.id].moment for each in ranked}
             ranked = best_first(temporal.in_order(ranked, moments, time.order == "last", weight))

@@ -17,6 +17,7 @@ from nacre.query.identifiers import Identifier
 from nacre.query.lenses import Lens
 from nacre.query.lexer import preview
 from nacre.query.requests import is_request
+from nacre.query.tense import is_vague
 from nacre.types.intents import Intent
 from nacre.types.memory import STANDING_KINDS
 from nacre.types.recipe import USUAL_RECIPE, Recipe
@@ -69,6 +70,7 @@ class SearchPlan:
     intent: Intent | None = None
     identifiers: tuple[Identifier, ...] = ()  # what the query names exactly
     within: Condition | None = None  # the periods that it names; what lies inside comes first
+    vaguely: bool = False  # the periods have no clear border: "recently", or after an event
     is_request: bool = False  # it asks for something to be done, so standing preferences and instructions count
     notes: tuple[str, ...] = ()
 
@@ -155,6 +157,7 @@ class Planner:
             omitted=valid.omitted,
             intent=intent.detect(query.meaning) if recipe.intent_weight and where.spaces else None,
             within=either(tuple(map(During, query.periods))) if query.periods and recipe.temporal_weight else None,
+            vaguely=query.time is not None and is_vague(query.text, query.time),
             is_request=bool(recipe.standing_weight) and is_request(query.meaning),
             identifiers=identifiers.find(query.meaning) if recipe.exact_weight and where.spaces else (),
             notes=tuple(notes),

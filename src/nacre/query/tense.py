@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from nacre.query.dates.past_tense import PAST_TENSE
+from nacre.query.dates.words import fold_accents
 from nacre.query.requests import is_request
 from nacre.types.times import TimeQuestion
 
@@ -26,13 +28,18 @@ _IS_OVER = re.compile(
     r"derni[eè]re?s?|passée?s?|il y a|ayer|pasad[oa]s?|hace|últim[oa]s?|[0-9]{4})\b|昨|上[个周月]|去年|先|前",
     re.I,
 )
-_PAST = re.compile(
-    r"\b(?:did|was|were|had|been|happened|went|said|told|got|gave|took|came|made|met|saw|wrote|sent|found|[a-z]{3,}ed|"
-    r"war|waren|wurden?|hatten?|haben|hat|gab|ging|kam|passiert|besprochen|beschlossen|ge\w{2,}(?:t|en)|"
-    r"était|étaient|avons|avez|avait|passé|\w+é[es]?|fue|fueron|hemos|han|hubo|pasó|dijo|dijeron|\w+(?:aron|ieron|imos|amos))\b"
-    r"|[了过過]|た(?:[か？?]|$)|ました|でした",
+_PAST = re.compile(PAST_TENSE, re.I)
+_VAGUE = re.compile(
+    r"recent|lately|the other day|these days|a while|kürzlich|neulich|in letzter zeit|récemment|dernièrement|"
+    r"recientemente|últimamente|hace poco|最近|近来|この頃",
     re.I,
 )
+
+
+def is_vague(text: str, time: TimeQuestion) -> bool:
+    """Whether its periods have no border, like "recently"."""
+    named = (text[each.span.start : each.span.end] for each in time.mentions)
+    return all(_VAGUE.search(each) for each in named)
 
 
 def asks_about_past(text: str, time: TimeQuestion) -> bool:
@@ -44,4 +51,4 @@ def asks_about_past(text: str, time: TimeQuestion) -> bool:
         return any(map(_IS_OVER.search, named))
     if not all(_MAY_LIE_AHEAD.fullmatch(each) for each in named):
         return True
-    return _PAST.search(text) is not None
+    return _PAST.search(fold_accents(text)) is not None

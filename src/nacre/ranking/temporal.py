@@ -8,6 +8,7 @@ from datetime import datetime
 from nacre.ranking import scoring
 from nacre.types.search import Ranked, Reason
 
+VAGUE = 0.2  # of the weight, where the period has no clear border
 ALIKE = 0.4  # share of the best score: candidates that have as much are about what is asked
 ALIKE_MAX = 6  # candidates that are put in order of time
 _STEP = 0.6  # of the best score, between two of them: more than their scores differ
