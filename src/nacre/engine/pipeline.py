@@ -20,7 +20,7 @@ from nacre.engine.successors import SuccessorFinder
 from nacre.facts import confidence
 from nacre.interfaces import Store
 from nacre.query import entities
-from nacre.query.ast import During, ParsedQuery, Term, both, either, matches_everything, scope_condition
+from nacre.query.ast import ParsedQuery, Term, either, matches_everything, scope_condition
 from nacre.query.identifiers import Identifier
 from nacre.query.lexer import preview
 from nacre.ranking import boosts, dedupe, exact, fusion, hops, neighbours, relevance, superseded, temporal, token_budget
@@ -192,16 +192,12 @@ class Pipeline:
         (known,) = signals.values()
         match anchor.relation:
             case "before":
-                within = During(Period(None, known.moment))
+                period = Period(None, known.moment)
             case "after":  # not the event itself
-                within = During(Period(known.moment + _MOMENT, None))
+                period = Period(known.moment + _MOMENT, None)
             case "since":
-                within = During(Period(known.moment, None))
-        # The event has given its time. Its words would only bring in what is told of the event itself.
-        others = self._planner.reworded(plan, plan.query.meaning.replace(anchor.text, " "), timeless=True)
-        if any(not term.common for term in others.query.terms):
-            plan = replace(others, query=replace(others.query, time=plan.query.time))
-        return replace(plan, within=both(plan.within, within), vaguely=True)
+                period = Period(known.moment, None)
+        return replace(plan, periods=(*plan.periods, period), vaguely=True)
 
     def _reworded(self, plan: SearchPlan, meant: DidYouMean | None) -> Iterator[tuple[SearchPlan, tuple[str, ...]]]:
         """Other wordings of a query that found nothing, each with what to say of it."""
@@ -364,13 +360,17 @@ class Pipeline:
         time, weight, ranked = plan.query.time, plan.recipe.temporal_weight, ranking.ranked
         if time is None or not weight or plan.query.listing:
             return ranking
-        if plan.within is not None:
-            inside = self._store.matching([each.id for each in ranked], plan.within)
+        if plan.periods:
+            known = ((each.id, ranking.signals[each.id]) for each in ranked)
+            close = {
+                each: temporal.closeness([signals.created, signals.happened or signals.created], plan.periods)
+                for each, signals in known
+            }
             share = weight * (temporal.VAGUE if plan.vaguely else 1.0)
-            ranked = best_first(temporal.inside_first(ranked, inside, share))
+            ranked = best_first(temporal.inside_first(ranked, close, share))
         if time.order is not None:
             moments = {each.id: ranking.signals[each.id].moment for each in ranked}
-            ranked = best_first(temporal.in_order(ranked, moments, time.order == "last", weight))
+            ranked = best_first(temporal.in_order(ranked, moments, newest_first=time.order == "last"))
         return ranking._replace(ranked=ranked)
 
     def _supersede(self, plan: SearchPlan, ranking: Ranking) -> Ranking:

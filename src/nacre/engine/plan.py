@@ -21,7 +21,7 @@ from nacre.query.tense import is_vague
 from nacre.types.intents import Intent
 from nacre.types.memory import STANDING_KINDS
 from nacre.types.recipe import USUAL_RECIPE, Recipe
-from nacre.types.search import Filter, Mode, RelatedRequest, SearchRequest
+from nacre.types.search import Filter, Mode, Period, RelatedRequest, SearchRequest
 
 _MOMENT = timedelta(microseconds=1)
 _LAST = datetime.max.replace(tzinfo=UTC)
@@ -69,7 +69,7 @@ class SearchPlan:
     omitted: frozenset[str] = frozenset()
     intent: Intent | None = None
     identifiers: tuple[Identifier, ...] = ()  # what the query names exactly
-    within: Condition | None = None  # the periods that it names; what lies inside comes first
+    periods: tuple[Period, ...] = ()  # that it names; what lies inside one of them comes first
     vaguely: bool = False  # the periods have no clear border: "recently", or after an event
     is_request: bool = False  # it asks for something to be done, so standing preferences and instructions count
     notes: tuple[str, ...] = ()
@@ -78,7 +78,8 @@ class SearchPlan:
     def further_looks(self) -> tuple[Condition, ...]:
         """What the channels are asked for once more, because the best of all memories may have none of it."""
         standing = Only(Filter(kinds=STANDING_KINDS)) if self.is_request else None
-        return tuple(each for each in (self.within, standing) if each is not None)
+        within = either(tuple(map(During, self.periods))) if self.periods else None
+        return tuple(each for each in (within, standing) if each is not None)
 
     @property
     def recipe(self) -> Recipe:
@@ -156,7 +157,7 @@ class Planner:
             satisfiable=valid.satisfiable,
             omitted=valid.omitted,
             intent=intent.detect(query.meaning) if recipe.intent_weight and where.spaces else None,
-            within=either(tuple(map(During, query.periods))) if query.periods and recipe.temporal_weight else None,
+            periods=query.periods if recipe.temporal_weight else (),
             vaguely=query.time is not None and is_vague(query.text, query.time),
             is_request=bool(recipe.standing_weight) and is_request(query.meaning),
             identifiers=identifiers.find(query.meaning) if recipe.exact_weight and where.spaces else (),

@@ -30,7 +30,7 @@ from nacre.query import dates, filters, lexer, spelling, time_questions
 from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, ParsedQuery, Phrase, Term, Without, either
 from nacre.query.entities import phrase_condition
 from nacre.query.lexer import Lexeme
-from nacre.query.tense import asks_about_past
+from nacre.query.tense import asks_about_past, words_to_search
 from nacre.types.memory import Span
 from nacre.types.times import TimeQuestion
 
@@ -61,7 +61,7 @@ def parse(
         if time is not None and not asks_about_past(text, time):
             time = None
         asked = time.rest.strip() if time else text.strip()
-        group = _Group(_terms(asked if time else " ".join(each.text for each in found)))
+        group = _Group(_terms(words_to_search(text, time) if time else " ".join(each.text for each in found)))
     else:
         group = reader.alternatives()
     notes += reader.notes

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from nacre.query.dates.past_tense import PAST_TENSE
-from nacre.query.dates.words import fold_accents
+from nacre.query.dates.words import MONTHS, SEASONS, WEEKDAYS, fold_accents
 from nacre.query.requests import is_request
 from nacre.types.times import TimeQuestion
 
@@ -34,6 +34,23 @@ _VAGUE = re.compile(
     r"recientemente|últimamente|hace poco|最近|近来|この頃",
     re.I,
 )
+
+
+_NAMES = frozenset({*MONTHS, *WEEKDAYS, *SEASONS})
+_WORD_OR_DIGITS = re.compile(r"[0-9]+|[^\W\d_]+")
+
+
+def words_to_search(text: str, time: TimeQuestion) -> str:
+    """The question without times that move with the clock, such as "last week".
+
+    Texts that tell of the same time say "yesterday" or nothing. But they do say "June", "Friday" or "2023".
+    """
+    kept = list(text)
+    for start, end in (each.span for each in time.mentions):
+        named = _WORD_OR_DIGITS.findall(fold_accents(text[start:end]).lower())
+        if not any(each.isdigit() or each in _NAMES for each in named) and text[start:end].isascii():
+            kept[start:end] = " " * (end - start)
+    return "".join(kept)
 
 
 def is_vague(text: str, time: TimeQuestion) -> bool:

@@ -2,43 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 
+from nacre.query.ast import is_during
 from nacre.ranking import scoring
-from nacre.types.search import Ranked, Reason
+from nacre.types.search import Period, Ranked, Reason
 
+NEAR = 0.5  # closeness of what lies a little beside a period
+_MARGIN_MIN, _MARGIN_MAX = timedelta(days=1), timedelta(days=7)
 VAGUE = 0.2  # of the weight, where the period has no clear border
 ALIKE = 0.4  # share of the best score: candidates that have as much are about what is asked
+ALIKE_FIRST = 0.7  # the same where the first is asked for: what is told of a beginning may be told at any time
 ALIKE_MAX = 6  # candidates that are put in order of time
 _STEP = 0.6  # of the best score, between two of them: more than their scores differ
 
 
-def inside_first(ranked: Sequence[Ranked], inside: Set[str], weight: float) -> list[Ranked]:
+def closeness(moments: Sequence[datetime], periods: Sequence[Period]) -> float:
+    """1 for what lies inside one of the periods, NEAR for what lies a little beside it, 0 for the rest.
+
+    People misremember dates, and what happened on a day is often told on the next.
+    """
+    near = 0.0
+    for moment in moments:
+        for period in periods:
+            if is_during(moment, period):
+                return 1.0
+            if period.start is not None and period.end is not None:
+                margin = min(max((period.end - period.start) / 2, _MARGIN_MIN), _MARGIN_MAX)
+                if period.start - margin <= moment < period.end + margin:
+                    near = NEAR
+    return near
+
+
+def inside_first(ranked: Sequence[Ranked], close: Mapping[str, float], weight: float) -> list[Ranked]:
     """Add a share of the best score to what lies inside the period, so that it comes before what lies outside."""
     best = max((each.score for each in ranked), default=0.0)
     if not weight or not best:
         return list(ranked)
-    reason = Reason("temporal", "add", weight * best, {"weight": weight})
-    return [scoring.with_reason(each, reason) if each.id in inside else each for each in ranked]
+    return [
+        scoring.with_reason(each, Reason("temporal", "add", weight * best * share, {"closeness": share}))
+        if (share := close.get(each.id, 0.0))
+        else each
+        for each in ranked
+    ]
 
 
-def in_order(
-    ranked: Sequence[Ranked], moments: Mapping[str, datetime], newest_first: bool, weight: float
-) -> list[Ranked]:
+def in_order(ranked: Sequence[Ranked], moments: Mapping[str, datetime], *, newest_first: bool) -> list[Ranked]:
     """Put the candidates that are about what is asked in order of time. `ranked` is given best first."""
-    if not weight or not ranked:
-        return list(ranked)
+    if not ranked:
+        return []
     best = ranked[0].score
-    alike = [each.id for each in ranked[:ALIKE_MAX] if each.score >= ALIKE * best]
+    least = (ALIKE if newest_first else ALIKE_FIRST) * best
+    alike = [each.id for each in ranked[:ALIKE_MAX] if each.score >= least]
     by_time = sorted(alike, key=lambda each: (moments[each], each), reverse=newest_first)
     places = {each: place for place, each in enumerate(reversed(by_time))}
     return [
         scoring.with_reason(
             each,
-            Reason(
-                "order", "add", weight * _STEP * best * places[each.id], {"place": float(len(alike) - places[each.id])}
-            ),
+            Reason("order", "add", _STEP * best * places[each.id], {"place": float(len(alike) - places[each.id])}),
         )
         if each.id in places
         else each

@@ -45,7 +45,7 @@ class Recipe:
     rerank_weight: float = 0.15  # of the spread between the first and the last reranked candidate
     rerank_pool: int = 30  # candidates that are reranked, or fewer where their texts are long
     recency_weight: float = 0.1  # × (1 + weight / (1 + days))
-    temporal_weight: float = 1.0  # of the best score, for what lies inside the time that a query names
+    temporal_weight: float = 0.7  # of the best score, for what lies inside the time that a query names
     confidence_weight: float = 0.2  # × (1 - weight + weight · effective confidence); 1 is the full product
     min_confidence: float = 0.1  # memories with less confidence in their facts are left out
     entity_weight: float = 0.2  # × (1 + weight) for memories about a boosted entity
