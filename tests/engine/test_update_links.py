@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ Make = Callable[..., Nacre]
 @pytest.fixture(params=BOTH_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     with make_engines(request.param, tmp_path) as made:
-        yield made
+        yield partial(made, extract=True)
 
 
 def on(day: int, text: str, **fields: Any) -> NewMemory:
@@ -87,6 +88,14 @@ def test_what_is_embedded_later_is_linked_then(make: Make) -> None:
     assert links(memory, "m0") == []
     list(memory.reembed())
     assert links(memory, "m0") == LINKED
+
+
+def test_recognition_can_be_switched_off(make: Make) -> None:
+    assert links(make(on(1, OLD), on(9, NEW, extract=False)), "m0") == []
+    memory = make(on(1, OLD), on(9, NEW), extract=False)
+    assert (links(memory, "m0"), memory.conflicts()) == ([], [])
+    memory.remember("Elsewhere.", supersedes="m0")
+    assert links(memory, "m0") == [("m2", "m0", "")]
 
 
 def test_without_an_embedder_nothing_is_found(make: Make) -> None:

@@ -64,6 +64,23 @@ def test_numbers_and_dates_are_no_subject() -> None:
 def test_the_old_value_makes_up_for_other_words() -> None:
     assert verdicts("We moved from Trello to Linear", ("Tickets are in Trello", 0.6)) == ["o0 linked"]
     assert verdicts("We moved from Jira to Linear", ("Tickets are in Trello", 0.6)) == []
+    newer = "API pool size 20 -> 30, as agreed with Ada for the autumn sale."
+    older = "The pool of the API has size {}, see the wiki page of the platform team."
+    assert verdicts(newer, (older.format(20), 0.4)) == ["o0 linked"]
+    assert verdicts(newer, (older.format(70), 0.4)) == ["o0 arguable"]
+
+
+def test_the_subject_stands_in_the_sentence_of_the_cue() -> None:
+    older = ("Server closet at Ropewalk has its own air conditioning.", 0.7)
+    assert verdicts("The server closet at Ropewalk is no longer cooled by air conditioning.", older) == ["o0 linked"]
+    assert verdicts("Air conditioning of the server closet at Ropewalk: fine. Ada no longer smokes.", older) == []
+
+
+def test_documents_with_other_titles_are_about_something_else() -> None:
+    newer = "Leeds Arena\nThe arena in Leeds was moved to Elland Road."
+    older = "Arena in Leeds, Elland Road, 12,000 seats."
+    assert verdicts(newer, (older, 0.8)) == ["o0 linked"]
+    assert verdicts(newer, (f"Leeds Museum\n{older}", 0.8)) == []
 
 
 def test_a_weak_cue_needs_a_new_value_and_more_evidence() -> None:

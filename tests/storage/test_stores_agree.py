@@ -471,7 +471,7 @@ class Machine(RuleBasedStateMachine):
     def look_around(self, name: str, depth: int, moment: datetime | None) -> None:
         self.pair.same(lambda nacre: nacre.related_entities(name, depth, spaces=SPACES, as_of=moment))
         self.pair.same(lambda nacre: nacre.stale(SPACES))
-        self.pair.same(lambda nacre: sorted(nacre.conflicts(SPACES), key=lambda each: each.beliefs[0].fact.id))
+        self.pair.same(lambda nacre: sorted(nacre.conflicts(SPACES), key=lambda each: each.memories))
 
     @rule(query=queries, where=filters())
     def facets(self, query: str, where: Filter) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-CHARS_MAX = 500  # a longer text is a document, and its cues are about its own contents
+CHARS_MAX = 400  # a longer text is a document, and its cues are about its own contents
 
 
 class Cue(NamedTuple):
@@ -62,7 +62,8 @@ _MONTH = (
     "|nov(?:ember)?|dec(?:ember)?)"
 )
 _DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
-_WHEN = rf"(?:now|today|tomorrow|tonight|yesterday|this|next|last|\d+|the \d+\w*|v\d|{_MONTH}|{_DAY})\b"
+# Not a year alone: "as of 2017" and "since 2002" tell history.
+_WHEN = rf"(?:now|today|tomorrow|tonight|yesterday|this|next|last|(?!\d{{4}}\b)\d+|the \d+\w*|v\d|{_MONTH}|{_DAY})\b"
 _WANN = (
     r"(?:heute|morgen|gestern|diese[mnrs]?|nächste[mnrs]?|letzte[mnrs]?|dem \d|\d|(?:montag|dienstag|mittwoch"
     r"|donnerstag|freitag|samstag|sonntag|januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember)\b)"
@@ -102,8 +103,7 @@ _PATTERNS: tuple[_Pattern, ...] = (
     _says_word("superseded obsolete obsoletes"),
     _says("longer", rf"\bno longer(?! than\b)(?: {_OLD})?"),
     _says("anymore more", r"(?:\b(?:not|no|nobody|nothing|never|cannot)|n['’]t)\b(?: \w+){1,5}? any ?more\b"),
-    _says("formerly", rf"\bformerly (?:known as |called |at |in )?{_OLD}"),
-    _hints("previously", rf"\bpreviously {_OLD}"),
+    _hints("formerly", rf"\bformerly (?:known as |called |at |in )?{_OLD}"),
     _hints("used", rf"\bused to be {_OLD}"),
     _hints("not", rf"\bnot {_OLD_UNTIL} but {_NEW}"),
     _hints("not", rf"(?:,|;| –| —| -) not {_NOT_A_VALUE}{_OLD}"),
@@ -134,7 +134,19 @@ _PATTERNS: tuple[_Pattern, ...] = (
     _says_word("deprecated discontinued decommissioned abandoned scrapped revoked withdrawn outdated rotated"),
     _says("changed", r"\b(?:been|is|was|are|were) changed\b", r"\bchanged (?:after|again)\b"),
     _hints("changed", r"\b(?:has|have) changed\b"),
-    _says_word("amended revised"),
+    _says_word("amended revised reverted upped doubled halved"),
+    _says("plan plans", r"\bchange of plans?\b"),
+    _says("fell", r"\bfell through\b"),
+    _says("rolled", r"\brolled back\b"),
+    _says("over", rf"\btaken over by {_NEW}"),
+    _says("notice", r"\buntil further notice\b", r"\b(?:handed in|gave) (?:\w+ )?notice\b"),
+    _says("closed shut", r"\b(?:closed|shut) (?:down|for good)\b"),
+    _says("left", r"\b(?:has|have|had)?\s?left the (?:company|team|firm|band|club|project|group|board)\b"),
+    _says("mistake", r"\bmy mistake\b"),
+    _says("wrong", r"\b(?:was|were|i had it|got (?:it|that)|is|are) wrong\b"),
+    _says("meant", r"\bi meant\b"),
+    _says("make", r"\bmake (?:it|that) (?=\S*\d)"),
+    _says("extended", rf"\bextended (?:to|until|till|by) (?:{_WHEN}|(?:the )?end\b)"),
     _says("now", rf"\b(?:was|were) (?P<old>{_W}{_NEXT}?)[,;] (?:(?:it|he|she|they) )?(?:is |are )?now {_NEW}"),
     _hints("moved delayed corrected", r"\b(?:has|have|been|is|was|are|were|be) (?:moved|delayed|corrected)\b"),
     _hints("stopped stops quit", r"\b(?:stopped|stops|quit) \w+ing\b"),
@@ -142,7 +154,7 @@ _PATTERNS: tuple[_Pattern, ...] = (
     _hints("turns turned", r"\bturn(?:s|ed) out\b"),
     _hints("now", r"(?<!right )(?<!for )(?<!just )(?<!until )(?<!till )(?<!by )\bnow\b(?! and then)"),
     _hints("new", r"\bnew(?: [\w-]+){1,3}?(?: is\b| are\b| will be\b| ?:| =)"),
-    _hints_word("final retired retires successor"),
+    _hints_word("retired retires"),
     _hints("since", rf"\bsince {_WHEN}"),
     # ---- German
     _says("statt anstatt", rf"\b(?:an)?statt {_OLD}"),
@@ -162,7 +174,10 @@ _PATTERNS: tuple[_Pattern, ...] = (
         "stattdessen korrektur korrigiert berichtigung umbenannt verschoben verlegt vertagt vorgezogen verschiebt"
     ),
     _says_word("abgesagt storniert gestrichen entfällt geändert änderung ersetzt abgelöst übernimmt übernommen"),
-    _says_word("aufgegeben aufgehört gekündigt abgeschafft abgeschaltet"),
+    _says_word("aufgegeben aufgehört gekündigt abgeschafft abgeschaltet ausgetauscht irrtümlich preiserhöhung"),
+    _says("falsch", r"\b(?:war|ist|waren) falsch\b"),
+    _says("neuer", r"\bneuer termin\b"),
+    _says("rente", r"\bin rente\b"),
     _says("fällt fallen", rf"\bfäll(?:t|en)\b{_GAP}\b(?:aus|weg)\b"),
     _says("sondern", rf"\bnicht {_OLD_UNTIL},? sondern {_NEW}", r"\bsondern\b"),
     _says("heißt", r"\bheißt (?:jetzt|nun|ab)\b"),
@@ -174,7 +189,12 @@ _PATTERNS: tuple[_Pattern, ...] = (
     _says_word(
         "désormais dorénavant annulé annulée annulés annulées reporté reportée reportés reportées repoussé décalé"
     ),
-    _says_word("remplace remplacent remplacé remplacée rectificatif déménagé déménage renommé renommée"),
+    _says_word(
+        "remplace remplacent remplacé remplacée rectificatif déménagé déménage renommé renommée déplacé modifié"
+    ),
+    _says("quitté", r"\ba quitté\b"),
+    _says("augmente augmenté baisse baissé", rf"\b(?:augment|baiss)(?:e|é) (?:de {_OLD_UNTIL} )?à {_NEW}"),
+    _says("erreur", r"\b(?:mon|une) erreur\b", r"\berreur de ma part\b"),
     _says("plus", r"\bn(?:e |['’])\w+(?: \w+){0,2}? plus\b"),
     _says("lieu", rf"\bau lieu (?:de |d['’]|du |des ){_OLD}"),
     _says("place", r"\bà la place\b"),
@@ -195,7 +215,8 @@ _PATTERNS: tuple[_Pattern, ...] = (
     ),
     _says("mudó muda mudamos mudaron trasladó", r"\b(?:se|nos) (?:mud|traslad)(?:ó|a|amos|aron)\b"),
     _says_word("aplazado aplazada aplazó pospuesto pospuesta cancelado cancelada canceló anulado anulada suspendido"),
-    _says_word("corrección rectificación reemplaza sustituye sustituido sustituida"),
+    _says_word("corrección rectificación reemplaza sustituye sustituido sustituida modificado trasladado"),
+    _says("sube baja subió bajó", rf"\b(?:sube|baja|subió|bajó) (?:de {_OLD_UNTIL} )?a {_NEW}"),
     _says("sino", rf"\bno {_OLD_UNTIL},? sino {_NEW}"),
     _says("dejó deja dejamos", r"\bdej(?:ó|a|amos) de \w+r\b"),
     _says("pasa pasan pasó pasamos", rf"\bpas(?:an?|ó|amos) (?:de {_OLD_UNTIL} )?a (?:ser )?{_NEW}"),

@@ -107,7 +107,7 @@ class Nacre:
         self._searcher = Searcher(parts, reranker, self._log)
         self._explainer = Explainer(store, self._searcher, limits)
         self._contexts = ContextBuilder(parts, self._searcher, self._log)
-        self._updates = UpdateService(parts)
+        self._updates = UpdateService(parts, finds=extract)
         self._writer = Writer(parts, self._facts, self._updates, self._log, extracts=extract, defer=defer_embeddings)
 
     def __enter__(self) -> Self:

@@ -29,18 +29,23 @@ _NO_QUESTION = ParsedQuery((), None, "")
 
 
 class UpdateService:
-    def __init__(self, parts: Parts) -> None:
+    """Without `finds`, only what callers give is linked."""
+
+    def __init__(self, parts: Parts, *, finds: bool) -> None:
         self._parts = parts
         self._store = parts.store
+        self._finds = finds
 
     # ---- writing
 
     def may_update(self, text: str) -> bool:
-        return find_cue(text) is not None
+        return self._finds and find_cue(text) is not None
 
     def link_new(self, added: Sequence[Entry]) -> None:
         """Link memories that were just stored with older ones that they update."""
         embedded = [(each.memory, each.passages.vectors) for each in added if each.passages is not None]
+        if not self._finds or not embedded:
+            return
         found = [
             update
             for memory, vectors in embedded
@@ -59,6 +64,8 @@ class UpdateService:
 
     def relink(self, memory: Memory) -> None:
         """Find the updates from and to a changed memory anew. Those that a caller gave stay."""
+        if not self._finds:
+            return
         found = [each for each in self._store.updates([memory.id]) if each.cue]
         self._store.unlink_updates(found)
         newer = self._store.get([each.newer for each in found if each.older == memory.id])
@@ -77,7 +84,9 @@ class UpdateService:
 
     def undecided(self, spaces: Sequence[str]) -> list[Disagreement]:
         """Pairs of memories with a strong cue and a shared subject, which are not sure enough to be linked."""
-        found = []
+        found: list[Disagreement] = []
+        if not self._finds:
+            return found
         for space in validation.spaces(spaces, self._parts.access, self._parts.limits):
             for memory in self._store.by_time(Filter(spaces=(space,)), TimePage(UNDECIDED_AMONG)):
                 cue = find_cue(memory.text)

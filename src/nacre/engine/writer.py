@@ -49,6 +49,7 @@ class _Batch:
     recalled: Mapping[int, tuple[str, ...]]  # by place: texts that only repeat what their session was given
     entries: Mapping[Key, Entry]
     supersedes: Mapping[int, Sequence[str]]  # by place: the older memories that a text was given to replace
+    unread: Set[str]  # memories whose caller wants nothing to be recognised
 
 
 class Writer:
@@ -191,7 +192,8 @@ class Writer:
         supersedes = {place: each.supersedes for place, each in enumerate(drafts) if each.supersedes}
         if supersedes:
             self._check_superseded([drafts[place] for place in supersedes])
-        return _Batch(keys, sessions, stored, recalled, dict(zip(new, ready, strict=True)), supersedes)
+        unread = {each.memory.id for each in drafts if each.extract is False}
+        return _Batch(keys, sessions, stored, recalled, dict(zip(new, ready, strict=True)), supersedes, unread)
 
     def _check_superseded(self, drafts: Sequence[Draft]) -> None:
         """Each must be a live memory of the same space, which this engine may see."""
@@ -239,7 +241,11 @@ class Writer:
         if batch.entries:
             added = self._store.add(list(batch.entries.values()), self._model())
             self._updates.link_new(
-                [each for each, receipt in zip(batch.entries.values(), added, strict=True) if not receipt.duplicate]
+                [
+                    each
+                    for each, receipt in zip(batch.entries.values(), added, strict=True)
+                    if not receipt.duplicate and each.memory.id not in batch.unread
+                ]
             )
             if len(added) == len(batch.keys):  # each text was given once, and none was stored before
                 return added

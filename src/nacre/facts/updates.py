@@ -27,11 +27,13 @@ _NEXT_WITHIN = 0.1  # the second best counts if it is nearly as good: then both 
 _SUBJECT_WEIGHT, _SUBJECT_MAX = 0.1, 4.0
 _OVERLAP_WEIGHT = 0.6
 _OLD_VALUE = 0.15  # added where the older text has at least half of the old value
-_WEAK_CUE = 0.3  # subtracted
+_WEAK_CUE = 0.2  # subtracted
 _NO_NEW_VALUE = 0.15  # subtracted where the newer text has no number and no name that the older one lacks
 _TURNS = 0.25  # subtracted for turns of conversations, which come back to a subject without changing anything
-_OTHER_SENTENCE = 0.2  # subtracted where nothing in the sentence of the cue is shared
+_OTHER_NUMBER = 0.25  # subtracted where the old value is a number that the older text lacks
 _TYPICAL_RARITY = 0.8  # of words that were not counted
+
+_TITLE_CHARS_MAX = 80
 
 # Words of dates, and the most frequent function words of languages that the stop words do not cover.
 _WORDS = """
@@ -90,7 +92,16 @@ def subject_terms(text: str) -> frozenset[str]:
 
 def _may_be_updated(newer: Dated, older: Dated) -> bool:
     question = older.text.rstrip().endswith("?")
-    return older.moment < newer.moment and len(older.text) <= CHARS_MAX and not question
+    if older.moment >= newer.moment or len(older.text) > CHARS_MAX or question:
+        return False
+    titles = _title(newer.text), _title(older.text)
+    return not all(titles) or titles[0] == titles[1]
+
+
+def _title(text: str) -> str:
+    """The first line, if it is a heading: documents with different titles are about different things."""
+    first, newline, _ = text.partition("\n")
+    return first if newline and len(first) <= _TITLE_CHARS_MAX and ":" not in first else ""
 
 
 def _turns(newer: Dated, older: Dated) -> float:
@@ -107,6 +118,7 @@ class _Subject:
         self._rarity = {term: _rarity(term, frequencies) for term in self._terms}
         self._total = sum(self._rarity.values())
         self._old = {token for token in query_tokens(cue.old) if not is_common(token) and token not in _NO_SUBJECT}
+        self._old_numbers = {token for token in self._old if _re(r"\d").search(token)}
         self._in_sentence = subject_terms(cue.sentence)
         self._values = frozenset(_values(text))
         self._penalty = 0.0 if cue.strong else _WEAK_CUE
@@ -118,7 +130,9 @@ class _Subject:
         shared = self._terms & terms
         has_old_value = bool(self._old) and 2 * len(self._old & tokens) >= len(self._old)
         has_new_value = not self._values <= tokens
-        if not (len(shared) >= _SHARED_MIN or has_old_value) or not (has_new_value or self._penalty == 0):
+        if not has_old_value and (len(shared) < _SHARED_MIN or not shared & self._in_sentence):
+            return 0.0
+        if self._penalty and (not has_new_value or (self._old and not has_old_value)):
             return 0.0
         weight = sum(self._rarity[term] for term in shared)
         of_older = weight + _TYPICAL_RARITY * len(terms - shared)
@@ -129,7 +143,7 @@ class _Subject:
             + _OVERLAP_WEIGHT * overlap
             + (_OLD_VALUE if has_old_value else 0.0)
             - (0.0 if has_new_value else _NO_NEW_VALUE)
-            - (0.0 if has_old_value or shared & self._in_sentence else _OTHER_SENTENCE)
+            - (_OTHER_NUMBER if self._old_numbers and not self._old_numbers & tokens else 0.0)
             - self._penalty
         )
 

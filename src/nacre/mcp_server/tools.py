@@ -250,7 +250,7 @@ _HIT = obj(
 DEFAULT: tuple[Tool, ...] = (
     Tool(
         name="remember",
-        description="Store one self-contained fact, decision, preference or event worth knowing in later sessions.",
+        description="Store one self-contained fact, decision, preference or event worth knowing later.",
         effect="adds",
         answer=_remember,
         input=obj(
@@ -261,10 +261,10 @@ DEFAULT: tuple[Tool, ...] = (
                 "kind": string("note, fact, preference, instruction, ..."),
                 "tags": array(),
                 "source": string(),
-                "happened": string("when it happened"),
+                "happened": string(),
                 "importance": number("0-1"),
-                "supersedes": array(None, "ids of memories it replaces"),
-                "pinned": boolean("keep it in every context"),
+                "supersedes": array(),
+                "pinned": boolean("always in context"),
                 "session": string("conversation that it is part of"),
             },
             ("text",),
