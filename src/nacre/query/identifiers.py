@@ -28,7 +28,7 @@ _CODE = re.compile(
     r"""
     [a-z][a-z0-9+.-]*://[^\s<>"'`]+                                  # URL
     | [\w.+-]+@[\w-]+(?:\.[\w-]+)+                                   # e-mail address
-    | (?:[A-Za-z]:)?(?:~|\.{1,2})?[/\\]?(?:[\w.@-]+[/\\])+[\w.@*-]*  # path
+    | (?:[A-Za-z]:)?(?:~|\.{1,2})?[/\\]?(?:[\w.@-]{1,99}[/\\])+[\w.@*-]*  # path
     | \b(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\b                    # MAC address
     | (?<![\w-])--[a-z][\w-]*                                        # flag
     | [A-Z]{2,}[ ][0-9]{2,}(?:[.-][0-9]+)*(?![:\w])                  # OPS 1482
@@ -47,6 +47,7 @@ _NAME = re.compile(r"[^\W\d_][\w'’-]*(?:\.(?=[ ]))?")
 _TITLES = frozenset(
     ("mr", "mrs", "ms", "dr", "prof", "sir", "herr", "frau", "herrn", "monsieur", "madame", "señor", "señora", "don")
 )
+_POSSESSIVE = re.compile(r"['’]s?$")
 _JOINERS = re.compile(r"[\s_-]+")
 _SEPARATOR = r"[\s_:#-]{0,2}"
 
@@ -75,7 +76,10 @@ def find(question: str) -> tuple[Identifier, ...]:
     ]
     taken = [each.span for each in found]
     for each in _CODE.finditer(question):
-        text = each.group().rstrip(".,;:!?-")
+        text = each.group()
+        if text.isalpha() and text[1:].islower():  # most words
+            continue
+        text = text.rstrip(".,;:!?-")
         span = Span(each.start(), each.start() + len(text))
         if _is_code(text) and not _overlaps(span, taken):
             found.append(Identifier(text.lstrip("#"), "code", span))
@@ -116,7 +120,7 @@ def _is_code(text: str) -> bool:
 
 
 def _is_mixed_case(text: str) -> bool:
-    """`getUser` and `OAuth` but neither `McDonald` nor `iPhone`-like brands alone: two changes, or a lower first."""
+    """`getUser` and `OAuth`, but not `McDonald`."""
     return bool(re.search(r"[a-z][A-Z]", text)) and not re.fullmatch(r"(?:Mc|Mac|O'|De|Di|Le|La|Van)[A-Z][a-z]+", text)
 
 
@@ -137,15 +141,17 @@ def _names(question: str) -> Iterable[Identifier]:
             continue
         if len(run) > 1:
             start = run[0].start()
-            text = re.sub(r"['’]s?$", "", question[start : run[-1].end()])
+            text = _POSSESSIVE.sub("", question[start : run[-1].end()])
             yield Identifier(text, "name", Span(start, start + len(text)))
         run = [each] if each is not None and _is_capitalised(each.group()) else []
 
 
 def _is_capitalised(word: str) -> bool:
-    plain = re.sub(r"['’]s?$", "", word)
+    if not word[0].isupper():
+        return False
+    plain = _POSSESSIVE.sub("", word)
     folded = plain.lower().rstrip(".")
-    return plain[0].isupper() and not plain.isupper() and folded not in stopwords.WORDS and folded not in _TITLES
+    return not plain.isupper() and folded not in stopwords.WORDS and folded not in _TITLES
 
 
 def _overlaps(span: Span, taken: Sequence[Span]) -> bool:
