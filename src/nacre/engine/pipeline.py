@@ -404,7 +404,9 @@ class Pipeline:
         return ranking._replace(ranked=ranked, successors=found, memories=memories)
 
     def _fresher(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
-        """Of the best notes that are much alike, the newer one first."""
+        """Of the best notes that are much alike, the newer one first. A search by words alone compares no vectors."""
+        if not plan.recipe.fresh_weight or not plan.recipe.alpha:
+            return ranking
         signals, best = ranking.signals, ranking.ranked[: superseded.FRESH_AMONG]
         least = superseded.FRESH_SHARE * best[0].score
         notes = [
@@ -412,7 +414,7 @@ class Pipeline:
             for each in best
             if each.score >= least and each.id not in ranking.neighbours and signals[each.id].kind != "episode"
         ]
-        if len(notes) < 2 or not plan.recipe.fresh_weight:
+        if len(notes) < 2:
             return ranking
         memories = self._memories(notes, ranking)
         wanted = {term.text for term in plan.query.terms if not term.common}
