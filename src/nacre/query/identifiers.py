@@ -19,7 +19,7 @@ Exactness: TypeAlias = Literal["code", "quote", "name"]
 IDENTIFIERS_MAX = 8  # of one question
 _CHARS_MAX = 200
 
-_MAY_HAVE = re.compile(r"[0-9_/\\@\"“”«»„`]|--|\w\.\w|[a-z][A-Z]|[A-Z]{2}|\w[ ]+(?=[^\W\d_a-z])")
+_MAY_HAVE = re.compile(r"[0-9_/\\@\"“”«»„`]|--|::|\w\.\w|[a-z][A-Z]|[A-Z]{2}|\w[ ]+(?=[^\W\d_a-z])")
 _QUOTED = re.compile(
     r"\"([^\"\n]+)\"|“([^“”\n]+)”|„([^„“”\n]+)[“”]|«([^«»\n]+)»|`([^`\n]+)`|(?<!\w)'([^'\n]{2,})'(?!\w)"
 )
@@ -29,10 +29,11 @@ _CODE = re.compile(
     [a-z][a-z0-9+.-]*://[^\s<>"'`]+                                  # URL
     | [\w.+-]+@[\w-]+(?:\.[\w-]+)+                                   # e-mail address
     | (?:[A-Za-z]:)?(?:~|\.{1,2})?[/\\]?(?:[\w.@-]{1,99}[/\\])+[\w.@*-]*  # path
+    | (?<!\w)(?:~|\.{1,2})[/\\][\w.@*-]+                             # ~/notes
     | \b(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\b                    # MAC address
     | (?<![\w-])--[a-z][\w-]*                                        # flag
     | [A-Z]{2,}[ ][0-9]{2,}(?:[.-][0-9]+)*(?![:\w])                  # OPS 1482
-    | \#?\w+(?:[.:_-]\w+)*                                           # anything else in one piece
+    | \#?\w+(?:(?:::|[.:_-])\w+)*                                    # anything else in one piece
     """,
     re.VERBOSE,
 )
@@ -127,6 +128,8 @@ def _is_mixed_case(text: str) -> bool:
 def _is_path(text: str) -> bool:
     """`and/or`, `he/she` and `24/7` are none."""
     parts = [each for each in re.split(r"[/\\]", text) if each]
+    if all(each.isdigit() for each in parts):
+        return False
     rooted = text[0] in "/\\~." or text[1:3] in (":\\", ":/")
     return rooted or len(parts) > 2 or any(mark in text for mark in "._") or any(each.isdigit() for each in text)
 
