@@ -184,7 +184,9 @@ def test_what_is_found_stands_in_the_question(question: str) -> None:
         each.stands_in(fold(question))  # whatever it is, it makes a pattern
 
 
-@given(st.lists(st.sampled_from(["OPS-1482", "v2.1", "ERR_7", "getUser", "the", "Ada", "Bob", "12.", "x?"]), max_size=9))
+@given(
+    st.lists(st.sampled_from(["OPS-1482", "v2.1", "ERR_7", "getUser", "the", "Ada", "Bob", "12.", "x?"]), max_size=9)
+)
 def test_what_is_found_stands_in_a_text_that_is_the_question(words: list[str]) -> None:
     question = " ".join(words)
     assert all(each.stands_in(fold(question)) for each in find(question))

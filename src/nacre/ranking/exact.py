@@ -10,13 +10,14 @@ from nacre.types.memory import Memory
 from nacre.types.search import Ranked, Reason
 
 LOOKED_AT = 50  # the best candidates, whose texts are read
+_APART = "\n\0\n"  # between fields: an identifier does not begin in one and end in the next
 _NAME_WEIGHT = 0.5  # of a full name; its owner may also be called by the first name alone
 _ALONE = 1.1  # of the share of one that no channel found, which has nothing else: recency gives the best no more
 
 
 def named_in(memory: Memory, identifiers: Sequence[Identifier]) -> frozenset[Identifier]:
     """Those of the identifiers that a memory has, in its text or its labels."""
-    folded = fold(" \n".join(filter(None, (memory.text, memory.summary, memory.source, *memory.tags))))
+    folded = fold(_APART.join(filter(None, (memory.text, memory.summary, memory.source, *memory.tags))))
     return frozenset(each for each in identifiers if each.stands_in(folded))
 
 
@@ -31,7 +32,7 @@ def first(ranked: Sequence[Ranked], named: Mapping[str, Set[Identifier]], weight
         return list(ranked)
     known = {each.id for each in ranked}
     raised = [
-        scoring.with_reason(each, _reason(shares[each.id], named[each.id])) if each.id in shares else each
+        scoring.with_share(each, _reason(shares[each.id], named[each.id])) if each.id in shares else each
         for each in ranked
     ]
     alone = [

@@ -15,5 +15,6 @@ PAST_TENSE = (
     r"\b(?:ai|avons|avez|ont|suis|sommes|sont|etais|etait|etions|etaient|a|est)(?:-(?:je|tu|nous|vous|ils?|elles?|on|t-(?:il|elle|on)))?\s+"
     r"(?:\w+\s+)?"
     r"\w{2,}(?:e|es|ee|ees|i|is|it|u)\b|\b\w{2,}(?:amos|imos|aron|ieron)\b|"
-    r"\b(?:que paso|ocurrio|sucedio|vino|llego|fui|fue|hice|hizo|hubo|dijo|estuve|estuvo|tuve|tuvo)\b|了|过|た(?:。|、|$|\s)|ました"
+    r"\b(?:que paso|ocurrio|sucedio|vino|llego|fui|fue|hice|hizo|hubo|dijo|estuve|estuvo|tuve|tuvo)\b|"
+    r"了|过|た(?:。|、|$|\s)|ました"
 )
