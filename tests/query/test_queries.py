@@ -655,7 +655,8 @@ FILTERS = [
     Row("namespace:patterns", NOTES, "b"),
     Row("NS:decisions", NOTES, "a"),
     Row("ns:Decisions", NOTES, ""),
-    Row("kind:note", NOTES, "b > d"),
+    Row("kind:note", NOTES, "b"),
+    Row("kind:preference", NOTES, "d"),  # recognised when it was written
     Row("kind:fact,episode", NOTES, "a > c"),
     Row("session:s1", NOTES, "a"),
     Row('session:"s 2"', NOTES, "b"),

@@ -27,10 +27,9 @@ from nacre.types.intents import Intent
 from nacre.types.memory import NewMemoryFields
 from nacre.types.recall_log import Usage
 from nacre.types.recipe import adjusted
-from nacre.types.search import Match, Period
+from nacre.types.search import Match
 
 NOW = datetime(2026, 6, 17, 12, tzinfo=UTC)  # a Wednesday
-LAST_WEEK = datetime(2026, 6, 10, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=3_650)
 
 
@@ -105,8 +104,6 @@ FAVOURS = [
     # 1 + .1 / (1 + 0), and 1 + .1 / (1 + 3650)
     Favour("recency", 1.1, 1.0000274, better={"created": LONG_AGO}),
     Favour("recency", 1.1, 1.0000274, better={"happened": LONG_AGO}, worse={"created": LONG_AGO, "happened": NOW}),
-    Favour("temporal", 1.2, query="{} last week", worse={"created": LAST_WEEK}, better={"created": LONG_AGO}),
-    Favour("temporal", 1.2, query="{} last week", worse={"happened": LAST_WEEK}),
     Favour("confidence", 1.0, 0.82, better={"facts": [DOUBTED]}),  # .8 + .2 · .1
     Favour("entity", 1.2, worse={"entities": ["Ada"]}, options={"boost_entities": ["ada"]}),
     # 1 + 1 · .9 · (1.015 - 1)
@@ -128,7 +125,7 @@ def test_each_signal_moves_a_result(memory: Nacre, favour: Favour) -> None:
     better = memory.remember("alpha beta one", **favour.better).id
     worse = memory.remember("alpha beta two", **favour.worse).id
     query = favour.query.format("alpha beta")
-    plain = Recipe(recency_weight=0, confidence_weight=0)
+    plain = Recipe(recency_weight=0, confidence_weight=0, fresh_weight=0)
     assert memory.why("alpha beta", better, mode="keyword", recipe=plain).rank == 1
     if favour.then is not None:
         favour.then(memory, query, better, worse)
@@ -171,7 +168,6 @@ WHOLE = st.floats(0, 1)
     st.builds(
         lambda **weights: Recipe(**weights),
         recency_weight=WHOLE,
-        temporal_weight=WHOLE,
         confidence_weight=WHOLE,
         entity_weight=WHOLE,
         intent_weight=WHOLE,
@@ -189,23 +185,20 @@ WHOLE = st.floats(0, 1)
 def test_any_combination_of_factors_is_bounded(
     recipe: Recipe, age: timedelta, believed: float, about: bool, asked: Intent, namespace: str, used: Usage
 ) -> None:
-    """With the usual weights: .8 · .9 = .72 at the least, 1.1 · 1.2 · 1.2 · 1.015 · 1.1 = 1.7686 at the most."""
+    """With the usual weights: .8 · .9 = .72 at the least, 1.1 · 1.2 · 1.015 · 1.1 = 1.4738 at the most."""
     ranked = fusion.fuse([Match("a", 1.0)], [Match("a", 1.0)], recipe)
     plain = ranked[0].score
     moments = {"a": NOW - age}
-    ranked = boosts.temporal(ranked, moments, [Period(LAST_WEEK, None)], recipe.temporal_weight)
     ranked = boosts.recency(ranked, moments, NOW, recipe.recency_weight)
     ranked = boosts.confidence(ranked, {"a": believed}, recipe.confidence_weight)
     ranked = boosts.about(ranked, {"a"} if about else set(), recipe.entity_weight)
     ranked = boosts.intent(ranked, {"a": namespace}, asked, recipe.tuning.intents[asked.name], recipe.intent_weight)
     (found,) = boosts.usage(ranked, {"a": used}, NOW, recipe.usage_weight)
-    most = prod(
-        1 + each for each in (recipe.recency_weight, recipe.temporal_weight, recipe.entity_weight, recipe.usage_weight)
-    )
+    most = prod(1 + each for each in (recipe.recency_weight, recipe.entity_weight, recipe.usage_weight))
     most *= 1 + 0.015 * recipe.intent_weight
     least = (1 - recipe.confidence_weight) * (1 - recipe.usage_weight)
     assert plain * least * 0.999999 <= found.score <= plain * most * 1.000001
-    assert recipe != Recipe() or plain * 0.72 <= found.score <= plain * 1.7686
+    assert recipe != Recipe() or plain * 0.72 <= found.score <= plain * 1.4739
     assert found.score == scoring.score(found.reasons)
 
 

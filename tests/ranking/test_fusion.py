@@ -396,7 +396,7 @@ def test_a_time_in_the_question_decides_between_equals_however_many(many: int, m
         age = timedelta(days=1 if number == 1 else 400)
         memory.remember("standup notes", space=f"s{number:02}", created=NOW - age)
     where = Filter(spaces=[f"s{number:02}" for number in range(many)])
-    recipe = Recipe(recency_weight=0)
+    recipe = Recipe(recency_weight=0, fresh_weight=0)
     assert shown(memory.search("standup notes", mode=mode, where=where, recipe=recipe))[:2] == ["m000", "m001"]
     assert shown(memory.search("standup notes yesterday", mode=mode, where=where, recipe=recipe))[0] == "m001"
 

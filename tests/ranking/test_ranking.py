@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta, timezone
 from itertools import pairwise
 from math import isclose, log
 from typing import TYPE_CHECKING, get_args
@@ -24,7 +24,7 @@ from nacre.ranking.scoring import best_first
 from nacre.storage.reference import MemoryStore
 from nacre.types.memory import BREAK, Span, Tokens
 from nacre.types.recipe import Fusion, Recipe, adjusted
-from nacre.types.search import Effect, Filter, Found, Match, Mode, Period, Ranked, Reason, SearchResult
+from nacre.types.search import Effect, Filter, Found, Match, Mode, Ranked, Reason, SearchResult
 from nacre.types.stats import Frequencies
 
 if TYPE_CHECKING:
@@ -326,32 +326,6 @@ def test_words_of_labels_count_with_their_weights(term: Term, recipe: Recipe, co
 
 # ---------------------------------------------------------------- what a question or a memory has in common
 
-LAST_WEEK = Period(NOW - timedelta(days=7), NOW)
-
-
-@pytest.mark.parametrize(
-    ("created", "periods", "raised"),
-    [
-        (NOW - timedelta(days=1), [LAST_WEEK], True),
-        (NOW - timedelta(days=7), [LAST_WEEK], True),  # the start belongs to it
-        (NOW, [LAST_WEEK], False),  # the end does not
-        (NOW - timedelta(days=8), [LAST_WEEK], False),
-        (NOW - timedelta(days=999), [Period(None, NOW)], True),
-        (NOW, [Period(NOW, None)], True),
-        (NOW - timedelta(microseconds=1), [Period(NOW, None)], False),
-        (NOW - timedelta(days=30), [LAST_WEEK, Period(None, NOW - timedelta(days=20))], True),  # one is enough
-        (NOW - timedelta(days=1), [LAST_WEEK, LAST_WEEK], True),  # but counts once
-        (NOW - timedelta(days=1), [], False),
-    ],
-)
-def test_a_memory_from_the_time_in_question(created: datetime, periods: list[Period], raised: bool) -> None:
-    """1/61 × 1.2 = .0196721."""
-    ranked = fusion.fuse([Match("a", 1.0)], [], replace(RANKS, alpha=0))
-    (found,) = boosts.temporal(ranked, {"a": created}, periods, 0.2)
-    assert round(found.score, 7) == (0.0196721 if raised else 0.0163934)
-    assert found.reasons[1:] == ((Reason("temporal", "multiply", 1.2, {"weight": 0.2}),) if raised else ())
-    assert boosts.temporal(ranked, {"a": created}, periods, 0) == ranked
-
 
 def test_memories_of_the_same_session() -> None:
     """a 1/61 = .0163934; b 1/62 × 1.25 = .0201613: the factor does not sort, `best_first` does."""
@@ -367,10 +341,20 @@ def test_memories_of_the_same_session() -> None:
 def test_factors_multiply_in_their_order() -> None:
     """1/61 × 1.2 × 1.05 = .0206557."""
     ranked = fusion.fuse([Match("a", 1.0)], [], replace(RANKS, alpha=0))
-    created = {"a": NOW - timedelta(days=1)}
-    (found,) = boosts.recency(boosts.temporal(ranked, created, [LAST_WEEK], 0.2), created, NOW, 0.1)
+    (found,) = boosts.recency(boosts.about(ranked, {"a"}, 0.2), {"a": NOW - timedelta(days=1)}, NOW, 0.1)
     assert round(found.score, 7) == 0.0206557
-    assert [reason.signal for reason in found.reasons] == ["lexical", "temporal", "recency"]
+    assert [reason.signal for reason in found.reasons] == ["lexical", "entity", "recency"]
+
+
+def test_a_share_is_worth_what_it_says_whatever_the_factors() -> None:
+    """1/61 × 1.2 + .03 = .0496721, by a share of .03 / 1.2 = .025."""
+    ranked = boosts.about(fusion.fuse([Match("a", 1.0)], [], replace(RANKS, alpha=0)), {"a"}, 0.2)
+    found = scoring.with_share(ranked[0], Reason("temporal", "add", 0.03, {}))
+    assert round(found.score, 7) == 0.0496721
+    assert isclose(found.reasons[-1].value, 0.025)
+    assert found.score == scoring.score(found.reasons)
+    nothing = scoring.with_reason(ranked[0], Reason("confidence", "multiply", 0.0, {}))
+    assert scoring.with_share(nothing, Reason("temporal", "add", 0.03, {})).score == 0
 
 
 # ---------------------------------------------------------------- what only meets a condition
@@ -436,9 +420,19 @@ def test_a_score_is_the_sum_of_the_shares_times_the_factors(reasons: list[Reason
             "filter: matches every condition, rank 3 by time → 0.5 / (60 + 3) = 0.00794",
         ),
         (
-            Reason("temporal", "multiply", 1.2, {"weight": 0.2}),
-            "time: from the time the query names → × 1.2000",
+            Reason("temporal", "add", 0.25, {"weight": 1.0}),
+            "time: from the time the query names → 0.25000",
         ),
+        (Reason("order", "add", 0.3, {"place": 2.0}), "order: number 2 in time among the best → 0.30000"),
+        (Reason("exact", "add", 0.3, {"named": 2.0}), "exact: has 2 of what the query names → 0.30000"),
+        (Reason("hop", "add", 0.3, {"names": 1.0}), "hop: has 1 of the names in a first hit → 0.30000"),
+        (
+            Reason("standing", "add", 0.3, {"cosine": 0.4567}),
+            "standing: holds for what is to be done, cosine 0.457 → 0.30000",
+        ),
+        (Reason("fresher", "add", 0.3, {}), "fresher: newer than a better match that is much like it → 0.30000"),
+        (Reason("successor", "add", 0.3, {}), "successor: supersedes a better match → 0.30000"),
+        (Reason("superseded", "multiply", 0.75, {}), "superseded: behind its successor → × 0.7500"),
         (Reason("session", "multiply", 1.1, {"weight": 0.1}), "session: the same → × 1.1000"),
         (Reason("entity", "multiply", 1.2, {"weight": 0.2}), "entity: about a boosted one → × 1.2000"),
         (Reason("spell", "multiply", 1.2, {}), "spell: × 1.2"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +12,7 @@ from nacre.engine.plan import SearchPlan
 from nacre.errors import EmbedderMismatch
 from nacre.interfaces import Embedder, Store, TimePage
 from nacre.query.ast import ParsedQuery, Phrase, Term, both, either
+from nacre.query.identifiers import Identifier
 from nacre.ranking.scoring import best_first
 from nacre.runtime.lru import LruCache
 from nacre.runtime.threads import Threads
@@ -96,9 +98,9 @@ class CandidateFinder:
         notes = (f"{pending} memories have no vectors yet: run `nacre reembed`",) if pending else ()
         return Semantic(_above_floor(matches, plan.recipe), notes)
 
-    def naming(self, plan: SearchPlan) -> list[str]:
+    def naming(self, plan: SearchPlan, identifiers: Sequence[Identifier]) -> list[str]:
         """Memories with the words of what the query names exactly, side by side, whatever the mode."""
-        rows = [tokenizer.tokenise(each.text).words for each in plan.identifiers if each.exactness != "name"]
+        rows = [tokenizer.tokenise(each.text).words for each in identifiers if each.exactness != "name"]
         phrases = tuple(Phrase(row) for row in rows if row and not any(map(tokenizer.is_unigram, row)))
         if not phrases:
             return []

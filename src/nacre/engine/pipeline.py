@@ -104,6 +104,10 @@ class Ranking(NamedTuple):
     def found(self) -> bool:
         return bool(self.ranked or self.doubted)
 
+    def may_show(self, memory_id: str) -> bool:
+        """Whether a memory is live as far as the signals tell, and believed."""
+        return memory_id in self.signals and memory_id not in self.doubted
+
 
 class SearchTrace(NamedTuple):
     """What a search did on its way: its plan, and everything its stages found and left out."""
@@ -256,15 +260,11 @@ class Pipeline:
 
     def _signals(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """What the store knows of each candidate besides its text. Memories with doubted facts are left out."""
-        signals = self._store.signals([each.id for each in ranking.ranked])
-        believed = {
-            each: confidence.memory_confidence(known.facts, plan.now) for each, known in signals.items() if known.facts
-        }
-        doubted = {each: value for each, value in believed.items() if value < plan.recipe.min_confidence}
         ranked = ranking.ranked
-        if doubted or len(signals) < len(ranked):  # or forgotten since the channels looked
-            ranked = [each for each in ranked if each.id in signals and each.id not in doubted]
-        return ranking._replace(ranked=ranked, signals=signals, confidence=believed, doubted=doubted)
+        ranking = self._with_signals(plan, ranking, [each.id for each in ranked])
+        if ranking.doubted or len(ranking.signals) < len(ranked):  # or forgotten since the channels looked
+            ranked = [each for each in ranked if ranking.may_show(each.id)]
+        return ranking._replace(ranked=ranked)
 
     def _rerank(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Add what the cross-encoder says of the best, each read with its neighbours."""
@@ -293,13 +293,18 @@ class Pipeline:
         best = [each.id for each in ranking.ranked[: exact.LOOKED_AT]]
         memories = self._memories(best, ranking)
         named = {each: exact.named_in(memories[each], plan.identifiers) for each in best if each in memories}
-        signals = ranking.signals
-        if not any(named.values()) and (new := self._finder.naming(plan)):
-            known = self._store.signals(new)
-            memories, signals = {**memories, **self._store.get(list(known))}, {**signals, **known}
-            named |= {each: exact.named_in(memories[each], plan.identifiers) for each in known if each in memories}
+        missing = [each for each in plan.identifiers if not any(each in has for has in named.values())]
+        new = [each for each in self._finder.naming(plan, missing) if each not in named] if missing else []
+        if new:
+            ranking = self._with_signals(plan, ranking._replace(memories=memories), new)
+            memories = self._memories(new, ranking)
+            named |= {
+                each: exact.named_in(memories[each], plan.identifiers)
+                for each in new
+                if each in memories and ranking.may_show(each)
+            }
         ranked = exact.first(ranking.ranked, named, plan.recipe.exact_weight)
-        return ranking._replace(ranked=ranked, named=named, memories=memories, signals=signals)
+        return ranking._replace(ranked=ranked, named=named, memories=memories)
 
     def _hop(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """A second look with rare names that the first hits have and the query does not."""
@@ -329,14 +334,13 @@ class Pipeline:
         ]
         if not found:
             return ranking._replace(memories=memories)
-        new = [each for each in dict.fromkeys(memory_id for memory_id, *_ in found) if each not in ranking.signals]
-        signals = {**ranking.signals, **self._store.signals(new)} if new else ranking.signals
-        found = [each for each in found if each[0] in signals and each[0] not in ranking.doubted]
+        ranking = self._with_signals(plan, ranking, list(dict.fromkeys(memory_id for memory_id, *_ in found)))
+        found = [each for each in found if ranking.may_show(each[0])]
         ranked = hops.followed(ranking.ranked, found, plan.recipe.hop_weight)
-        return ranking._replace(ranked=ranked, memories=memories, signals=signals)
+        return ranking._replace(ranked=ranked, memories=memories)
 
     def _boosts(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
-        """Bounded factors on the score, one a signal."""
+        """Bounded factors on the score, one a signal. What stands for a request gets its share before they act."""
         recipe, signals, ranked = plan.recipe, ranking.signals, ranking.ranked
         moments = {each: known.moment for each, known in signals.items()}
         about, notes = self._about_boosted(plan, ranked)
@@ -360,16 +364,17 @@ class Pipeline:
         time, weight, ranked = plan.query.time, plan.recipe.temporal_weight, ranking.ranked
         if time is None or not weight or plan.query.listing:
             return ranking
+        among: Set[str] = {each.id for each in ranked}
         if plan.periods:
-            known = ((each.id, ranking.signals[each.id]) for each in ranked)
             close = {
-                each: temporal.closeness([signals.created, signals.happened or signals.created], plan.periods)
-                for each, signals in known
+                each: temporal.closeness((known.created, known.moment), plan.periods)
+                for each, known in ((each, ranking.signals[each]) for each in among)
             }
             share = weight * (temporal.VAGUE if plan.vaguely else 1.0)
             ranked = best_first(temporal.inside_first(ranked, close, share))
+            among = among if plan.vaguely else {each for each in among if close[each] == 1}
         if time.order is not None:
-            moments = {each.id: ranking.signals[each.id].moment for each in ranked}
+            moments = {each: ranking.signals[each].moment for each in among}
             ranked = best_first(temporal.in_order(ranked, moments, newest_first=time.order == "last"))
         return ranking._replace(ranked=ranked)
 
@@ -386,19 +391,20 @@ class Pipeline:
             return memories
 
         asked = {term.text for term in plan.query.terms if not term.common}
-        found = self._successors.find(ranking.signals, plan.now, asked, texts)
-        found = {each: to for each, to in found.items() if each not in ranking.doubted}
+        signals = {each.id: ranking.signals[each.id] for each in ranking.ranked}
+        found = self._successors.find(signals, plan.now, asked, texts)
         if not found:
             return ranking
         new = {to.id for to in found.values()} - ranking.signals.keys()
-        visible = ranking.signals.keys() | (self._matching(new, plan.where, plan.query) if new else new)
-        shown = {each: to for each, to in found.items() if to.id in visible and to.id not in ranking.doubted}
+        ranking = self._with_signals(plan, ranking, list(self._matching(new, plan.where, plan.query)))
+        shown = {each: to for each, to in found.items() if ranking.may_show(to.id)}
         ranked = superseded.stepped_back(ranking.ranked, shown)
-        signals = {**ranking.signals, **self._store.signals([each for each in new if each in visible])}
-        return ranking._replace(ranked=ranked, successors=found, signals=signals, memories=memories)
+        return ranking._replace(ranked=ranked, successors=found, memories=memories)
 
     def _fresher(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
-        """Of the best notes that are much alike, the newer one first."""
+        """Of the best notes that are much alike, the newer one first. A search by words alone compares no vectors."""
+        if not plan.recipe.fresh_weight or not plan.recipe.alpha:
+            return ranking
         signals, best = ranking.signals, ranking.ranked[: superseded.FRESH_AMONG]
         least = superseded.FRESH_SHARE * best[0].score
         notes = [
@@ -406,7 +412,7 @@ class Pipeline:
             for each in best
             if each.score >= least and each.id not in ranking.neighbours and signals[each.id].kind != "episode"
         ]
-        if len(notes) < 2 or not plan.recipe.fresh_weight:
+        if len(notes) < 2:
             return ranking
         memories = self._memories(notes, ranking)
         wanted = {term.text for term in plan.query.terms if not term.common}
@@ -463,17 +469,23 @@ class Pipeline:
             plan.recipe,
             max(1, plan.pool - len(ranking.semantic or ()) + len(semantic or ())),
         )
-        ids = dict.fromkeys([*(each.id for each in ranked), *ranking.echoing])
+        # Of two memories one of which supersedes the other, each has a say in the other's relevance.
+        shown = {each.id for each in ranked}
+        linked = {each: to for each, to in ranking.successors.items() if each in shown or to.id in shown}
+        of_links = [each for older, to in linked.items() for each in (older, to.id) if ranking.may_show(each)]
+        wanted = dict.fromkeys([*(each.id for each in ranked), *of_links])
+        ids = dict.fromkeys([*wanted, *ranking.echoing])
         by_words, by_meaning = fusion.places(lexical or (), ids), fusion.places(semantic or (), ids)
         alone = {
             each: relevance.relevance(relevance.evidence(by_words.get(each), by_meaning.get(each), among))
             for each in ids
         }
         echoes = neighbours.relevance_shares(alone, ranking.echoing, ranking.neighbours, plan.recipe)
-        likely = {each.id: max(alone[each.id], echoes.get(each.id, 0.0)) for each in ranked}
+        likely = {each: max(alone[each], echoes.get(each, 0.0)) for each in wanted}
         ahead = relevance.leads({each: lead for each, lead in ranking.rerank_leads.items() if each not in hidden})
         likely = {each: relevance.with_lead(value, ahead.get(each, 0.0)) for each, value in likely.items()}
-        return superseded.relevance_behind(likely, ranking.successors)
+        likely = superseded.relevance_behind(likely, linked)
+        return {each.id: likely[each.id] for each in ranked}
 
     def _cut(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Leave out what is not relevant enough, and everything where the filters exclude those of the lens."""
@@ -522,6 +534,22 @@ class Pipeline:
         return ranking._replace(hits=hits[:fitting], notes=(*ranking.notes, note))
 
     # ---- what stages ask the store
+
+    def _with_signals(self, plan: SearchPlan, ranking: Ranking, ids: Sequence[str]) -> Ranking:
+        """The ranking with what the store knows of these memories. Some may be doubted, and some are gone."""
+        unknown = [each for each in ids if each not in ranking.signals]
+        if not unknown:
+            return ranking
+        signals = self._store.signals(unknown)
+        believed = {
+            each: confidence.memory_confidence(known.facts, plan.now) for each, known in signals.items() if known.facts
+        }
+        doubted = {each: value for each, value in believed.items() if value < plan.recipe.min_confidence}
+        return ranking._replace(
+            signals={**ranking.signals, **signals},
+            confidence={**ranking.confidence, **believed},
+            doubted={**ranking.doubted, **doubted},
+        )
 
     def _relations(self, plan: SearchPlan) -> tuple[RelationHit, ...]:
         """Relations that match the query, of memories that the search may see."""

@@ -19,7 +19,7 @@ Exactness: TypeAlias = Literal["code", "quote", "name"]
 IDENTIFIERS_MAX = 8  # of one question
 _CHARS_MAX = 200
 
-_MAY_HAVE = re.compile(r"[0-9_/\\@\"“”«»„`]|--|\w\.\w|[a-z][A-Z]|[A-Z]{2}|\w[ ]+(?=[^\W\d_a-z])")
+_MAY_HAVE = re.compile(r"[0-9_/\\@\"“”«»„`]|--|::|\w\.\w|[a-z][A-Z]|[A-Z]{2}|\w[ ]+(?=[^\W\d_a-z])")
 _QUOTED = re.compile(
     r"\"([^\"\n]+)\"|“([^“”\n]+)”|„([^„“”\n]+)[“”]|«([^«»\n]+)»|`([^`\n]+)`|(?<!\w)'([^'\n]{2,})'(?!\w)"
 )
@@ -28,11 +28,12 @@ _CODE = re.compile(
     r"""
     [a-z][a-z0-9+.-]*://[^\s<>"'`]+                                  # URL
     | [\w.+-]+@[\w-]+(?:\.[\w-]+)+                                   # e-mail address
-    | (?:[A-Za-z]:)?(?:~|\.{1,2})?[/\\]?(?:[\w.@-]+[/\\])+[\w.@*-]*  # path
+    | (?:[A-Za-z]:)?(?:~|\.{1,2})?[/\\]?(?:[\w.@-]{1,99}[/\\])+[\w.@*-]*  # path
+    | (?<!\w)(?:~|\.{1,2})[/\\][\w.@*-]+                             # ~/notes
     | \b(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\b                    # MAC address
     | (?<![\w-])--[a-z][\w-]*                                        # flag
     | [A-Z]{2,}[ ][0-9]{2,}(?:[.-][0-9]+)*(?![:\w])                  # OPS 1482
-    | \#?\w+(?:[.:_-]\w+)*                                           # anything else in one piece
+    | \#?\w+(?:(?:::|[.:_-])\w+)*                                    # anything else in one piece
     """,
     re.VERBOSE,
 )
@@ -47,6 +48,7 @@ _NAME = re.compile(r"[^\W\d_][\w'’-]*(?:\.(?=[ ]))?")
 _TITLES = frozenset(
     ("mr", "mrs", "ms", "dr", "prof", "sir", "herr", "frau", "herrn", "monsieur", "madame", "señor", "señora", "don")
 )
+_POSSESSIVE = re.compile(r"['’]s?$")
 _JOINERS = re.compile(r"[\s_-]+")
 _SEPARATOR = r"[\s_:#-]{0,2}"
 
@@ -75,7 +77,10 @@ def find(question: str) -> tuple[Identifier, ...]:
     ]
     taken = [each.span for each in found]
     for each in _CODE.finditer(question):
-        text = each.group().rstrip(".,;:!?-")
+        text = each.group()
+        if text.isalpha() and text[1:].islower():  # most words
+            continue
+        text = text.rstrip(".,;:!?-")
         span = Span(each.start(), each.start() + len(text))
         if _is_code(text) and not _overlaps(span, taken):
             found.append(Identifier(text.lstrip("#"), "code", span))
@@ -116,13 +121,15 @@ def _is_code(text: str) -> bool:
 
 
 def _is_mixed_case(text: str) -> bool:
-    """`getUser` and `OAuth` but neither `McDonald` nor `iPhone`-like brands alone: two changes, or a lower first."""
+    """`getUser` and `OAuth`, but not `McDonald`."""
     return bool(re.search(r"[a-z][A-Z]", text)) and not re.fullmatch(r"(?:Mc|Mac|O'|De|Di|Le|La|Van)[A-Z][a-z]+", text)
 
 
 def _is_path(text: str) -> bool:
     """`and/or`, `he/she` and `24/7` are none."""
     parts = [each for each in re.split(r"[/\\]", text) if each]
+    if all(each.isdigit() for each in parts):
+        return False
     rooted = text[0] in "/\\~." or text[1:3] in (":\\", ":/")
     return rooted or len(parts) > 2 or any(mark in text for mark in "._") or any(each.isdigit() for each in text)
 
@@ -137,15 +144,17 @@ def _names(question: str) -> Iterable[Identifier]:
             continue
         if len(run) > 1:
             start = run[0].start()
-            text = re.sub(r"['’]s?$", "", question[start : run[-1].end()])
+            text = _POSSESSIVE.sub("", question[start : run[-1].end()])
             yield Identifier(text, "name", Span(start, start + len(text)))
         run = [each] if each is not None and _is_capitalised(each.group()) else []
 
 
 def _is_capitalised(word: str) -> bool:
-    plain = re.sub(r"['’]s?$", "", word)
+    if not word[0].isupper():
+        return False
+    plain = _POSSESSIVE.sub("", word)
     folded = plain.lower().rstrip(".")
-    return plain[0].isupper() and not plain.isupper() and folded not in stopwords.WORDS and folded not in _TITLES
+    return not plain.isupper() and folded not in stopwords.WORDS and folded not in _TITLES
 
 
 def _overlaps(span: Span, taken: Sequence[Span]) -> bool:

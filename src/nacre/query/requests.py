@@ -8,29 +8,38 @@ from __future__ import annotations
 
 import re
 
-# A verb that begins a sentence. Words that are also common nouns at the beginning of a keyword query ("plan",
-# "order", "report") count only with an object after them.
+# A verb that begins a sentence.
 _VERBS = (
-    "book|reserve|write|draft|compose|suggest|recommend|propose|generate|create|make|set up|arrange|organi[sz]e|"
-    "schedule|"
-    "buy|get me|find me|find us|find a|find an|pick|choose|prepare|cook|bake|send|reply|answer|respond|remind|add|put|"
-    "translate|summari[sz]e|format|refactor|implement|build|deploy|fix|rewrite|review|proofread|give me|show me|"
-    "tell me what to|help me|plan (?:a|an|the|my|our|us|for)|order (?:a|an|the|some|me|us|my|our)|"
-    "design (?:a|an|the|my|our)|pack|invite|call|e-?mail (?:the|my|our|him|her|them)|rent|register|sign (?:me|us) up|"
-    "compile a|menu for|gift for|present for|shopping (?:list|for)|let [\\w.]+(?: [\\w.]+)? know|"
-    "ask [\\w.]+(?: [\\w.]+)? (?:for|to|if|about)|start (?:drafting|writing|planning|preparing)|plot|"
+    "book(?! (?:by|about|club|list|title|shop|store|on)\\b)|reserve|write|draft|compose|suggest|recommend|propose|"
+    "generate|set up|put together|arrange|organi[sz]e|schedule|buy|get me|find (?:me|us|an?)|pick|choose|prepare|cook|"
+    "bake|send|reply(?! times?\\b)|respond|remind|translate|summari[sz]e|refactor|implement|rewrite|proofread|give me|"
+    "show me|tell me what to|help me|invite|sign (?:me|us) up|plot(?! (?:of|lines?|twists?)\\b)|compile a|menu for|"
+    "gift for|present for|shopping (?:list|for)|let [\\w.]+(?: [\\w.]+)? know|"
+    "ask [\\w.]+(?: [\\w.]+)? (?:for|to|if|about)|start (?:drafting|writing|planning|preparing)|"
     # German, French, Spanish
-    "buche|buch|reserviere|schreib(?:e)?|verfasse|entwirf|schlag(?:e)?|empfiehl|erstelle|mach(?:e)?|organisiere|plane|"
-    "kauf(?:e)?|bestell(?:e)?|such(?:e)?|finde|koch(?:e)?|back(?:e)?|schick(?:e)?|sende|antworte|übersetze|"
+    "buche|reserviere|schreibe?|verfasse|entwirf|schlage?|empfiehl|erstelle|mache?|organisiere|"
+    "kaufe|bestelle?|suche|finde|koche|backe|schicke?|sende|antworte|übersetze|"
     "bereite|hilf mir|gib mir|"
     "réserve[rz]?|écri[st]|rédige[rz]?|propose[rz]?|recommande[rz]?|suggère|suggérez|crée[rz]?|organise[rz]?|planifie[rz]?|"
-    "achète[rz]?|commande[rz]?|trouve[rz]?|prépare[rz]?|cuisine[rz]?|envoie|envoyez|répond[sz]?|tradui[st]|aide[rz]?-moi|"
-    "reserva|escribe|redacta|propón|sugiere|recomienda|crea|organiza|planifica|planea|compra|pide|busca|prepara|cocina|"
-    "envía|manda|responde|traduce|ayúdame"
+    "achète[rz]?|trouve[rz]?|prépare[rz]?|envoie|envoyez|répond[sz]?|tradui[st]|aide[rz]?-moi|"
+    "escribe|redacta|propón|sugiere|recomienda|organiza|planifica|planea|prepara|cocina|"
+    "envía|responde|traduce|ayúdame"
+)
+# Verbs that are also nouns. As the first word of a keyword query ("build errors", "plane tickets") they ask for nothing
+# to be done, so they count only with an object.
+_NOUNS = (
+    "build|fix|review|call|deploy|format|answer|pack|rent|register|make|create|put|add|plan|order|design|e-?mail|"
+    "buch|kauf|such|koch|back|plane|commande[rz]?|cuisine[rz]?|reserva|crea|compra|pide|busca|manda"
+)
+_OBJECTS = (
+    "an?|the|some|me|us|my|our|your|his|her|their|this|that|these|those|it|him|them|something|everyone|two|three|"
+    "mir|uns|eine?[nmrs]?|de[nmrs]|die|das|meine?[nmrs]?|unsere?[nmrs]?|une?|les?|la|des|du|mon|ma|mes|notre|nos|unos?|"
+    "unas?|el|los|las|mi|mis|nuestr[oa]s?|(?-i:[A-Z])[a-z]+(?:'s|,| (?:and|back|that|to|about|if)\\b)"
 )
 _BEGINS = re.compile(
     rf"\W*(?:(?:please|bitte|por favor|s['’]il te pla[iî]t|hey|ok|now|can you|could you|kannst du|"
-    rf"könntest du|peux-tu|puedes|i need (?:you )?to|let['’]?s|lass uns)\W+)*(?:{_VERBS})\b",
+    rf"könntest du|peux-tu|puedes|i need (?:you )?to|let['’]?s|lass uns)\W+)*"
+    rf"(?:(?:{_VERBS})\b|(?:{_NOUNS}) (?:{_OBJECTS})(?!\w))",
     re.I,
 )
 _ADVICE = re.compile(

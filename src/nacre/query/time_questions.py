@@ -299,7 +299,7 @@ _PAST = (
     r"antigu[oa]s?)\b|\b(?:el|la|los|las|mi|su|tu|nuestr[oa])\s+(?:\w+\s+)?anterior(?:es)?\b"
 )
 _PAST_CUES = """
-used previously formerly originally back past time once old previous former prior original before beforehand fruher
+used use previously formerly originally back past time once old previous former prior original before beforehand fruher
 ehemals ehemalige ehemaligen ehemaliger damals vorher zuvor ursprunglich ursprungliche ursprunglichen einst alte alten
 altes alter vorherige vorherigen fruhere fruheren vorige vorigen avant auparavant autrefois jadis precedemment
 anciennement epoque ancien ancienne anciens anciennes precedent precedente antes anteriormente antiguamente

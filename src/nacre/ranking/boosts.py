@@ -1,4 +1,4 @@
-"""Factors on the score. Each is bounded and adds its reason."""
+"""Bounded factors on the score, and the share of what stands for a request. Each adds its reason."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def standing(ranked: Sequence[Ranked], members: Set[str], weight: float) -> list
     best, nearest = max((each.score for each in ranked), default=0.0), max(near.values(), default=0.0)
     if not weight or nearest <= 0:
         return list(ranked)
-    return _times(
+    return _with_reasons(
         ranked,
         {
             each: Reason("standing", "add", weight * best * max(0.0, cosine) / nearest, {"cosine": cosine})
@@ -52,7 +52,7 @@ def about(ranked: Sequence[Ranked], members: Set[str], weight: float) -> list[Ra
 
 def confidence(ranked: Sequence[Ranked], believed: Mapping[str, float], weight: float) -> list[Ranked]:
     """Lower memories by the mean confidence of their facts; those not named have no facts."""
-    return _times(
+    return _with_reasons(
         ranked,
         {
             memory_id: Reason(
@@ -79,7 +79,9 @@ def intent(
         for namespace, weight in weights.items()
         if scale and weight != 1
     }
-    return _times(ranked, {each: factors[namespace] for each, namespace in namespaces.items() if namespace in factors})
+    return _with_reasons(
+        ranked, {each: factors[namespace] for each, namespace in namespaces.items() if namespace in factors}
+    )
 
 
 def usage(ranked: Sequence[Ranked], used: Mapping[str, Usage], now: datetime, weight: float) -> list[Ranked]:
@@ -90,7 +92,7 @@ def usage(ranked: Sequence[Ranked], used: Mapping[str, Usage], now: datetime, we
         for memory_id, each in used.items()
         if weight and (seen_counts or each.good or each.bad)
     }
-    return _times(
+    return _with_reasons(
         ranked,
         {
             memory_id: Reason("usage", "multiply", factor, {"weight": weight})
@@ -100,7 +102,7 @@ def usage(ranked: Sequence[Ranked], used: Mapping[str, Usage], now: datetime, we
     )
 
 
-def _times(ranked: Sequence[Ranked], reasons: Mapping[str, Reason]) -> list[Ranked]:
+def _with_reasons(ranked: Sequence[Ranked], reasons: Mapping[str, Reason]) -> list[Ranked]:
     if not reasons:
         return list(ranked)
     return [scoring.with_reason(each, reasons[each.id]) if each.id in reasons else each for each in ranked]

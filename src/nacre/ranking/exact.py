@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from nacre.query.identifiers import Identifier, fold
 from nacre.ranking import scoring
@@ -10,34 +10,42 @@ from nacre.types.memory import Memory
 from nacre.types.search import Ranked, Reason
 
 LOOKED_AT = 50  # the best candidates, whose texts are read
+_APART = "\n\0\n"  # between fields: an identifier does not begin in one and end in the next
 _NAME_WEIGHT = 0.5  # of a full name; its owner may also be called by the first name alone
+_ALONE = 1.1  # of the share of one that no channel found, which has nothing else: recency gives the best no more
 
 
 def named_in(memory: Memory, identifiers: Sequence[Identifier]) -> frozenset[Identifier]:
     """Those of the identifiers that a memory has, in its text or its labels."""
-    folded = fold(" \n".join(filter(None, (memory.text, memory.summary, memory.source, *memory.tags))))
+    folded = fold(_APART.join(filter(None, (memory.text, memory.summary, memory.source, *memory.tags))))
     return frozenset(each for each in identifiers if each.stands_in(folded))
 
 
-def first(ranked: Sequence[Ranked], named: Mapping[str, frozenset[Identifier]], weight: float) -> list[Ranked]:
+def first(ranked: Sequence[Ranked], named: Mapping[str, Set[Identifier]], weight: float) -> list[Ranked]:
     """Add a share to each memory that has something that the question names: as much as the best has, for each.
 
     Memories that are among `named` and not in the ranking come in by it.
     """
     best = max((each.score for each in ranked), default=1.0)
-    most = max((_counted(each) for each in named.values()), default=0.0)
-    reasons = {
-        each: Reason("exact", "add", weight * best * _counted(has), {"named": float(len(has))})
-        for each, has in named.items()
-        if has
-    }
-    if not weight or not most:
+    shares = {each: weight * best * _counted(has) for each, has in named.items() if has}
+    if not weight or not shares:
         return list(ranked)
     known = {each.id for each in ranked}
-    raised = [scoring.with_reason(each, reasons[each.id]) if each.id in reasons else each for each in ranked]
-    alone = [Ranked(each, reason.value, (reason,), None, None) for each, reason in reasons.items() if each not in known]
+    raised = [
+        scoring.with_share(each, _reason(shares[each.id], named[each.id])) if each.id in shares else each
+        for each in ranked
+    ]
+    alone = [
+        Ranked(each, _ALONE * share, (_reason(_ALONE * share, named[each]),), None, None)
+        for each, share in shares.items()
+        if each not in known
+    ]
     return scoring.best_first(raised + alone)
 
 
-def _counted(has: frozenset[Identifier]) -> float:
+def _reason(share: float, has: Set[Identifier]) -> Reason:
+    return Reason("exact", "add", share, {"named": float(len(has))})
+
+
+def _counted(has: Set[Identifier]) -> float:
     return sum(_NAME_WEIGHT if each.exactness == "name" else 1.0 for each in has)

@@ -71,6 +71,6 @@ def followed(ranked: Sequence[Ranked], found: Iterable[tuple[str, str, float]], 
         each: Reason("hop", "add", weight * score, {"names": float(len(names[each]))}) for each, score in best.items()
     }
     known = {each.id for each in ranked}
-    raised = [scoring.with_reason(each, reasons[each.id]) if each.id in reasons else each for each in ranked]
+    raised = [scoring.with_share(each, reasons[each.id]) if each.id in reasons else each for each in ranked]
     alone = [Ranked(each, reason.value, (reason,), None, None) for each, reason in reasons.items() if each not in known]
     return scoring.best_first(raised + alone)

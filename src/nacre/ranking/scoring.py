@@ -37,10 +37,25 @@ def with_reason(ranked: Ranked, reason: Reason) -> Ranked:
     return Ranked(memory_id, after, reasons, lexical, semantic)
 
 
+def with_share(ranked: Ranked, reason: Reason) -> Ranked:
+    """Add a share that raises the score by its value, also where factors act already.
+
+    Factors act on the sum of all shares, so the share becomes what is missing before they act.
+    """
+    factor = 1.0
+    for known in ranked.reasons:
+        if known.effect == "multiply":
+            factor *= known.value
+    # A factor of 0, the full weight of facts that nobody believes, leaves nothing to raise.
+    return with_reason(ranked, reason._replace(value=reason.value / factor) if factor else reason)
+
+
 def describe(reason: Reason) -> str:
     """One reason as a person reads it."""
     if reason.signal in _SHARES:
         return f"{_SHARES[reason.signal].format(**reason.numbers)} {_share(reason)}"
+    if reason.signal in _MOVES:
+        return _MOVES[reason.signal].format(value=reason.value, **reason.numbers)
     match reason.signal:
         case "echo":
             return f"echo: next to {_times(reason.numbers['neighbours'])} in the session → {reason.value:.5f}"
@@ -51,22 +66,6 @@ def describe(reason: Reason) -> str:
         case "recency":
             days = reason.numbers["days"]
             return f"recency: {days:.0f} day{'' if days == 1 else 's'} old → × {reason.value:.4f}"
-        case "temporal":
-            return f"time: from the time the query names → {reason.value:.5f}"
-        case "order":
-            return f"order: number {reason.numbers['place']:.0f} in time among the best → {reason.value:.5f}"
-        case "standing":
-            return f"standing: holds for what is to be done, cosine {reason.numbers['cosine']:.3f} → {reason.value:.5f}"
-        case "fresher":
-            return f"fresher: newer than a better match that is much like it → {reason.value:.5f}"
-        case "hop":
-            return f"hop: has {reason.numbers['names']:.0f} of the names in a first hit → {reason.value:.5f}"
-        case "exact":
-            return f"exact: has {reason.numbers['named']:.0f} of what the query names → {reason.value:.5f}"
-        case "successor":
-            return f"successor: supersedes a better match → {reason.value:.5f}"
-        case "superseded":
-            return f"superseded: behind its successor → × {reason.value:.4f}"
         case "usage":
             return f"usage: {'useful' if reason.value > 1 else 'wrong'} before → × {reason.value:.4f}"
     if reason.signal in _FACTORS:
@@ -87,6 +86,17 @@ _FACTORS = {
     "confidence": "confidence: {effective:.2f} in its facts",
     "intent": "intent: a namespace for such queries, confidence {confidence:.2f}",
 }
+# What moves a memory by a rule, whatever its rank in a channel.
+_MOVES = {
+    "exact": "exact: has {named:.0f} of what the query names → {value:.5f}",
+    "hop": "hop: has {names:.0f} of the names in a first hit → {value:.5f}",
+    "standing": "standing: holds for what is to be done, cosine {cosine:.3f} → {value:.5f}",
+    "temporal": "time: from the time the query names → {value:.5f}",
+    "order": "order: number {place:.0f} in time among the best → {value:.5f}",
+    "fresher": "fresher: newer than a better match that is much like it → {value:.5f}",
+    "successor": "successor: supersedes a better match → {value:.5f}",
+    "superseded": "superseded: behind its successor → × {value:.4f}",
+}
 _SHORT = {"lexical": "words", "semantic": "meaning", "temporal": "time"}
 _NOTABLE = 0.02  # a factor nearer to 1 than this is not mentioned
 
@@ -96,17 +106,7 @@ def briefly(reasons: Sequence[Reason]) -> str:
     said = []
     for reason in reasons:
         name = _SHORT.get(reason.signal, reason.signal)
-        if reason.signal in (
-            "echo",
-            "exact",
-            "fresher",
-            "order",
-            "standing",
-            "temporal",
-            "hop",
-            "successor",
-            "superseded",
-        ):
+        if reason.signal == "echo" or reason.signal in _MOVES:
             said.append(name)
         elif reason.effect == "add":
             said.append(f"{name} {reason.numbers['rank']:.0f}")

@@ -34,7 +34,7 @@ def stepped_back(ranked: Sequence[Ranked], successors: Mapping[str, Successor]) 
     moved: list[Ranked] = []
     for each in ranked:
         if each.id in raised:
-            moved.append(_raised(each, raised[each.id]))
+            moved.append(scoring.with_share(each, raised[each.id]))
         elif each.id in successors:
             most = BEHIND * max(scores.get(successors[each.id].id, 0.0), inherited[successors[each.id].id])
             factor = min(1.0, most / each.score) if each.score > 0 else 1.0
@@ -45,15 +45,6 @@ def stepped_back(ranked: Sequence[Ranked], successors: Mapping[str, Successor]) 
         Ranked(each, reason.value, (reason,), None, None) for each, reason in raised.items() if each not in scores
     ]
     return scoring.best_first(moved)
-
-
-def _raised(each: Ranked, reason: Reason) -> Ranked:
-    """Factors act on the sum of all shares, so the share is what is missing before they act."""
-    factor = 1.0
-    for known in each.reasons:
-        if known.effect == "multiply":
-            factor *= known.value
-    return scoring.with_reason(each, reason._replace(value=reason.value / factor))
 
 
 def fresher(
@@ -70,22 +61,25 @@ def fresher(
     if not ranked:
         return []
     best = [each for each in ranked[:FRESH_AMONG] if each.id in asked and each.score >= FRESH_SHARE * ranked[0].score]
-    raised: dict[str, float] = {}
-    for older in best:
-        for newer in best:
-            if (
-                newer.score < older.score
-                and moments[newer.id] >= moments[older.id] + FRESH_AFTER
-                and asked[newer.id] >= asked[older.id]
-                and likeness(older.id, newer.id) >= FRESH_LIKENESS
-            ):
-                raised[newer.id] = max(raised.get(newer.id, 0.0), older.score * (1 + _AHEAD) - newer.score)
+    scores = {each.id: each.score for each in best}
+    raised: dict[str, Reason] = {}
+    for newer in sorted(best, key=lambda each: (moments[each.id], each.id)):  # so that a third one passes the second
+        passed = [
+            scores[older.id]
+            for older in best
+            if scores[older.id] >= newer.score
+            and moments[newer.id] >= moments[older.id] + FRESH_AFTER
+            and asked[newer.id] >= asked[older.id]
+            and likeness(older.id, newer.id) >= FRESH_LIKENESS
+        ]
+        if passed:
+            scores[newer.id] = max(passed) * (1 + _AHEAD)
+            raised[newer.id] = Reason("fresher", "add", scores[newer.id] - newer.score, {})
     if not raised:
         return list(ranked)
-    moved = (
-        _raised(each, Reason("fresher", "add", raised[each.id], {})) if each.id in raised else each for each in ranked
+    return scoring.best_first(
+        scoring.with_share(each, raised[each.id]) if each.id in raised else each for each in ranked
     )
-    return scoring.best_first(moved)
 
 
 def relevance_behind(relevance: Mapping[str, float], successors: Mapping[str, Successor]) -> dict[str, float]:

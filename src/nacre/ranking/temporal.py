@@ -12,10 +12,10 @@ from nacre.types.search import Period, Ranked, Reason
 NEAR = 0.5  # closeness of what lies a little beside a period
 _MARGIN_MIN, _MARGIN_MAX = timedelta(days=1), timedelta(days=7)
 VAGUE = 0.2  # of the weight, where the period has no clear border
-ALIKE = 0.4  # share of the best score: candidates that have as much are about what is asked
+ALIKE = 0.4  # share of the best score: candidates that have more are about what is asked
 ALIKE_FIRST = 0.7  # the same where the first is asked for: what is told of a beginning may be told at any time
 ALIKE_MAX = 6  # candidates that are put in order of time
-_STEP = 0.6  # of the best score, between two of them: more than their scores differ
+STEP = 1 - ALIKE  # of the best score, between two of them: more than their scores differ
 
 
 def closeness(moments: Sequence[datetime], periods: Sequence[Period]) -> float:
@@ -41,7 +41,7 @@ def inside_first(ranked: Sequence[Ranked], close: Mapping[str, float], weight: f
     if not weight or not best:
         return list(ranked)
     return [
-        scoring.with_reason(each, Reason("temporal", "add", weight * best * share, {"closeness": share}))
+        scoring.with_share(each, Reason("temporal", "add", weight * best * share, {"closeness": share}))
         if (share := close.get(each.id, 0.0))
         else each
         for each in ranked
@@ -49,20 +49,18 @@ def inside_first(ranked: Sequence[Ranked], close: Mapping[str, float], weight: f
 
 
 def in_order(ranked: Sequence[Ranked], moments: Mapping[str, datetime], *, newest_first: bool) -> list[Ranked]:
-    """Put the candidates that are about what is asked in order of time. `ranked` is given best first."""
+    """Put the candidates that are about what is asked in order of time. `ranked` is given best first.
+
+    `moments` has the times of those that may be put in order: of a question with a period, what lies inside.
+    """
     if not ranked:
         return []
     best = ranked[0].score
     least = (ALIKE if newest_first else ALIKE_FIRST) * best
-    alike = [each.id for each in ranked[:ALIKE_MAX] if each.score >= least]
+    alike = [each.id for each in ranked[:ALIKE_MAX] if each.id in moments and each.score > least]
     by_time = sorted(alike, key=lambda each: (moments[each], each), reverse=newest_first)
-    places = {each: place for place, each in enumerate(reversed(by_time))}
-    return [
-        scoring.with_reason(
-            each,
-            Reason("order", "add", _STEP * best * places[each.id], {"place": float(len(alike) - places[each.id])}),
-        )
-        if each.id in places
-        else each
-        for each in ranked
-    ]
+    reasons = {
+        each: Reason("order", "add", STEP * best * (len(by_time) - place), {"place": float(place)})
+        for place, each in enumerate(by_time, 1)
+    }
+    return [scoring.with_share(each, reasons[each.id]) if each.id in reasons else each for each in ranked]

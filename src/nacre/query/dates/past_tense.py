@@ -12,7 +12,9 @@ PAST_TENSE = (
     r"\b(?!need|feed|speed|seed|exceed|proceed|indeed|excited|tired|interested|supposed|used|based|limited)[a-z]{2,}ed\b|"
     r"\b(?:war|waren|hatten?|wurden?|gab|ging|gingen|kam|kamen)\b|\b[a-z]*ge[a-z]{3,}(?:t|en)\b|"
     r"\b(?:unter|be|ver|ent|er)[a-z]{3,}(?:t|en)\b|"
-    r"\b(?:ai|avons|avez|ont|suis|sommes|sont|etais|etait|etions|etaient|a|est)\s+(?:\w+\s+)?"
+    r"\b(?:ai|avons|avez|ont|suis|sommes|sont|etais|etait|etions|etaient|a|est)(?:-(?:je|tu|nous|vous|ils?|elles?|on|t-(?:il|elle|on)))?\s+"
+    r"(?:\w+\s+)?"
     r"\w{2,}(?:e|es|ee|ees|i|is|it|u)\b|\b\w{2,}(?:amos|imos|aron|ieron)\b|"
-    r"\b(?:fui|fue|hice|hizo|hubo|dijo|estuve|estuvo|tuve|tuvo)\b|了|过|た(?:。|、|$|\s)|ました"
+    r"\b(?:que paso|ocurrio|sucedio|vino|llego|fui|fue|hice|hizo|hubo|dijo|estuve|estuvo|tuve|tuvo)\b|"
+    r"了|过|た(?:。|、|$|\s)|ました"
 )
