@@ -257,15 +257,15 @@ DEFAULT: tuple[Tool, ...] = (
             {
                 "text": string(),
                 "summary": string("one line"),
-                "namespace": string("decisions, learnings, patterns, config, people, ..."),
+                "namespace": string("decisions, learnings, patterns, config, ..."),
                 "kind": string("note, fact, preference, instruction, ..."),
                 "tags": array(),
                 "source": string(),
                 "happened": string("when it happened"),
                 "importance": number("0-1"),
-                "supersedes": array(None, "ids of memories it replaces"),
+                "supersedes": array(description="ids it replaces"),
                 "pinned": boolean("keep it in every context"),
-                "session": string("conversation that it is part of"),
+                "session": string("its conversation"),
             },
             ("text",),
         ),
@@ -285,8 +285,8 @@ DEFAULT: tuple[Tool, ...] = (
                 "limit": integer(),
                 "mode": enum("hybrid", "keyword", "semantic"),
                 "min_score": number("minimum relevance, 0-1"),
-                "omit_delivered": boolean("leave out what this session was given"),
-                "as_of": string("answer as of this time"),
+                "omit_delivered": boolean("without what was given before"),
+                "as_of": string(),
                 "lens": string(),
                 "session": _SESSION,
                 **_FILTERS,
@@ -304,8 +304,8 @@ DEFAULT: tuple[Tool, ...] = (
             {
                 "start": string("7d, yesterday, 2026-03-01, ..."),
                 "end": string(),
-                "around": string("id; shows what came before and after"),
-                "span": integer("how many on each side"),
+                "around": string("id to list neighbours of"),
+                "span": integer("on each side"),
                 "sessions": array(),
                 "limit": integer(),
                 "oldest_first": boolean(),
@@ -324,7 +324,7 @@ DEFAULT: tuple[Tool, ...] = (
         input=obj(
             {
                 "ids": array(),
-                "neighbours": integer("how many lines before and after it in its session"),
+                "neighbours": integer("lines around it in its session"),
                 "entities": boolean(),
             },
             ("ids",),
@@ -351,7 +351,9 @@ DEFAULT: tuple[Tool, ...] = (
             },
             ("query",),
         ),
-        output=obj({"text": string(), "tokens": integer(), "left_out": array(obj())}, ("text",)),
+        output=obj(
+            {"text": string(), "tokens": integer(), "outcome": string(), "left_out": array(obj())}, ("text",)
+        ),
     ),
     Tool(
         name="forget",
