@@ -77,7 +77,8 @@ def _get(call: Call) -> Answer:
 def _context(call: Call) -> Answer:
     request = decode.context_request(call.arguments)
     packed = call.memory.context(_in_session(request, call))
-    return Answer(encode.context(packed), packed.text or quoting.empty_line(packed.outcome))
+    named = [each.id for each in packed.left_out if each.why == packed.outcome]
+    return Answer(encode.context(packed), packed.text or quoting.empty_line(packed.outcome, named))
 
 
 def _forget(call: Call) -> Answer:
