@@ -31,9 +31,19 @@ if TYPE_CHECKING:
         StoreUnavailable,
     )
     from nacre.query.lenses import Lens
-    from nacre.types.facts import Belief, Disagreement, Entity, Fact, FactQuery, NewEntity, NewFact, RelatedEntity
+    from nacre.types.facts import (
+        Belief,
+        Disagreement,
+        Entity,
+        Fact,
+        FactQuery,
+        NewEntity,
+        NewFact,
+        RelatedEntity,
+        Statement,
+    )
     from nacre.types.intents import Intent
-    from nacre.types.memory import Event, Memory, NewMemory, Progress, Remembered, Span
+    from nacre.types.memory import Event, Memory, NewMemory, Progress, Remembered, Span, Update
     from nacre.types.recall_log import Delivery, Receipt
     from nacre.types.recipe import CLASSIC, Recipe
     from nacre.types.search import (
@@ -46,6 +56,7 @@ if TYPE_CHECKING:
         SearchRequest,
         SearchResult,
         Snippet,
+        Successor,
     )
     from nacre.types.stats import Facets, Stats
     from nacre.types.views import (
@@ -107,6 +118,7 @@ __all__ = [
     "SearchResult",
     "Snippet",
     "Span",
+    "Statement",
     "Stats",
     "StoreBusy",
     "StoreCorrupt",
@@ -114,9 +126,11 @@ __all__ = [
     "StoreFull",
     "StoreTooNew",
     "StoreUnavailable",
+    "Successor",
     "Timeline",
     "TimelineEntry",
     "TimelineRequest",
+    "Update",
     "Why",
     "WhyNot",
     "__version__",
@@ -134,12 +148,14 @@ _HOMES = {
         "StoreCorrupt StoreError StoreFull StoreTooNew StoreUnavailable"
     ),
     "query.lenses": "Lens",
-    "types.facts": "Belief Disagreement Entity Fact FactQuery NewEntity NewFact RelatedEntity",
+    "types.facts": "Belief Disagreement Entity Fact FactQuery NewEntity NewFact RelatedEntity Statement",
     "types.intents": "Intent",
-    "types.memory": "Event Memory NewMemory Progress Remembered Span",
+    "types.memory": "Event Memory NewMemory Progress Remembered Span Update",
     "types.recall_log": "Delivery Receipt",
     "types.recipe": "CLASSIC Recipe",
-    "types.search": ("DidYouMean Filter Hit Reason RelatedRequest RelationHit SearchRequest SearchResult Snippet"),
+    "types.search": (
+        "DidYouMean Filter Hit Reason RelatedRequest RelationHit SearchRequest SearchResult Snippet Successor"
+    ),
     "types.stats": "Facets Stats",
     "types.views": "Context ContextRequest Fetched LeftOut Quoted Timeline TimelineEntry TimelineRequest",
     "validation": "Limits",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import nacre
 from command_line import Cli
-from nacre import DidYouMean, Filter, Hit, Memory, Nacre, NewFact, Reason, SearchResult
+from nacre import DidYouMean, Filter, Hit, Memory, Nacre, NewFact, Reason, SearchResult, Successor
 from nacre.analysis.highlight import HighlightTerms, shorten, snippet
 from nacre.analysis.quoting import HEADER
 from nacre.embedders.hashing import Hashing
@@ -77,6 +77,16 @@ def test_only_what_there_is_to_say_is_said() -> None:
     assert encode.brief(said) == {"hits": [], "notes": ["a note"], "did_you_mean": "tea pot"}
 
 
+def test_what_was_superseded_says_by_what() -> None:
+    stepped = Reason("superseded", "multiply", 0.9, {})
+    hit = a_hit("tea", reasons=(LEXICAL, stepped), superseded_by=Successor("m2", MARCH))
+    assert brief_hit(hit)["superseded_by"] == {"id": "m2", "since": "2026-03-01"}
+    assert brief_hit(hit)["why"] == "words 2"
+    assert encode.hit(hit)["superseded_by"] == {"id": "m2", "since": "2026-03-01T12:00:00Z"}
+    assert encode.hit(a_hit("tea"))["superseded_by"] is None
+    assert "superseded_by" not in brief_hit(a_hit("tea"))
+
+
 def test_numbers_are_short() -> None:
     assert brief_hit(a_hit("tea", score=0.000123456, relevance=0.004))["score"] == 0.000123
     assert brief_hit(a_hit("tea", score=12.3456))["score"] == 12.3
@@ -96,19 +106,19 @@ WORDY = " ".join(f"word{number:03d}" for number in range(100))  # 7 letters and 
 
 def test_a_snippet_says_where_it_is_cut() -> None:
     begin = brief_hit(a_hit(WORDY))["snippet"]
-    assert begin == f"{WORDY[:111]}…"
+    assert begin == f"{WORDY[:103]}…"
     middle = snippet(WORDY, HighlightTerms({}), Span(400, 500))
     cut = brief_hit(a_hit(WORDY, middle))["snippet"]
     assert (cut[0], cut[-1]) == ("…", "…")
     assert cut.strip("…") in WORDY
     end = Snippet(WORDY[-39:], (), len(WORDY) - 39)
     assert brief_hit(a_hit(WORDY, end))["snippet"] == f"…{WORDY[-39:]}"
-    assert brief_hit(a_hit(WORDY[:111]))["snippet"] == WORDY[:111]
+    assert brief_hit(a_hit(WORDY[:103]))["snippet"] == WORDY[:103]
 
 
 def test_blanks_are_not_missed() -> None:
-    text = f"\n\n{WORDY[:111]}\n\n\n\n\n\n\n\n\n"
-    assert brief_hit(a_hit(text))["snippet"] == WORDY[:111]
+    text = f"\n\n{WORDY[:103]}\n\n\n\n\n\n\n\n\n"
+    assert brief_hit(a_hit(text))["snippet"] == WORDY[:103]
 
 
 def test_no_more_than_three_relations(tmp_path: Path) -> None:
@@ -130,7 +140,9 @@ def test_no_more_than_three_relations(tmp_path: Path) -> None:
         ((LEXICAL, Reason("confidence", "multiply", 0.82, {"effective": 0.1})), "words 2, confidence -18%"),
         ((LEXICAL, Reason("recency", "multiply", 1.019, {"days": 4})), "words 2"),
         ((LEXICAL, Reason("usage", "multiply", 0.981, {})), "words 2"),
-        ((Reason("filter", "add", 0.01, {"rank": 3}), Reason("temporal", "multiply", 1.2, {})), "filter 3, time +20%"),
+        ((Reason("filter", "add", 0.01, {"rank": 3}), Reason("temporal", "add", 0.01, {"weight": 1})), "filter 3, time"),
+        ((LEXICAL, Reason("superseded", "multiply", 0.9, {})), "words 2, superseded"),
+        ((Reason("successor", "add", 0.01, {}),), "successor"),
         ((Reason("relation", "add", 0.01, {"rank": 1, "bm25": 1.0}),), "relation 1"),
         ((), ""),
     ],
@@ -166,6 +178,7 @@ def test_a_context_in_json() -> None:
             {"id": "m1", "relevance": 0.5, "excerpt": True, "instead_of": ["m0"]},
             {"id": "m2", "relevance": 0.25, "excerpt": False, "instead_of": []},
         ],
+        "outcome": "answered",
         "left_out": [{"id": "m0", "why": "superseded"}],
         "notes": ["a note"],
         "receipt": "r1",
@@ -330,10 +343,30 @@ def test_a_context_as_of_another_time(cli: Cli, filled: list[str]) -> None:
     assert [each["id"] for each in json.loads(answer.out)["quoted"]] == [filled[0]]
 
 
-def test_a_context_of_nothing_is_empty(cli: Cli, filled: list[str]) -> None:
+def test_a_context_of_nothing_says_so(cli: Cli, filled: list[str]) -> None:
     assert filled
     answer = cli("context", "zebra", "-house")
-    assert (answer.code, answer.out) == (0, "")
+    assert (answer.code, answer.out) == (
+        0,
+        "Nothing is known about this: no memory answers it. A search shows the nearest ones.\n",
+    )
+    assert cli("context", "zebra", "-house", "--json").json["outcome"] == "nothing"
+    assert cli("context", "zebra", "-house", "--budget", "0").out == ""
+
+
+def test_a_context_says_what_is_given_already_and_what_does_not_fit(cli: Cli) -> None:
+    tea = cli("remember", "green tea is in the cupboard", "--json").json["id"]
+    asked = ("context", "green tea", "--min-score", "0")
+    assert tea in cli(*asked, "--asked-in", "s").out
+    assert cli(*asked, "--asked-in", "s").out == (
+        f"Already given to this session: {tea}. Ask with repeat to get it again.\n"
+    )
+    assert cli(*asked, "--asked-in", "s", "--json").json["outcome"] == "delivered"
+    small = ("--budget", "30")
+    assert cli(*asked, *small).out == (
+        f"The budget is too small for any memory that was found: {tea}. Ask with more tokens.\n"
+    )
+    assert cli(*asked, *small, "--json").json["outcome"] == "budget"
 
 
 @pytest.mark.parametrize(
@@ -382,3 +415,38 @@ def test_a_space_of_a_folder(
         assert sorted(memory.stats().spaces)[1].startswith("one-")
     blank = cli("stats", "--space", "folder:")
     assert (blank.code, "--space: must be a text that is not blank" in blank.err) == (2, True)
+
+
+# ---------------------------------------------------------------- what was superseded, on the command line
+
+
+def test_a_superseded_memory_says_by_what_at_the_command_line(cli: Cli) -> None:
+    port = cli("remember", "the gateway listens on port 8080", "--created", "2026-03-01T12:00:00Z", "--json").json["id"]
+    new = cli(
+        "remember", "the gateway listens on port 9090",
+        "--created", "2026-03-05T12:00:00Z", "--supersedes", port, "--json",
+    ).json["id"]  # fmt: skip
+    found = cli("search", "gateway port", "--json").json["hits"]
+    assert [each["id"] for each in found] == [new, port]
+    assert [each["superseded_by"] for each in found] == [None, {"id": new, "since": "2026-03-05T12:00:00Z"}]
+    assert found[1]["relevance"] < found[0]["relevance"]
+    lines = cli("search", "gateway port").out.splitlines()
+    assert [line.strip() for line in lines if "superseded" in line] == [f"superseded by {new} since 2026-03-05"]
+    brief = cli("search", "gateway port", "--brief").out.splitlines()
+    assert (f"  superseded by {new} since 2026-03-05  " in brief[0], brief[1].startswith(port)) == (False, True)
+    assert f"  superseded by {new} since 2026-03-05  " in brief[1]
+    assert "superseded" not in cli("search", "what was the gateway port before?").out
+
+
+def test_why_says_what_a_superseded_memory_is_below(cli: Cli) -> None:
+    port = cli("remember", "the gateway listens on port 8080", "--created", "2026-03-01T12:00:00Z", "--json").json["id"]
+    new = cli("remember", "the gateway listens on port 9090", "--supersedes", port, "--tag", "new", "--json").json["id"]
+    since = cli("get", new, "--json").json["memories"][0]["created"]
+    below = f"below, because {new} superseded it on {datetime.fromisoformat(since).astimezone().date()}"
+    explained = cli("why", port, "gateway port", "--json").json
+    assert (explained["rank"], explained["below"]) == (2, below)
+    assert cli("why", port, "gateway port").out.splitlines()[-1].strip() == below
+    assert cli("why", new, "gateway port", "--json").json["below"] is None
+    # Where the search may not find the newer one, the older stands where it would stand anyway.
+    alone = cli("why", port, "gateway port -tag:new", "--json").json
+    assert (alone["rank"], alone["below"], alone["hit"]["superseded_by"]["id"]) == (1, None, new)

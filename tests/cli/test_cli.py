@@ -516,14 +516,14 @@ def _process(*arguments: str, stdin: bytes = b"", **environment: str) -> subproc
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--why",)])
-def test_demo_shows_three_modes_with_reasons_and_leaves_nothing(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_demo_shows_modes_a_correction_and_a_gap_and_leaves_nothing(tmp_path: Path, options: tuple[str, ...]) -> None:
     """The real model, in a real process, in a pipe: no colours, no progress. The hybrid search has reasons anyway."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     done = _process("demo", *options, NACRE_EMBEDDER="minilm", TMPDIR=str(scratch))
     shown = done.stdout.decode()
     assert (done.returncode, done.stderr) == (0, b"")
-    by_words, by_meaning, by_both = shown.split("\n\n")[1:4]
+    by_words, by_meaning, by_both, corrected, unknown = shown.split("\n\n")[1:6]
     assert ("words: BM25" in by_words) == bool(options)
     assert "cosine" not in by_words
     assert ("meaning: cosine" in by_meaning) == bool(options)
@@ -532,12 +532,19 @@ def test_demo_shows_three_modes_with_reasons_and_leaves_nothing(tmp_path: Path, 
         bool(re.match(rf"1\. \d\d%  {re.escape(answer)}", part.splitlines()[1]))
         for part in (by_words, by_meaning, by_both)
     ]
-    assert firsts == [False, False, True]
+    assert firsts == [False, True, True]  # by meaning it is the first with this identifier, which comes before meaning
     assert answer in by_words
     assert answer in by_meaning
     assert "→ 0.25 × " in by_both
     assert "→ 0.75 × " in by_both
     assert "\x1b" not in shown
+    hits = [line.strip() for line in corrected.splitlines()]
+    newer = next(line.split()[0] for line in hits if "review/PR-439" in line)
+    assert "is now 420" in hits[1]
+    assert f"superseded by {newer} since 2026-04-16" in hits
+    assert unknown.splitlines()[1:] == [
+        "Nothing is known about this: no memory answers it. A search shows the nearest ones."
+    ]
     assert list(scratch.iterdir()) == []
 
 

@@ -40,10 +40,14 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cars(path: Path, file: Path) -> list[str]:
-    """An old and a new memory of the same words for each of 24 cars. Whoever asks wants the old one."""
+    """An old and a new memory of the same words for each of 24 cars. Whoever asks wants the old one.
+
+    They are episodes: of two notes that are much alike the newer goes first, whatever its recency weighs.
+    """
     names = [f"{size} {colour} car" for size in ("tiny", "huge") for colour in COLOURS]
-    old = [NewMemory(text=f"The {each} was sold to Ada", created=NOW - timedelta(days=300)) for each in names]
-    new = [NewMemory(text=f"sold to Ada was The {each}", created=NOW) for each in names]
+    ago = NOW - timedelta(days=300)
+    old = [NewMemory(text=f"The {each} was sold to Ada", kind="episode", created=ago) for each in names]
+    new = [NewMemory(text=f"sold to Ada was The {each}", kind="episode", created=NOW) for each in names]
     with nacre.open(path, embedder=Hashing(), log=False) as memory:
         ids = [each.id for each in memory.remember_many([*old, *new])]
     file.write_text("".join(f"{name}\t{id_}\n" for name, id_ in zip(names, ids, strict=False)), "utf-8")

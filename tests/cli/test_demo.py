@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 import nacre
-from nacre.cli.demo import QUESTION, SAMPLES
+from nacre.cli.demo import CORRECTED, QUESTION, SAMPLES, UNKNOWN
 from nacre.serialization import decode
 from nacre.types.search import Mode
 from sample_ranks import PROMISED
@@ -39,6 +39,14 @@ def test_the_readme_tells_the_ranks(demo: nacre.Nacre, query: str, expected: str
         texts = [hit.text for hit in demo.search(query, mode=mode).hits]
         found = next((rank for rank, text in enumerate(texts, 1) if text.startswith(expected)), None)
         assert found == (promised if promised is not None and promised <= 20 else None), mode
+
+
+def test_a_sample_was_corrected_and_one_question_is_not_answered(demo: nacre.Nacre) -> None:
+    newer, older = demo.search(CORRECTED, limit=2).hits
+    assert older.superseded_by is not None
+    assert (older.superseded_by.id, newer.superseded_by) == (newer.id, None)
+    packed = demo.context(UNKNOWN)
+    assert (packed.outcome, packed.quoted) == ("nothing", ())
 
 
 def test_samples_are_shipped_with_the_package() -> None:

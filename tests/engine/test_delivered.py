@@ -295,7 +295,9 @@ def test_what_was_delivered_in_full_is_not_quoted_again(words: Nacre) -> None:
     first = words.context("tea", min_score=0.0, session="s")
     again = words.context("tea", min_score=0.0, session="s")
     assert [each.id for each in first.quoted] == [one]
-    assert (again.text, again.quoted, again.left_out) == ("", (), (LeftOut(one, "delivered"),))
+    assert again.text == f"Already given to this session: {one}. Ask with repeat to get it again."
+    assert (again.outcome, again.quoted, again.left_out) == ("delivered", (), (LeftOut(one, "delivered"),))
+    assert again.tokens <= 1_500
     for other in ({"session": "t"}, {}, {"session": "s", "repeat": True}):
         assert words.context("tea", min_score=0.0, **other).text == first.text
 
@@ -331,7 +333,8 @@ def test_a_successor_that_was_quoted_is_delivered_as_well(words: Nacre) -> None:
     paris = words.remember("Ada lives in Paris", created=MARCH + DAY).id
     assert [each.id for each in words.context("Ada", min_score=0.0, session="s").quoted] == [paris]
     again = words.context("Ada", min_score=0.0, session="s")
-    assert again.text == ""
+    assert (again.outcome, again.quoted) == ("delivered", ())
+    assert again.text == f"Already given to this session: {paris}. Ask with repeat to get it again."
     assert set(again.left_out) == {(paris, "delivered"), (london, "superseded")}
 
 

@@ -18,7 +18,7 @@ from nacre.engine.engine import Nacre
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.recipe import adjusted
 
-WORDS_ONLY = Recipe(fusion="rank", alpha=0, recency_weight=0, usage_weight=0, confidence_weight=0)
+WORDS_ONLY = Recipe(fusion="rank", alpha=0, recency_weight=0, usage_weight=0, confidence_weight=0, fresh_weight=0)
 
 
 def ago(days: float) -> datetime:

@@ -672,6 +672,41 @@ async def test_prompts(door: Server[Any], mode: str) -> None:
             assert caught.value.code == types.INVALID_PARAMS
 
 
+# ---------------------------------------------------------------- what holds, and what is not known
+
+
+@asynchronous
+async def test_a_hit_names_its_successor(door: Server[Any]) -> None:
+    async with Client(door) as client:
+        old = await remembered(client, "the gateway listens on port 8080")
+        new = await remembered(client, "the gateway listens on port 9090", supersedes=old)
+        first, second = (await call(client, "search_memories", query="gateway port"))["hits"]
+        assert (first["id"], second["id"], second["superseded_by"]["id"]) == (new, old, new)
+        assert "superseded_by" not in first
+        explained = await call(client, "why", id=old, query="gateway port")
+        assert explained["below"].startswith(f"below, because {new} superseded it on 20")
+        packed = await call(client, "context", query="gateway port")
+        assert ([each["id"] for each in packed["quoted"]], packed["outcome"]) == ([new], "answered")
+        assert packed["quoted"][0]["instead_of"] == [old]
+
+
+@asynchronous
+async def test_an_empty_context_says_why(door: Server[Any]) -> None:
+    async with Client(door) as client:
+        tea = await remembered(client, "green tea is in the cupboard")
+        for arguments, outcome, line in (
+            ({"query": "zebra crossings"}, "nothing", empty_line("nothing")),
+            ({"query": "green tea", "budget_tokens": 30}, "budget", empty_line("budget", [tea])),
+            ({"query": "green tea", "budget_tokens": 1}, "budget", empty_line("budget", [tea])),
+            ({"query": "green tea"}, "answered", None),
+            ({"query": "green tea"}, "delivered", empty_line("delivered", [tea])),
+        ):
+            answer = await client.call_tool("context", arguments)
+            assert structured(answer)["outcome"] == outcome, arguments
+            assert line is None or said(answer) == line, arguments
+            assert tea in said(answer) or outcome == "nothing"
+
+
 # ---------------------------------------------------------------- sessions
 
 

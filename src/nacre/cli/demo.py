@@ -1,11 +1,11 @@
-"""`nacre demo`: one question to the bundled sample memories, in all three search modes."""
+"""`nacre demo`: questions to the bundled sample memories, one of them in all three search modes."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import click
 
@@ -16,10 +16,14 @@ from nacre.config.factory import open_store
 from nacre.serialization import decode, encode
 from nacre.types.memory import Json, Progress
 from nacre.types.search import Mode, SearchResult
+from nacre.types.views import Context
 
 SAMPLES = Path(__file__).parent.parent / "demo" / "memories.jsonl"
 QUESTION = "Why did we lower BOOKING_TIMEOUT_MS?"
+CORRECTED = "How long is a bench held for a payment?"  # a later memory has another value
+UNKNOWN = "Which insurance covers the company bikes?"  # no memory says
 _HITS = 3
+_HITS_CORRECTED = 2
 
 _INTRODUCTIONS: dict[Mode, str] = {
     "keyword": "--mode keyword: memories that share words with the question (BM25)",
@@ -28,13 +32,23 @@ _INTRODUCTIONS: dict[Mode, str] = {
 }
 
 
+class _More(NamedTuple):
+    """What the demo shows besides, unless it is asked something else."""
+
+    corrected: SearchResult
+    unknown: Context
+
+
 @nacre.command()
 @click.argument("question", nargs=-1)
 @with_reasons
 @common
 @click.pass_context
 def demo(context: click.Context, question: tuple[str, ...], why: bool) -> None:
-    """Search 212 sample memories in all three modes. Uses a temporary store."""
+    """Search 212 sample memories in all three modes. Uses a temporary store.
+
+    Without QUESTION, it also shows a memory that was corrected, and a question that nothing answers.
+    """
     query = " ".join(question) or QUESTION
     settings = settings_of(context)
     lines = SAMPLES.read_text("utf-8").splitlines()
@@ -50,16 +64,30 @@ def demo(context: click.Context, question: tuple[str, ...], why: bool) -> None:
                 done += len(receipts)
                 bar(Progress(done, len(lines)))
         results = {mode: memory.search(query, mode=mode, limit=_HITS) for mode in get_args(Mode)}
-    encoded: Json = {mode: encode.search_result(each) for mode, each in results.items()}
-    answer(context, encoded, _demo_lines(query, len(lines), results, why))
+        more = None
+        if not question:
+            more = _More(memory.search(CORRECTED, limit=_HITS_CORRECTED), memory.context(UNKNOWN))
+    encoded: dict[str, Json] = {mode: encode.search_result(each) for mode, each in results.items()}
+    if more is not None:
+        encoded |= {"corrected": encode.search_result(more.corrected), "unknown": encode.context(more.unknown)}
+    answer(context, encoded, _demo_lines(query, len(lines), results, more, why))
 
 
-def _demo_lines(query: str, memories: int, results: dict[Mode, SearchResult], why: bool) -> Iterator[render.Line]:
+def _demo_lines(
+    query: str, memories: int, results: dict[Mode, SearchResult], more: _More | None, why: bool
+) -> Iterator[render.Line]:
     yield [(f"{memories} sample memories of a small team. Question: ", "dim"), (query, "bold")]
     for mode, result in results.items():
         yield []
         yield [(_INTRODUCTIONS[mode], "bold green")]
         yield from render.search_lines(result, why=why or mode == "hybrid")
+    if more is not None:
+        yield []
+        yield [("What was corrected steps back. Question: ", "bold green"), (CORRECTED, "bold")]
+        yield from render.search_lines(more.corrected, why=why)
+        yield []
+        yield [("Where nothing answers, a context says so. Question: ", "bold green"), (UNKNOWN, "bold")]
+        yield from render.context_lines(more.unknown)
     yield []
     yield [("Try another question: ", "dim"), ('nacre demo "Why do customers get charged twice?"', "")]
     yield [("Or your own memories: ", "dim"), ('nacre remember "…"', ""), (", then ", "dim"), ('nacre search "…"', "")]

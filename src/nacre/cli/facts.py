@@ -160,7 +160,7 @@ def stale(context: click.Context, spaces: tuple[str, ...]) -> None:
 @common
 @click.pass_context
 def conflicts(context: click.Context, spaces: tuple[str, ...]) -> None:
-    """List current facts that contradict each other."""
+    """List current facts that contradict each other, and memories that may."""
     with opened(context) as memory:
         found = memory.conflicts(spaces)
     answer(context, [encode.disagreement(each) for each in found], render.conflict_lines(found))

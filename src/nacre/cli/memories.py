@@ -1,4 +1,4 @@
-"""Commands on memories: remember, update, forget, restore, purge, get, timeline, history."""
+"""Commands on memories: remember, update, forget, restore, purge, unlink, get, timeline, history."""
 
 from __future__ import annotations
 

@@ -93,6 +93,8 @@ def search_lines(result: SearchResult, *, why: bool = False) -> Iterator[Line]:
         indent = (" " * len(margin), _MARGIN)
         yield [(margin, _MARGIN), *_snippet(hit)]
         yield [indent, (hit.id, _ID), ("  " + "  ".join(_place(hit, with_space=several_spaces)), _DIM)]
+        if hit.superseded_by is not None:
+            yield [indent, (_superseded(hit.superseded_by.id, _local(hit.superseded_by.since)[:10]), _BOLD)]
         if why:
             for reason in hit.reasons:
                 yield [indent, (describe(reason), _DIM)]
@@ -117,6 +119,10 @@ def _place(hit: Hit, *, with_space: bool) -> Iterator[str]:
         yield f"+{len(hit.similar)} similar"
     if hit.delivered:
         yield "delivered before"
+
+
+def _superseded(by: str, since: str) -> str:
+    return f"superseded by {by} since {since}"
 
 
 def _percent(relevance: float) -> str:
@@ -144,10 +150,12 @@ def brief_lines(result: SearchResult, *, why: bool = False) -> Iterator[Line]:
     for hit in hits:
         relevance = "" if hit["relevance"] is None else f"{_percent(hit['relevance']):>4}  "
         delivered = "delivered before  " if hit.get("delivered") else ""
+        by = hit.get("superseded_by")
+        superseded = f"{_superseded(by['id'], by['since'])}  " if by else ""
         reasons = f"  ({hit['why']}; score {hit['score']:g})" if why else ""
         yield [
             (hit["id"], _ID),
-            (f"  {hit['date']}  {relevance}{delivered}", _DIM),
+            (f"  {hit['date']}  {relevance}{delivered}{superseded}", _DIM),
             (hit["snippet"], ""),
             (reasons, _DIM),
         ]
@@ -335,6 +343,8 @@ def why_lines(why: Why) -> Iterator[Line]:
     for reason in why.hit.reasons:
         yield [INDENT, (describe(reason), "")]
     yield [INDENT, (f"score {why.hit.score:.6f}, relevance {why.hit.relevance:.2f}", _BOLD)]
+    if why.below is not None:
+        yield [INDENT, (why.below, "")]
     if why.left_out.stage != "found":
         yield from why_not_lines(why.left_out)
 

@@ -56,7 +56,7 @@ def search(context: click.Context, /, query: tuple[str, ...], brief: bool, why: 
 @click.option("--budget", "budget_tokens", type=int, metavar="TOKENS", help="Maximum size of the text in tokens.")
 @click.option("--asked-in", "asked_in", metavar="SESSION", help="The asking session; it gets no memory twice.")
 @click.option("--repeat", is_flag=True, help="Include memories that were delivered to this session before.")
-@click.option("--min-score", type=float, metavar="RELEVANCE", help="Minimum relevance of a memory, from 0 to 1.")
+@click.option("--min-score", type=float, metavar="RELEVANCE", help="Quote all that are this relevant, from 0 to 1.")
 @click.option("--as-of", metavar="TIME", help="Answer as of this time.")
 @filters
 @common

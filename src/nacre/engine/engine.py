@@ -105,7 +105,7 @@ class Nacre:
         self._reader = Reader(parts, self._log)
         self._timeline = TimelineService(parts)
         self._searcher = Searcher(parts, reranker, self._log)
-        self._explainer = Explainer(store, self._searcher, limits)
+        self._explainer = Explainer(store, self._searcher, limits, parts.zone)
         self._contexts = ContextBuilder(parts, self._searcher, self._log)
         self._updates = UpdateService(parts, finds=extract)
         self._writer = Writer(parts, self._facts, self._updates, self._log, extracts=extract, defer=defer_embeddings)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import tzinfo
 from typing import Any, Literal, TypeAlias
 
+from nacre.engine.calendar import local_date
 from nacre.engine.pipeline import SearchTrace
 from nacre.engine.searcher import Searcher
 from nacre.errors import NotFound
@@ -32,27 +34,40 @@ class WhyNot:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """A memory's place in a search with every reason; without a place, `left_out` says where it was lost."""
+    """A memory's place in a search with every reason; without a place, `left_out` says where it was lost.
+
+    `below` says why a memory that was superseded follows its successor.
+    """
 
     memory_id: str
     rank: int | None  # among all that were kept, from 1
     hit: Hit | None  # of everything that was ranked, whether shown or not
     left_out: WhyNot
+    below: str | None = None
 
 
 class Explainer:
     """Follows one memory through a search."""
 
-    def __init__(self, store: Store, searcher: Searcher, limits: Limits) -> None:
+    def __init__(self, store: Store, searcher: Searcher, limits: Limits, zone: tzinfo | None) -> None:
         self._store = store
         self._searcher = searcher
         self._limits = limits
+        self._zone = zone
 
     def why(self, trace: SearchTrace, memory_id: str) -> Why:
         place = next((at for at, each in enumerate(trace.ranking.kept, 1) if each.id == memory_id), None)
         ranked = [each for each in trace.ranking.ranked if each.id == memory_id]
         hits = self._searcher.pipeline.shown(trace, ranked) if ranked else ()
-        return Why(memory_id, place, hits[0] if hits else None, self._left_out(trace, memory_id, place))
+        hit = hits[0] if hits else None
+        return Why(memory_id, place, hit, self._left_out(trace, memory_id, place), self._below(hit))
+
+    def _below(self, hit: Hit | None) -> str | None:
+        """Without the reason, its successor is not in the search, and it stands where it would stand anyway."""
+        if hit is None or hit.superseded_by is None or all(each.signal != "superseded" for each in hit.reasons):
+            return None
+        successor, since = hit.superseded_by
+        return f"below, because {successor} superseded it on {local_date(since, self._zone).isoformat()}"
 
     def _left_out(self, trace: SearchTrace, memory_id: str, place: int | None) -> WhyNot:
         request = trace.plan.request

@@ -77,7 +77,8 @@ def _get(call: Call) -> Answer:
 def _context(call: Call) -> Answer:
     request = decode.context_request(call.arguments)
     packed = call.memory.context(_in_session(request, call))
-    return Answer(encode.context(packed), packed.text or quoting.empty_line(packed.outcome))
+    named = [each.id for each in packed.left_out if each.why == packed.outcome]
+    return Answer(encode.context(packed), packed.text or quoting.empty_line(packed.outcome, named))
 
 
 def _forget(call: Call) -> Answer:
@@ -257,15 +258,15 @@ DEFAULT: tuple[Tool, ...] = (
             {
                 "text": string(),
                 "summary": string("one line"),
-                "namespace": string("decisions, learnings, patterns, config, people, ..."),
+                "namespace": string("decisions, learnings, patterns, config, ..."),
                 "kind": string("note, fact, preference, instruction, ..."),
                 "tags": array(),
                 "source": string(),
                 "happened": string(),
                 "importance": number("0-1"),
-                "supersedes": array(),
-                "pinned": boolean("always in context"),
-                "session": string("conversation that it is part of"),
+                "supersedes": array(description="ids it replaces"),
+                "pinned": boolean("keep it in every context"),
+                "session": string("its conversation"),
             },
             ("text",),
         ),
@@ -285,8 +286,8 @@ DEFAULT: tuple[Tool, ...] = (
                 "limit": integer(),
                 "mode": enum("hybrid", "keyword", "semantic"),
                 "min_score": number("minimum relevance, 0-1"),
-                "omit_delivered": boolean("leave out what this session was given"),
-                "as_of": string("answer as of this time"),
+                "omit_delivered": boolean("without what was given before"),
+                "as_of": string(),
                 "lens": string(),
                 "session": _SESSION,
                 **_FILTERS,
@@ -304,8 +305,8 @@ DEFAULT: tuple[Tool, ...] = (
             {
                 "start": string("7d, yesterday, 2026-03-01, ..."),
                 "end": string(),
-                "around": string("id; shows what came before and after"),
-                "span": integer("how many on each side"),
+                "around": string("id to list neighbours of"),
+                "span": integer("on each side"),
                 "sessions": array(),
                 "limit": integer(),
                 "oldest_first": boolean(),
@@ -324,7 +325,7 @@ DEFAULT: tuple[Tool, ...] = (
         input=obj(
             {
                 "ids": array(),
-                "neighbours": integer("how many lines before and after it in its session"),
+                "neighbours": integer("lines around it in its session"),
                 "entities": boolean(),
             },
             ("ids",),
@@ -351,7 +352,9 @@ DEFAULT: tuple[Tool, ...] = (
             },
             ("query",),
         ),
-        output=obj({"text": string(), "tokens": integer(), "left_out": array(obj())}, ("text",)),
+        output=obj(
+            {"text": string(), "tokens": integer(), "outcome": string(), "left_out": array(obj())}, ("text",)
+        ),
     ),
     Tool(
         name="forget",

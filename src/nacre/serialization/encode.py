@@ -14,7 +14,7 @@ from nacre.ranking.scoring import briefly
 from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
 from nacre.types.memory import Event, Json, Memory, Remembered
 from nacre.types.recall_log import Receipt
-from nacre.types.search import DidYouMean, Hit, Reason, RelationHit, SearchResult
+from nacre.types.search import DidYouMean, Hit, Reason, RelationHit, SearchResult, Successor
 from nacre.types.stats import Facets, Stats
 from nacre.types.views import Context, Fetched, Timeline, TimelineEntry
 
@@ -154,6 +154,7 @@ def why(value: Why) -> dict[str, Json]:
         "memory_id": value.memory_id,
         "rank": value.rank,
         "hit": None if value.hit is None else hit(value.hit),
+        "below": value.below,
         "left_out": why_not(value.left_out),
     }
 
@@ -218,10 +219,15 @@ def hit(value: Hit) -> dict[str, Json]:
         "facts": [fact(each) for each in value.facts],
         "similar": list(value.similar),
         "delivered": value.delivered,
+        "superseded_by": None if value.superseded_by is None else successor(value.superseded_by),
     }
 
 
-_BRIEF_CHARS = 115  # of a snippet: ten hits stay under 900 tokens
+def successor(value: Successor) -> dict[str, Json]:
+    return {"id": value.id, "since": moment(value.since)}
+
+
+_BRIEF_CHARS = 110  # of a snippet: ten hits stay under 900 tokens
 _BRIEF_RELATIONS = 3
 
 
@@ -250,8 +256,10 @@ def _brief_hit(value: Hit) -> dict[str, Json]:
         "relevance": None if value.relevance is None else round(value.relevance, 2),
         "score": float(f"{value.score:.3g}"),
         "snippet": f"{'…' if before else ''}{' '.join(short.text.split())}{'…' if after else ''}",
-        "why": briefly(value.reasons),
+        "why": briefly([each for each in value.reasons if each.signal != "superseded"]),  # the field says that
     }
+    if value.superseded_by is not None:
+        hit["superseded_by"] = {"id": value.superseded_by.id, "since": moment(value.superseded_by.since)[:10]}
     return hit | {"delivered": True} if value.delivered else hit
 
 
