@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from nacre import validation
 from nacre.analysis import chunking
 from nacre.analysis.fact_extraction import extract
+from nacre.analysis.happened import happened
 from nacre.analysis.recall_guard import DeliveredTexts
 from nacre.engine import entries
 from nacre.engine.entries import Draft, Key
@@ -213,15 +214,23 @@ class Writer:
             try:
                 if isinstance(item, NewMemory):
                     checked = validation.memory(item, access, now, limits)
-                    drafts.append(entries.draft(checked, memory_id, now, self._extracts))
+                    drafts.append(self._dated(entries.draft(checked, memory_id, now, self._extracts)))
                 else:
                     text = validation.text(item, limits)
-                    drafts.append(entries.draft(plain, memory_id, now, self._extracts, text))
+                    drafts.append(self._dated(entries.draft(plain, memory_id, now, self._extracts, text)))
             except InvalidInput as error:
                 if at == 1:
                     raise
                 raise InvalidInput(error.field, f"{error.problem} (item {at} of the input)") from None
         return drafts
+
+    def _dated(self, draft: Draft) -> Draft:
+        """The draft with the time of the event that it reports, if its own words say when that was."""
+        memory = draft.memory
+        if memory.happened is not None or not (self._extracts if draft.extract is None else draft.extract):
+            return draft
+        moment = happened(memory.text, memory.created, self._parts.zone)
+        return draft if moment is None else draft._replace(memory=replace(memory, happened=moment))
 
     def _recalled(self, drafts: Sequence[Draft]) -> dict[int, tuple[str, ...]]:
         """By place, for texts that only repeat what their own session was given: the memories they repeat."""

@@ -352,9 +352,7 @@ DEFAULT: tuple[Tool, ...] = (
             },
             ("query",),
         ),
-        output=obj(
-            {"text": string(), "tokens": integer(), "outcome": string(), "left_out": array(obj())}, ("text",)
-        ),
+        output=obj({"text": string(), "tokens": integer(), "outcome": string(), "left_out": array(obj())}, ("text",)),
     ),
     Tool(
         name="forget",

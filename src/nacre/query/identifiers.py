@@ -42,13 +42,15 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _DATE = re.compile(r"\d{4}-\d\d?(?:-\d\d?)?|\d{1,2}([-./])\d{1,2}\1\d{2,4}|\d\d?:\d\d(?::\d\d)?")
 _AMOUNT = re.compile(r"\d+(?:st|nd|rd|th|[smhdwy]|am|pm|min|mins|hrs?|ms|x|%)|[1-4]?[qQ][1-4]")
 _VERSION = re.compile(r"[vV]?\d+(?:\.\d+){1,4}(?:[-.]?[a-z]+\d*)?|[vV]\d+")
-_FILE = re.compile(r"[\w-]+(?:\.[\w-]+)*\.[A-Za-z]\w{0,5}")
+_FILE = re.compile(r"[\w-]+\.[A-Za-z]\w{0,5}|[\w-]+(?:\.[\w-]+)+\.[A-Za-z]\w{1,9}")
 _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?")
 _NAME = re.compile(r"[^\W\d_][\w'’-]*(?:\.(?=[ ]))?")
 _TITLES = frozenset(
     ("mr", "mrs", "ms", "dr", "prof", "sir", "herr", "frau", "herrn", "monsieur", "madame", "señor", "señora", "don")
 )
+_LABEL = re.compile(r"^[A-Z]{2,} (?=[0-9-]{6,}$)")  # "ISBN 978-0-14-303934-3": the number alone tells
 _POSSESSIVE = re.compile(r"['’]s?$")
+_LONG_NUMBER = re.compile(r"[0-9][0-9 -]{6,}")  # people group its digits as they like
 _JOINERS = re.compile(r"[\s_-]+")
 _SEPARATOR = r"[\s_:#-]{0,2}"
 
@@ -83,7 +85,7 @@ def find(question: str) -> tuple[Identifier, ...]:
         text = text.rstrip(".,;:!?-")
         span = Span(each.start(), each.start() + len(text))
         if _is_code(text) and not _overlaps(span, taken):
-            found.append(Identifier(text.lstrip("#"), "code", span))
+            found.append(Identifier(_LABEL.sub("", text.lstrip("#")), "code", span))
     taken = [each.span for each in found]
     found += [each for each in _names(question) if not _overlaps(each.span, taken)]
     unique = {fold(each.text): each for each in sorted(found, key=lambda each: each.span, reverse=True)}
@@ -128,8 +130,8 @@ def _is_mixed_case(text: str) -> bool:
 def _is_path(text: str) -> bool:
     """`and/or`, `he/she` and `24/7` are none."""
     parts = [each for each in re.split(r"[/\\]", text) if each]
-    if all(each.isdigit() for each in parts):
-        return False
+    if all(each.isdigit() for each in parts):  # a parcel or a file, but no fraction
+        return any(len(each) > 2 for each in parts)
     rooted = text[0] in "/\\~." or text[1:3] in (":\\", ":/")
     return rooted or len(parts) > 2 or any(mark in text for mark in "._") or any(each.isdigit() for each in text)
 
@@ -165,7 +167,9 @@ def _overlaps(span: Span, taken: Sequence[Span]) -> bool:
 def _pattern(text: str, exactness: Exactness) -> re.Pattern[str]:
     """Not inside a longer one: `v2` is not in `v2.1`, `get_user` not in `get_users`, `3.11.4` not in `13.11.4`."""
     folded = fold(text)
-    if exactness == "code" and not re.search(r"[/\\@:]|^--", folded):
+    if exactness == "code" and _LONG_NUMBER.fullmatch(folded):
+        body = r"[\s-]?".join(each for each in folded if each.isdigit())
+    elif exactness == "code" and not re.search(r"[/\\@:]|^--", folded):
         body = _SEPARATOR.join(re.escape(part) for part in _JOINERS.split(folded) if part)
     else:
         body = r"\s+".join(re.escape(part) for part in folded.split())
