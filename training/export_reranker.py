@@ -1,9 +1,9 @@
-"""Exports trained weights as the model that ships: src/nacre/rerankers/nacre_rerank_v1/model.onnx.
+"""Exports trained weights as the model that ships: src/nacre/rerankers/nacre_rerank_v2/model.onnx.
 
     python training/export_reranker.py --weights weights/nacre-rerank --out model.onnx
 
-The word table is the sentence model's, because training does not change it. The score is computed from the first token,
-so the last layer computes no other token. The same weights always give the same bytes.
+The word table is the sentence model's, because training does not change it. Both outputs are computed from the first
+token, so the last layer computes no other token. The same weights always give the same bytes.
 
 Variants differ in how matrices are stored and multiplied:
     int8-rows   in integers: the values of a token share a scale, computed at run time, and so do the weights of a
@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 import build_minilm as minilm
 
 PIECES = 192  # word pieces of a question and a text together; see training_data.py
+OUTPUTS = ("score", "answers")  # each from a linear layer on the first token
 ROWS = "int8-rows"
 LEVELS = 127  # of a value of a token, in each direction
 # Of a weight, in each direction. Some processors add two products in 16 bits: 255 × 63 × 2 fits, 255 × 127 × 2 doesn't.
@@ -171,9 +172,10 @@ def build(trained: dict[str, Floats], variant: str) -> onnx.ModelProto:
     one = graph.numbers("one", 1)
     hidden = add_layer(graph, weights, last, hidden, graph.node("Slice", hidden, "zero", one, one))
     first = graph.node("Squeeze", hidden, one)
-    head = graph.constant("score.weight", trained["score.weight"].T)
-    scored = graph.node("Add", graph.node("MatMul", first, head), graph.constant("score.bias", trained["score.bias"]))
-    graph.node("Squeeze", scored, one, output="score")
+    for name in OUTPUTS:
+        product = graph.node("MatMul", first, graph.constant(f"{name}.weight", trained[f"{name}.weight"].T))
+        value = graph.node("Add", product, graph.constant(f"{name}.bias", trained[f"{name}.bias"]))
+        graph.node("Squeeze", value, one, output=name)
     proto = helper.make_graph(
         graph.nodes,
         f"nacre-rerank/{variant}",
@@ -181,7 +183,7 @@ def build(trained: dict[str, Floats], variant: str) -> onnx.ModelProto:
             helper.make_tensor_value_info("input_ids", TensorProto.INT32, ["batch", "length"]),
             helper.make_tensor_value_info("attention_mask", TensorProto.INT32, ["batch", "length"]),
         ],
-        [helper.make_tensor_value_info("score", TensorProto.FLOAT, ["batch"])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch"]) for name in OUTPUTS],
         graph.constants,
     )
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]

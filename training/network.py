@@ -1,7 +1,8 @@
 """The cross-encoder as a PyTorch module, initialised from the sentence model that ships with Nacre.
 
-The input is a question together with a text, the output is a score. The network is some or all layers of
-all-MiniLM-L6-v2, with one linear layer on the first token.
+The input is a question together with a text. There are two outputs: a score, by which texts are ranked, and the
+log-odds that the text answers the question. The network is some or all layers of all-MiniLM-L6-v2, with a linear layer
+on the first token for each output.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class CrossEncoder(nn.Module):  # type: ignore[misc]
         self.norm = nn.LayerNorm(HIDDEN, EPSILON)
         self.layers = nn.ModuleList(Layer() for _ in range(layers))
         self.score = nn.Linear(HIDDEN, 1)
+        self.answers = nn.Linear(HIDDEN, 1)
         self.dropout = 0.1
 
     def hidden(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -80,7 +82,12 @@ class CrossEncoder(nn.Module):  # type: ignore[misc]
         return hidden
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return self.score(self.hidden(ids, mask)[:, 0]).squeeze(-1)
+        return self.both(ids, mask)[0]
+
+    def both(self, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The score, and the log-odds of an answer."""
+        first = self.hidden(ids, mask)[:, 0]
+        return self.score(first).squeeze(-1), self.answers(first).squeeze(-1)
 
     def meaning(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """The sentence vector of a text, by the untrained network with all six layers."""
@@ -99,6 +106,8 @@ def initialised(weights: dict[str, torch.Tensor], chosen: list[int]) -> CrossEnc
         "norm.bias": weights["embeddings.beta"],
         "score.weight": network.score.weight.data * 0.1,
         "score.bias": torch.zeros(1),
+        "answers.weight": torch.zeros(1, HIDDEN),
+        "answers.bias": torch.zeros(1),
     }
     for place, number in enumerate(chosen):
         for name in ("attention", "attended", "widened", "narrowed"):
@@ -107,5 +116,49 @@ def initialised(weights: dict[str, torch.Tensor], chosen: list[int]) -> CrossEnc
         for name in ("attended", "narrowed"):
             state[f"layers.{place}.{name}_norm.weight"] = weights[f"{number}.{name}.gamma"]
             state[f"layers.{place}.{name}_norm.bias"] = weights[f"{number}.{name}.beta"]
+    network.load_state_dict(state)
+    return network
+
+
+def ranking_model(path: Path, weights: dict[str, torch.Tensor]) -> CrossEncoder:
+    """The network that was exported to this file: a score by which texts are ranked, and an untrained second output.
+
+    `weights` are the sentence model's. The words are the same but for the first, which marks were added to.
+    """
+    stored = {each.name: numpy_helper.to_array(each) for each in onnx.load(str(path)).graph.initializer}
+
+    def matrix(name: str) -> torch.Tensor:
+        """As a linear layer has it: outputs by inputs."""
+        return torch.from_numpy((stored[name].astype(np.float32) * stored[f"{name}.scales"]).T.copy())
+
+    def vector(name: str) -> torch.Tensor:
+        return torch.from_numpy(stored[name].astype(np.float32))
+
+    marked = torch.from_numpy((stored["words"][:MARKS] * stored["words.scales"][:MARKS]).reshape(MARKS, HIDDEN))
+    positions = weights["positions"].clone()
+    positions[: len(stored["positions"])] = vector("positions")
+    layers = 1 + max(int(name.split(".")[0]) for name in stored if name[0].isdigit())
+    network = CrossEncoder(len(weights["words"]), layers)
+    state: dict[str, torch.Tensor] = {
+        "words.weight": weights["words"],
+        "marks": marked - weights["words"][:MARKS],
+        "positions.weight": positions,
+        "norm.weight": vector("embeddings.gamma"),
+        "norm.bias": vector("embeddings.beta"),
+        "score.weight": vector("score.weight").T.contiguous(),
+        "score.bias": vector("score.bias"),
+        "answers.weight": torch.zeros(1, HIDDEN),
+        "answers.bias": torch.zeros(1),
+    }
+    for number in range(layers):
+        to, source = f"layers.{number}.", f"{number}."
+        state[f"{to}attention.weight"] = torch.cat([matrix(source + part) for part in ("query", "key", "value")])
+        for name in ("attended", "widened", "narrowed"):
+            state[f"{to}{name}.weight"] = matrix(source + name)
+        for name in ("attention", "attended", "widened", "narrowed"):
+            state[f"{to}{name}.bias"] = vector(f"{source}{name}.bias")
+        for name in ("attended", "narrowed"):
+            state[f"{to}{name}_norm.weight"] = vector(f"{source}{name}.gamma")
+            state[f"{to}{name}_norm.bias"] = vector(f"{source}{name}.beta")
     network.load_state_dict(state)
     return network

@@ -55,6 +55,10 @@ def _made(numbers: Sequence[int], seed: int) -> Rows:
     assert _lists is not None
     _lists.chance.seed(seed)
     rows = [row for number in numbers for row in _lists.of(number)]
+    return as_rows(rows)
+
+
+def as_rows(rows: Sequence[Sequence[int]]) -> Rows:
     length = -(-max(map(len, rows)) // 16) * 16
     ids = np.zeros((len(rows), length), np.int32)
     lengths = np.array([len(row) for row in rows], np.int32)
@@ -80,7 +84,7 @@ def main() -> None:
     corpus = training_data.load(options.squad, options.qmsum, pieces)
     weights = network.shipped_weights(MODEL / "model.onnx")
     print(f"{len(corpus.questions)} questions on {len(corpus.sentences)} sentences", flush=True)
-    mined = _mined(corpus, weights, pieces)
+    mined = mine(corpus, weights, pieces, DEVICE)
     print(f"mined, {time.time() - begun:.0f} s", flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
     held_out = [at for at, each in enumerate(corpus.questions) if each.article < training_data.HELD_OUT_ARTICLES]
@@ -111,20 +115,20 @@ def main() -> None:
     spoken = model("spoken", SPOKEN, None, [], options.teacher_steps)
     if not options.only_teachers:
         student = model("student", BOTH, written, [written, spoken], options.student_steps)
-        _save(student, options.out / "nacre-rerank")
+        save(student, options.out / "nacre-rerank")
     print(json.dumps(found, indent=1))
 
 
-def _mined(corpus: Corpus, weights: Weights, pieces: BertWordPieceTokenizer) -> Mined:
-    base = network.initialised(weights, list(range(LAYERS))).to(DEVICE).eval()
+def mine(corpus: Corpus, weights: Weights, pieces: BertWordPieceTokenizer, device: str) -> Mined:
+    base = network.initialised(weights, list(range(LAYERS))).to(device).eval()
     base.dropout = 0.0
     asked = [each.pieces for each in corpus.questions]
-    questions = training_data.vectors(base, asked, DEVICE)
+    questions = training_data.vectors(base, asked, device)
 
     def nearest(units: Sequence[Unit]) -> npt.NDArray[np.int32]:
         texts = [each.pieces for each in units]
-        near = training_data.vectors(base, texts, DEVICE, 192)
-        lexical = training_data.bm25_weights(texts, len(weights["words"]), DEVICE)
+        near = training_data.vectors(base, texts, device, 192)
+        lexical = training_data.bm25_weights(texts, len(weights["words"]), device)
         return training_data.nearest(questions, near, asked, lexical, len(weights["words"]), 30)
 
     common = training_data.common_pieces(pieces)
@@ -165,7 +169,7 @@ def _trained(
             share = step / steps
             for group in optimizer.param_groups:
                 group["lr"] = rate * min(1.0, share / 0.05) * max(0.02, 1 - share)
-            ids_on, mask = _sent(ids, lengths)
+            ids_on, mask = on_device(ids, lengths, DEVICE)
             model.train()
             with torch.autocast(DEVICE, torch.bfloat16):
                 scores = model(ids_on, mask).float().view(-1, MANY + 1)
@@ -199,11 +203,13 @@ def _distance(
     )
 
 
-def _sent(ids: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ids and attention mask on the GPU."""
-    ids_on = torch.from_numpy(ids).to(DEVICE, non_blocking=True).long()
-    places = torch.arange(ids_on.shape[1], device=DEVICE)
-    return ids_on, (places[None, :] < torch.from_numpy(lengths).to(DEVICE)[:, None]).long()
+def on_device(
+    ids: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32], device: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids and attention mask."""
+    ids_on = torch.from_numpy(ids).to(device, non_blocking=True).long()
+    places = torch.arange(ids_on.shape[1], device=device)
+    return ids_on, (places[None, :] < torch.from_numpy(lengths).to(device)[:, None]).long()
 
 
 def _checked(model: network.CrossEncoder, checks: Sequence[Rows]) -> dict[str, float]:
@@ -211,7 +217,7 @@ def _checked(model: network.CrossEncoder, checks: Sequence[Rows]) -> dict[str, f
     model.eval()
     ranks = []
     for ids, lengths in checks:
-        ids_on, mask = _sent(ids, lengths)
+        ids_on, mask = on_device(ids, lengths, DEVICE)
         with torch.no_grad(), torch.autocast(DEVICE, torch.bfloat16):
             scores = model(ids_on, mask).float()
         ranks.append(1 + int((scores[1:] > scores[0]).sum()))
@@ -219,7 +225,7 @@ def _checked(model: network.CrossEncoder, checks: Sequence[Rows]) -> dict[str, f
     return {"first": float((ranked == 1).mean()), "mrr": float((1 / ranked).mean())}
 
 
-def _save(model: network.CrossEncoder, path: Path) -> None:
+def save(model: network.CrossEncoder, path: Path) -> None:
     """Half-precision weights in two files, without the word table, which is the sentence model's."""
     state = {name: value.detach().half().cpu().numpy() for name, value in model.state_dict().items()}
     del state["words.weight"]

@@ -116,8 +116,9 @@ def tokenizer(folder: Path) -> BertWordPieceTokenizer:
     return BertWordPieceTokenizer(str(folder / "vocab.txt"), lowercase=True)
 
 
-def load(squad: Path, qmsum: Path, pieces: BertWordPieceTokenizer) -> Corpus:
-    articles = json.loads(gzip.decompress(squad.read_bytes()))["data"]
+def load(squad: Path, qmsum: Path, pieces: BertWordPieceTokenizer, most: int | None = None) -> Corpus:
+    """At most so many articles, for a trial."""
+    articles = json.loads(gzip.decompress(squad.read_bytes()))["data"][:most]
     sentences: list[Unit] = []
     paragraphs: list[Unit] = []
     questions: list[Question] = []
@@ -288,6 +289,10 @@ class Lists:
 
     def of(self, number: int) -> list[list[int]]:
         """The list of one question, in a random form."""
+        return self.drawn(number)[1]
+
+    def drawn(self, number: int) -> tuple[str, list[list[int]]]:
+        """A random form, and the list of one question in it."""
         form = self.chance.choices(list(self._mix), list(self._mix.values()))[0]
         forms: dict[str, Callable[[int], list[Pieces]]] = {
             "spoken": self._spoken,
@@ -297,7 +302,7 @@ class Lists:
             "quoted": self._quoted,
             "meeting": self._meeting,
         }
-        return forms[form](number)
+        return form, forms[form](number)
 
     def _question(self, asked: Question) -> list[int]:
         """The question, or as people type it: without the words that say little."""

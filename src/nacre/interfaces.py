@@ -55,6 +55,13 @@ class RerankText(NamedTuple):
     after: str = ""
 
 
+class RerankScore(NamedTuple):
+    """What a reranker says of one text."""
+
+    score: float  # higher is better; only comparable between the texts of one question
+    answers: float | None = None  # the log-odds that the text answers, comparable between questions; None: unknown
+
+
 class Reranker(Protocol):
     """Scores texts against a question. A score depends on the question, the text and its neighbours alone."""
 
@@ -65,8 +72,8 @@ class Reranker(Protocol):
     def vocabulary_coverage(self, question: str) -> float:
         """The share of a question that the model has words for, from 0 to 1. Available without loading the model."""
 
-    def scores(self, question: str, texts: Sequence[RerankText]) -> list[float]:
-        """How well each text answers the question, in order. Higher is better; the scale depends on the model."""
+    def scores(self, question: str, texts: Sequence[RerankText]) -> list[RerankScore]:
+        """How well each text answers the question, in order."""
 
 
 class TimePage(NamedTuple):

@@ -24,7 +24,7 @@ from nacre import CLASSIC, EmbedderUnavailable, Filter, InvalidInput, NewFact, R
 from nacre.embedders.hashing import Hashing
 from nacre.engine import rerank_stage
 from nacre.engine.engine import Nacre
-from nacre.interfaces import Reranker, RerankText
+from nacre.interfaces import Reranker, RerankScore, RerankText
 from nacre.query.ast import Condition
 from nacre.ranking import rerank, scoring
 from nacre.ranking.scoring import best_first
@@ -33,7 +33,7 @@ from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import NewMemory
 from nacre.types.recipe import adjusted
-from nacre.types.search import Found, Hit, Mode, Ranked, Reason, SearchResult
+from nacre.types.search import Found, Hit, Mode, Ranked, Reason, SearchRequest, SearchResult
 from nacre.types.views import Neighbours
 from strategies import SESSION_FILTERS, SESSION_QUERIES, session_memories
 
@@ -47,9 +47,15 @@ FRUIT = ("ripe apricots from the south", "apricots", "dried apricots or none", "
 class Counted:
     """A stand-in that likes texts by a number in them, and keeps what it was given to read."""
 
-    def __init__(self, known: float = 1.0, liking: Callable[[str], float] | None = None) -> None:
+    def __init__(
+        self,
+        known: float = 1.0,
+        liking: Callable[[str], float] | None = None,
+        answering: Callable[[str], float] | None = None,
+    ) -> None:
         self.share_known = known
         self.liking = liking or (lambda text: float(len(text)))
+        self.answering = answering or (lambda _: 0.0)
         self.read: list[tuple[str, RerankText]] = []
         self.fails: Exception | None = None
 
@@ -61,11 +67,11 @@ class Counted:
         assert question.strip()
         return self.share_known
 
-    def scores(self, question: str, texts: Sequence[RerankText]) -> list[float]:
+    def scores(self, question: str, texts: Sequence[RerankText]) -> list[RerankScore]:
         if self.fails is not None:
             raise self.fails
         self.read += [(question, text) for text in texts]
-        return [self.liking(text.text) for text in texts]
+        return [RerankScore(self.liking(text.text), self.answering(text.text)) for text in texts]
 
     @property
     def texts(self) -> dict[str, RerankText]:
@@ -91,6 +97,11 @@ def make(request: pytest.FixtureRequest, tmp_path: Path, uncached: None) -> Iter
 def shares(hits: Sequence[Hit]) -> dict[str, float]:
     """What reading again gave to each that was read."""
     return {hit.id: reason.value for hit in hits for reason in hit.reasons if reason.signal == "rerank"}
+
+
+def said_of(memory: Nacre, question: str, recipe: Recipe, **options: Any) -> Mapping[str, float]:
+    """The log-odds of an answer that a search's trace has, by id."""
+    return memory._searcher.trace(SearchRequest(query=question, recipe=recipe, **options)).ranking.answers
 
 
 def placed(memory_id: str, score: float, *, both: bool = False) -> Ranked:
@@ -580,14 +591,52 @@ def test_nothing_is_reranked(make: Make, query: str, options: Mapping[str, Any],
     )
 
 
-def test_a_clear_order_is_not_reranked(make: Make) -> None:
-    reranker = Counted()
+def test_a_clear_order_is_not_reranked_but_asked_whether_it_answers(make: Make) -> None:
+    reranker = Counted(answering=lambda text: 2.5 if "ripe" in text else -4.0)
     memory = make("the apricots of Provence are ripe", "one of the cats is asleep", reranker=reranker)
     question = "are the apricots of Provence ripe?"
-    result = memory.search(question, recipe=replace(PLAIN, semantic_floor=-1))
+    recipe = replace(PLAIN, semantic_floor=-1)
+    result = memory.search(question, recipe=recipe)
     assert len(result.hits) == 2
     assert result.hits[1].score < rerank.CLEAR * result.hits[0].score
-    assert reranker.read == []
+    assert not shares(result.hits)
+    assert [text.text for _, text in reranker.read] == [hit.text for hit in result.hits]
+    assert said_of(memory, question, recipe) == {"m0": 2.5, "m1": -4.0}
+
+
+def test_of_a_clear_order_three_are_asked(make: Make) -> None:
+    reranker = Counted()
+    memory = make("the apricots of Provence are ripe", *(f"cat {n} is asleep" for n in range(9)), reranker=reranker)
+    recipe = replace(PLAIN, semantic_floor=-1)
+    result = memory.search("are the apricots of Provence ripe?", recipe=recipe)
+    assert len(result.hits) > 3
+    assert rerank.is_clear([placed(each.id, each.score, both=True) for each in result.hits])
+    assert [text.text for _, text in reranker.read] == [hit.text for hit in result.hits[:3]]
+
+
+def test_what_a_text_answers_is_in_the_trace_and_moves_nothing(make: Make) -> None:
+    reranker = Counted(answering=lambda text: len(text) / 10)
+    memory = make(*FRUIT, reranker=reranker)
+    assert said_of(memory, "apricots", PLAIN) == {f"m{n}": len(FRUIT[n]) / 10 for n in range(3)}
+    indifferent = make(*FRUIT, reranker=Counted()).search("apricots", recipe=PLAIN)
+    assert memory.search("apricots", recipe=PLAIN) == indifferent
+
+
+def test_a_reranker_that_cannot_say_leaves_nothing_in_the_trace(make: Make) -> None:
+    class Silent(Counted):
+        def scores(self, question: str, texts: Sequence[RerankText]) -> list[RerankScore]:
+            return [RerankScore(each.score) for each in super().scores(question, texts)]
+
+    memory = make(*FRUIT, reranker=Silent())
+    assert said_of(memory, "apricots", PLAIN) == {}
+    assert len(shares(memory.search("apricots", recipe=PLAIN).hits)) == 3
+
+
+def test_nothing_is_asked_of_a_question_without_known_words_or_without_reranking(make: Make) -> None:
+    assert said_of(make(*FRUIT, reranker=Counted(known=0.4)), "apricots", PLAIN) == {}
+    memory = make(*FRUIT, reranker=Counted())
+    assert said_of(memory, "apricots", PLAIN, rerank=False) == {}
+    assert said_of(memory, "apricots", PLAIN, mode="keyword") == {}
 
 
 class Watched(MemoryStore):

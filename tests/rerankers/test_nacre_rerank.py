@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nacre.analysis.wordpiece import WordPiece
 from nacre.embedders.minilm import MiniLM
 from nacre.errors import EmbedderUnavailable
-from nacre.interfaces import Reranker, RerankText
+from nacre.interfaces import Reranker, RerankScore, RerankText
 from nacre.rerankers import nacre_rerank
 from nacre.rerankers.nacre_rerank import FOLDER, MODEL_SHA256, VOCABULARY, NacreRerank
 
@@ -146,7 +146,8 @@ TEXTS = [
 def test_a_score_for_each_in_the_order_given() -> None:
     together = RERANKER.scores(QUESTION, TEXTS)
     assert len(together) == len(TEXTS)
-    assert all(type(score) is float and np.isfinite(score) for score in together)
+    assert all(type(each) is RerankScore for each in together)
+    assert all(type(number) is float and np.isfinite(number) for each in together for number in each)
     assert [RERANKER.scores(QUESTION, [text])[0] for text in TEXTS] == together
 
 
@@ -174,11 +175,12 @@ def test_padding_changes_nothing_in_the_graph() -> None:
     generator = np.random.default_rng(1)
     for length in (3, 17, 60):
         ids = generator.integers(1_000, 30_000, (3, length)).astype(np.int32)
-        (alone,) = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+        alone = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
         padded = np.pad(ids, ((0, 0), (0, 9)))
         mask = np.pad(np.ones_like(ids), ((0, 0), (0, 9)))
-        (found,) = session.run(None, {"input_ids": padded, "attention_mask": mask})
-        assert found == pytest.approx(alone, abs=1e-5)
+        found = session.run(None, {"input_ids": padded, "attention_mask": mask})
+        for whole, part in zip(found, alone, strict=True):
+            assert whole == pytest.approx(part, abs=1e-5)
 
 
 def test_first_use_by_many_threads_at_once() -> None:
@@ -220,8 +222,43 @@ FACTS = [
 
 @pytest.mark.parametrize(("question", "answer", "others"), FACTS)
 def test_the_answer_is_above_what_only_looks_like_it(question: str, answer: str, others: list[str]) -> None:
-    scores = RERANKER.scores(question, [RerankText(answer), *map(RerankText, others)])
-    assert scores[0] == max(scores), scores
+    found = RERANKER.scores(question, [RerankText(answer), *map(RerankText, others)])
+    assert found[0].score == max(each.score for each in found), found
+    assert found[0].answers == max(each.answers or 0.0 for each in found), found
+
+
+NEAR_MISSES = [
+    (
+        "The Lyon warehouse opened in March 2019.",
+        "When did the warehouse in Lyon open?",
+        "Who runs the Lyon warehouse?",
+    ),
+    (
+        "The Lyon warehouse opened in March 2019.",
+        "Since when is there a warehouse in Lyon?",
+        "Where is the Porto office?",
+    ),
+    ("Ticket 7713: printer jams, roller replaced.", "what was wrong in ticket 7713", "what was wrong in ticket 7731"),
+    ("Nina's shoe size is 38, her gloves are M.", "which shoe size does Nina have", "which shoe size does Otto have"),
+    ("Nina's shoe size is 38, her gloves are M.", "Nina's glove size", "when is Nina's birthday"),
+    (
+        "The deposit for the hall is 400 euros.",
+        "how much is the deposit for the hall",
+        "who pays the deposit for the hall",
+    ),
+    ("Applied for the visa on Monday.", "what did I apply for on Monday", "was the visa granted"),
+    ("Retries are set to 5 in worker.toml.", "how many retries does worker.toml allow", "timeout in worker.toml"),
+]
+
+
+@pytest.mark.parametrize(("text", "asked", "missed"), NEAR_MISSES)
+def test_a_near_miss_is_told_from_an_answer(text: str, asked: str, missed: str) -> None:
+    """The log-odds mean the same for every question: what is answered is likelier than what is not."""
+    ((_, answered),) = RERANKER.scores(asked, [RerankText(text)])
+    ((_, unanswered),) = RERANKER.scores(missed, [RerankText(text)])
+    assert answered is not None
+    assert unanswered is not None
+    assert answered > max(0.0, unanswered + 1), (answered, unanswered)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +288,7 @@ def test_a_turn_is_understood_by_what_stands_before_it(
     question: str, turn: str, asked_before: str, other_before: str
 ) -> None:
     asked, other = RERANKER.scores(question, [RerankText(turn, asked_before), RerankText(turn, other_before)])
-    assert asked > other
+    assert asked.score > other.score
 
 
 def test_the_answer_is_marked_and_not_its_neighbour() -> None:
@@ -262,7 +299,7 @@ def test_the_answer_is_marked_and_not_its_neighbour() -> None:
         RerankText(turns[1], before=turns[0], after=turns[2]),
         RerankText(turns[2], before=turns[1]),
     ]
-    scores = RERANKER.scores("Where did Kai move to?", placed)
+    scores = [each.score for each in RERANKER.scores("Where did Kai move to?", placed)]
     assert scores[1] == max(scores), scores
 
 
@@ -274,7 +311,7 @@ def test_the_fingerprint_is_that_of_the_file() -> None:
     sha256 = hashlib.sha256(content).hexdigest()
     card = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert sha256 == MODEL_SHA256
-    assert RERANKER.fingerprint == f"nacre-rerank-v1/192/{sha256[:12]}"
+    assert RERANKER.fingerprint == f"nacre-rerank-v2/192/{sha256[:12]}"
     assert sha256 in card
     assert f"{len(content):,}" in card
     licence = hashlib.sha256((FOLDER / "LICENSE").read_bytes()).hexdigest()

@@ -80,6 +80,7 @@ class Ranking(NamedTuple):
     doubted: Mapping[str, float] = _NOTHING  # left out: their confidence is too low
     # rerank
     rerank_leads: Mapping[str, float] = _NOTHING
+    answers: Mapping[str, float] = _NOTHING  # log-odds that a memory answers, of those that the reranker was asked of
     # exact
     named: Mapping[str, Set[Identifier]] = _NOTHING  # by id, what the query names and the memory has exactly
     # supersede
@@ -268,7 +269,8 @@ class Pipeline:
 
     def _rerank(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Add what the cross-encoder says of the best, each read with its neighbours."""
-        best, coverage, notes = self._reranker.select(plan, ranking.ranked)
+        selection = self._reranker.select(plan, ranking.ranked)
+        best, notes = selection.best, selection.notes
         if not best:
             return ranking._replace(notes=(*ranking.notes, *notes)) if notes else ranking
         near = self._neighbours_of([each.id for each in best], ranking)
@@ -277,10 +279,11 @@ class Pipeline:
         visible = (beside & ranking.signals.keys()) | self._matching(unknown, plan.where, plan.query)
         memories = self._memories([*(each.id for each in best), *visible], ranking)
         texts = rerank_texts(best, memories, near, ranking.terms)
-        ranked, leads, notes = self._reranker.rerank(plan, ranking.ranked, texts, coverage)
+        ranked, leads, answers, notes = self._reranker.rerank(plan, ranking.ranked, texts, selection)
         return ranking._replace(
             ranked=ranked,
             rerank_leads=leads,
+            answers=answers,
             neighbours=near,
             memories=memories,
             notes=(*ranking.notes, *notes),

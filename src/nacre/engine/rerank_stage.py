@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from nacre.analysis import highlight
 from nacre.engine.plan import SearchPlan
-from nacre.interfaces import Reranker, RerankText
+from nacre.interfaces import Reranker, RerankScore, RerankText
 from nacre.ranking import rerank
 from nacre.runtime.lru import LruCache
 from nacre.types.memory import Memory, Span
@@ -20,6 +20,7 @@ WHOLE_CHARS = 600  # a text up to this long is scored as it is
 WINDOW_CHARS = 400  # of a longer text, its best window
 RERANKED_CHARS = 6_000  # of all texts together: 30 short ones, or 15 long ones
 SCORES_CACHED = 4_096
+CLEAR_POOL = 3  # where the order is clear, how many are only asked whether they answer
 
 _log = logging.getLogger("nacre")
 _ALONE = Neighbours((), ())
@@ -28,10 +29,11 @@ T = TypeVar("T")
 
 
 class Selection(NamedTuple):
-    """The candidates worth reranking, best first; none where it is off, useless or impossible."""
+    """The candidates worth reranking, best first; none where it is off or impossible."""
 
     best: list[Ranked]
     coverage: float = 1.0  # the share of the query that the reranker's vocabulary knows
+    clear: bool = False  # the order is clear: ask only whether they answer
     notes: tuple[str, ...] = ()
 
 
@@ -40,6 +42,7 @@ class Reranked(NamedTuple):
 
     ranked: list[Ranked]
     leads: Mapping[str, float]  # by id, how far above the lowest score
+    answers: Mapping[str, float]  # by id, the log-odds that the text answers; empty where the reranker cannot say
     notes: tuple[str, ...] = ()
 
 
@@ -49,7 +52,7 @@ class RerankStage:
     def __init__(self, reranker: Reranker | None) -> None:
         self._reranker = reranker
         self._preloaded = False
-        self._scores: LruCache[tuple[str, RerankText], float] = LruCache(SCORES_CACHED)
+        self._scores: LruCache[tuple[str, RerankText], RerankScore] = LruCache(SCORES_CACHED)
 
     def preload(self, plan: SearchPlan) -> None:
         """Let the model load, once, while the candidates are searched. `rerank` reports what goes wrong."""
@@ -62,28 +65,34 @@ class RerankStage:
     def select(self, plan: SearchPlan, ranked: Sequence[Ranked]) -> Selection:
         """Choose what to rerank. `ranked` is given best first."""
         reranker, query = self._reranker, plan.query.meaning
-        if reranker is None or not _wanted(plan) or not query.strip() or rerank.is_clear(ranked):
+        if reranker is None or not _wanted(plan) or not query.strip() or not ranked:
             return Selection([])
         coverage, notes = _attempt(lambda: reranker.vocabulary_coverage(query))
         if coverage is None or not rerank.can_judge(coverage):
             return Selection([], notes=notes)
-        return Selection(list(ranked[: plan.recipe.rerank_pool]), coverage)
+        clear = rerank.is_clear(ranked)
+        return Selection(list(ranked[: CLEAR_POOL if clear else plan.recipe.rerank_pool]), coverage, clear)
 
     def rerank(
-        self, plan: SearchPlan, ranked: Sequence[Ranked], texts: Mapping[str, RerankText], coverage: float
+        self, plan: SearchPlan, ranked: Sequence[Ranked], texts: Mapping[str, RerankText], selection: Selection
     ) -> Reranked:
-        """Add each scored text's share. A reranker that fails leaves the order as it is, with a note."""
+        """Add each scored text's share, unless the order is clear. A reranker that fails leaves the order as it is,
+        with a note."""
         reranker, query = self._reranker, plan.query.meaning
         assert reranker is not None
-        scores, notes = _attempt(lambda: self._score(reranker, query, texts))
-        if not scores:
-            return Reranked(list(ranked), {}, notes)
+        said, notes = _attempt(lambda: self._score(reranker, query, texts))
+        if not said:
+            return Reranked(list(ranked), {}, {}, notes)
+        answers = {each: one.answers for each, one in said.items() if one.answers is not None}
+        if selection.clear:
+            return Reranked(list(ranked), {}, answers)
+        scores = {each: one.score for each, one in said.items()}
         prose = [rerank.prose_share(texts[each].text) for each in scores]
-        understood = coverage * sum(prose) / len(prose)
+        understood = selection.coverage * sum(prose) / len(prose)
         reranked = rerank.reranked(ranked, scores, plan.recipe.rerank_weight, understood)
-        return Reranked(reranked, rerank.leads(reranked))
+        return Reranked(reranked, rerank.leads(reranked), answers)
 
-    def _score(self, reranker: Reranker, query: str, texts: Mapping[str, RerankText]) -> dict[str, float]:
+    def _score(self, reranker: Reranker, query: str, texts: Mapping[str, RerankText]) -> dict[str, RerankScore]:
         """Scores by id. Only texts without a cached score are given to the model."""
         cached = {text: self._scores.get((query, text)) for text in texts.values()}
         new = [text for text, score in cached.items() if score is None]

@@ -1,7 +1,7 @@
 """nacre-rerank, Nacre's own cross-encoder, run locally by ONNX Runtime. Nothing is downloaded.
 
-The model scores how well a text answers a question. A score depends on this pair alone, to the last bit: each pair is
-one run on one thread, without padding. Several runs work in parallel.
+The model scores how well a text answers a question, for ranking, and says how likely it answers at all. Both depend on
+this pair alone, to the last bit: each pair is one run on one thread, without padding. Several runs work in parallel.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nacre.interfaces import RerankText
+from nacre.interfaces import RerankScore, RerankText
 from nacre.runtime import onnx_models
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 FOLDER = onnx_models.RERANKER
 VOCABULARY = onnx_models.EMBEDDER / onnx_models.VOCABULARY  # the model was initialized from that one
-MODEL_SHA256 = "c40c1347a2331eed17ce6d4fec0c179f678c23b4ddac819ab82fdc5dd0d51413"
+MODEL_SHA256 = "145a1fc93b2f9a82e63be0add931cbbb96f199a9aaa90b7512c71ce81aad37a4"
 
-# As in training/examples.py: inputs must have the format of the training data.
+# As in training/training_data.py: inputs must have the format of the training data.
 FIRST, BREAK = 101, 102  # [CLS], [SEP]
 TEXT_BEGINS, TEXT_ENDS = 2, 3  # [unused1], [unused2]: around the text to score; its neighbours are outside
 PIECES_MAX = 192  # of the whole input
@@ -41,7 +41,7 @@ class NacreRerank:
 
     @property
     def fingerprint(self) -> str:
-        return f"nacre-rerank-v1/{PIECES_MAX}/{MODEL_SHA256[:12]}"
+        return f"nacre-rerank-v2/{PIECES_MAX}/{MODEL_SHA256[:12]}"
 
     def preload(self) -> None:
         """Start to load the model in the background, so that the first call of `scores` waits less."""
@@ -51,7 +51,7 @@ class NacreRerank:
         # Invented names are compared letter by letter, which needs no training.
         return self._model.word_pieces().vocabulary_coverage(question, names=True)
 
-    def scores(self, question: str, texts: Sequence[RerankText]) -> list[float]:
+    def scores(self, question: str, texts: Sequence[RerankText]) -> list[RerankScore]:
         if not texts:
             return []
         pieces = self._model.word_pieces()
@@ -65,15 +65,15 @@ class NacreRerank:
 
         # The longest come first, so that the last runs to finish are short.
         order = sorted(range(len(pairs)), key=lambda row: len(pairs[row]), reverse=True)
-        scores = [0.0] * len(pairs)
+        scores = [RerankScore(0.0)] * len(pairs)
         with ThreadPoolExecutor(workers_max) as workers:
             for row, score in zip(order, workers.map(self._run, (pairs[row] for row in order)), strict=True):
                 scores[row] = score
         return scores
 
-    def _run(self, pair: Sequence[int]) -> float:
-        (scores,) = self._model.run([pair], ["score"])
-        return float(scores[0])
+    def _run(self, pair: Sequence[int]) -> RerankScore:
+        (score,), (answers,) = self._model.run([pair], ["score", "answers"])
+        return RerankScore(float(score), float(answers))
 
 
 def _encode_pair(pieces: WordPiece, question: Sequence[int], placed: RerankText) -> list[int]:

@@ -1,0 +1,273 @@
+"""Trains the second output of the reranker on a GPU: the log-odds that a text answers a question.
+
+    python training/train_answers.py --ranker ranker.onnx --squad squad-train-v1.1.json.gz --qmsum qmsum \\
+        --friendsqa friendsqa --out weights
+
+The network begins as a trained ranker. Its score is held in place by the ranker's own scores on every row (the lists
+of `train_reranker.py`, and the cases of `near_misses.py`), and the second output learns from labels: near misses above
+all. Checked on held-out articles, dialogues and notes. The labelled sets and the scenarios of the benchmarks are never
+used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from tokenizers import BertWordPieceTokenizer
+from torch.nn import functional
+
+import near_misses
+import network
+import train_reranker
+import training_data
+from near_misses import Case, Groups, Note, Scene
+from training_data import Corpus, Lists, Mined
+
+HERE = Path(__file__).parent
+MODEL = train_reranker.MODEL
+MANY = train_reranker.MANY
+LISTS = 40  # per step, of MANY + 1 rows each
+CASES = 896  # per step
+SOURCES = {"squad": 0.35, "notes": 0.45, "scenes": 0.20}  # shares of the cases
+JUDGED = ("spoken", "turns", "sentences", "paragraphs")  # forms of lists that have an answer, and not just the topic
+NEIGHBOUR_PIECES = 12  # as in the product
+RIGHT_SHARE = 0.4  # of the weight of the labels
+KEEP, KEEP_ORDER, LISTED = 0.4, 1.0, 0.3  # weights of the squared distance, of the KL divergence, of labels in lists
+CHECKED = 300  # held-out groups of each source
+
+
+class Batch(NamedTuple):
+    ids: npt.NDArray[np.int32]  # the lists, then the cases
+    lengths: npt.NDArray[np.int32]
+    labels: npt.NDArray[np.float32]
+    weights: npt.NDArray[np.float32]  # 0 where a label is not to be learned
+
+
+class Maker:
+    """Makes batches, in a worker process."""
+
+    def __init__(self, corpus: Corpus, mined: Mined, notes: Sequence[Note], scenes: Sequence[Scene]) -> None:
+        self._pieces = training_data.tokenizer(MODEL)
+        self._lists = Lists(corpus, mined, self._pieces, MANY, train_reranker.BOTH)
+        self._groups = Groups(corpus, mined, notes, scenes)
+
+    def batch(self, seed: int, sources: Mapping[str, float]) -> Batch:
+        self._lists.chance.seed(seed)
+        self._groups.chance.seed(seed + 1)
+        rows: list[list[int]] = []
+        labels: list[float] = []
+        weights: list[float] = []
+        for number in self._lists.chance.sample(self._groups.numbers, LISTS):
+            form, listed = self._lists.drawn(number)
+            rows += listed
+            labels += [1.0, *[0.0] * MANY]
+            weights += [LISTED * (form in JUDGED)] * (MANY + 1)
+        for source, share in sources.items():
+            cases: list[Case] = []
+            while len(cases) < share * CASES:
+                cases += self._groups.of(source)
+            rows += encoded(cases, self._pieces)
+            labels += [float(each.answers) for each in cases]
+            weights += [each.weight for each in cases]
+        ids, lengths = train_reranker.as_rows(rows)
+        return Batch(ids, lengths, np.array(labels, np.float32), balanced(labels, weights))
+
+
+def balanced(labels: Sequence[float], weights: Sequence[float]) -> npt.NDArray[np.float32]:
+    """Weights that sum to 1. Positives have RIGHT_SHARE of the lists' weight, and of the cases'."""
+    right, found = np.array(labels) > 0, np.array(weights, np.float32)
+    listed = np.arange(len(found)) < LISTS * (MANY + 1)
+    for part, whole in ((listed, LISTED), (~listed, 1.0)):
+        for side, share in ((right & part, RIGHT_SHARE), (~right & part, 1 - RIGHT_SHARE)):
+            total = found[side].sum()
+            found[side] *= whole * share / total if total else 0.0
+    return found
+
+
+def encoded(cases: Sequence[Case], pieces: BertWordPieceTokenizer) -> list[list[int]]:
+    """The rows of cases, in the format of the product."""
+    texts = [text for each in cases for text in (each.question, *each.shown)]
+    ids = [each.ids for each in pieces.encode_batch(texts, add_special_tokens=False)]
+    rows = []
+    for at in range(0, len(ids), 4):
+        question, text, before, after = ids[at : at + 4]
+        if before or after:
+            text = text[: training_data.TARGET_PIECES]
+            mark, mark_end = training_data.TARGET, training_data.TARGET_END
+            text = [*before[:NEIGHBOUR_PIECES], mark, *text, mark_end, *after[:NEIGHBOUR_PIECES]]
+        rows.append(training_data.paired(question, text))
+    return rows
+
+
+_maker: Maker | None = None  # of a worker process
+
+
+def _begin(*made_of: object) -> None:
+    global _maker
+    _maker = Maker(*made_of)  # type: ignore[arg-type]
+
+
+def _made(seed: int, sources: Mapping[str, float]) -> Batch:
+    assert _maker is not None
+    return _maker.batch(seed, sources)
+
+
+class Check(NamedTuple):
+    """Held-out cases of one source."""
+
+    source: str
+    rows: list[list[int]]
+    labels: npt.NDArray[np.bool_]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ranker", type=Path, required=True, help="the exported ranker to begin with")
+    parser.add_argument("--squad", type=Path, required=True, help="squad-train-v1.1.json.gz")
+    parser.add_argument("--qmsum", type=Path, required=True, help="folder of QMSum")
+    parser.add_argument("--friendsqa", type=Path, required=True, help="folder of FriendsQA")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the weights")
+    parser.add_argument("--steps", type=int, default=1_050)
+    parser.add_argument("--rate", type=float, default=1e-4)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--workers", type=int, default=14)
+    parser.add_argument("--articles", type=int, help="of SQuAD, for a trial")
+    options = parser.parse_args()
+    torch.manual_seed(options.seed)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    begun = time.time()
+    pieces = training_data.tokenizer(MODEL)
+    corpus = training_data.load(options.squad, options.qmsum, pieces, options.articles)
+    notes = near_misses.read_notes(sorted(HERE.glob("notes_*.jsonl")))
+    scenes = near_misses.read_scenes(options.friendsqa)
+    print(f"{len(corpus.questions)} questions, {len(notes)} notes, {len(scenes)} scenes", flush=True)
+    weights = network.shipped_weights(MODEL / "model.onnx")
+    mined = train_reranker.mine(corpus, weights, pieces, options.device)
+    print(f"mined, {time.time() - begun:.0f} s", flush=True)
+    ranker = network.ranking_model(options.ranker, weights).to(options.device).eval()
+    model = copy.deepcopy(ranker)
+    checks = _checks(Groups(corpus, mined, notes, scenes, held_out=True), pieces)
+    options.out.mkdir(parents=True, exist_ok=True)
+    _train(model, ranker, checks, (corpus, mined, notes, scenes), options)
+
+
+def _checks(groups: Groups, pieces: BertWordPieceTokenizer) -> list[Check]:
+    found = []
+    for source in SOURCES:
+        groups.chance.seed(7)
+        cases = [case for _ in range(CHECKED) for case in groups.of(source)]
+        found.append(Check(source, encoded(cases, pieces), np.array([each.answers for each in cases])))
+    return found
+
+
+def _train(
+    model: network.CrossEncoder,
+    ranker: network.CrossEncoder,
+    checks: Sequence[Check],
+    made_of: tuple[Corpus, Mined, Sequence[Note], Sequence[Scene]],
+    options: argparse.Namespace,
+) -> None:
+    """Train with a learning rate that rises and then falls to 2 %. The weights are saved at every check."""
+    trained = [each for each in model.parameters() if each.requires_grad]
+    groups = [
+        {"params": [each for each in trained if each.ndim > 1], "weight_decay": 0.01},
+        {"params": [each for each in trained if each.ndim <= 1], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=options.rate)
+    generator = np.random.default_rng(options.seed)
+    start = time.time()
+    kept, learned = [], []
+    with ProcessPoolExecutor(options.workers, initializer=_begin, initargs=made_of) as workers:
+        pending: list[Future[Batch]] = []
+
+        def more() -> None:
+            pending.append(workers.submit(_made, int(generator.integers(1 << 40)), SOURCES))
+
+        for _ in range(4 * options.workers):
+            more()
+        for step in range(options.steps):
+            batch = pending.pop(0).result()
+            more()
+            share = step / options.steps
+            for group in optimizer.param_groups:
+                group["lr"] = options.rate * min(1.0, share / 0.05) * max(0.02, 1 - share)
+            distance, loss = _losses(model, ranker, batch, options.device)
+            optimizer.zero_grad(set_to_none=True)
+            (distance + loss).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            kept.append(distance.detach())
+            learned.append(loss.detach())
+            if (step + 1) % max(1, options.steps // 6) == 0:
+                means = [torch.stack(each[-200:]).mean().item() for each in (kept, learned)]
+                found = _checked(model, ranker, checks, options.device)
+                print(f"step {step + 1}, {time.time() - start:.0f} s, losses {means[0]:.4f} {means[1]:.4f}", flush=True)
+                print(json.dumps(found), flush=True)
+                train_reranker.save(model, options.out / "nacre-rerank")
+        for each in pending:
+            each.cancel()
+
+
+def _losses(
+    model: network.CrossEncoder, ranker: network.CrossEncoder, batch: Batch, device: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """How far the scores are from the ranker's, and the cross-entropy of the labels."""
+    ids, mask = train_reranker.on_device(batch.ids, batch.lengths, device)
+    labels, weights = (torch.from_numpy(each).to(device) for each in (batch.labels, batch.weights))
+    model.train()
+    with torch.autocast(device, torch.bfloat16):
+        scores, answers = model.both(ids, mask)
+        with torch.no_grad():
+            wanted = ranker(ids, mask)
+    scores, answers, wanted = scores.float(), answers.float(), wanted.float()
+    listed = LISTS * (MANY + 1)
+    order, wanted_order = (functional.log_softmax(each[:listed].view(LISTS, MANY + 1), 1) for each in (scores, wanted))
+    distance = KEEP * functional.mse_loss(scores, wanted) + KEEP_ORDER * functional.kl_div(
+        order, wanted_order, log_target=True, reduction="batchmean"
+    )
+    loss = functional.binary_cross_entropy_with_logits(answers, labels, weights, reduction="sum")
+    return distance, loss
+
+
+def _checked(
+    model: network.CrossEncoder, ranker: network.CrossEncoder, checks: Sequence[Check], device: str
+) -> dict[str, float]:
+    """The AUC of the second output on each source, and the correlation of the scores with the ranker's."""
+    model.eval()
+    found = {}
+    for check in checks:
+        answers, scores, wanted = [], [], []
+        for start in range(0, len(check.rows), 512):
+            ids, mask = train_reranker.on_device(*train_reranker.as_rows(check.rows[start : start + 512]), device)
+            with torch.no_grad(), torch.autocast(device, torch.bfloat16):
+                score, answer = model.both(ids, mask)
+                wanted.append(ranker(ids, mask).float().cpu())
+            scores.append(score.float().cpu())
+            answers.append(answer.float().cpu())
+        found[check.source] = round(auc(torch.cat(answers).numpy(), check.labels), 4)
+        both = torch.stack([torch.cat(scores), torch.cat(wanted)])
+        found[f"{check.source} score"] = round(float(torch.corrcoef(both)[0, 1]), 4)
+    return found
+
+
+def auc(values: npt.NDArray[np.float32], right: npt.NDArray[np.bool_]) -> float:
+    """How often a right one has a higher value than a wrong one."""
+    ranks = np.empty(len(values))
+    ranks[np.argsort(values, kind="stable")] = np.arange(1, len(values) + 1)
+    many = int(right.sum())
+    return float((ranks[right].sum() - many * (many + 1) / 2) / (many * (len(values) - many)))
+
+
+if __name__ == "__main__":
+    main()
