@@ -31,7 +31,6 @@ SHARE = 0.5  # of the best score: what has less is beside the question
 PINNED_MAX = 5  # the newest
 FACTS_MAX = 3  # that a context may begin with
 LONG_CHARS = 600  # a text longer than this is quoted in part, and its facts may be elsewhere in it
-ANSWERS_FROM = 0.05  # the relevance of the best hit below which nothing answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class ContextBuilder:
             as_of=request.as_of,
         )
         done, result, delivered = self._searcher.search(search)
-        found = self._choices(result.hits, request, search)
+        found = self._choices(result, request, search)
         if found.known and request.min_score is None:
             self._add_pinned(found, search)
         opened = {} if request.repeat or delivered is None else delivered
@@ -104,14 +103,14 @@ class ContextBuilder:
         text, tokens = self._said(request, packed, outcome, left_out)
         return Context(text, tokens, quoted, left_out, result.notes, receipt, outcome)
 
-    def _choices(self, hits: Sequence[Hit], request: ContextRequest, search: SearchRequest) -> _Choices:
+    def _choices(self, result: SearchResult, request: ContextRequest, search: SearchRequest) -> _Choices:
         """The hits that bear on the question. Of what was superseded, only its successor is among them."""
-        found = _Choices()
+        found, hits = _Choices(), result.hits
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         if request.min_score is None:
-            if max((hit.relevance or 0.0 for hit in hits), default=0.0) < ANSWERS_FROM:
+            if not result.answerable:
                 return found
-            hits = [hit for hit in hits if hit.score >= SHARE * best]
+            hits = tuple(hit for hit in hits if hit.score >= SHARE * best)
         past = [fact for hit in hits for fact in hit.facts if fact.superseded_by]
         current = self._searcher.successors.current(past, search.as_of or self._parts.clock()) if past else {}
         # Of a memory that the search may not find, only that something newer exists is known.

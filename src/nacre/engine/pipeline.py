@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from nacre.analysis import highlight, tokenizer
+from nacre.analysis.language import is_english
 from nacre.engine.candidates import CandidateFinder
 from nacre.engine.plan import Planner, SearchPlan
 from nacre.engine.query_resolver import QueryResolver
@@ -90,6 +91,7 @@ class Ranking(NamedTuple):
     duplicates: Mapping[str, str] = _NOTHING  # left out, and the better one shown for each
     # relevance
     relevance: Mapping[str, float] = _NOTHING
+    answerable: bool = True  # False: no hit is likely to answer
     # fetch
     memories: Mapping[str, Memory] = _NOTHING  # texts that some stage needed; none is read twice
     # highlight
@@ -124,6 +126,7 @@ class SearchTrace(NamedTuple):
             self.ranking.relations[:_RELATIONS_MAX],
             lens=self.plan.lens,
             intent=self.plan.intent,
+            answerable=self.ranking.answerable,
         )
 
 
@@ -283,7 +286,7 @@ class Pipeline:
         return ranking._replace(
             ranked=ranked,
             rerank_leads=leads,
-            answers=answers,
+            answers={each: value * selection.coverage**3 for each, value in answers.items()},
             neighbours=near,
             memories=memories,
             notes=(*ranking.notes, *notes),
@@ -453,7 +456,8 @@ class Pipeline:
     def _relevance(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """How likely each hit answers the query: for the first `limit` hits, or for all if `min_score` is set."""
         ranked = ranking.kept if plan.request.min_score else ranking.kept[: plan.request.limit]
-        return ranking._replace(relevance=self.relevance_of(plan, ranking, ranked))
+        ranking = ranking._replace(relevance=self.relevance_of(plan, ranking, ranked))
+        return ranking._replace(answerable=self._answerable(plan, ranking))
 
     def relevance_of(self, plan: SearchPlan, ranking: Ranking, ranked: Sequence[Ranked]) -> dict[str, float]:
         """Calibrated from 0 to 1. What is left out does not count as competition: a near-duplicate of a hit, say."""
@@ -487,8 +491,46 @@ class Pipeline:
         likely = {each: max(alone[each], echoes.get(each, 0.0)) for each in wanted}
         ahead = relevance.leads({each: lead for each, lead in ranking.rerank_leads.items() if each not in hidden})
         likely = {each: relevance.with_lead(value, ahead.get(each, 0.0)) for each, value in likely.items()}
+        if plan.is_hybrid and not is_english(plan.query.meaning):
+            likely = {each: relevance.unread(value) for each, value in likely.items()}
+        else:
+            likely |= self._by_reading(plan, ranking, ranked)
         likely = superseded.relevance_behind(likely, linked)
         return {each.id: likely[each.id] for each in ranked}
+
+    @staticmethod
+    def _by_reading(plan: SearchPlan, ranking: Ranking, ranked: Sequence[Ranked]) -> dict[str, float]:
+        """The relevance of those that the reranker has read."""
+        best = max((each.score for each in ranking.ranked), default=0.0) or 1.0
+        named = frozenset(each for each in plan.identifiers if each.exactness != "name")
+        in_time = bool(plan.periods or (plan.query.time is not None and plan.query.time.order))
+        found: dict[str, float] = {}
+        for each in ranked:
+            if each.id in ranking.answers and is_english(ranking.memories[each.id].text):
+                has = named <= ranking.named.get(each.id, frozenset())
+                reading = relevance.Reading(
+                    answers=ranking.answers[each.id],
+                    share=min(1.0, each.score / best),
+                    lacks=not has,
+                    has_named=bool(named) and has,
+                    in_time=in_time,
+                    is_request=plan.is_request,
+                    stands=plan.is_request and ranking.signals[each.id].kind in STANDING_KINDS,
+                )
+                found[each.id] = relevance.by_reading(reading)
+        return found
+
+    @staticmethod
+    def _answerable(plan: SearchPlan, ranking: Ranking) -> bool:
+        """Whether any hit is likely enough an answer. Where the models do not know the language, nobody can tell."""
+        best = max(ranking.relevance.values(), default=0.0)
+        if not ranking.kept or plan.query.listing:
+            return bool(ranking.kept)
+        first = ranking.memories.get(ranking.kept[0].id)
+        if not is_english(plan.query.meaning) or (first is not None and not is_english(first.text)):
+            return True
+        read = ranking.kept[0].id in ranking.answers
+        return best >= (relevance.ANSWERS_FROM if read else relevance.UNREAD_FROM)
 
     def _cut(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Leave out what is not relevant enough, and everything where the filters exclude those of the lens."""

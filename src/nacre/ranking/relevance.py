@@ -91,6 +91,54 @@ def relevance(evidence: Evidence) -> float:
     return 1.0
 
 
+class Reading(NamedTuple):
+    """What the reranker and the later stages show of one memory."""
+
+    answers: float  # the reranker's log-odds that the text answers, by as much as it knows the words of the query
+    share: float  # of the best score
+    lacks: bool = False  # it lacks an identifier that the query names
+    has_named: bool = False  # it has every identifier that the query names
+    in_time: bool = False  # the query names a time, and the search has looked there
+    is_request: bool = False  # a request is not answered by a memory, but some bear on it
+    stands: bool = False  # a preference or instruction, in a request
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingWeights:
+    """Log-odds: where they start, and what each kind of evidence adds or takes away."""
+
+    start: float = 0.5
+    answers: float = 0.5
+    below_best: float = 1.0  # of what is missing to the best score
+    lacks: float = 2.0
+    has_named: float = 1.5
+    in_time: float = 0.5
+    is_request: float = 1.5
+    stands: float = 1.5
+
+
+# Chosen on the worlds of benchmarks/scenarios that are for choosing.
+BY_READING = ReadingWeights()
+_ANSWERS_MAX = 4.0  # the reranker is never surer than this
+ANSWERS_FROM = 0.3  # the relevance of the best hit, where the reranker has read it, below which nothing answers
+UNREAD_FROM = 0.05  # the same where it has not
+
+
+def by_reading(reading: Reading, weights: ReadingWeights = BY_READING) -> float:
+    """The probability that a memory answers, where the reranker has read it. It does not depend on the store's size."""
+    log_odds = weights.start + weights.answers * max(-_ANSWERS_MAX, min(_ANSWERS_MAX, reading.answers))
+    log_odds -= weights.below_best * (1 - reading.share)
+    log_odds -= weights.lacks * reading.lacks
+    log_odds += weights.has_named * reading.has_named + weights.in_time * reading.in_time
+    log_odds += weights.is_request * reading.is_request + weights.stands * reading.stands
+    return _logistic(log_odds)
+
+
+def unread(likely: float) -> float:
+    """The relevance of a memory in a language that the models do not know, where they doubt too much."""
+    return _logistic(0.5 * log(likely / (1 - likely)) + 0.5) if 0 < likely < 1 else likely
+
+
 def with_lead(likely: float, lead: float) -> float:
     """Raise the relevance of a memory that leads all others on the reranker's scale.
 

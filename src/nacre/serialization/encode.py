@@ -175,6 +175,7 @@ def search_result(value: SearchResult) -> dict[str, Json]:
         "relations": [relation_hit(each) for each in value.relations],
         "lens": value.lens,
         "intent": None if value.intent is None else {"name": value.intent.name, "confidence": value.intent.confidence},
+        "answerable": value.answerable,
         "receipt": value.receipt,
     }
 

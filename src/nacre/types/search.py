@@ -247,4 +247,5 @@ class SearchResult:
     relations: tuple[RelationHit, ...] = ()
     lens: str | None = None  # the one that acted
     intent: Intent | None = None
+    answerable: bool = True  # False: no hit is likely to answer the query
     receipt: str | None = field(default=None, compare=False)  # its id in the recall log
