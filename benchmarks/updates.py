@@ -185,14 +185,15 @@ def _count_one(written: Written, embedder: Embedder, counts: Counts, seen: set[t
 
 def links_of(written: Written, embedder: Embedder) -> tuple[dict[tuple[int, int], str], set[tuple[int, int]]]:
     """By places of newer and older: the cue of each link, and the pairs where a fact supersedes another."""
-    last = max(each.created or START for each in written.memories)
+    now = [START]  # each memory is written when it was created, so the nearest are all older
     with (
         tempfile.TemporaryDirectory() as folder,
-        nacre.open(
-            Path(folder) / "x.db", embedder=embedder, reranker=None, log=False, clock=lambda: last + timedelta(days=1)
-        ) as memory,
+        nacre.open(Path(folder) / "x.db", embedder=embedder, reranker=None, log=False, clock=lambda: now[0]) as memory,
     ):
-        ids = [each.id for each in memory.remember_many(written.memories)]
+        ids = []
+        for each in written.memories:
+            now[0] = each.created or START
+            ids.append(memory.remember(each).id)
         place = {each: at for at, each in reversed(list(enumerate(ids)))}
         links: dict[tuple[int, int], str] = {}
         facts = []

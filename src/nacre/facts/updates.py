@@ -27,7 +27,7 @@ _NEXT_WITHIN = 0.1  # the second best counts if it is nearly as good: then both 
 _SUBJECT_WEIGHT, _SUBJECT_MAX = 0.1, 4.0
 _OVERLAP_WEIGHT = 0.6
 _OLD_VALUE = 0.15  # added where the older text has at least half of the old value
-_WEAK_CUE = 0.2  # subtracted
+_WEAK_CUE = 0.3  # subtracted
 _NO_NEW_VALUE = 0.15  # subtracted where the newer text has no number and no name that the older one lacks
 _TURNS = 0.25  # subtracted for turns of conversations, which come back to a subject without changing anything
 _OTHER_NUMBER = 0.25  # subtracted where the old value is a number that the older text lacks
@@ -82,7 +82,8 @@ def judge(newer: Dated, cue: Cue, candidates: Iterable[tuple[Dated, float]], fre
         and (evidence := subject.evidence(older.text, cosine) - _turns(newer, older)) >= _ARGUABLE_FROM
     ]
     found.sort(key=lambda each: (-each.evidence, each.older))
-    return [each for each in found[:LINKS_MAX] if each.evidence >= found[0].evidence - _NEXT_WITHIN]
+    many = LINKS_MAX if cue.strong else 1
+    return [each for each in found[:many] if each.evidence >= found[0].evidence - _NEXT_WITHIN]
 
 
 def subject_terms(text: str) -> frozenset[str]:
