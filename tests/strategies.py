@@ -45,6 +45,9 @@ MOMENTS = tuple(START + timedelta(hours=hours, microseconds=hours % 2) for hours
 SAYINGS = (
     "Alice lives in Berlin", "Alice lives in Paris.", "alice works at Acme", "Bob lives in Berlin and uses Vim",
     "Acme is based in Paris", "port: 8080", "port: 9090", "I prefer tea", "Robert is married to Alice.",
+    # newer texts that may update an older one
+    "Correction: alice works at Berlin instead of Acme", "the old town is now called Acme",
+    "port: 9090 instead of 8080",
 )  # fmt: skip
 REPEATED = (
     "we met Bob on Monday in the old town", "We met Bob on Monday in the old town!", "did we meet Bob on Monday?",
@@ -188,7 +191,14 @@ FIELDS = (
     "since:1d", "until:2024-05-01", "on:yesterday", "on:2024-04", "since:2023", "until:2024-05-01T17:45",
     "space:other", "space:default,other", "space:ещё", "space:nowhere", "has:nothing", "since:whenever", "tag:,",
 )  # fmt: skip
-TIMES = ("yesterday", "in March 2023", "last month", "since 2023", "today")
+TIMES = ("yesterday", "in March 2023", "last month", "since 2023", "today", "first", "last", "recently", "used to")
+# Questions that stages of their own answer: identifiers, requests, events, former states.
+ASKED_WHOLE = (
+    "what is ERR-404 about?", 'who said "old town" about main.py:42', "please deploy the staging run",
+    "deploy before Alice",
+    "what did we run after the deploy?", "where did Alice use to live?", "the first deploy in April 2024",
+    "what happened yesterday?", "write to Alice about tea",
+)  # fmt: skip
 
 asked_words = st.sampled_from([*WORDS, *MISSPELLED, *PEOPLE, "lives", "Paris", "town", "unknown", "stage"])
 prefixes = st.sampled_from(["dep*", "s*", "sta*", "caf*", "天*", "京*", "g*"])
@@ -202,6 +212,7 @@ operands = st.one_of(asked_words, asked_words, prefixes, phrases, st.sampled_fro
 queries = st.one_of(
     st.lists(asked_words, max_size=4).map(" ".join),
     st.lists(st.one_of(asked_words, st.sampled_from(TIMES)), max_size=6).map(" ".join),
+    st.sampled_from(ASKED_WHOLE),
     st.lists(st.sampled_from(FIELDS), min_size=1, max_size=2).map(" ".join),
     st.tuples(st.lists(asked_words, max_size=2).map(" ".join), st.sampled_from(FIELDS)).map(" ".join),
     st.recursive(
@@ -239,6 +250,10 @@ recipes = st.one_of(
         min_confidence=st.sampled_from([0, 0.1, 0.5, 1]),
         entity_weight=st.sampled_from([0, 0.2, 1]),
         intent_weight=st.sampled_from([0, 1]),
+        exact_weight=st.sampled_from([0, 0.5, 1]),
+        standing_weight=st.sampled_from([0, 0.8, 1]),
+        fresh_weight=st.sampled_from([0, 1]),
+        hop_weight=st.sampled_from([0, 0.2, 1]),
         usage_weight=st.sampled_from([0, 0.1, 0.9]),
         relation_weight=st.sampled_from([0.1, 0.8, 2]),
     ),

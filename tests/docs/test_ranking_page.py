@@ -59,7 +59,8 @@ from nacre.validation import recipe as checked_recipe
 
 PAGE = Path(__file__).parents[2] / "docs" / "ranking.md"
 RECIPE = Recipe()
-FACTORS = ("temporal", "recency", "confidence", "entity", "intent", "usage")
+FACTORS = ("recency", "confidence", "entity", "intent", "usage")
+MOVES = ("exact", "hop", "standing", "temporal", "order", "fresher", "successor", "superseded")
 SHARED = {"words": "lexical", "meaning": "semantic", "relation": "relation", "echo": "echo"}
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
@@ -327,7 +328,6 @@ def test_every_factor_is_bounded_so() -> None:
     surest = intent.detect("why did we choose this?").confidence
     weights = [weight for namespaces in NAMESPACE_WEIGHTS.values() for weight in namespaces.values()]
     expected = {
-        "temporal": (1, 1 + RECIPE.temporal_weight),
         "recency": (1, 1 + RECIPE.recency_weight),
         "confidence": (1 - RECIPE.confidence_weight + RECIPE.confidence_weight * FLOOR, 1),
         "entity": (1, 1 + RECIPE.entity_weight),
@@ -435,8 +435,8 @@ def _looked_up(path: str) -> Any:
 
 
 def test_every_reason_is_named() -> None:
-    reasons = {"lexical", "semantic", "filter", "relation", "echo", "rerank", "session", *FACTORS}
-    assert set(re.findall(r"Reason: `(\w+)`", RULES.prose)) == reasons
+    reasons = {"lexical", "semantic", "filter", "relation", "echo", "rerank", "session", *FACTORS, *MOVES}
+    assert set(re.findall(r"Reason: `(\w+)`", " ".join(BEFORE.split()))) == reasons
 
 
 def test_the_measured_numbers_are_elsewhere() -> None:
@@ -489,7 +489,11 @@ class Ran:
         return next((each.value for each in self.ranked(name).reasons if each.signal == signal), without)
 
     def fused(self, name: str) -> float:
-        return score([each for each in self.ranked(name).reasons if each.effect == "add"])
+        """Without the share of time, which comes after the factors."""
+        return score([each for each in self.ranked(name).reasons if each.effect == "add" and each.signal != "temporal"])
+
+    def before_time(self, name: str) -> float:
+        return score([each for each in self.ranked(name).reasons if each.signal != "temporal"])
 
     def evidence(self, name: str) -> tuple[Words, Meaning]:
         by_words, by_meaning = self.standing
@@ -610,12 +614,19 @@ def test_shares_add_up_so(ran: Ran) -> None:
 
 
 def test_factors_multiply_so(ran: Ran) -> None:
-    rows = WORKED.table("memory", "sum", *FACTORS, "score")
+    rows = WORKED.table("memory", "sum", *FACTORS, "time", "score")
     assert [row["memory"] for row in rows] == [ran.name(each.id) for each in ran.trace.ranking.ranked]
     for row in rows:
         assert shows(row["sum"], ran.fused(row["memory"]))
         for signal in FACTORS:
             assert shows(row[signal], ran.reason(row["memory"], signal, 1))
+        raised = ran.ranked(row["memory"]).score - ran.before_time(row["memory"])
+        assert shows(row["time"], raised)
+        best = max(ran.before_time(other["memory"]) for other in rows)
+        close = next(
+            (each.numbers["closeness"] for each in ran.ranked(row["memory"]).reasons if each.signal == "temporal"), 0
+        )
+        assert raised == pytest.approx(RECIPE.temporal_weight * best * close)
         assert shows(row["score"], ran.ranked(row["memory"]).score)
     for signal in FACTORS:  # each has its part in the example
         assert any(ran.reason(row["memory"], signal, 1) != 1 for row in rows)
@@ -665,10 +676,10 @@ def _relevance(why: Why) -> float:
 
 
 def test_as_of_is_so(ran: Ran) -> None:
-    """A week later, last week is another, and what was learnt from use does not act."""
+    """Two weeks later, last week is another, and what was learnt from use does not act."""
     (usual,) = ran.trace.plan.query.periods
     assert usual.end is not None
-    same, later = usual.end + timedelta(days=2), usual.end + timedelta(days=9)
+    same, later = usual.end + timedelta(days=2), usual.end + timedelta(days=16)
     for as_of, signals in ((same, {"temporal"}), (later, set())):
         trace = ran.memory._searcher.trace(replace(ran.question, as_of=as_of))
         (period,) = trace.plan.query.periods
@@ -760,7 +771,11 @@ def _given(ran: Ran) -> Iterator[float]:
         for reason in each.reasons:
             yield reason.value
             yield from reason.numbers.values()
-        yield score([reason for reason in each.reasons if reason.effect == "add" and reason.signal != "echo"])
+        yield score(
+            [reason for reason in each.reasons if reason.effect == "add" and reason.signal not in ("echo", "temporal")]
+        )
+        yield ran.before_time(ran.name(each.id))
+        yield each.score - ran.before_time(ran.name(each.id))
     usage = ran.trace.ranking.signals[ran.ids["backup"]].usage
     assert usage is not None
     yield (usage.good + usage.seen) * 0.5 ** (1 / 30)

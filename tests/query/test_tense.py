@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.query.tense import asks_about_past, is_vague
+from nacre.query.tense import asks_about_past, is_vague, words_to_search
 from nacre.query.time_questions import understand
 
 NOW = datetime(2026, 6, 17, 12, tzinfo=UTC)  # a Wednesday
@@ -80,6 +80,24 @@ def test_a_time_without_a_border_is_vague(question: str, vague: bool) -> None:
     assert is_vague(question, time) == vague
 
 
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("what did Ada do last week", "what did Ada do"),
+        ("what did Ada do yesterday", "what did Ada do"),
+        ("what did Ada do on Friday", "what did Ada do on Friday"),  # texts say so
+        ("what did Ada do in June", "what did Ada do in June"),
+        ("what did Ada do 3 days ago", "what did Ada do 3 days ago"),
+        ("what did Ada do last June and last week", "what did Ada do last June and"),
+        ("what did Ada do before the move", "what did Ada do before the move"),
+    ],
+)
+def test_words_that_move_with_the_clock_are_not_searched_for(question: str, words: str) -> None:
+    time = understand(question, NOW, UTC)
+    assert time is not None
+    assert " ".join(words_to_search(question, time).split()) == words
+
+
 SAID = "who what did was is on this last week Friday today May before after first the move am Freitag vendredi 今天 了"
 WORDS = st.sampled_from(SAID.split())
 
@@ -90,3 +108,4 @@ def test_any_question_has_an_answer(question: str) -> None:
     if time is not None:
         assert asks_about_past(question, time) in (True, False)
         assert is_vague(question, time) in (True, False)
+        assert len(words_to_search(question, time)) == len(question)

@@ -25,7 +25,7 @@ from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError
 from nacre.interfaces import TimePage
-from nacre.query.ast import AllOf, AnyOf, Condition, Linked, Near, Only, ParsedQuery, Phrase, Term, Without
+from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, Only, ParsedQuery, Phrase, Term, Without
 from nacre.query.parser import parse
 from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
@@ -36,7 +36,7 @@ from nacre.types.facts import Fact, FactQuery, NewEntity, NewFact
 from nacre.types.memory import NewMemory
 from nacre.types.recall_log import Delivery, Receipt
 from nacre.types.recipe import Recipe
-from nacre.types.search import Filter, Mode, SearchResult
+from nacre.types.search import Filter, Mode, Period, SearchResult
 from nacre.types.stats import Stats
 from store_checks import check_derived_tables, check_integrity, check_words_of_relations
 from strategies import (
@@ -215,7 +215,8 @@ def knowledge(engine: Nacre, ids: list[str]) -> tuple[Any, ...]:
     alike = store.similar([*ids, "never"])
     entities_of = store.entities_of([*ids, "never"])
     by_id = sorted(store.facts_by_id([*named, "never"]), key=lambda fact: fact.id)
-    return facts, by_id, listed, conflicting, entities, found, neighbours, about, alike, entities_of
+    links = store.updates([*ids, "never"]), [store.updates([each]) for each in ids]
+    return facts, by_id, listed, conflicting, entities, found, neighbours, about, alike, entities_of, links
 
 
 def side_by_side(engine: Nacre, ids: Sequence[str]) -> list[Any]:
@@ -324,6 +325,15 @@ class Machine(RuleBasedStateMachine):
         outcome = self.pair.same(lambda nacre: nacre.remember_many(batch), embedding)
         assert outcome.error is not None or not bad
         self._note_ids(outcome.answer or [])
+
+    @rule(text=texts, space=st.sampled_from([None, None, *SPACES]), numbers=numbers)
+    def supersede(self, text: str, space: str | None, numbers: list[int]) -> None:
+        outcome = self.pair.same(lambda nacre: nacre.remember(text, space=space, supersedes=self.chosen(numbers)))
+        self._note_ids([outcome.answer] if outcome.answer else [])
+
+    @rule(newer=st.integers(0, 100), older=st.integers(0, 100))
+    def unlink(self, newer: int, older: int) -> None:
+        self.pair.same(lambda nacre: nacre.unlink(*self.chosen([newer, older])))
 
     def _note_ids(self, receipts: list[Any]) -> None:
         self.ids += [receipt.id for receipt in receipts if not receipt.duplicate]
@@ -640,6 +650,7 @@ conditions: st.SearchStrategy[Condition] = st.recursive(
         st.builds(Near, st.lists(runs, min_size=2, max_size=3).map(tuple), st.integers(0, 3)),
         st.builds(Only, small_filters),
         st.builds(Linked, st.sampled_from(["alice", "al", "bob", "acme", "it"])),
+        st.builds(During, st.builds(Period, st.sampled_from([None, *MOMENTS]), st.sampled_from([None, *MOMENTS]))),
     ),
     lambda part: st.one_of(
         st.builds(AnyOf, st.lists(part, min_size=1, max_size=3).map(tuple)),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -53,6 +53,7 @@ SHOWING = ("dedupe", "relevance", "cut", "fetch", "highlight", "budget")
 STAGES = FINDING + SHOWING
 
 _MOMENT = timedelta(microseconds=1)
+_LAST = datetime.max.replace(tzinfo=UTC)
 _RELATIONS_MAX = 10  # shown beside the hits
 _UNKNOWN = Frequencies(0, {})
 _NO_TERMS = highlight.HighlightTerms({})
@@ -202,7 +203,7 @@ class Pipeline:
             case "before":
                 period = Period(None, known.moment)
             case "after":  # not the event itself
-                period = Period(known.moment + _MOMENT, None)
+                period = Period(known.moment + min(_MOMENT, _LAST - known.moment), None)
             case "since":
                 period = Period(known.moment, None)
         return replace(plan, periods=(*plan.periods, period), vaguely=True)

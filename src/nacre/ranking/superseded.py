@@ -68,7 +68,7 @@ def fresher(
             scores[older.id]
             for older in best
             if scores[older.id] >= newer.score
-            and moments[newer.id] >= moments[older.id] + FRESH_AFTER
+            and moments[newer.id] - moments[older.id] >= FRESH_AFTER
             and asked[newer.id] >= asked[older.id]
             and likeness(older.id, newer.id) >= FRESH_LIKENESS
         ]

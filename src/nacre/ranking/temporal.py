@@ -30,7 +30,7 @@ def closeness(moments: Sequence[datetime], periods: Sequence[Period]) -> float:
                 return 1.0
             if period.start is not None and period.end is not None:
                 margin = min(max((period.end - period.start) / 2, _MARGIN_MIN), _MARGIN_MAX)
-                if period.start - margin <= moment < period.end + margin:
+                if period.start - moment <= margin and moment - period.end < margin:
                     near = NEAR
     return near
 
