@@ -140,7 +140,10 @@ def test_no_more_than_three_relations(tmp_path: Path) -> None:
         ((LEXICAL, Reason("confidence", "multiply", 0.82, {"effective": 0.1})), "words 2, confidence -18%"),
         ((LEXICAL, Reason("recency", "multiply", 1.019, {"days": 4})), "words 2"),
         ((LEXICAL, Reason("usage", "multiply", 0.981, {})), "words 2"),
-        ((Reason("filter", "add", 0.01, {"rank": 3}), Reason("temporal", "add", 0.01, {"weight": 1})), "filter 3, time"),
+        (
+            (Reason("filter", "add", 0.01, {"rank": 3}), Reason("temporal", "add", 0.01, {"weight": 1})),
+            "filter 3, time",
+        ),
         ((LEXICAL, Reason("superseded", "multiply", 0.9, {})), "words 2, superseded"),
         ((Reason("successor", "add", 0.01, {}),), "successor"),
         ((Reason("relation", "add", 0.01, {"rank": 1, "bm25": 1.0}),), "relation 1"),
