@@ -26,7 +26,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "as it is": {},
     "new first": {"recency_weight": 1.0},
     "words only": {"alpha": 0.0},
-    "no recency": {"recency_weight": 0.0},
+    "any age": {"recency_weight": 0.0, "fresh_weight": 0.0},
 }
 
 

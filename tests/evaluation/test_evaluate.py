@@ -507,7 +507,8 @@ def test_asking_and_tuning_write_nothing(path: Path, monkeypatch: pytest.MonkeyP
 
 # ---------------------------------------------------------------- tuning
 
-# Three memories a project, made of the same words: the first was written long ago, two are new.
+# Three memories a project, made of the same words: the first was written long ago, two are new. They are episodes: of
+# two notes that are much alike the newer goes first, whatever its recency weighs.
 PROJECTS = [f"{first}{second}ow" for first in ("bru", "cla", "dri", "fle", "gno", "sku") for second in "kmpt"]
 
 
@@ -521,7 +522,7 @@ def projects(unlogged: Nacre, monkeypatch: pytest.MonkeyPatch) -> list[list[str]
     )
     created = (OLD, NOW, NOW)
     texts = [
-        NewMemory(text=order.format(name), created=moment)
+        NewMemory(text=order.format(name), kind="episode", created=moment)
         for order, moment in zip(orders, created, strict=True)
         for name in PROJECTS
     ]

@@ -82,7 +82,8 @@ async def test_the_sdks_client_is_served_over_a_pipe(path: Path, mode: str) -> N
             await client.call_tool("nothing", {})
         assert (await client.call_tool("forget", {"ids": ["nobody"]})).is_error
     with nacre.open(path, space="house", embedder="hashing") as memory:  # nothing is lost on a clean exit
-        assert memory.get(written["id"])[0].session == "one"
+        kept = memory.get(written["id"])[0]
+        assert (kept.origin, kept.session) == ("one", None)  # a connection is no conversation
         assert {each.session for each in memory.receipts()} == {"one"}
         assert len(memory.receipts()) == 2
 
@@ -589,14 +590,14 @@ async def test_each_client_over_http_has_a_session_of_its_own(http: HttpProcess)
             again = await call(client, "search_memories", query="visitor parks in the yard", omit_delivered=True)
             assert again["hits"] == []
             (full,) = (await call(client, "get_memories", ids=[mine["id"]]))["memories"]
-            sessions.append(full["session"])
+            origins.append(full["origin"])
 
-    sessions: list[str] = []
+    origins: list[str] = []
     async with anyio.create_task_group() as all_of_them:
         for number in range(4):
             all_of_them.start_soon(one, number)
-    assert len(set(sessions)) == 4
-    assert None not in sessions
+    assert len(set(origins)) == 4
+    assert None not in origins
 
 
 @asynchronous

@@ -214,10 +214,13 @@ SENTENCES = st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=6).map(" 
 def test_without_anything_to_act_on_signals_leave_the_plain_recipe(
     texts: list[str], query: str, days: list[int]
 ) -> None:
-    """By rank, (.5 / (60 + rank) for each channel) · (1 + .1 / (1 + days)), and nothing else."""
+    """By rank, (.5 / (60 + rank) for each channel) · (1 + .1 / (1 + days)), and nothing else.
+
+    They are episodes: among notes that are much alike, the newer one would go first.
+    """
     memory = opened(MemoryStore(), lambda: NOW)
     for text, age in zip(texts, days, strict=False):
-        memory.remember(text, created=NOW - timedelta(days=age))
+        memory.remember(text, kind="episode", created=NOW - timedelta(days=age))
     hits = memory.search(query).hits
     assert hits == memory.search(query, recipe=OFF).hits
     assert memory.search(query).hits == hits

@@ -138,6 +138,8 @@ class Planner:
         request = valid.request
         now = request.as_of or self._parts.clock()
         query = self._resolver.parse(request.query, now)
+        if query.time is not None and not request.recipe.temporal_weight:  # then times are words like any other
+            query = replace(self._resolver.parse(request.query, now, timeless=True), time=query.time)
         where = _aimed(query, valid.choices, request.where)
         if request.as_of is not None and request.as_of < _LAST:
             until = request.as_of + _MOMENT
