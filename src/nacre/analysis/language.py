@@ -37,7 +37,7 @@ _OTHER = frozenset(
 
 
 def is_english(text: str) -> bool:
-    """Whether a text may be English: it has at least as many function words of English as of other languages.
+    """Whether a text may be English: it has more function words of English than of other languages.
 
     A text without any is taken as English if its letters are.
     """

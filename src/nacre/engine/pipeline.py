@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from nacre.analysis import highlight, tokenizer
 from nacre.analysis.language import is_english
+from nacre.analysis.update_cues import find_cue
 from nacre.engine.candidates import CandidateFinder
 from nacre.engine.plan import Planner, SearchPlan
 from nacre.engine.query_resolver import QueryResolver
@@ -426,6 +427,7 @@ class Pipeline:
         asked = {
             each: wanted.intersection(tokenizer.query_tokens(memories[each].text)) for each in notes if each in memories
         }
+        changing = {each for each in asked if find_cue(memories[each].text) is not None}
         vectors = {each: self._store.vectors(each) for each in asked}
 
         def likeness(one: str, other: str) -> float:
@@ -433,7 +435,9 @@ class Pipeline:
             return 0.0 if a is None or b is None else float((a @ b.T).max())
 
         moments = {each: signals[each].moment for each in notes}
-        return ranking._replace(ranked=superseded.fresher(ranking.ranked, moments, asked, likeness), memories=memories)
+        return ranking._replace(
+            ranked=superseded.fresher(ranking.ranked, moments, asked, likeness, changing), memories=memories
+        )
 
     # ---- the stages that show
 

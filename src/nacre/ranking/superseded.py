@@ -11,6 +11,7 @@ from nacre.types.search import Ranked, Reason, Successor
 FRESH_AMONG = 5  # the best candidates, which are compared with each other
 FRESH_SHARE = 0.5  # of the best score that a candidate must have to be compared
 FRESH_LIKENESS = 0.55  # the cosine of two memories about the same thing
+CHANGED_LIKENESS = 0.3  # the same where the newer one says that something has changed
 FRESH_AFTER = timedelta(hours=12)
 _AHEAD = 0.001  # of the older one's score
 BEHIND = 0.9  # share of its successor's score, or relevance, that a superseded memory has at the most
@@ -52,11 +53,13 @@ def fresher(
     moments: Mapping[str, datetime],
     asked: Mapping[str, Set[str]],
     likeness: Callable[[str, str], float],
+    changing: Set[str] = frozenset(),
 ) -> list[Ranked]:
     """Of two good matches that say much the same, the newer one first. Both may hold, so neither steps back.
 
     `ranked` is given best first. `asked` has the words of the question that each memory has: the newer one must have
-    all that the older one has, or it is about something else.
+    all that the older one has, or it is about something else. Of those that say that something has changed, the
+    `changing`, less is demanded.
     """
     if not ranked:
         return []
@@ -69,8 +72,7 @@ def fresher(
             for older in best
             if scores[older.id] >= newer.score
             and moments[newer.id] - moments[older.id] >= FRESH_AFTER
-            and asked[newer.id] >= asked[older.id]
-            and likeness(older.id, newer.id) >= FRESH_LIKENESS
+            and _goes_before(newer.id, older.id, asked, likeness, newer.id in changing)
         ]
         if passed:
             scores[newer.id] = max(passed) * (1 + _AHEAD)
@@ -80,6 +82,14 @@ def fresher(
     return scoring.best_first(
         scoring.with_share(each, raised[each.id]) if each.id in raised else each for each in ranked
     )
+
+
+def _goes_before(
+    newer: str, older: str, asked: Mapping[str, Set[str]], likeness: Callable[[str, str], float], changes: bool
+) -> bool:
+    if changes and (asked[newer] & asked[older] or not asked[older]):
+        return likeness(older, newer) >= CHANGED_LIKENESS
+    return asked[newer] >= asked[older] and likeness(older, newer) >= FRESH_LIKENESS
 
 
 def relevance_behind(relevance: Mapping[str, float], successors: Mapping[str, Successor]) -> dict[str, float]:
