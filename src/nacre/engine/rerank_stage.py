@@ -70,8 +70,8 @@ class RerankStage:
         coverage, notes = _attempt(lambda: reranker.vocabulary_coverage(query))
         if coverage is None or not rerank.can_judge(coverage):
             return Selection([], notes=notes)
-        clear = rerank.is_clear(ranked)
-        return Selection(list(ranked[: CLEAR_POOL if clear else plan.recipe.rerank_pool]), coverage, clear)
+        clear, pool = rerank.is_clear(ranked), plan.recipe.rerank_pool
+        return Selection(list(ranked[: min(CLEAR_POOL, pool) if clear else pool]), coverage, clear)
 
     def rerank(
         self, plan: SearchPlan, ranked: Sequence[Ranked], texts: Mapping[str, RerankText], selection: Selection
