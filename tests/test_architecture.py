@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import ForwardRef
 
@@ -194,12 +195,14 @@ def test_importing_nacre_loads_nothing_heavy() -> None:
 
 @pytest.mark.slow
 def test_a_keyword_search_loads_nothing_heavy(path: Path) -> None:
-    with nacre.open(path, embedder="none") as memory:
-        memory.remember("apple pie")
+    """Not even to compare two notes that are much alike, and of which one may be fresher."""
+    with nacre.open(path) as memory:
+        memory.remember("apple pie is on the shelf", created=datetime(2026, 1, 1, tzinfo=UTC))
+        memory.remember("apple pie is in the fridge", created=datetime(2026, 2, 1, tzinfo=UTC))
     code = f"""
 import nacre
 with nacre.open({str(path)!r}) as memory:
-    (hit,) = memory.search("apple", mode="keyword").hits
+    hit, _ = memory.search("apple", mode="keyword").hits
     memory.timeline()
     memory.get(hit.id)
     memory.stats()

@@ -500,7 +500,8 @@ def test_nothing_below_the_semantic_floor_is_a_semantic_match(texts: list[str], 
     above = memory.search(query, mode="semantic", recipe=replace(PLAIN, semantic_floor=floor)).hits
     expected = [hit for hit in everything if hit.cosine is not None and hit.cosine >= floor]
     # How far a hit stands out depends on what else was found.
-    assert [(hit.id, hit.cosine) for hit in above] == [(hit.id, hit.cosine) for hit in expected]
+    found = [(hit.id, hit.cosine) for hit in above if hit.cosine is not None]  # an identifier brings in others
+    assert found == [(hit.id, hit.cosine) for hit in expected]
     by_rank = [
         memory.search(query, mode="semantic", recipe=replace(PLAIN, fusion="rank", semantic_floor=least)).hits
         for least in (-1, floor)
