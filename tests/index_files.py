@@ -35,7 +35,9 @@ from nacre.storage.vectors import cosines, pack, unpack
 from nacre.types.memory import Span
 
 SPACE = "default"
-EVERYTHING = nacre.Recipe(semantic_floor=-1, recency_weight=0, usage_weight=0, intent_weight=0)
+EVERYTHING = nacre.Recipe(  # in the order of the channels
+    semantic_floor=-1, recency_weight=0, usage_weight=0, intent_weight=0, exact_weight=0, fresh_weight=0
+)
 FEW_CANDIDATES = replace(EVERYTHING, pool=1)  # then twice the limit is the pool
 FLOWERS = ("rose", "tulip", "daisy", "lily", "orchid")
 QUESTIONS = ("rose", "tulip lily", "orchid number 7")  # the last has a word that all have, and one that one has

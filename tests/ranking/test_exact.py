@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rankings import IDS, RANKINGS, is_sum_of_reasons, rounded, summed
 
 from nacre.query.identifiers import Identifier, find
 from nacre.ranking import exact
 from nacre.types.memory import Memory, Span
 from nacre.types.search import Ranked, Reason
+from rankings import IDS, RANKINGS, is_sum_of_reasons, rounded, summed
 
 NOW = datetime(2026, 6, 15, tzinfo=UTC)
 CODE, OTHER = Identifier("OPS-1482", "code", Span(0, 8)), Identifier("v2", "code", Span(9, 11))

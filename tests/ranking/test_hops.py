@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rankings import IDS, RANKINGS, is_sum_of_reasons, rounded, summed
 
 from nacre.analysis import tokenizer
 from nacre.ranking import hops
 from nacre.ranking.hops import Name
 from nacre.types.search import Ranked
+from rankings import IDS, RANKINGS, is_sum_of_reasons, rounded, summed
 
 
 @pytest.mark.parametrize(

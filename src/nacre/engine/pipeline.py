@@ -424,9 +424,10 @@ class Pipeline:
             return ranking
         memories = self._memories(notes, ranking)
         wanted = {term.text for term in plan.query.terms if not term.common}
-        asked = {
+        found = {
             each: wanted.intersection(tokenizer.query_tokens(memories[each].text)) for each in notes if each in memories
         }
+        asked = {each: words for each, words in found.items() if words}  # the rest need not be about the same thing
         changing = {each for each in asked if find_cue(memories[each].text) is not None}
         vectors = {each: self._store.vectors(each) for each in asked}
 
