@@ -25,7 +25,7 @@ def fold_widths(text: str) -> str:
 
 def any_of(*words: str) -> str:
     """A pattern of alternatives, longest first, so that no word hides a longer one."""
-    return "|".join(sorted(words, key=lambda word: -len(word)))
+    return "|".join(sorted(words, key=lambda word: (-len(word), word)))
 
 
 def numbered(*lists: str) -> dict[str, int]:
