@@ -62,7 +62,7 @@ def form(
 def by_first_word(forms: Iterable[Form]) -> Mapping[str, Sequence[Form]]:
     found: dict[str, list[Form]] = {}
     for each in forms:
-        for word in each.firsts:
+        for word in sorted(each.firsts):  # a set has another order in each process
             found.setdefault(word, []).append(each)
     return found
 
