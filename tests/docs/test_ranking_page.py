@@ -11,7 +11,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
@@ -37,6 +37,7 @@ from nacre.ranking.neighbours import echoed
 from nacre.ranking.relevance import (
     BY_BOTH,
     BY_MEANING,
+    BY_READING,
     BY_WORDS,
     RERANK_LEAD,
     Meaning,
@@ -154,6 +155,7 @@ def test_every_table_is_checked() -> None:
         ("intent", "namespaces"),
         ("what happened", "credit", "counts as"),
         ("evidence", "by words", "by meaning", "by both"),
+        ("evidence", "weight", "of what"),
         ("stage", "it was lost because", "what brings it in"),
         ("field", "default", "allowed", "stage"),
         ("constant", "default", "allowed", "stage"),
@@ -408,6 +410,11 @@ def test_relevance_has_these_weights() -> None:
     assert [row["evidence"] for row in rows] == [each.name for each in fields(BY_BOTH)]
     for head, weights in (("by words", BY_WORDS), ("by meaning", BY_MEANING), ("by both", BY_BOTH)):
         assert [float(row[head]) for row in rows] == [getattr(weights, each.name) for each in fields(weights)]
+
+
+def test_relevance_by_reading_has_these_weights() -> None:
+    rows = RULES.table("evidence", "weight", "of what")
+    assert {row["evidence"]: float(row["weight"]) for row in rows} == asdict(BY_READING)
 
 
 def test_every_stage_of_why_not_is_described() -> None:
