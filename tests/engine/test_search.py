@@ -607,10 +607,10 @@ def about_tea(make: Make) -> Nacre:
 def test_memories_of_the_time_a_question_names_come_higher(make: Make, query: str, close: dict[str, float]) -> None:
     """By .7 of the best score, shown in the reasons; others are found as before."""
     memory = about_tea(make)
-    recipe = replace(WORDS_ALONE, fresh_weight=0)
-    usual = {hit.id: hit.score for hit in memory.search(query, recipe=replace(recipe, temporal_weight=0)).hits}
-    result = memory.search(query, recipe=recipe)
-    assert {hit.id for hit in result.hits} == usual.keys()
+    result = memory.search(query, recipe=replace(WORDS_ALONE, fresh_weight=0))
+    usual = {
+        hit.id: scoring.score([reason for reason in hit.reasons if reason.signal != "temporal"]) for hit in result.hits
+    }
     assert usual.keys() == ({"m1"} if "since:" in query else {"m0", "m1", "m2"})
     for hit in result.hits:
         temporal = [reason for reason in hit.reasons if reason.signal == "temporal"]

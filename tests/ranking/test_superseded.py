@@ -154,6 +154,24 @@ def test_the_newer_one_goes_first(
         assert moved == ranked
 
 
+@pytest.mark.parametrize(
+    ("asked", "likeness", "order"),
+    [
+        ({"a": ALL, "b": {"router"}}, 0.3, "ba"),  # one word in common is enough
+        ({"a": ALL, "b": {"router"}}, 0.29, "ab"),
+        ({"a": {"place"}, "b": {"router"}}, 0.3, "ab"),
+        ({"a": set(), "b": {"router"}}, 0.3, "ba"),  # both were found by meaning
+    ],
+)
+def test_less_is_demanded_of_one_that_says_that_something_has_changed(
+    asked: dict[str, set[str]], likeness: float, order: str
+) -> None:
+    ranked = [summed("a", 0.8), summed("b", 0.6)]
+    moved = superseded.fresher(ranked, on(a=0, b=9), asked, lambda _one, _other: likeness, {"b"})
+    assert "".join(each.id for each in moved) == order
+    assert superseded.fresher(ranked, on(a=9, b=0), asked, lambda _one, _other: likeness, {"b"}) == ranked
+
+
 def test_the_newest_of_three_goes_first() -> None:
     """b passes a with .8 · 1.001, and c passes b with that · 1.001, though c has less than both."""
     ranked = [summed("a", 0.8), summed("b", 0.6), summed("c", 0.5), summed("d", 0.3)]

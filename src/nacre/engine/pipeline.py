@@ -500,7 +500,7 @@ class Pipeline:
         if plan.is_hybrid and not is_english(plan.query.meaning):
             likely = {each: relevance.unread(value) for each, value in likely.items()}
         else:
-            likely |= self._by_reading(plan, ranking, ranked)
+            likely |= self._by_reading(plan, ranking, [each for each in ranking.ranked if each.id in wanted])
         likely = superseded.relevance_behind(likely, linked)
         return {each.id: likely[each.id] for each in ranked}
 
