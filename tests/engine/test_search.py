@@ -607,16 +607,17 @@ def about_tea(make: Make) -> Nacre:
 def test_memories_of_the_time_a_question_names_come_higher(make: Make, query: str, close: dict[str, float]) -> None:
     """By .7 of the best score, shown in the reasons; others are found as before."""
     memory = about_tea(make)
-    result = memory.search(query, recipe=replace(WORDS_ALONE, fresh_weight=0))
-    usual = {
-        hit.id: scoring.score([reason for reason in hit.reasons if reason.signal != "temporal"]) for hit in result.hits
-    }
-    assert usual.keys() == ({"m1"} if "since:" in query else {"m0", "m1", "m2"})
+    recipe = replace(WORDS_ALONE, fresh_weight=0)
+    usual = {hit.id for hit in memory.search(query, recipe=replace(recipe, temporal_weight=0)).hits}
+    result = memory.search(query, recipe=recipe)
+    assert {hit.id for hit in result.hits} == usual
+    assert usual == ({"m1"} if "since:" in query else {"m0", "m1", "m2"})
+    by_words = {hit.id: sum(each.value for each in hit.reasons if each.signal == "lexical") for hit in result.hits}
     for hit in result.hits:
         temporal = [reason for reason in hit.reasons if reason.signal == "temporal"]
-        share = 0.7 * max(usual.values()) * close.get(hit.id, 0)
+        share = 0.7 * max(by_words.values()) * close.get(hit.id, 0)
         assert [reason.numbers for reason in temporal] == ([{"closeness": close[hit.id]}] if share else [])
-        assert isclose(hit.score, usual[hit.id] + share, rel_tol=1e-12)
+        assert isclose(hit.score, by_words[hit.id] + share, rel_tol=1e-12)
 
 
 def test_the_time_a_question_names_can_decide(make: Make) -> None:
@@ -629,6 +630,14 @@ def test_the_time_a_question_names_can_decide(make: Make) -> None:
     assert [round(hit.score, 7) for hit in result.hits] == [0.0276044, 0.0163934, 0.0158730]
     switched_off = Recipe(alpha=0, recency_weight=0, temporal_weight=0)
     assert ids(memory.search("tea yesterday", recipe=switched_off)) == ["m0", "m1", "m2"]
+
+
+def test_without_a_weight_a_time_is_words(make: Make) -> None:
+    memory = make("the retro of March", "tea in the garden")
+    for query in ("retro in March 2026", "what happened in March?"):
+        off = memory.search(query, recipe=replace(WORDS_ALONE, temporal_weight=0))
+        assert ids(off) == ["m0"]
+        assert all(reason.signal == "lexical" for hit in off.hits for reason in hit.reasons)
 
 
 def test_yesterday_is_that_of_the_user(make: Make) -> None:

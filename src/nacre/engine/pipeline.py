@@ -410,8 +410,12 @@ class Pipeline:
         return ranking._replace(ranked=ranked, successors=found, memories=memories)
 
     def _fresher(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
-        """Of the best notes that are much alike, the newer one first. A search by words alone compares no vectors."""
-        if not plan.recipe.fresh_weight or not plan.recipe.alpha:
+        """Of the best notes that are much alike, the newer one first. A search by words alone compares no vectors.
+
+        A reason does not grow old: who asks why is told by the better match, whatever was written since.
+        """
+        explains = plan.intent is not None and plan.intent.name == "explanation"
+        if not plan.recipe.fresh_weight or not plan.recipe.alpha or explains:
             return ranking
         signals, best = ranking.signals, ranking.ranked[: superseded.FRESH_AMONG]
         least = superseded.FRESH_SHARE * best[0].score
