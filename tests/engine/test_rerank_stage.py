@@ -865,7 +865,7 @@ def test_both_stores_rerank_the_same(
     for store in stores:
         reranker = Counted(liking=lambda text: len(text) % 5)
         memory = opened(store, *turns, reranker=reranker)
-        recipe = Recipe(recency_weight=0, rerank_pool=pool)
+        recipe = Recipe(recency_weight=0, fresh_weight=0, rerank_pool=pool)
         results.append(memory.search(query, where=where, limit=50, recipe=recipe, collapse=False))
         without = memory.search(query, where=where, limit=50, recipe=recipe, collapse=False, rerank=False)
         read.append(reranker.read)
