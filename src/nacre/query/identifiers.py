@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -78,18 +78,23 @@ def find(question: str) -> tuple[Identifier, ...]:
         if (text := next(filter(None, each.groups()), "").strip(" .,;:!?")) and 2 < len(text) <= _CHARS_MAX
     ]
     taken = [each.span for each in found]
-    for each in _CODE.finditer(question):
-        text = each.group()
-        if text.isalpha() and text[1:].islower():  # most words
-            continue
-        text = text.rstrip(".,;:!?-")
-        span = Span(each.start(), each.start() + len(text))
-        if _is_code(text) and not _overlaps(span, taken):
-            found.append(Identifier(_LABEL.sub("", text.lstrip("#")), "code", span))
+    found += [each for each in codes(question) if not _overlaps(each.span, taken)]
     taken = [each.span for each in found]
     found += [each for each in _names(question) if not _overlaps(each.span, taken)]
     unique = {fold(each.text): each for each in sorted(found, key=lambda each: each.span, reverse=True)}
     return tuple(sorted(unique.values(), key=lambda each: each.span))[:IDENTIFIERS_MAX]
+
+
+def codes(text: str) -> Iterator[Identifier]:
+    """Identifiers of a text, without quotes and names."""
+    for each in _CODE.finditer(text):
+        found = each.group()
+        if found.isalpha() and found[1:].islower():  # most words
+            continue
+        found = found.rstrip(".,;:!?-")
+        if _is_code(found):
+            span = Span(each.start(), each.start() + len(found))
+            yield Identifier(_LABEL.sub("", found.lstrip("#")), "code", span)
 
 
 def fold(text: str) -> str:

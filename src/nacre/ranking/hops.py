@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from nacre.analysis import stopwords, tokenizer
-from nacre.query.identifiers import find, fold
+from nacre.query.identifiers import codes, fold
 from nacre.ranking import scoring
 from nacre.types.search import Ranked, Reason
 
@@ -41,9 +41,8 @@ def names_in(text: str, asked: Set[str]) -> list[Name]:
     """Capitalised words and identifiers of a text that are not among the tokens asked for, each once, in order."""
     read = _SPEAKER.sub("", text[:_CHARS_READ])
     words = [re.sub(r"['’]s?$", "", each.group()) for each in _CAPITALISED.finditer(read)]
-    codes = [each.text for each in find(read) if each.exactness == "code"]
     found: dict[str, Name] = {}
-    for each in [*codes, *words]:
+    for each in [*(each.text for each in codes(read)), *words]:
         tokens = tuple(tokenizer.query_tokens(each))
         if len(each) > 2 and tokens and fold(each) not in stopwords.WORDS and asked.isdisjoint(tokens):
             found.setdefault(fold(each), Name(each, tokens))
