@@ -17,6 +17,7 @@ from command_line import Cli
 from nacre import DidYouMean, Filter, Hit, Memory, Nacre, NewFact, Reason, SearchResult, Successor
 from nacre.analysis.highlight import HighlightTerms, shorten, snippet
 from nacre.analysis.quoting import HEADER
+from nacre.cli import render
 from nacre.embedders.hashing import Hashing
 from nacre.ranking.scoring import briefly
 from nacre.serialization import encode
@@ -75,6 +76,17 @@ def test_only_what_there_is_to_say_is_said() -> None:
     assert "delivered" not in brief_hit(a_hit("tea"))
     said = SearchResult((), notes=("a note",), did_you_mean=DidYouMean("tea pot", {"pto": ("pot",)}), receipt="r1")
     assert encode.brief(said) == {"hits": [], "notes": ["a note"], "did_you_mean": "tea pot"}
+
+
+def test_hits_that_do_not_answer_say_so() -> None:
+    unlikely = SearchResult((a_hit("tea"),), answerable=False)
+    line = "none of these is likely to answer the question"
+    assert encode.brief(unlikely)["answerable"] is False
+    assert "answerable" not in encode.brief(SearchResult((a_hit("tea"),)))
+    for lines in (render.search_lines, render.brief_lines):
+        assert [text for each in lines(unlikely) for text, _ in each][-1] == line
+        assert line not in [text for each in lines(SearchResult((a_hit("tea"),))) for text, _ in each]
+        assert line not in [text for each in lines(SearchResult((), answerable=False)) for text, _ in each]
 
 
 def test_what_was_superseded_says_by_what() -> None:

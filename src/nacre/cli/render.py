@@ -133,6 +133,8 @@ def _percent(relevance: float) -> str:
 
 
 def _footer_lines(result: SearchResult, *, why: bool) -> Iterator[Line]:
+    if result.hits and not result.answerable:
+        yield [("none of these is likely to answer the question", _BOLD)]
     if result.relations:
         yield [("relations", _BOLD)]
         yield from relation_lines(result.relations, scores=why)

@@ -228,7 +228,7 @@ def successor(value: Successor) -> dict[str, Json]:
     return {"id": value.id, "since": moment(value.since)}
 
 
-_BRIEF_CHARS = 110  # of a snippet: ten hits stay under 900 tokens
+_BRIEF_CHARS = 107  # of a snippet: ten hits stay under 900 tokens
 _BRIEF_RELATIONS = 3
 
 
@@ -244,7 +244,7 @@ def brief(value: SearchResult) -> dict[str, Json]:
         found["notes"] = list(value.notes)
     if value.did_you_mean is not None:
         found["did_you_mean"] = value.did_you_mean.query
-    return found
+    return found if value.answerable else found | {"answerable": False}
 
 
 def _brief_hit(value: Hit) -> dict[str, Json]:
