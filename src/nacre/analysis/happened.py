@@ -16,6 +16,9 @@ from nacre.query.dates.words import DE_MONTHS, EN_MONTHS, ES_MONTHS, FR_MONTHS, 
 from nacre.types.times import Mention
 
 READ_CHARS_MAX = 2000  # a longer text is a document, which reports many events
+_YEAR_BEFORE = timedelta(days=320)
+_A_YEAR = r"[0-9]{4}|last|ago|letzt|vor|derni|pass|pasad|hace|去年|前"
+_ANY_SUCH = r"\b(?:an?|any|every|each|most|some|ein(?:en|em|er)?|jede[nrsm]?|une?|chaque|una?|cada)\s+(?:\w+\s+)?\Z"
 _LONGEST = timedelta(days=31, hours=1)  # a month in which the clocks go back
 
 
@@ -34,6 +37,10 @@ def happened(text: str, created: datetime, zone: tzinfo | None = None) -> dateti
     first = moments[0]
     if first is None or len({each and each.astimezone(zone).date() for each in moments}) > 1:
         return None
+    if created - first > _YEAR_BEFORE and not any(
+        _compiled(_A_YEAR).search(text[slice(*each.span)]) for each in mentions
+    ):
+        return None  # "28 May" on the 27th may be tomorrow
     folded = fold_accents(text)
     return first if any(_reports(folded, each) for each in mentions) else None
 
@@ -63,6 +70,8 @@ def _reports(text: str, mention: Mention) -> bool:
     words = text[start:end].lower()
     sentence_start, sentence_end = _sentence(text, start, end)
     before, after = text[sentence_start:start], text[end:sentence_end]
+    if _compiled(_ANY_SUCH).search(before):  # "a full Saturday" is any
+        return False
     if text[sentence_end : sentence_end + 1] in ("?", "？") or _compiled(_ATTRIBUTE).match(words):
         return False
     if _compiled(_COMPARED_BEFORE).search(before) or _compiled(_OWNED_AFTER).match(after):

@@ -20,7 +20,7 @@ from nacre.engine.query_resolver import QueryResolver
 from nacre.engine.rerank_stage import RerankStage, rerank_texts
 from nacre.engine.successors import SuccessorFinder
 from nacre.facts import confidence
-from nacre.interfaces import Store
+from nacre.interfaces import Store, TimePage
 from nacre.query import entities
 from nacre.query.ast import ParsedQuery, Term, either, matches_everything, scope_condition
 from nacre.query.identifiers import Identifier
@@ -155,7 +155,7 @@ class Pipeline:
         """Run every stage."""
         if not plan.where.spaces:
             return SearchTrace(plan, Ranking(notes=plan.notes))
-        plan = self._from_event(plan)
+        plan = self._from_event(self._in_known_time(plan))
         found, ranking = self._found(plan)
         repeatable = plan.query.time is None and ranking.notes == plan.query.notes
         return SearchTrace(found, self._through(SHOWING, found, ranking._replace(repeatable=repeatable)))
@@ -186,6 +186,18 @@ class Pipeline:
                 notes = (*other.notes, *notes)
                 return SearchTrace(reworded, other._replace(did_you_mean=ranking.did_you_mean, notes=notes))
         return SearchTrace(plan, ranking)
+
+    def _in_known_time(self, plan: SearchPlan) -> SearchPlan:
+        """A period in which nothing lies is only words: documents tell of years in which nobody wrote them."""
+        if not plan.periods or plan.query.listing:
+            return plan
+        for period in plan.periods:
+            where = replace(plan.where, created_from=period.start, created_until=period.end)
+            if self._store.by_time(where, TimePage(1)):
+                return plan
+        if self._store.by_time(plan.where, TimePage(1), must=plan.further_looks[0]):
+            return plan
+        return replace(self._planner.reworded(plan, plan.request.query, timeless=True), periods=(), vaguely=False)
 
     def _from_event(self, plan: SearchPlan) -> SearchPlan:
         """The plan with the period before, after or since the event that the query names, if a memory tells of it."""
@@ -316,7 +328,8 @@ class Pipeline:
 
     def _hop(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """A second look with rare names that the first hits have and the query does not."""
-        if not plan.recipe.hop_weight or not plan.is_hybrid or len(plan.query.terms) < hops.ASKED_MIN:
+        wanted = plan.recipe.hop_weight and plan.is_hybrid and len(plan.query.terms) >= hops.ASKED_MIN
+        if not wanted or not is_english(plan.query.meaning):  # other languages capitalise more than names, or nothing
             return ranking
         first = ranking.ranked[: hops.FROM]
         memories = self._memories([each.id for each in first], ranking)

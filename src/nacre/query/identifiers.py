@@ -43,6 +43,7 @@ _DATE = re.compile(r"\d{4}-\d\d?(?:-\d\d?)?|\d{1,2}([-./])\d{1,2}\1\d{2,4}|\d\d?
 _AMOUNT = re.compile(r"\d+(?:st|nd|rd|th|[smhdwy]|am|pm|min|mins|hrs?|ms|x|%)|[1-4]?[qQ][1-4]")
 _VERSION = re.compile(r"[vV]?\d+(?:\.\d+){1,4}(?:[-.]?[a-z]+\d*)?|[vV]\d+")
 _FILE = re.compile(r"[\w-]+\.[A-Za-z]\w{0,5}|[\w-]+(?:\.[\w-]+)+\.[A-Za-z]\w{1,9}")
+_PRODUCT = re.compile(r"[a-z]{2,}[0-9]")  # python3, cv2, mp3: words with a number, not numbers of something
 _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?")
 _NAME = re.compile(r"[^\W\d_][\w'’-]*(?:\.(?=[ ]))?")
 _TITLES = frozenset(
@@ -120,6 +121,8 @@ def _is_code(text: str) -> bool:
         return False
     if "/" in text or "\\" in text:
         return _is_path(text)
+    if _PRODUCT.fullmatch(text):
+        return False
     if any(each.isdigit() for each in text) or "_" in text.strip("_") or "@" in text or "://" in text:
         return True
     if text.startswith("--") or ":" in text:

@@ -14,6 +14,7 @@ _MARGIN_MIN, _MARGIN_MAX = timedelta(days=1), timedelta(days=7)
 VAGUE = 0.2  # of the weight, where the period has no clear border
 ALIKE = 0.4  # share of the best score: candidates that have more are about what is asked
 ALIKE_FIRST = 0.7  # the same where the first is asked for: what is told of a beginning may be told at any time
+APART = timedelta(minutes=1)  # the least time between the first and the last
 ALIKE_MAX = 6  # candidates that are put in order of time
 STEP = 1 - ALIKE  # of the best score, between two of them: more than their scores differ
 
@@ -58,6 +59,9 @@ def in_order(ranked: Sequence[Ranked], moments: Mapping[str, datetime], *, newes
     best = ranked[0].score
     least = (ALIKE if newest_first else ALIKE_FIRST) * best
     alike = [each.id for each in ranked[:ALIKE_MAX] if each.id in moments and each.score > least]
+    times = [moments[each] for each in alike]
+    if not times or max(times) - min(times) < APART:  # written together, as documents are: their times mean nothing
+        return list(ranked)
     by_time = sorted(alike, key=lambda each: (moments[each], each), reverse=newest_first)
     reasons = {
         each: Reason("order", "add", STEP * best * (len(by_time) - place), {"place": float(place)})
