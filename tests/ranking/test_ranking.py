@@ -466,7 +466,7 @@ def test_alpha_0_is_keyword_order(texts: list[str], query: str) -> None:
 def test_alpha_1_is_semantic_order(texts: list[str], query: str) -> None:
     memory = engine(*texts)
     assert memory.search(query, recipe=Recipe(alpha=1)) == memory.search(query, mode="semantic")
-    raw = [hit.cosine or 0 for hit in memory.search(query, recipe=replace(PLAIN, alpha=1)).hits]
+    raw = [hit.cosine or 0 for hit in memory.search(query, recipe=replace(PLAIN, alpha=1, exact_weight=0)).hits]
     assert raw == sorted(raw, reverse=True)
 
 
@@ -503,7 +503,9 @@ def test_nothing_below_the_semantic_floor_is_a_semantic_match(texts: list[str], 
     found = [(hit.id, hit.cosine) for hit in above if hit.cosine is not None]  # an identifier brings in others
     assert found == [(hit.id, hit.cosine) for hit in expected]
     by_rank = [
-        memory.search(query, mode="semantic", recipe=replace(PLAIN, fusion="rank", semantic_floor=least)).hits
+        memory.search(
+            query, mode="semantic", recipe=replace(PLAIN, fusion="rank", semantic_floor=least, exact_weight=0)
+        ).hits
         for least in (-1, floor)
     ]
     expected = [hit for hit in by_rank[0] if hit.cosine is not None and hit.cosine >= floor]

@@ -22,7 +22,7 @@ from nacre.engine.successors import SuccessorFinder
 from nacre.facts import confidence
 from nacre.interfaces import Store, TimePage
 from nacre.query import entities
-from nacre.query.ast import ParsedQuery, Term, either, matches_everything, scope_condition
+from nacre.query.ast import During, ParsedQuery, Term, either, matches_everything, scope_condition
 from nacre.query.identifiers import Identifier
 from nacre.query.lexer import preview
 from nacre.ranking import boosts, dedupe, exact, fusion, hops, neighbours, relevance, superseded, temporal, token_budget
@@ -55,6 +55,7 @@ STAGES = FINDING + SHOWING
 
 _MOMENT = timedelta(microseconds=1)
 _LAST = datetime.max.replace(tzinfo=UTC)
+_FIRST = 3  # hits whose language shows that of the store
 _RELATIONS_MAX = 10  # shown beside the hits
 _UNKNOWN = Frequencies(0, {})
 _NO_TERMS = highlight.HighlightTerms({})
@@ -188,14 +189,14 @@ class Pipeline:
         return SearchTrace(plan, ranking)
 
     def _in_known_time(self, plan: SearchPlan) -> SearchPlan:
-        """A period in which nothing lies is only words: documents tell of years in which nobody wrote them."""
+        """A period near which nothing lies is only words: documents tell of years in which nobody wrote them."""
         if not plan.periods or plan.query.listing:
             return plan
-        for period in plan.periods:
-            where = replace(plan.where, created_from=period.start, created_until=period.end)
-            if self._store.by_time(where, TimePage(1)):
-                return plan
-        if self._store.by_time(plan.where, TimePage(1), must=plan.further_looks[0]):
+        wide = tuple(temporal.widened(each) for each in plan.periods)
+        # Times of creation are indexed, so the first look costs little; the second is for what only happened then.
+        if any(self._store.by_time(_narrowed(plan.where, each), TimePage(1)) for each in wide):
+            return plan
+        if self._store.by_time(plan.where, TimePage(1), must=either(tuple(map(During, wide)))):
             return plan
         return replace(self._planner.reworded(plan, plan.request.query, timeless=True), periods=(), vaguely=False)
 
@@ -549,8 +550,8 @@ class Pipeline:
         best = max(ranking.relevance.values(), default=0.0)
         if not ranking.kept or plan.query.listing:
             return bool(ranking.kept)
-        first = ranking.memories.get(ranking.kept[0].id)
-        if not is_english(plan.query.meaning) or (first is not None and not is_english(first.text)):
+        first = [ranking.memories[each.id] for each in ranking.kept[:_FIRST] if each.id in ranking.memories]
+        if not is_english(plan.query.meaning) or not any(is_english(each.text) for each in first):
             return True
         read = ranking.kept[0].id in ranking.answers
         return best >= (relevance.ANSWERS_FROM if read else relevance.UNREAD_FROM)
@@ -652,6 +653,13 @@ class Pipeline:
         conditions = tuple(entities.entity_condition(name, several) for name, several in names.items() if several)
         about = self._store.matching([each.id for each in ranked], either(conditions)) if conditions else set()
         return about, notes
+
+
+def _narrowed(where: Filter, period: Period) -> Filter:
+    """The filter for what was written in a period."""
+    starts = [each for each in (where.created_from, period.start) if each is not None]
+    ends = [each for each in (where.created_until, period.end) if each is not None]
+    return replace(where, created_from=max(starts, default=None), created_until=min(ends, default=None))
 
 
 def hit_of(

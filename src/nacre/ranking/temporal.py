@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from nacre.query.ast import is_during
 from nacre.ranking import scoring
 from nacre.types.search import Period, Ranked, Reason
 
 NEAR = 0.5  # closeness of what lies a little beside a period
+_EARLIEST, _LATEST = (each.replace(tzinfo=UTC) for each in (datetime.min, datetime.max))  # noqa: DTZ901
 _MARGIN_MIN, _MARGIN_MAX = timedelta(days=1), timedelta(days=7)
 VAGUE = 0.2  # of the weight, where the period has no clear border
 ALIKE = 0.4  # share of the best score: candidates that have more are about what is asked
@@ -34,6 +35,13 @@ def closeness(moments: Sequence[datetime], periods: Sequence[Period]) -> float:
                 if period.start - moment <= margin and moment - period.end < margin:
                     near = NEAR
     return near
+
+
+def widened(period: Period) -> Period:
+    """A period with what lies a little beside it."""
+    start = period.start and (period.start - _MARGIN_MAX if period.start - _EARLIEST > _MARGIN_MAX else None)
+    end = period.end and (period.end + _MARGIN_MAX if _LATEST - period.end > _MARGIN_MAX else None)
+    return Period(start, end)
 
 
 def inside_first(ranked: Sequence[Ranked], close: Mapping[str, float], weight: float) -> list[Ranked]:
