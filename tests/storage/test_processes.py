@@ -446,7 +446,7 @@ def test_killed_while_caches_are_made(path: Path, tmp_path: Path, monkeypatch: p
         check_caches(path, monkeypatch, tmp_path / "scratch")
     assert left > 0
     assert len(cache_files(path, ".segment")) <= 5
-    assert len(cache_files(path, ".hnsw")) == 1
+    assert len(cache_files(path, ".hnsw")) <= 1  # the last process may have been killed before it made one
     check_derived_tables(path)
     check_integrity(path)
 
