@@ -73,3 +73,8 @@ def test_what_has_it_comes_before_what_has_not(ranked: list[Ranked], named: dict
 def test_what_is_found_in_a_question_is_found_in_a_memory() -> None:
     identifiers = find('what does "blue folder" mean in OPS-1482 for Ada Lovelace')
     assert exact.named_in(known("Ada Lovelace: the Blue Folder of ops-1482"), identifiers) == set(identifiers)
+
+
+@pytest.mark.parametrize(("words", "share"), [(1, 1.0), (10, 1.0), (20, 0.25), (0, 1.0)])
+def test_a_long_statement_is_less_about_what_it_names(words: int, share: float) -> None:
+    assert exact.emphasis("word " * words) == share

@@ -324,7 +324,7 @@ class Pipeline:
                 for each in new
                 if each in memories and ranking.may_show(each)
             }
-        ranked = exact.first(ranking.ranked, named, plan.recipe.exact_weight)
+        ranked = exact.first(ranking.ranked, named, plan.recipe.exact_weight * exact.emphasis(plan.query.meaning))
         return ranking._replace(ranked=ranked, named=named, memories=memories)
 
     def _hop(self, plan: SearchPlan, ranking: Ranking) -> Ranking:

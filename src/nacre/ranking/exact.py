@@ -9,6 +9,7 @@ from nacre.ranking import scoring
 from nacre.types.memory import Memory
 from nacre.types.search import Ranked, Reason
 
+SHORT_WORDS = 10  # words of a query up to which it is about what it names
 LOOKED_AT = 50  # the best candidates, whose texts are read
 _APART = "\n\0\n"  # between fields: an identifier does not begin in one and end in the next
 _NAME_WEIGHT = 0.5  # of a full name; its owner may also be called by the first name alone
@@ -19,6 +20,11 @@ def named_in(memory: Memory, identifiers: Sequence[Identifier]) -> frozenset[Ide
     """Those of the identifiers that a memory has, in its text or its labels."""
     folded = fold(_APART.join(filter(None, (memory.text, memory.summary, memory.source, *memory.tags))))
     return frozenset(each for each in identifiers if each.stands_in(folded))
+
+
+def emphasis(query: str) -> float:
+    """How much the identifiers of a query decide: less in a long statement, which names them beside much else."""
+    return min(1.0, (SHORT_WORDS / max(1, len(query.split()))) ** 2)
 
 
 def first(ranked: Sequence[Ranked], named: Mapping[str, Set[Identifier]], weight: float) -> list[Ranked]:
