@@ -107,7 +107,7 @@ def search_lines(result: SearchResult, *, why: bool = False) -> Iterator[Line]:
 def _place(hit: Hit, *, with_space: bool) -> Iterator[str]:
     """Time, namespace, tags, source and session of a hit, and short marks such as `+1 similar`."""
     memory = hit.memory
-    yield _local(memory.happened or memory.created)
+    yield _local(memory.moment)
     yield " ".join([memory.namespace, *(f"#{tag}" for tag in memory.tags)])
     if memory.source:
         yield _flat(memory.source)

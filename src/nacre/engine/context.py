@@ -12,6 +12,7 @@ from nacre.analysis import quoting
 from nacre.engine.calendar import local_date
 from nacre.engine.parts import Parts
 from nacre.engine.pipeline import plain_hit
+from nacre.engine.plan import SearchPlan
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.searcher import Searcher
 from nacre.engine.successors import is_about, says_little_else
@@ -69,16 +70,17 @@ class ContextBuilder:
             as_of=request.as_of,
         )
         done, result, delivered = self._searcher.search(search)
-        found = self._choices(result, request, search)
+        plan = self._searcher.plan(search)
+        found = self._choices(result, request, plan)
         if found.known and request.min_score is None:
-            self._add_pinned(found, search)
+            self._add_pinned(found, plan)
         opened = {} if request.repeat or delivered is None else delivered
         for memory_id in [each for each in found.known if opened.get(each)]:
             del found.known[memory_id]
             found.left_out.append(LeftOut(memory_id, "delivered"))
         from nacre.ranking.context_packing import pack
 
-        facts = self._facts(result, found, search) if request.min_score is None else []
+        facts = self._facts(result, found, plan) if request.min_score is None else []
         packed = pack(
             [self._candidate(each) for each in found.known.values()],
             request.budget_tokens,
@@ -103,7 +105,7 @@ class ContextBuilder:
         text, tokens = self._said(request, packed, outcome, left_out)
         return Context(text, tokens, quoted, left_out, result.notes, receipt, outcome)
 
-    def _choices(self, result: SearchResult, request: ContextRequest, search: SearchRequest) -> _Choices:
+    def _choices(self, result: SearchResult, request: ContextRequest, plan: SearchPlan) -> _Choices:
         """The hits that bear on the question. Of what was superseded, only its successor is among them."""
         found, hits = _Choices(), result.hits
         best = max((hit.score for hit in hits), default=0.0) or 1.0
@@ -112,9 +114,9 @@ class ContextBuilder:
                 return found
             hits = tuple(hit for hit in hits if hit.score >= SHARE * best)
         past = [fact for hit in hits for fact in hit.facts if fact.superseded_by]
-        current = self._searcher.successors.current(past, search.as_of or self._parts.clock()) if past else {}
+        current = self._searcher.successors.current(past, plan.now) if past else {}
         # Of a memory that the search may not find, only that something newer exists is known.
-        matching = self._searcher.matching(search, list({fact.memory_id for fact in current.values()}))
+        matching = self._searcher.matching(plan, list({fact.memory_id for fact in current.values()}))
         older: dict[str, list[str]] = {}
         for hit in hits:
             since = [current[fact.id] for fact in hit.facts if fact.id in current]
@@ -129,17 +131,16 @@ class ContextBuilder:
                 found.known[successor] = replace(found.known[successor], instead_of=tuple(several))
         return found
 
-    def _add_pinned(self, found: _Choices, search: SearchRequest) -> None:
+    def _add_pinned(self, found: _Choices, plan: SearchPlan) -> None:
         """Pinned memories come after what answers, as far as there is room."""
         known = {*found.known, *(each.id for each in found.left_out)}
-        for memory in self._searcher.pinned(search, PINNED_MAX):
+        for memory in self._searcher.pinned(plan, PINNED_MAX):
             if memory.id not in known:
                 found.known[memory.id] = _Choice(plain_hit(memory), SHARE)
 
-    def _facts(self, result: SearchResult, found: _Choices, search: SearchRequest) -> list[Fact]:
+    def _facts(self, result: SearchResult, found: _Choices, plan: SearchPlan) -> list[Fact]:
         """Current facts that state what is asked, of memories that are not quoted or too long to be quoted whole."""
-        asked = self._searcher.significant_words(search)
-        now = search.as_of or self._parts.clock()
+        asked, now = plan.significant_words, plan.now
         listed = [each.fact for each in result.relations] + [fact for hit in result.hits for fact in hit.facts]
         stating = [
             fact
@@ -169,14 +170,13 @@ class ContextBuilder:
         start = hit.snippet.start
         return Candidate(
             id=memory.id,
-            date=self._date(memory.happened or memory.created),
+            date=self._date(memory.moment),
             text=memory.text,
             relevance=known.score,  # the order is the ranking's; relevance only decides whether anything answers
             span=Span(start, start + len(hit.snippet.text)),
             focus=tuple(Span(start + at.start, start + at.end) for at in hit.snippet.highlights),
             notes=tuple(
-                f"now: {fact.subject} {fact.predicate} {fact.object} ({fact.memory_id}, {self._date(fact.valid_from)})"
-                for fact in known.now
+                f"now: {_statement(fact)} ({fact.memory_id}, {self._date(fact.valid_from)})" for fact in known.now
             ),
         )
 

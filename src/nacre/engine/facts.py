@@ -109,7 +109,7 @@ class FactService:
 
 
 def _statements(memories: Sequence[Memory]) -> tuple[Statement, ...]:
-    found = [Statement(each.id, each.text, each.happened or each.created) for each in memories]
+    found = [Statement(each.id, each.text, each.moment) for each in memories]
     return tuple(sorted(found, key=lambda each: (each.since, each.memory_id)))
 
 

@@ -156,9 +156,8 @@ class Pipeline:
         """Run every stage."""
         if not plan.where.spaces:
             return SearchTrace(plan, Ranking(notes=plan.notes))
-        plan = self._from_event(self._in_known_time(plan))
-        found, ranking = self._found(plan)
-        repeatable = plan.query.time is None and ranking.notes == plan.query.notes
+        found, ranking = self._found(self._from_event(self._in_known_time(plan)))
+        repeatable = not plan.query.periods and ranking.notes == plan.query.notes
         return SearchTrace(found, self._through(SHOWING, found, ranking._replace(repeatable=repeatable)))
 
     def shown(self, trace: SearchTrace, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
@@ -412,9 +411,8 @@ class Pipeline:
             memories = self._memories(list(ids), ranking)
             return memories
 
-        asked = {term.text for term in plan.query.terms if not term.common}
         signals = {each.id: ranking.signals[each.id] for each in ranking.ranked}
-        found = self._successors.find(signals, plan.now, asked, texts)
+        found = self._successors.find(signals, plan.now, plan.significant_words, texts)
         if not found:
             return ranking
         new = {to.id for to in found.values()} - ranking.signals.keys()
@@ -441,7 +439,7 @@ class Pipeline:
         if len(notes) < 2:
             return ranking
         memories = self._memories(notes, ranking)
-        wanted = {term.text for term in plan.query.terms if not term.common}
+        wanted = plan.significant_words
         found = {
             each: wanted.intersection(tokenizer.query_tokens(memories[each].text)) for each in notes if each in memories
         }

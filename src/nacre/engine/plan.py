@@ -90,6 +90,11 @@ class SearchPlan:
         return self.request.where
 
     @property
+    def significant_words(self) -> set[str]:
+        """The tokens that it asks for, without those that any text may have."""
+        return {term.text for term in self.query.terms if not term.common}
+
+    @property
     def pool(self) -> int:
         return pool_size(self.request)
 

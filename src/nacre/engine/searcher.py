@@ -85,23 +85,19 @@ class Searcher:
             self._results.put(key, (now, result))
         return result
 
-    def matching(self, asked: SearchRequest, memory_ids: Sequence[str]) -> set[str]:
+    def plan(self, asked: SearchRequest) -> SearchPlan:
+        """What a search would do, before it runs."""
+        return self._planner.plan(self._planner.through_lens(self._planner.validate(asked), self._store.sequence()))
+
+    def matching(self, plan: SearchPlan, memory_ids: Sequence[str]) -> set[str]:
         """Those of these memories that match the filters and conditions of a search."""
-        if not memory_ids:
-            return set()
-        plan = self._plan(asked)
-        if not plan.where.spaces:
+        if not memory_ids or not plan.where.spaces:
             return set()
         return self._store.matching(memory_ids, scope_condition(plan.where, plan.query.must))
 
-    def pinned(self, asked: SearchRequest, limit: int) -> list[Memory]:
-        """The newest pinned memories that match the filters and conditions of a search."""
-        plan = self._plan(asked)
+    def pinned(self, plan: SearchPlan, limit: int) -> list[Memory]:
+        """The newest pinned memories that match the filters of a search."""
         return self._store.by_time(plan.where, TimePage(limit), must=both(plan.lens_condition, Pinned()))
-
-    def significant_words(self, asked: SearchRequest) -> set[str]:
-        """The tokens that a query asks for, without those that any text may have."""
-        return {term.text for term in self._plan(asked).query.terms if not term.common}
 
     def related(self, asked: RelatedRequest) -> SearchResult:
         """The memories most like a known one, by meaning and by the rare words they share."""
@@ -133,7 +129,7 @@ class Searcher:
     def facets(self, query: str, where: Filter) -> Facets:
         """All matches of a query, or all memories, counted by kind, namespace, tag, source and month."""
         request = SearchRequest(query=query, where=where, lens="none")
-        plan = self._plan(request)
+        plan = self.plan(request)
         everything = not query.strip()
         counts = FacetCounts(total=0, kinds={}, namespaces={}, tags={}, sources={}, created={})
         parsed = replace(plan.query, listing=plan.query.listing or everything)
@@ -148,9 +144,6 @@ class Searcher:
             months=histogram(counts.created, self._parts.zone, "month"),
             notes=() if everything else plan.notes,
         )
-
-    def _plan(self, asked: SearchRequest) -> SearchPlan:
-        return self._planner.plan(self._planner.through_lens(self._planner.validate(asked), self._store.sequence()))
 
     def _run(self, valid: ValidRequest) -> SearchTrace:
         return self.pipeline.run(self._planner.plan(valid))

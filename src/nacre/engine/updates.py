@@ -108,7 +108,7 @@ class UpdateService:
     def _link_later(self, embedded: Sequence[tuple[Memory, FloatMatrix]]) -> None:
         """Memories that are older than what was stored before may be what a newer one updates."""
         limit = self._parts.clock() - _BACKDATED_BY
-        backdated = [(memory, vectors) for memory, vectors in embedded if _moment(memory) < limit]
+        backdated = [(memory, vectors) for memory, vectors in embedded if memory.moment < limit]
         if not backdated:
             return
         written = {memory.id for memory, _ in embedded}
@@ -118,12 +118,12 @@ class UpdateService:
             if memory.space not in newest:
                 newest[memory.space] = self._newest(memory.space, written)
             latest = newest[memory.space]
-            if latest is not None and _moment(memory) < latest:
+            if latest is not None and memory.moment < latest:
                 near = self._store.get([match.id for match in self._near(memory.space, vectors)])
                 again |= {
                     each.id: each
                     for each in near.values()
-                    if each.id not in written and _moment(each) > _moment(memory) and self.may_update(each.text)
+                    if each.id not in written and each.moment > memory.moment and self.may_update(each.text)
                 }
         for each in again.values():
             self._relink_newer(each)
@@ -144,7 +144,7 @@ class UpdateService:
         older = texts[judged[0].older]
         terms = subject_terms(older.text)
         shared = dict.fromkeys(word.strip(_EDGES) for word in memory.text.split() if subject_terms(word) & terms)
-        pair = tuple(Statement(each.id, each.text, _moment(each)) for each in (older, memory))
+        pair = tuple(Statement(each.id, each.text, each.moment) for each in (older, memory))
         return [Disagreement(" ".join(shared), cue.words, (), pair)]
 
     def _judged(self, memory: Memory, cue: Cue, vectors: FloatMatrix) -> tuple[list[Judged], Mapping[str, Memory]]:
@@ -161,10 +161,5 @@ class UpdateService:
         return self._store.semantic(vectors.mean(axis=0), model, _NO_QUESTION, Filter(spaces=(space,)), CANDIDATES + 1)
 
 
-def _moment(memory: Memory) -> datetime:
-    return memory.happened or memory.created
-
-
 def _dated(memory: Memory) -> Dated:
-    is_turn = memory.position is not None or memory.kind == "episode"
-    return Dated(memory.id, memory.text, _moment(memory), memory.session if is_turn else None)
+    return Dated(memory.id, memory.text, memory.moment, memory.session if memory.is_turn else None)

@@ -13,7 +13,7 @@ from nacre.types.memory import Memory
 
 def make_fact(new: NewFact, memory: Memory, fact_id: str, rates: Mapping[FactType, float], origin: Origin) -> Fact:
     """A fact of a memory. By default it is valid, and decays, from the time when the memory happened."""
-    moment = memory.happened or memory.created
+    moment = memory.moment
     if new.valid_to is not None and new.valid_to <= (new.valid_from or moment):
         raise InvalidInput("facts.valid_to", "is before the memory's time; also give valid_from")
     return Fact(

@@ -8,36 +8,39 @@ need no verb.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from nacre.query.dates.past_tense import PAST_TENSE
 from nacre.query.dates.words import MONTHS, SEASONS, WEEKDAYS, fold_accents
 from nacre.query.requests import is_request
 from nacre.types.times import TimeQuestion
 
-_MAY_LIE_AHEAD = re.compile(
+_MAY_LIE_AHEAD = (
     r"\W*(?:(?:on|the|this|by|until|for|at|am|den|der|diese[nrs]?|bis|le|la|ce|cette|el|los|las|est[ae]|to|and|or|from)\W+)*"
     r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|mon|tue|wed|thu|fri|sat|sun|"
     r"montags?|dienstags?|mittwochs?|donnerstags?|freitags?|samstags?|sonntags?|"
     r"lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|"
     r"this|today|tonight|heute|aujourd'hui|hoy|tomorrow|morgen|demain|mañana|weekend|week|month|year|woche|wochenende|"
-    r"to|and|through|bis|und|monat|jahr|semaine|mois|année|semana|mes|año|今天|今日|明天|明日|本周|这周|今週|\W)+",
-    re.I,
+    r"to|and|through|bis|und|monat|jahr|semaine|mois|année|semana|mes|año|今天|今日|明天|明日|本周|这周|今週|\W)+"
 )
-_IS_OVER = re.compile(
+_IS_OVER = (
     r"\b(?:last|past|previous|yesterday|ago|recent(?:ly)?|letzte[nrsm]?|vorige[nrsm]?|vergangene[nrsm]?|gestern|vor|hier|"
-    r"derni[eè]re?s?|passée?s?|il y a|ayer|pasad[oa]s?|hace|últim[oa]s?|[0-9]{4})\b|昨|上[个周月]|去年|先|前",
-    re.I,
+    r"derni[eè]re?s?|passée?s?|il y a|ayer|pasad[oa]s?|hace|últim[oa]s?|[0-9]{4})\b|昨|上[个周月]|去年|先|前"
 )
-_PAST = re.compile(PAST_TENSE, re.I)
-_VAGUE = re.compile(
+_VAGUE = (
     r"recent|lately|the other day|these days|a while|kürzlich|neulich|in letzter zeit|récemment|dernièrement|"
-    r"recientemente|últimamente|hace poco|最近|近来|この頃",
-    re.I,
+    r"recientemente|últimamente|hace poco|最近|近来|この頃"
 )
 
 
 _NAMES = frozenset({*MONTHS, *WEEKDAYS, *SEASONS})
 _WORD_OR_DIGITS = re.compile(r"[0-9]+|[^\W\d_]+")
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled on first use: most questions name no time."""
+    return re.compile(pattern, re.I)
 
 
 def words_to_search(text: str, time: TimeQuestion) -> str:
@@ -56,7 +59,7 @@ def words_to_search(text: str, time: TimeQuestion) -> str:
 def is_vague(text: str, time: TimeQuestion) -> bool:
     """Whether its periods have no border, like "recently"."""
     named = (text[each.span.start : each.span.end] for each in time.mentions)
-    return all(_VAGUE.search(each) for each in named)
+    return all(_compiled(_VAGUE).search(each) for each in named)
 
 
 def asks_about_past(text: str, time: TimeQuestion) -> bool:
@@ -65,7 +68,7 @@ def asks_about_past(text: str, time: TimeQuestion) -> bool:
         return True
     named = [text[each.span.start : each.span.end] for each in time.mentions]
     if is_request(text):  # "plan the trip in May" looks ahead, "summarise last week" does not
-        return any(map(_IS_OVER.search, named))
-    if not all(_MAY_LIE_AHEAD.fullmatch(each) for each in named):
+        return any(map(_compiled(_IS_OVER).search, named))
+    if not all(_compiled(_MAY_LIE_AHEAD).fullmatch(each) for each in named):
         return True
-    return _PAST.search(fold_accents(text)) is not None
+    return _compiled(PAST_TENSE).search(fold_accents(text)) is not None

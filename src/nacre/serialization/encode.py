@@ -253,7 +253,7 @@ def _brief_hit(value: Hit) -> dict[str, Json]:
     before, after = found.text[: short.start].strip(), found.text[short.start + len(short.text) :].strip()
     hit: dict[str, Json] = {
         "id": found.id,
-        "date": moment(found.happened or found.created)[:10],
+        "date": moment(found.moment)[:10],
         "relevance": None if value.relevance is None else round(value.relevance, 2),
         "score": float(f"{value.score:.3g}"),
         "snippet": f"{'…' if before else ''}{' '.join(short.text.split())}{'…' if after else ''}",

@@ -122,6 +122,16 @@ class Memory:
     origin: str | None = None
     facts: tuple[Fact, ...] = field(default=(), compare=False)  # loaded where a memory is returned in full, as by `get`
 
+    @property
+    def moment(self) -> datetime:
+        """When it happened, or else was created."""
+        return self.happened or self.created
+
+    @property
+    def is_turn(self) -> bool:
+        """Whether it is a turn of a conversation, and not a note."""
+        return self.position is not None or self.kind == "episode"
+
 
 class Remembered(NamedTuple):
     """The receipt for one remembered text. `duplicate` means that the same text was already stored, under this id.

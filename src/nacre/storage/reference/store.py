@@ -192,7 +192,7 @@ class MemoryStore:
         with self._lock:
             every = [stored.memory for stored in self._memories.values()]
         if turns:
-            every = [each for each in every if each.position is not None or each.kind == "episode"]
+            every = [each for each in every if each.is_turn]
         found = {}
         for memory in every:
             if memory.id not in memory_ids or memory.session is None:
@@ -495,7 +495,7 @@ class MemoryStore:
 
     def _successors(self, memory_id: str) -> tuple[Successor, ...]:
         newer = [self._memories[each.newer].memory for each in self._updates.values() if each.older == memory_id]
-        found = [Successor(each.id, each.happened or each.created) for each in newer if each.deleted is None]
+        found = [Successor(each.id, each.moment) for each in newer if each.deleted is None]
         return tuple(sorted(sorted(found), key=lambda each: each.since, reverse=True))
 
     def _live(self) -> list[StoredMemory]:
