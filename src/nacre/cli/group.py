@@ -24,7 +24,7 @@ class Commands(click.Group):
 
     modules = (
         "search", "memories", "agents", "explain", "lenses", "recall_log", "facts", "entities", "maintenance",
-        "import_", "install", "evaluation", "demo",
+        "import_", "install", "hooks", "evaluation", "demo",
     )  # fmt: skip
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:

@@ -33,9 +33,12 @@ def serve(
 
     import uvicorn
 
+    from nacre.hooks.listener import Listener
     from nacre.mcp_server.spaces import SpaceEngines
 
     engines = SpaceEngines(settings)
+    hooks = Listener(settings, engines.memory)
+    hooks.start()
     # uvicorn shuts down and then raises the signal again: by default it would end us before the log is written.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
@@ -43,6 +46,7 @@ def serve(
         application = app(engines, tools, tools_only=tools_only, host=host, token=token)
         uvicorn.run(application, host=host, port=port, access_log=False)
     finally:
+        hooks.close()
         engines.close()
 
 

@@ -18,6 +18,7 @@ from nacre.mcp_server.handshake import FirstLineReplayed, WithoutEarlyAnswer, ea
 from nacre.mcp_server.tool import Tool
 
 if TYPE_CHECKING:
+    from nacre.hooks.listener import Listener
     from nacre.mcp_server.spaces import SpaceEngines
 
 
@@ -33,21 +34,26 @@ def serve(settings: Settings, tools: Sequence[Tool], *, tools_only: bool, sessio
 
     import anyio
 
+    from nacre.hooks.listener import Listener
     from nacre.mcp_server.spaces import SpaceEngines
 
     engines = SpaceEngines(settings)
+    hooks = Listener(settings, engines.memory)
+    hooks.start()
     # The thread that reads the next line cannot be interrupted, so a signal ends the process without it.
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda caught, _: _stop(engines, caught))
+        signal.signal(number, lambda caught, _: _stop(engines, hooks, caught))
     try:
         anyio.run(_serve, engines, tools, tools_only, session, first, early, requests, answers)
     except* BrokenPipeError:  # the client is gone, and nobody can read an error
         pass
     finally:
+        hooks.close()
         engines.close()
 
 
-def _stop(engines: SpaceEngines, caught: int) -> None:
+def _stop(engines: SpaceEngines, hooks: Listener, caught: int) -> None:
+    hooks.close()
     engines.close()
     os._exit(128 + caught)
 

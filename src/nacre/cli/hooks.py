@@ -1,0 +1,111 @@
+"""`nacre hook`: what clients of agents run for each prompt and each session.
+
+A hook never disturbs its client. Whatever fails is said on stderr, and the exit code is 0.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from nacre.cli import render
+from nacre.cli.group import nacre
+from nacre.cli.options import common
+from nacre.errors import NacreError
+from nacre.hooks import answer, events
+from nacre.serialization import decode
+
+
+@nacre.group()
+def hook() -> None:
+    """Give an agent what is known, and remember what was said. Clients run these commands."""
+
+
+@hook.command("context")
+@click.option("--budget", type=int, default=answer.BUDGET_TOKENS, show_default=True, help="Maximum size in tokens.")
+@common
+@click.pass_context
+def hook_context(context: click.Context, budget: int) -> None:
+    """Print what is known about a prompt. The client's event is read from stdin."""
+
+    def run() -> None:
+        call = _call(context, sys.stdin.buffer.read().decode("utf-8", "replace"))
+        asked = events.question(call.event, call.environment, call.working)
+        settings = answer.settings_for(call, asked.folder)
+        if not settings.store.value.exists():
+            return
+        from nacre.config.factory import open_from_settings
+
+        with open_from_settings(settings, create=False) as memory:
+            click.echo(answer.context(asked, lambda: memory, budget), nl=False)
+
+    _without_failing(run)
+
+
+@hook.command("remember")
+@click.argument("event", required=False)
+@click.option("--wait", is_flag=True, help="End when the conversation is stored, not before.")
+@common
+@click.pass_context
+def hook_remember(context: click.Context, event: str | None, wait: bool) -> None:
+    """Remember what was said in a conversation. EVENT is the client's; without it, it is read from stdin."""
+
+    def run() -> None:
+        text = event if event is not None else sys.stdin.buffer.read().decode("utf-8", "replace")
+        call = _call(context, text)
+        if call.event.get("hook_event_name") == "beforeSubmitPrompt":
+            click.echo('{"continue": true}')
+        if wait:
+            _store(call)
+        else:
+            _start(context, text)
+
+    _without_failing(run)
+
+
+def _call(context: click.Context, text: str) -> answer.Call:
+    return answer.Call(answer.parse(text), context.ensure_object(dict), os.environ, str(Path.cwd()))
+
+
+def _without_failing(run: Callable[[], None]) -> None:
+    try:
+        run()
+    except NacreError as error:
+        render.complain(str(error))
+    except (KeyError, TypeError, AttributeError) as error:  # an event of another shape
+        render.complain(f"event: is not one of a known client ({type(error).__name__}: {error})")
+    except OSError as error:
+        render.complain(str(error))
+
+
+def _store(call: answer.Call) -> None:
+    from nacre.config.factory import open_from_settings
+
+    what = events.said(call.event, call.environment, call.working, int(time.time() * 1000))
+    new = [decode.new_memory(each) for each in events.memories(what)]
+    if new:
+        with open_from_settings(answer.settings_for(call, what.folder)) as memory:
+            memory.remember_many(new)
+
+
+def _start(context: click.Context, text: str) -> None:
+    """Store in a process that goes on when the client, which may not wait, has ended."""
+    flags = [part for name, value in context.ensure_object(dict).items() for part in (f"--{name}", str(value))]
+    with tempfile.TemporaryFile() as event:
+        event.write(text.encode("utf-8", "replace"))
+        event.seek(0)
+        subprocess.Popen(  # noqa: S603  # this program
+            [sys.executable, "-m", "nacre", "hook", "remember", "--wait", *flags],
+            stdin=event,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
+        )

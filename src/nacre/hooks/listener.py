@@ -1,0 +1,107 @@
+"""Answers the hooks of this user in a server that runs anyway, over a Unix socket.
+
+Each server has a socket of its own, so that one which ends leaves the others in place. A server that cannot listen
+works as before: the hooks answer by themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nacre import __version__
+from nacre.hooks import sockets
+
+if TYPE_CHECKING:
+    from nacre.config.settings import Settings
+    from nacre.engine.engine import Nacre
+
+WAIT_S = 5.0  # for the rest of a request
+_log = logging.getLogger("nacre")
+
+
+class Listener:
+    """A thread that answers hooks until it is closed. `memory` gives the engine of a space."""
+
+    def __init__(self, settings: Settings, memory: Callable[[str], Nacre]) -> None:
+        self._settings = settings
+        self._memory = memory
+        self._path: Path | None = None
+        self._socket: socket.socket | None = None
+
+    def start(self) -> None:
+        where = sockets.folder(os.environ)
+        if where is None:
+            return
+        path = Path(where, f"{os.getpid()}{sockets.SUFFIX}")
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not sockets.is_private(where):
+                return
+            path.unlink(missing_ok=True)  # of a process with this number that was killed
+            listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            listening.bind(str(path))
+            listening.listen()
+        except OSError as error:
+            _log.debug("hooks are not answered: %s", error)
+            return
+        self._path, self._socket = path, listening
+        threading.Thread(target=self._serve, args=(listening,), name="nacre-hooks", daemon=True).start()
+
+    def close(self) -> None:
+        if self._path is not None:
+            with suppress(OSError):
+                self._path.unlink()
+        if self._socket is not None:
+            self._socket.close()
+
+    def _serve(self, listening: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:  # closed
+                return
+            threading.Thread(target=self._answer, args=(connection,), name="nacre-hook", daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        """A hook that gets no answer answers by itself, so whatever fails here costs time only."""
+        with connection:
+            connection.settimeout(WAIT_S)
+            try:
+                request = json.loads(_received(connection))
+                said = self._said(request) if request["version"] == __version__ else None
+                connection.sendall(json.dumps({"out": said}).encode())
+            except Exception as error:
+                _log.debug("a hook was not answered: %s", error)
+
+    def _said(self, request: Mapping[str, Any]) -> str | None:
+        """None if the hook's settings name another store or other models than this server has."""
+        from nacre.hooks import answer, events
+
+        flags, environment, working = dict(request["flags"]), request["environment"], request["working"]
+        budget = int(flags.pop("budget", answer.BUDGET_TOKENS))
+        call = answer.Call(answer.parse(request["event"]), flags, environment, working)
+        asked = events.question(call.event, environment, working)
+        wanted = answer.settings_for(call, asked.folder)
+        store = answer.store_of(call, wanted)
+        same = all(getattr(wanted, name).value == getattr(self._settings, name).value for name in ("embedder", "log"))
+        if not same or store != self._settings.store.value.resolve() or not store.exists():
+            return None
+        return answer.context(asked, lambda: self._memory(wanted.space.value), budget)
+
+
+def _received(connection: socket.socket) -> bytes:
+    parts, size = [], 0
+    while part := connection.recv(65_536):
+        parts.append(part)
+        size += len(part)
+        if size > sockets.REQUEST_BYTES_MAX:
+            raise ValueError("the request is too long")
+    return b"".join(parts)
