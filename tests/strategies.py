@@ -250,6 +250,7 @@ recipes = st.one_of(
         min_confidence=st.sampled_from([0, 0.1, 0.5, 1]),
         entity_weight=st.sampled_from([0, 0.2, 1]),
         intent_weight=st.sampled_from([0, 1]),
+        namespace_weights=st.sampled_from([{}, {"decisions": 1.5, "general": 0.5}]),
         exact_weight=st.sampled_from([0, 0.5, 1]),
         standing_weight=st.sampled_from([0, 0.8, 1]),
         fresh_weight=st.sampled_from([0, 1]),

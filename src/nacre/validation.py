@@ -48,6 +48,7 @@ _METADATA_DEPTH_MAX = 32
 WILDCARDS_MAX = 8  # of one pattern: matching many is slow
 LOG_DAYS_MAX = 36_500
 DECAY_MAX = 10.0  # a day; nothing is left after one
+NAMESPACE_FACTORS = (0.5, 2.0)  # the least and the most
 _ANYTHING = Filter()
 _FRACTIONS = (
     "recency_weight", "temporal_weight", "session_weight", "confidence_weight", "min_confidence", "entity_weight",
@@ -264,12 +265,22 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     _number("recipe.semantic_floor", value.semantic_floor, -1, 1)
     for name in _FRACTIONS:
         _fraction(f"recipe.{name}", weights[name])
+    _namespace_weights(value.namespace_weights, limits)
     _intents(value.tuning.intents, limits)
     _number("recipe.bm25_k1", weights["bm25_k1"], 0, 100)
     _number("recipe.bm25_padding", weights["bm25_padding"], 0, 1_000_000)
     for name in ("summary_weight", "tags_weight", "source_weight"):
         _number(f"recipe.{name}", weights[name], 0, 100)
     return value
+
+
+def _namespace_weights(value: object, limits: Limits) -> None:
+    if not isinstance(value, Mapping) or len(value) > limits.filter_values_max:
+        most = f"of at most {limits.filter_values_max:,} namespaces"
+        raise InvalidInput("recipe.namespace_weights", f"must be a mapping {most} to factors, not {_kind(value)}")
+    for namespace, weight in value.items():
+        _name("recipe.namespace_weights", namespace, limits)
+        _number(f"recipe.namespace_weights[{namespace!r}]", weight, *NAMESPACE_FACTORS)
 
 
 def _intents(value: object, limits: Limits) -> None:
@@ -281,7 +292,7 @@ def _intents(value: object, limits: Limits) -> None:
             raise InvalidInput("recipe.intents", f"{intent!r} must be one of {allowed}, with weights by namespace")
         for namespace, weight in namespaces.items():
             _name("recipe.intents", namespace, limits)
-            _number(f"recipe.intents[{intent!r}][{namespace!r}]", weight, 0.5, 2)
+            _number(f"recipe.intents[{intent!r}][{namespace!r}]", weight, *NAMESPACE_FACTORS)
 
 
 def timeline(request: TimelineRequest, access: Access, limits: Limits) -> TimelineRequest:

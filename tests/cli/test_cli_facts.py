@@ -427,6 +427,7 @@ SESSION: tuple[Step, ...] = (
         shlex.split(
             "lens save ops --description Operations --tag ops --since 2026-01-01T00:00Z --mode keyword --limit 9"
             " --min-score 0.01 --token-budget 900 --boost-entity Ada --recipe recency_weight=0.5 --recipe fusion=rank"
+            " --recipe namespace_weights=decisions:1.5,config:0.8"
             " --question 'on call' --question intent:troubleshoot --folder '*/no/such/*'"
         ),
         "ops  Operations",
@@ -441,7 +442,11 @@ SESSION: tuple[Step, ...] = (
                     min_score=0.01,
                     token_budget=900,
                     boost_entities=("Ada",),
-                    recipe={"recency_weight": 0.5, "fusion": "rank"},
+                    recipe={
+                        "recency_weight": 0.5,
+                        "fusion": "rank",
+                        "namespace_weights": {"decisions": 1.5, "config": 0.8},
+                    },
                     questions=("on call", "intent:troubleshoot"),
                     folders=("*/no/such/*",),
                 )
@@ -690,7 +695,15 @@ def some(cli: Cli) -> str:
         (["lens", "save", "x", "--recipe", "alpha"], "recipe: 'alpha' must be FIELD=VALUE"),
         (
             ["lens", "save", "x", "--recipe", "alpha=0,5"],
-            "must be FIELD=VALUE, for example recency_weight=0.5 or fusion=",
+            "must be FIELD=VALUE, for example recency_weight=0.5, fusion=rank",
+        ),
+        (
+            ["lens", "save", "x", "--recipe", "namespace_weights=decisions"],
+            "recipe.namespace_weights: is 'decisions'; write it like decisions:1.5,config:0.8",
+        ),
+        (
+            ["lens", "save", "x", "--recipe", "namespace_weights=decisions:9"],
+            "recipe.namespace_weights['decisions']: is 9.0; a number from 0.5 to 2 is allowed",
         ),
         (["lens", "save", "x", "--recipe", "alpha=much"], "recipe.alpha: is 'much'; a number from 0 to 1 is allowed"),
         (["lens", "save", "x", "--recipe", "fusion=ranks"], "recipe.fusion: 'ranks' is unknown; allowed: height, rank"),

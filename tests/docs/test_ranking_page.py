@@ -61,6 +61,7 @@ from nacre.validation import recipe as checked_recipe
 PAGE = Path(__file__).parents[2] / "docs" / "ranking.md"
 RECIPE = Recipe()
 FACTORS = ("recency", "confidence", "entity", "intent", "usage")
+REQUESTED = ("namespace",)  # factors that the default recipe does not have
 MOVES = ("exact", "hop", "standing", "temporal", "order", "fresher", "successor", "superseded")
 SHARED = {"words": "lexical", "meaning": "semantic", "relation": "relation", "echo": "echo"}
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -191,6 +192,8 @@ def test_every_field_of_a_recipe_has_its_default_and_its_bounds() -> None:
 
 
 def _with(name: str, value: float) -> Recipe:
+    if name == "namespace_weights":
+        return adjusted(RECIPE, namespace_weights={"notes": value})
     if name == "intents":
         return adjusted(RECIPE, intents={"general": {"notes": value}})
     return adjusted(RECIPE, **{name: type(weights_of(RECIPE)[name])(value)})
@@ -212,7 +215,7 @@ def test_every_field_of_a_request_has_its_default() -> None:
 
 def test_defaults_in_the_prose_are_those_of_the_recipe() -> None:
     delivered = dict(re.findall(r"`(\w+)` \((-?[\d.]+)\)", RULES.prose))
-    assert delivered.keys() == set(WEIGHTS) - {"intents", "fusion"}
+    assert delivered.keys() == set(WEIGHTS) - {"intents", "namespace_weights", "fusion"}
     assert f"`fusion` (`{RECIPE.fusion}`)" in RULES.prose
     assert {name: repr(weights_of(RECIPE)[name]) for name in delivered} == delivered
 
@@ -442,7 +445,7 @@ def _looked_up(path: str) -> Any:
 
 
 def test_every_reason_is_named() -> None:
-    reasons = {"lexical", "semantic", "filter", "relation", "echo", "rerank", "session", *FACTORS, *MOVES}
+    reasons = {"lexical", "semantic", "filter", "relation", "echo", "rerank", "session", *FACTORS, *REQUESTED, *MOVES}
     assert set(re.findall(r"Reason: `(\w+)`", " ".join(BEFORE.split()))) == reasons
 
 

@@ -89,6 +89,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("unknown recipe field", {"recipe": {"salt": 1}}, "recipe.salt", "allowed: fusion, k, alpha"),
     ("two unknown recipe fields", {"recipe": {"salt": 1, "oil": 2}}, "recipe.salt, recipe.oil", "are unknown"),
     ("alpha above 1", {"recipe": {"alpha": 1.5}}, "recipe.alpha", "from 0 to 1"),
+    ("list as namespace weights", {"recipe": {"namespace_weights": ["x"]}}, "recipe.namespace_weights", "a mapping"),
     ("fraction as k", {"recipe": {"k": 1.5}}, "recipe.k", "whole number"),
     ("string as questions", {"questions": "abc"}, "questions", "must be a list of texts"),
     ("too many questions", {"questions": tuple(map(str, range(101)))}, "questions", "at most 100"),

@@ -272,6 +272,30 @@ def test_intent_decides_only_between_near_equals(memory: Nacre) -> None:
     assert [value(hit, "intent") for hit in by_words] == [1.0, pytest.approx(1.0135)]
 
 
+@pytest.mark.parametrize("question", ["how do I deploy the gateway", "deploy gateway", "who deploys the gateway"])
+@pytest.mark.parametrize(
+    ("weights", "namespace", "factor"),
+    [({"mine": 1.5}, "mine", 1.5), ({"mine": 0.5}, "mine", 0.5), ({"mine": 1.5}, "other", 1.0), ({}, "mine", 1.0)],
+)
+def test_namespace_weights_act_whatever_the_intent(
+    memory: Nacre, question: str, weights: Mapping[str, float], namespace: str, factor: float
+) -> None:
+    memory.remember("deploy the gateway", namespace=namespace)
+    plain = memory.search(question).hits[0]
+    hit = memory.search(question, recipe=Recipe(namespace_weights=weights)).hits[0]
+    assert value(hit, "namespace") == factor
+    assert isclose(hit.score, plain.score * factor)
+    assert isclose(scoring.score(hit.reasons), hit.score)
+
+
+def test_a_lens_brings_its_namespace_weights_and_the_caller_wins(memory: Nacre) -> None:
+    memory.remember("deploy the gateway", namespace="mine")
+    memory.save_lens(Lens(name="own", recipe={"namespace_weights": {"mine": 2}}))
+    assert value(memory.search("deploy", lens="own").hits[0], "namespace") == 2
+    given = Recipe(namespace_weights={"mine": 0.5})
+    assert value(memory.search("deploy", lens="own", recipe=given).hits[0], "namespace") == 0.5
+
+
 # ---------------------------------------------------------------- as of another time
 
 

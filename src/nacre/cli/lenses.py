@@ -15,6 +15,7 @@ from nacre.errors import InvalidInput
 from nacre.query import lenses
 from nacre.query.lenses import Lens
 from nacre.serialization import encode
+from nacre.types.recipe import parse_weight
 from nacre.types.search import Filter
 
 
@@ -70,13 +71,10 @@ def _object(file: Path) -> dict[str, Any]:
 def _recipe(pairs: tuple[str, ...]) -> dict[str, Any]:
     recipe: dict[str, Any] = {}
     for pair in pairs:
-        name, _, value = pair.partition("=")
-        try:
-            recipe[name.strip()] = json.loads(value)
-        except (ValueError, RecursionError):
-            recipe[name.strip()] = value.strip() if value.strip().isalpha() else None
-        if recipe[name.strip()] is None:
+        name, equals, value = pair.partition("=")
+        if not equals:
             raise InvalidInput("recipe", f"{pair!r} must be FIELD=VALUE, for example recency_weight=0.5 or fusion=rank")
+        recipe[name.strip()] = parse_weight(name.strip(), value)
     return recipe
 
 

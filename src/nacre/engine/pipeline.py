@@ -371,8 +371,9 @@ class Pipeline:
         ranked = boosts.recency(ranked, moments, plan.now, recipe.recency_weight)
         ranked = boosts.confidence(ranked, ranking.confidence, recipe.confidence_weight)
         ranked = boosts.about(ranked, about, recipe.entity_weight)
+        namespaces = {each: known.namespace for each, known in signals.items()}
+        ranked = boosts.namespace(ranked, namespaces, recipe.namespace_weights)
         if plan.intent is not None:
-            namespaces = {each: known.namespace for each, known in signals.items()}
             by_namespace = recipe.tuning.intents.get(plan.intent.name, {})
             ranked = boosts.intent(ranked, namespaces, plan.intent, by_namespace, recipe.intent_weight)
         if plan.request.as_of is None:  # what was learned since was not known then

@@ -84,6 +84,18 @@ def intent(
     )
 
 
+def namespace(ranked: Sequence[Ranked], namespaces: Mapping[str, str], weights: Mapping[str, float]) -> list[Ranked]:
+    """Raise or lower memories by the factor that the caller gave their namespace, whatever the intent."""
+    factors = {
+        each: Reason("namespace", "multiply", float(weight), {"weight": weight})
+        for each, weight in weights.items()
+        if weight != 1
+    }
+    if not factors:
+        return list(ranked)
+    return _with_reasons(ranked, {each: factors[name] for each, name in namespaces.items() if name in factors})
+
+
 def usage(ranked: Sequence[Ranked], used: Mapping[str, Usage], now: datetime, weight: float) -> list[Ranked]:
     """Raise what was opened or used before, lower what was wrong."""
     seen_counts = weight * SEEN_MAX / DOUBT >= _USAGE_MIN  # otherwise skip what was only delivered

@@ -84,6 +84,7 @@ _FACTORS = {
     "session": "session: the same",
     "entity": "entity: about a boosted one",
     "confidence": "confidence: {effective:.2f} in its facts",
+    "namespace": "namespace: weighted by the caller",
     "intent": "intent: a namespace for such queries, confidence {confidence:.2f}",
 }
 # What moves a memory by a rule, whatever its rank in a channel.

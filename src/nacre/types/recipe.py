@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeAlias
 
+from nacre.errors import InvalidInput
 from nacre.types.intents import NAMESPACE_WEIGHTS, IntentName
 
 Fusion: TypeAlias = Literal["height", "rank"]
@@ -49,7 +51,8 @@ class Recipe:
     confidence_weight: float = 0.2  # × (1 - weight + weight · effective confidence); 1 is the full product
     min_confidence: float = 0.1  # memories with less confidence in their facts are left out
     entity_weight: float = 0.2  # × (1 + weight) for memories about a boosted entity
-    intent_weight: float = 1.0  # how much of the namespace weights acts
+    intent_weight: float = 1.0  # how much of the namespace weights of the query's intent acts
+    namespace_weights: Mapping[str, float] = field(default_factory=dict)  # factors by namespace, whatever the intent
     exact_weight: float = 1.0  # of the best score, for each identifier of the query that a memory has exactly
     standing_weight: float = 0.8  # of the best score, for preferences and instructions that bear on a request
     fresh_weight: float = 1.0  # 0: a newer note that is much like a better match does not go before it
@@ -73,6 +76,36 @@ def adjusted(recipe: Recipe, **weights: Any) -> Recipe:
     """The recipe with some weights changed, by name, those of its tuning among them."""
     tuned = {name: weights.pop(name) for name in TUNED if name in weights}
     return replace(recipe, **weights, tuning=replace(recipe.tuning, **tuned) if tuned else recipe.tuning)
+
+
+def parse_weight(name: str, text: str) -> Any:
+    """A field as people write it: JSON, a word like `rank`, or factors by namespace like `decisions:1.5,config:0.8`.
+
+    Raises InvalidInput for a field that no recipe has, and for a text that is no value. Bounds are not checked here.
+    """
+    if name not in WEIGHTS:
+        raise InvalidInput(f"recipe.{name}", f"is unknown; allowed: {', '.join(WEIGHTS)}")
+    text = text.strip()
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        if name == "namespace_weights":
+            return _by_namespace(text)
+        if text.isalpha():
+            return text
+    example = "recency_weight=0.5, fusion=rank or namespace_weights=decisions:1.5,config:0.8"
+    raise InvalidInput("recipe", f"{f'{name}={text}'!r} must be FIELD=VALUE, for example {example}")
+
+
+def _by_namespace(text: str) -> dict[str, float]:
+    factors: dict[str, float] = {}
+    try:
+        for pair in filter(str.strip, text.split(",")):
+            namespace, _, factor = pair.rpartition(":")  # a namespace may have a colon
+            factors[namespace.strip()] = float(factor)
+    except ValueError:
+        raise InvalidInput("recipe.namespace_weights", f"is {text!r}; write it like decisions:1.5,config:0.8") from None
+    return factors
 
 
 # Reciprocal rank fusion as in the textbook: no other signal acts.
