@@ -156,6 +156,57 @@ def test_what_was_read_from_a_text_counts_in_full_while_it_holds() -> None:
 
 
 @pytest.mark.parametrize(
+    ("weight", "least", "factor"),
+    [  # .9 · e^-1 = .3310915
+        (0.2, 0.1, 1.0),  # the default: it restates the text
+        (0.9, 0.1, 1.0),
+        (1, 0.1, 0.3310915),  # the full product
+        (1, 0.0, 0.3310915),
+        (0.5, 0.2, 0.5 + 0.5 * 0.3310915),  # faded ones are filtered, so they fade
+        (0.5, 0.33, 0.5 + 0.5 * 0.3310915),
+        (0.2, 0.34, None),  # left out
+        (0, 0.34, None),
+        (0, 0.33, 1.0),
+    ],
+)
+@pytest.mark.parametrize("origin", ["extracted", "given"])
+def test_what_was_read_from_a_text_fades_as_given_facts_do_where_that_is_asked_for(
+    weight: float, least: float, factor: float | None, origin: str
+) -> None:
+    every = confidence.every_fact_fades(weight, least)
+    believed = confidence.memory_confidence([fact(origin=origin, confidence=0.9)], NOW, all_fade=every)
+    if origin == "given" or every:
+        assert round(believed, 7) == 0.3310915
+    if origin == "extracted" or every:
+        shown = confidence.ranking_factor(believed, weight) if believed >= least else None
+        assert shown == factor or (shown is not None and factor is not None and isclose(shown, factor, rel_tol=1e-6))
+
+
+def test_the_full_product_is_the_same_for_read_and_given_facts(memory: Nacre, clock: Clock) -> None:
+    """A preference of 50 days ago: confidence · e^(-.02 · 50)."""
+    memory.remember("I prefer tea over coffee at breakfast", created=ago(50))
+    (read,) = memory.facts()
+    assert read.fact.origin == "extracted"
+    assert read.fact.type == "preference"
+    new = NewFact(subject="Ada", predicate="prefers", object="tea", type="preference", confidence=read.fact.confidence)
+    memory.remember("Ada at supper", created=ago(50), facts=[new], extract=False)
+    effective = read.fact.confidence * 0.3678794
+
+    def shown(query: str, **weights: float) -> float | None:
+        hits = memory.search(query, mode="keyword", lens="none", recipe=Recipe(usage_weight=0, **weights)).hits
+        return hits[0].score if hits else None
+
+    for query, usual in (("breakfast", 1.0), ("supper", 0.8 + 0.2 * effective)):
+        plain, full = shown(query, confidence_weight=0), shown(query, confidence_weight=1)
+        default = shown(query)
+        assert plain and full and default
+        assert isclose(full / plain, effective, rel_tol=1e-6)
+        assert isclose(default / plain, usual, rel_tol=1e-6)
+        assert shown(query, min_confidence=effective - 0.01) is not None
+        assert shown(query, min_confidence=effective + 0.01) is None
+
+
+@pytest.mark.parametrize(
     ("how", "days_left", "believed"),
     [("explicit", 0, 1.0), ("import", 2, 0.8187308), ("reference", 5, 0.6065307), ("recall", 7, 0.4965853)],
 )

@@ -609,10 +609,14 @@ class Pipeline:
         if not unknown:
             return ranking
         signals = self._store.signals(unknown)
+        least = plan.recipe.min_confidence
+        all_fade = confidence.every_fact_fades(plan.recipe.confidence_weight, least)
         believed = {
-            each: confidence.memory_confidence(known.facts, plan.now) for each, known in signals.items() if known.facts
+            each: confidence.memory_confidence(known.facts, plan.now, all_fade=all_fade)
+            for each, known in signals.items()
+            if known.facts
         }
-        doubted = {each: value for each, value in believed.items() if value < plan.recipe.min_confidence}
+        doubted = {each: value for each, value in believed.items() if value < least}
         return ranking._replace(
             signals={**ranking.signals, **signals},
             confidence={**ranking.confidence, **believed},

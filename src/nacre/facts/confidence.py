@@ -37,22 +37,35 @@ def is_current(fact: Fact, now: datetime) -> bool:
     return fact.valid_from <= now and (fact.valid_to is None or now < fact.valid_to)
 
 
-def memory_confidence(facts: Sequence[Fact], now: datetime) -> float:
-    """The mean effective confidence of a memory's facts, or 1 without facts.
+def mean_confidence(facts: Sequence[Fact], now: datetime) -> float:
+    """The mean effective confidence of a memory's facts, of which there is at least one."""
+    return _mean([effective_confidence(fact, now) for fact in facts])
+
+
+def memory_confidence(facts: Sequence[Fact], now: datetime, *, all_fade: bool = False) -> float:
+    """How far the ranking believes a memory by its facts: their mean, or 1 without facts.
 
     An extracted fact restates the memory's text, and its age is already counted as recency. So it counts in full while
-    it is current and was not found wrong.
+    it is current and was not found wrong. With `all_fade` it counts by its effective confidence, like a given one.
     """
     if not facts:
         return 1.0
-    mean = sum(_in_ranking(fact, now) for fact in facts) / len(facts)
-    return round(mean, 9)  # without rounding, the mean of equal floors may be slightly below FLOOR
+    if all_fade:
+        return mean_confidence(facts, now)
+    return _mean([1.0 if _restates(fact, now) else effective_confidence(fact, now) for fact in facts])
 
 
-def _in_ranking(fact: Fact, now: datetime) -> float:
-    if fact.origin == "extracted" and is_current(fact, now) and fact.confidence >= STALE_BELOW:
-        return 1.0
-    return effective_confidence(fact, now)
+def every_fact_fades(weight: float, least: float) -> bool:
+    """Whether extracted facts fade in the ranking, too: with the full product, and where faded ones are filtered."""
+    return weight == 1 or least > FLOOR
+
+
+def _restates(fact: Fact, now: datetime) -> bool:
+    return fact.origin == "extracted" and is_current(fact, now) and fact.confidence >= STALE_BELOW
+
+
+def _mean(values: Sequence[float]) -> float:
+    return round(sum(values) / len(values), 9)  # without rounding, the mean of equal floors may be below FLOOR
 
 
 def ranking_factor(confidence: float, weight: float) -> float:
