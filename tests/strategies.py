@@ -172,6 +172,7 @@ def filters(draw: st.DrawFn) -> Filter:
         "sources": some((*SOURCES, *PATTERNS, "unknown")),
         "sessions": some((*SESSIONS, "unknown")),
         "has": some(("facts", "tags", "source", "session", "summary", "metadata")),
+        "fact_types": some(("preference", "location", "kv", "relationship", "temporal")),
         "created_from": st.sampled_from(MOMENTS),
         "created_until": st.sampled_from(MOMENTS),
         "metadata": st.dictionaries(st.sampled_from(KEYS), scalars, min_size=1, max_size=2),
@@ -188,6 +189,7 @@ FIELDS = (
     "entity:alice", "entity:Al,Acme", "-entity:bob",
     "source:chat", "source:docs/*", "source:*deploy*", "source:ch?t", 'source:"docs/[x]*"', "session:s1,s2",
     "has:tags", "has:summary,session", "has:facts", "has:metadata", "has:source",
+    "fact-type:location", "-fact-type:kv", "Fact-Type:KV,preference", "fact-type:nothing",
     "since:1d", "until:2024-05-01", "on:yesterday", "on:2024-04", "since:2023", "until:2024-05-01T17:45",
     "space:other", "space:default,other", "space:ещё", "space:nowhere", "has:nothing", "since:whenever", "tag:,",
 )  # fmt: skip

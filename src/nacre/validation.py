@@ -342,9 +342,10 @@ def where(value: Filter, access: Access, limits: Limits) -> Filter:
         for each in fields(Filter)
         if each.name not in ("created_from", "created_until", "metadata", "has")
     }
-    unknown = [each for each in _names("where.has", value.has, limits) if each not in get_args(Part)]
-    if unknown:
-        raise InvalidInput("where.has", f"{unknown[0]!r} is unknown; allowed: {', '.join(get_args(Part))}")
+    for name, allowed in (("has", get_args(Part)), ("fact_types", get_args(FactType))):
+        unknown = [each for each in _names(f"where.{name}", getattr(value, name), limits) if each not in allowed]
+        if unknown:
+            raise InvalidInput(f"where.{name}", f"{unknown[0]!r} is unknown; allowed: {', '.join(allowed)}")
     if any(map(too_many_wildcards, listed["sources"])):
         raise InvalidInput("where.sources", f"a pattern may have {WILDCARDS_MAX} wildcards at most")
     moments = {

@@ -25,6 +25,7 @@ from nacre.query.dates.grammar import Form, phrases
 from nacre.query.parser import PHRASE_WORDS_MAX, TERMS_MAX
 from nacre.serialization import encode
 from nacre.storage.sqlite import SqliteStore
+from nacre.types.facts import NewFact
 from nacre.types.memory import NewMemory
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Part, Period, SearchResult
@@ -151,6 +152,9 @@ def _memory(cells: Mapping[str, str]) -> NewMemory:
     given: dict[str, Any] = dict(each.split(": ", 1) for each in cells["fields"].split("; ") if each)
     if "tags" in given:
         given["tags"] = tuple(given["tags"].split(", "))
+    if "fact" in given:
+        subject, predicate, object_, kind = given.pop("fact").split(" · ")
+        given["facts"] = [NewFact(subject=subject, predicate=predicate, object=object_, type=kind)]
     if "metadata" in given:
         key, value = given["metadata"].split("=")
         given["metadata"] = {key: json.loads(value)}
@@ -311,7 +315,7 @@ def test_the_numbers_are_those_of_the_code() -> None:
 def test_the_grammar_has_every_key() -> None:
     rule = re.search(r"^key +=([^;]*);", TEXT, re.MULTILINE)
     assert rule is not None
-    assert set(re.findall(r'"(\w+)"', rule[1])) == filters.KEYS
+    assert set(re.findall(r'"([\w-]+)"', rule[1])) == filters.KEYS
 
 
 @pytest.mark.parametrize(

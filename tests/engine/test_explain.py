@@ -170,6 +170,7 @@ FILTERS: list[dict[str, Any]] = [
     {"metadata": {"team": "blue"}},
     {"has": ["summary"]},
     {"has": ["facts"]},
+    {"fact_types": ["preference"]},
 ]
 
 

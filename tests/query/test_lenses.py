@@ -17,6 +17,7 @@ from nacre.errors import InvalidInput
 from nacre.query import lenses
 from nacre.query.ast import filter_matches
 from nacre.query.lenses import BUILT_IN, Lens
+from nacre.types.facts import FactType
 from nacre.types.memory import Memory
 from nacre.types.recipe import WEIGHTS, Recipe
 from nacre.types.search import Filter, Mode, Part, SearchRequest
@@ -307,6 +308,7 @@ JOINED: list[tuple[str, Filter, Filter, Filter]] = [
     ("tags", Filter(tags_all=("a",)), Filter(tags_all=("b", "a")), Filter(tags_all=("a", "b"))),
     ("tags that are not", Filter(tags_none=("a",)), Filter(tags_none=("b",)), Filter(tags_none=("a", "b"))),
     ("parts", Filter(has=("tags",)), Filter(has=("facts",)), Filter(has=("tags", "facts"))),
+    ("fact types", Filter(fact_types=("kv",)), Filter(kinds=("a",)), Filter(kinds=("a",), fact_types=("kv",))),
     ("starts", Filter(created_from=DAY), Filter(created_from=LATER), Filter(created_from=LATER)),
     ("ends", Filter(created_until=DAY), Filter(created_until=LATER), Filter(created_until=DAY)),
     ("metadata", Filter(metadata={"a": 1}), Filter(metadata={"a": 1.0, "b": 2}), Filter(metadata={"a": 1, "b": 2})),
@@ -325,6 +327,7 @@ def test_filters_are_joined(own: Filter, further: Filter, both: Filter) -> None:
     ("own", "further"),
     [
         (Filter(tags_any=("a", "b")), Filter(tags_any=("b", "c"))),
+        (Filter(fact_types=("kv", "state")), Filter(fact_types=("kv", "config"))),
         (Filter(sources=("docs/*",)), Filter(sources=("*.md",))),
     ],
 )
@@ -367,6 +370,7 @@ FILTERS = st.builds(
     created_until=days,
     metadata=st.dictionaries(st.sampled_from("xy"), scalars, max_size=2),
     has=st.lists(st.sampled_from(get_args(Part)), max_size=2, unique=True).map(tuple),
+    fact_types=st.lists(st.sampled_from(get_args(FactType)), max_size=2, unique=True).map(tuple),
 )
 one = st.sampled_from("abc")
 MEMORIES = st.builds(

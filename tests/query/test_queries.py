@@ -757,6 +757,13 @@ FILTERS = [
     # parts
     Row("has:tags", NOTES, "a > b > c"),
     Row("has:facts", NOTES, "a > d"),  # of that kind, or with facts that are read from the text
+    Row("fact-type:preference", NOTES, "d"),
+    Row("FACT-TYPE:Preference", NOTES, "d"),
+    Row("fact-type:preference,config", NOTES, "d"),
+    Row("fact-type:preference fact-type:config", NOTES, ""),
+    Row("-fact-type:preference", NOTES, "a > b > c"),
+    Row("lovelace -fact-type:preference", NOTES, "c"),
+    Row("fact-type:identity", NOTES, ""),
     Row("has:summary", NOTES, "b"),
     Row("has:metadata", NOTES, "c"),
     Row("has:session -has:summary", NOTES, "a"),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import apsw
 import numpy as np
@@ -38,6 +38,7 @@ from nacre.storage.sqlite.index.filter_mask import FilterMask
 from nacre.storage.sqlite.index.segment import Hashes, Segment, hashed
 from nacre.storage.sqlite.index.segment_builder import of_rows
 from nacre.storage.sqlite.rows import WORD_COLUMNS, tokens
+from nacre.types.facts import FactType, NewFact
 from nacre.types.search import Filter, Period
 from strategies import (
     KEYS,
@@ -63,6 +64,9 @@ class Filled:
     def __init__(self, path: Path, memories: list[nacre.NewMemory]) -> None:
         with nacre.open(path, embedder=Hashing(64), log=False) as engine:
             written = engine.remember_many(memories)
+            for number, each in enumerate(written[::3]):  # more types than the texts have
+                kind = get_args(FactType)[number % len(get_args(FactType))]
+                engine.add_facts(each.id, [NewFact(subject="Alice", predicate="has", object="it", type=kind)])
             engine.forget([each.id for each in written[::11]])
             engine.restore([each.id for each in written[::22]])
         self.store = SqliteStore(path)
@@ -119,6 +123,7 @@ EXAMPLES: dict[str, list[Any]] = {
     "metadata": [{key: value} for key in KEYS for value in SCALARS]
     + [{"listed": None}, {"listed": ""}, {"kept": "{}"}, {"unknown": None}, {KEYS[0]: True, KEYS[1]: 1}],
     "has": [[part] for part in PARTS] + [["tags", "summary"], list(PARTS)],
+    "fact_types": [[each] for each in get_args(FactType)] + [["kv", "location"], list(get_args(FactType))],
 }
 
 

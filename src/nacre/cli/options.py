@@ -137,6 +137,7 @@ def _is_number(word: str) -> bool:
 
 def filters(command: F) -> F:
     """The options that restrict which memories may be found."""
+    from nacre.types.facts import FactType
     from nacre.types.search import Part
 
     several = (
@@ -150,6 +151,7 @@ def filters(command: F) -> F:
         ("--in-space", "NAME", "Search this space instead of the current one. Repeatable: all of them."),
         ("--meta", "KEY=VALUE", "Only with this metadata. Repeatable: all of them."),
         ("--has", "PART", f"Only with {', '.join(get_args(Part))}. Repeatable: all of them."),
+        ("--fact-type", "TYPE", f"Only with a fact of this type: {', '.join(get_args(FactType))}. Repeatable: any."),
     )
     times = (
         ("--since", "Created at this time or later: 7d, yesterday, 2026-03-01."),
@@ -165,7 +167,8 @@ def filters(command: F) -> F:
 
 
 FILTER_OPTIONS = (
-    "kind", "namespace", "tag", "any_tag", "no_tag", "source", "session", "in_space", "meta", "has", "since", "until",
+    "kind", "namespace", "tag", "any_tag", "no_tag", "source", "session", "in_space", "meta", "has", "fact_type",
+    "since", "until",
 )  # fmt: skip
 
 
@@ -187,6 +190,7 @@ def to_filter(given: dict[str, Any]) -> Filter:
         created_until=to_moment("until", taken["until"]),
         metadata=to_metadata(taken["meta"]),
         has=taken["has"],
+        fact_types=taken["fact_type"],
     )
 
 

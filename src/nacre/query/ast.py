@@ -256,6 +256,7 @@ def filter_matches(where: Filter, memory: Memory) -> bool:
         and (where.created_until is None or memory.created < where.created_until)
         and all(_metadata_equals(memory.metadata, key, value) for key, value in where.metadata.items())
         and all(_has(part, memory) for part in where.has)
+        and (not where.fact_types or any(fact.type in where.fact_types for fact in memory.facts))
     )
 
 

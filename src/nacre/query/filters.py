@@ -5,6 +5,7 @@
     entity:"Ada Lovelace"                                              named in the memory, or linked to it
     since:7d  until:2026-03-01  on:yesterday                           created then, in the user's time zone
     has:tags                                                           facts, tags, source, session, summary, metadata
+    fact-type:preference                                               has a fact of this type
 
 Each filter becomes a condition, so filters can be negated, grouped and combined like words.
 """
@@ -18,14 +19,16 @@ from typing import Any, get_args
 from nacre.query import dates
 from nacre.query.ast import Condition, Only, either
 from nacre.query.lexer import preview
+from nacre.types.facts import FactType
 from nacre.types.search import Filter, Part
 from nacre.validation import WILDCARDS_MAX, too_many_wildcards
 
 VALUES_MAX = 100
 _LISTS = {"ns": "namespaces", "namespace": "namespaces", "tag": "tags_any", "kind": "kinds"} | {
-    "space": "spaces", "source": "sources", "session": "sessions",
+    "space": "spaces", "source": "sources", "session": "sessions", "fact-type": "fact_types",
 }  # fmt: skip
 _TIMES = ("since", "until", "on")
+_CHOICES = {"has": get_args(Part), "fact-type": get_args(FactType)}
 KEYS = frozenset({*_LISTS, *_TIMES, "entity", "has"})
 
 _VALUE = re.compile(r'"([^"]*)"|([^,"]+)')
@@ -53,11 +56,12 @@ def to_condition(key: str, value: str, now: datetime, zone: tzinfo | None) -> Co
         return f"{key}: has no value"
     if len(listed) > VALUES_MAX:
         return f"{key}: has {len(listed)} values, at most {VALUES_MAX} are allowed"
-    if key == "has":
+    if key in _CHOICES:
         listed = tuple(map(str.lower, listed))
-        unknown = [each for each in listed if each not in get_args(Part)]
+        unknown = [each for each in listed if each not in _CHOICES[key]]
         if unknown:
-            return f"has:{preview(unknown[0])} is unknown; allowed: {', '.join(get_args(Part))}"
+            return f"{key}:{preview(unknown[0])} is unknown; allowed: {', '.join(_CHOICES[key])}"
+    if key == "has":
         parts = tuple(Only(Filter(has=(part,))) for part in get_args(Part) if part in listed)
         return either(parts)
     if key == "source" and any(map(too_many_wildcards, listed)):

@@ -19,7 +19,7 @@ _PREVIEW_READ_CHARS = 1_000
 
 _LEXEME = re.compile(
     r"(?P<near>-?NEAR)\((?P<body>[^()]*)\)"
-    r'|(?P<field>-?[A-Za-z]+):(?P<value>(?:"[^"]*"|[^\s()"])+)'
+    r'|(?P<field>-?(?:(?i:fact-type)|[A-Za-z]+)):(?P<value>(?:"[^"]*"|[^\s()"])+)'
     r'|(?P<minus>-)?"(?P<phrase>[^"]*)"'
     r"|(?P<paren>[()])"
     r'|(?P<word>[^\s()"]+)'

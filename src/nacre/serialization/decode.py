@@ -65,7 +65,9 @@ _FILTERS: Mapping[str, tuple[str, Reader]] = {
     "kinds": ("kinds", texts),
     "tags": ("tags_all", texts),
     "sessions": ("sessions", texts),
+    "fact_types": ("fact_types", texts),
 }
+_SEARCH_FILTERS = ("namespaces", "kinds", "tags", "fact_types")
 
 
 def _request_fields(
@@ -88,7 +90,7 @@ def search_request(data: Mapping[str, Any]) -> SearchRequest:
         "omit_delivered": as_given,
         "session": text,
     }
-    return SearchRequest(**_request_fields(data, readers, ("namespaces", "kinds", "tags"), ("query",)))
+    return SearchRequest(**_request_fields(data, readers, _SEARCH_FILTERS, ("query",)))
 
 
 def timeline_request(data: Mapping[str, Any]) -> TimelineRequest:
@@ -102,7 +104,7 @@ def timeline_request(data: Mapping[str, Any]) -> TimelineRequest:
         "cursor": text,
         "histogram": text,
     }
-    return TimelineRequest(**_request_fields(data, readers, ("namespaces", "kinds", "tags", "sessions")))
+    return TimelineRequest(**_request_fields(data, readers, (*_SEARCH_FILTERS, "sessions")))
 
 
 def context_request(data: Mapping[str, Any]) -> ContextRequest:
@@ -114,7 +116,7 @@ def context_request(data: Mapping[str, Any]) -> ContextRequest:
         "repeat": as_given,
         "as_of": moment,
     }
-    return ContextRequest(**_request_fields(data, readers, ("namespaces", "kinds", "tags"), ("query",)))
+    return ContextRequest(**_request_fields(data, readers, _SEARCH_FILTERS, ("query",)))
 
 
 # ---------------------------------------------------------------- memories

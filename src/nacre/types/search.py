@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias, TypedDict
 
-from nacre.types.facts import Fact
+from nacre.types.facts import Fact, FactType
 from nacre.types.intents import Intent
 from nacre.types.memory import JsonScalar, Memory, Span
 from nacre.types.recall_log import Usage
@@ -28,7 +28,7 @@ class Filter:
 
     `spaces=()` means the space the engine was opened with. `sources` may have `*` and `?`.
     `created_from` is inclusive, `created_until` exclusive. `metadata` compares top-level keys with JSON
-    scalars. `has` names parts that must be there.
+    scalars. `has` names parts that must be there. `fact_types` needs a fact of one of these types, current or not.
     """
 
     spaces: Sequence[str] = ()
@@ -43,6 +43,7 @@ class Filter:
     created_until: datetime | None = None
     metadata: Mapping[str, JsonScalar] = field(default_factory=dict)
     has: Sequence[Part] = ()
+    fact_types: Sequence[FactType] = ()
 
 
 @dataclass(frozen=True, slots=True)

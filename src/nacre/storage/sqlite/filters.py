@@ -115,6 +115,9 @@ def _filter_beyond_spaces(where: Filter, few: bool) -> Clause:
         clause &= Clause(_METADATA_EQUALS, (to_json(dict(where.metadata)),))
     for part in where.has:
         clause &= Clause(_HAS[part], ())
+    if where.fact_types:
+        of_type = f"facts.row = m.row AND facts.type IN ({placeholders(where.fact_types)})"
+        clause &= Clause(f"EXISTS (SELECT 1 FROM facts WHERE {of_type})", tuple(where.fact_types))
     return clause
 
 

@@ -77,6 +77,8 @@ class FilterMask:
             matches &= segment.created < microseconds(where.created_until)
         if "facts" in where.has:
             matches &= self._listed(segment, filter_clause(Filter(spaces=(space,), has=("facts",))))
+        if where.fact_types:
+            matches &= self._listed(segment, filter_clause(Filter(spaces=(space,), fact_types=where.fact_types)))
         return matches
 
     def _sources(self, segment: Segment, patterns: Sequence[str]) -> Mask:
