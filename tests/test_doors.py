@@ -325,6 +325,8 @@ SEARCHES = (
     brief("hybrid", "why does the deploy pipeline fail?", {}, many=SearchRequest(query="").limit),
     brief("keyword", TELL, {"mode": "keyword"}, "--mode keyword", mode="keyword"),
     brief("semantic", TELL, {"mode": "semantic"}, "--mode semantic", mode="semantic"),
+    brief("text, an alias", TELL, {"mode": "text"}, "--mode text", mode="text"),
+    brief("vector, an alias", TELL, {"mode": "vector"}, "--mode vector", mode="vector"),
     brief("a limit", "service port", {"limit": 33}, "--limit 33", limit=33, many=33),
     brief("as many as there are", "service port", {"limit": 1_000}, "--limit 1000", limit=1_000),
     brief("filters in the query", 'tag:infra -kind:episode ns:config port "deploy it" since:2026-04-11', {}),

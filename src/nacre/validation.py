@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from nacre.access import Access
 from nacre.errors import InvalidInput
@@ -15,7 +15,7 @@ from nacre.types.facts import DECAY_PER_DAY, FactQuery, FactType, NewEntity, New
 from nacre.types.intents import IntentName
 from nacre.types.memory import Json, JsonScalar, NewMemory
 from nacre.types.recipe import USUAL_RECIPE, Fusion, Recipe, Tuning, weights_of
-from nacre.types.search import Filter, Mode, Part, RelatedRequest, SearchRequest
+from nacre.types.search import MODE_ALIASES, Filter, Mode, Part, RelatedRequest, SearchRequest
 from nacre.types.views import Bucket, ContextRequest, TimelineRequest
 
 
@@ -213,8 +213,6 @@ def decay_rates(value: Mapping[Any, float]) -> dict[FactType, float]:
 def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequest:
     if not isinstance(request.query, str):
         raise InvalidInput("query", f"must be a text, not {_kind(request.query)}")
-    if request.mode not in get_args(Mode):
-        raise InvalidInput("mode", f"{request.mode!r} is unknown; allowed: {', '.join(get_args(Mode))}")
     _whole("limit", request.limit, 1, limits.results_max)
     recipe(request.recipe, limits)
     _fraction("min_score", request.min_score)
@@ -227,10 +225,22 @@ def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequ
         _yes_or_no(name, getattr(request, name))
     return replace(
         request,
+        mode=mode(request.mode),
         where=where(request.where, access, limits),
         boost_entities=tuple(dict.fromkeys(_names("boost_entities", request.boost_entities, limits))),
         as_of=None if request.as_of is None else _moment("as_of", request.as_of),
     )
+
+
+def mode(value: object) -> Mode:
+    """The mode of this name. An alias gives the mode that it stands for."""
+    for known in get_args(Mode):
+        if value == known:
+            return cast(Mode, known)
+    if isinstance(value, str) and value in MODE_ALIASES:
+        return MODE_ALIASES[value]
+    aliases = " and ".join(f"{alias} for {known}" for alias, known in MODE_ALIASES.items())
+    raise InvalidInput("mode", f"{value!r} is unknown; allowed: {', '.join(get_args(Mode))}, also {aliases}")
 
 
 def context(request: ContextRequest, access: Access, limits: Limits) -> ContextRequest:

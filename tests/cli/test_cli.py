@@ -182,6 +182,18 @@ def test_a_hit_is_shown_with_rank_relevance_text_place_and_time(cli: Cli, monkey
     assert cli(*searched, "--why", "--json").json == cli(*searched, "--json").json
 
 
+def test_recall_is_search(cli: Cli) -> None:
+    cli("remember", "Berlin is large")
+    assert cli("recall", "berlin", "--mode", "text").out == cli("search", "berlin", "--mode", "keyword").out
+    helped, aliased = cli("search", "--help").out, cli("recall", "--help").out
+    assert aliased == helped.replace("nacre search", "nacre recall")
+    listed = [line for line in cli("--help").out.splitlines() if line.startswith(("  search", "  recall"))]
+    assert [line.split(maxsplit=1)[1] for line in listed] == [
+        "An alias of `search`.",
+        "Find memories that answer QUERY, best first.",
+    ]
+
+
 def test_related_memories_have_no_relevance(cli: Cli) -> None:
     first, second = (cli("remember", text, "--json").json["id"] for text in ("the red cache", "the red cache is warm"))
     lines = cli("related", first).out.splitlines()

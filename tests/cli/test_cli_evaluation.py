@@ -105,6 +105,12 @@ def test_eval_json_has_all_of_it(cli: Cli, cars: list[str], file: Path) -> None:
     }
 
 
+@pytest.mark.usefixtures("cars")
+def test_eval_shows_the_mode_that_an_alias_stands_for(cli: Cli, file: Path) -> None:
+    modes = ("--mode", "text", "--mode", "keyword", "--mode", "hybrid")
+    assert list(cli("eval", str(file), "--json", *modes).json["modes"]) == ["keyword", "hybrid"]
+
+
 def test_eval_reads_stdin(cli: Cli) -> None:
     tea = cli("remember", "Ada drinks tea", "--json").json["id"]
     assert cli("eval", "-", "--mode", "keyword", "--json", stdin=f"tea\t{tea}\n").json["questions"] == 1

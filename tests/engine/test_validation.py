@@ -31,7 +31,7 @@ from nacre.embedders.hashing import Hashing
 from nacre.types.facts import NewFact
 from nacre.types.memory import Json, Span
 from nacre.types.recipe import adjusted
-from nacre.types.search import Mode
+from nacre.types.search import MODE_ALIASES, Mode, ModeAlias
 
 if TYPE_CHECKING:
     from nacre.types.memory import FloatMatrix, FloatVector
@@ -274,7 +274,8 @@ def test_the_first_of_equal_texts_is_kept_however_they_come(memory: Nacre) -> No
 
 BAD_OPTIONS: list[tuple[str, dict[str, Any], str, str]] = [
     ("unknown mode", {"mode": "fuzzy"}, "mode", "allowed: keyword, semantic, hybrid"),
-    ("no mode", {"mode": None}, "mode", "allowed: keyword, semantic, hybrid"),
+    ("no mode", {"mode": None}, "mode", "hybrid, also text for keyword and vector for semantic"),
+    ("a list as mode", {"mode": ["text"]}, "mode", "allowed: keyword, semantic, hybrid"),
     ("limit 0", {"limit": 0}, "limit", "from 1 to 1,000"),
     ("negative limit", {"limit": -1}, "limit", "from 1 to 1,000"),
     ("huge limit", {"limit": 1_001}, "limit", "from 1 to 1,000"),
@@ -297,6 +298,14 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str, str]] = [
     ("text as rerank", {"rerank": "no"}, "rerank", "must be true or false"),
     ("no recipe", {"recipe": {"alpha": 0.5}}, "recipe", "Recipe"),
 ]
+
+
+@pytest.mark.parametrize(("alias", "mode"), MODE_ALIASES.items())
+def test_an_alias_of_a_mode_answers_and_is_logged_as_the_mode(memory: Nacre, alias: ModeAlias, mode: Mode) -> None:
+    memory.remember("an apple pie")
+    assert memory.search("apple", mode=alias) == memory.search("apple", mode=mode)
+    assert [each.mode for each in memory.receipts()] == [mode, mode]
+
 
 BAD_FILTERS: list[tuple[str, Any, str, str]] = [
     ("no filter", {"spaces": ["a"]}, "where", "Filter"),

@@ -136,6 +136,12 @@ def test_a_checked_lens_is_tidy() -> None:
     assert lenses.validate(lens, LIMITS) == lens
 
 
+def test_an_alias_of_a_mode_is_kept_as_the_mode() -> None:
+    assert lenses.validate(Lens(name="x", mode="text"), LIMITS).mode == "keyword"
+    assert lenses.validate(Lens(name="x", mode="vector"), LIMITS).mode == "semantic"
+    assert lenses.validate(Lens(name="x"), LIMITS).mode is None
+
+
 def test_the_limits_that_are_given_count() -> None:
     with pytest.raises(InvalidInput, match="at most 5"):
         lenses.validate(Lens(name="sixsix"), Limits(name_chars_max=5))

@@ -31,7 +31,7 @@ def lens() -> None:
 @click.option(
     "--file", type=click.Path(path_type=Path), help="Read the lens from this JSON file, as `lens show` prints it."
 )
-@click.option("--mode", metavar="MODE", help="keyword, semantic or hybrid.")
+@click.option("--mode", metavar="MODE", help="keyword (or text), semantic (or vector), hybrid.")
 @click.option("--limit", type=int, help="Maximum number of hits.")
 @click.option("--min-score", type=float, help="Minimum relevance of a hit, from 0 to 1.")
 @click.option("--token-budget", type=int, help="Maximum size of all hits in tokens.")

@@ -196,11 +196,11 @@ def to_filter(given: dict[str, Any]) -> Filter:
 
 def search_options(command: F) -> F:
     """The options of a search, apart from filters."""
-    from nacre.types.search import Mode, SearchRequest
+    from nacre.types.search import SearchRequest
 
     usual = SearchRequest(query="")
     valued = (
-        ("--mode", str, "MODE", f"{', '.join(get_args(Mode))}; default: {usual.mode}."),
+        ("--mode", str, "MODE", f"keyword (or text), semantic (or vector), hybrid; default: {usual.mode}."),
         ("--limit", int, "NUMBER", f"Maximum number of hits; default: {usual.limit}."),
         ("--alpha", float, "WEIGHT", f"Weight of meaning against words, from 0 to 1; default: {usual.recipe.alpha:g}."),
         ("--lens", str, "NAME", "Search with this lens; `none` disables automatic lenses."),

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-_RERANKS = {"search", "context", "why", "why-not"}
+_RERANKS = {"search", "recall", "context", "why", "why-not"}
 _EMBEDS = _RERANKS | {"remember", "update"}
-# A query may contain such a word, too. Then the models are loaded on first use, which only costs time.
-_NEEDS_NO_MODEL = {"keyword", "--mode=keyword", "--help", "-h"}
+_WORDS_ONLY = {"keyword", "text"}  # modes
 
 
 def models(arguments: Sequence[str], environment: Mapping[str, str]) -> list[Path]:
     """The model files that a command with these arguments will most likely use."""
     command = next((each for each in arguments if each in _EMBEDS), None)
-    if command is None or not _NEEDS_NO_MODEL.isdisjoint(arguments) or _embedder(arguments, environment) != "minilm":
+    if command is None or _needs_none(arguments) or _embedder(arguments, environment) != "minilm":
         return []
     from nacre.runtime.onnx_models import EMBEDDER, MODEL, RERANKER
 
@@ -26,15 +25,24 @@ def models(arguments: Sequence[str], environment: Mapping[str, str]) -> list[Pat
     return [EMBEDDER / MODEL, *([RERANKER / MODEL] if reranks else [])]
 
 
+def _needs_none(arguments: Sequence[str]) -> bool:
+    # A query may contain such a word, too. Then the models are loaded on first use, which only costs time.
+    return not _WORDS_ONLY.isdisjoint(_values("--mode", arguments)) or not {"--help", "-h"}.isdisjoint(arguments)
+
+
+def _values(option: str, arguments: Sequence[str]) -> list[str]:
+    return [
+        each.removeprefix(f"{option}=")
+        for before, each in pairwise(["", *arguments])
+        if before == option or each.startswith(f"{option}=")
+    ]
+
+
 def _embedder(arguments: Sequence[str], environment: Mapping[str, str]) -> object:
     from nacre.config import settings
     from nacre.errors import InvalidInput
 
-    named = [
-        each.removeprefix("--embedder=")
-        for before, each in pairwise(["", *arguments])
-        if before == "--embedder" or each.startswith("--embedder=")
-    ]
+    named = _values("--embedder", arguments)
     try:
         return settings.embedder({"embedder": named[-1]} if named else {}, environment)
     except InvalidInput:  # the command itself reports it

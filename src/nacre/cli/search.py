@@ -1,7 +1,8 @@
-"""Commands that find memories: search, context, related, similar, facets."""
+"""Commands that find memories: search and its alias recall, context, related, similar, facets."""
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import click
@@ -49,6 +50,11 @@ def search(context: click.Context, /, query: tuple[str, ...], brief: bool, why: 
         answer(context, encode.brief(result), render.brief_lines(result, why=why))
     else:
         answer(context, encode.search_result(result), render.search_lines(result, why=why))
+
+
+recall = copy(search)  # under both names, the same command with the same help
+recall.name, recall.short_help = "recall", "An alias of `search`."
+nacre.add_command(recall)
 
 
 @nacre.command(cls=QueryCommand)

@@ -21,7 +21,7 @@ from nacre.query.tense import is_vague
 from nacre.types.intents import Intent
 from nacre.types.memory import STANDING_KINDS
 from nacre.types.recipe import USUAL_RECIPE, Recipe
-from nacre.types.search import Filter, Mode, Period, RelatedRequest, SearchRequest
+from nacre.types.search import Filter, Mode, ModeAlias, Period, RelatedRequest, SearchRequest
 
 _MOMENT = timedelta(microseconds=1)
 _LAST = datetime.max.replace(tzinfo=UTC)
@@ -229,12 +229,12 @@ def _aimed(query: ParsedQuery, choices: Sequence[str], where: Filter) -> Filter:
     return replace(where, spaces=tuple(space for space in query.spaces if not choices or space in choices))
 
 
-def _for_mode(recipe: Recipe, mode: Mode) -> Recipe:
+def _for_mode(recipe: Recipe, mode: Mode | ModeAlias) -> Recipe:
     """A mode is a weight: keyword is alpha 0, semantic is alpha 1."""
     match mode:
         case "keyword":
             return replace(recipe, alpha=0)
         case "semantic":
             return replace(recipe, alpha=1)
-        case "hybrid":
+        case _:
             return recipe

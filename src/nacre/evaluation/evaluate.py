@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
+from nacre import validation
 from nacre.engine.engine import Nacre
 from nacre.engine.explain import WhyNot
 from nacre.errors import InvalidInput
@@ -58,13 +59,13 @@ class _Outcome(NamedTuple):
 
 
 def evaluate(
-    memory: Nacre, questions: Questions, modes: Sequence[Mode], limit: int, seed: int, report: Report
+    memory: Nacre, questions: Questions, modes: Sequence[str], limit: int, seed: int, report: Report
 ) -> list[ModeResult]:
     """Run every question in each mode, as an ordinary search: lenses that the question selects apply here as well."""
     if not questions.judged:
         raise InvalidInput("questions", _no_questions(questions))
-    outcomes: dict[Mode, list[_Outcome]] = {mode: [] for mode in modes}
-    explained: dict[Mode, list[Miss]] = {mode: [] for mode in modes}
+    outcomes: dict[Mode, list[_Outcome]] = {validation.mode(mode): [] for mode in modes}
+    explained: dict[Mode, list[Miss]] = {mode: [] for mode in outcomes}
     count = progress_counter(report, len(questions.judged) * len(outcomes))
     for judged in questions.judged:
         for mode in outcomes:

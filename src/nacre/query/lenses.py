@@ -25,7 +25,7 @@ from nacre.query.lexer import preview
 from nacre.types.intents import NAMESPACE_WEIGHTS, IntentName
 from nacre.types.memory import Json
 from nacre.types.recipe import CLASSIC, WEIGHTS, Recipe, adjusted, weights_of
-from nacre.types.search import Filter, Mode, SearchRequest
+from nacre.types.search import Filter, Mode, ModeAlias, SearchRequest
 from nacre.validation import WILDCARDS_MAX, Limits
 
 NONE = "none"  # the name with which a request disables lenses
@@ -57,7 +57,7 @@ class Lens:
     where: Filter = field(default_factory=Filter)  # without spaces: a lens never widens a search
     boost_entities: tuple[str, ...] = ()
     recipe: Mapping[str, Json] = field(default_factory=dict)
-    mode: Mode | None = None
+    mode: Mode | ModeAlias | None = None
     limit: int | None = None
     min_score: float | None = None
     token_budget: int | None = None
@@ -146,6 +146,7 @@ def validate(lens: Lens, limits: Limits) -> Lens:
     return replace(
         lens,
         where=replace(request.where, spaces=()),
+        mode=None if lens.mode is None else request.mode,
         boost_entities=tuple(request.boost_entities),
         recipe=dict(lens.recipe),
         questions=_triggers("questions", lens.questions, limits),

@@ -14,6 +14,8 @@ from nacre.types.recall_log import Usage
 from nacre.types.recipe import USUAL_RECIPE, Recipe
 
 Mode: TypeAlias = Literal["keyword", "semantic", "hybrid"]
+ModeAlias: TypeAlias = Literal["text", "vector"]
+MODE_ALIASES: Mapping[str, Mode] = {"text": "keyword", "vector": "semantic"}
 MatchType: TypeAlias = Literal["bm25", "semantic", "hybrid", "filter", "relation", "echo", "successor"]
 Effect: TypeAlias = Literal["add", "multiply"]
 Part: TypeAlias = Literal["facts", "tags", "source", "session", "summary", "metadata"]
@@ -57,7 +59,7 @@ class Period:
 class SearchOptions(TypedDict, total=False):
     """What `search(query, …)` takes besides the query: the fields of SearchRequest."""
 
-    mode: Mode
+    mode: Mode | ModeAlias
     limit: int
     where: Filter
     recipe: Recipe
@@ -85,7 +87,7 @@ class SearchRequest:
     """
 
     query: str
-    mode: Mode = "hybrid"
+    mode: Mode | ModeAlias = "hybrid"  # validation replaces an alias by the mode it stands for
     limit: int = 10
     where: Filter = field(default_factory=Filter)
     recipe: Recipe = field(default_factory=lambda: USUAL_RECIPE)
