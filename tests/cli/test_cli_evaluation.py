@@ -206,7 +206,7 @@ def test_tune_proposes_applies_and_takes_back(cli: Cli, cars: list[str], file: P
     shown = cli("tune", str(file))
     assert shown.out.splitlines() == [
         "24 questions from the file",
-        "selection half: nDCG@10 0.631 with the recipe in use; 1 of 1 changes improve it",
+        "selection half: nDCG@10 0.631 with the recipe in use; 1 of 1 changes improves it",
         "   1.000  +0.369  recency_weight 0",
         "combined: recency_weight 0.1 → 0",
         "verification half:",
@@ -280,7 +280,7 @@ def test_tune_leaves_other_spaces_alone(cli: Cli, cars: list[str], file: Path) -
         lines.write(json.dumps({"query": "tea", "ids": [foreign], "space": "other"}))
     assert "skipped, they are about other spaces: 1" in cli("tune", str(file)).out
     refused = cli("tune", str(file), "--space", "other").error
-    assert refused.startswith("error: questions: 1 have a known answer in space other, and 20 are needed; give a file")
+    assert refused.startswith("error: questions: 1 has a known answer in space other, and 20 are needed; give a file")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import click
 
+from nacre.analysis.wording import counted
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import common, lines_of, opened, settings_of
@@ -110,7 +111,7 @@ def _estimates(estimates: Mapping[str, Estimate]) -> Json:
 
 
 def _report_lines(asked: Questions, measured: Sequence[ModeResult]) -> Iterator[render.Line]:
-    yield [(f"{len(asked.judged):,} ", "bold"), (_ABOUT[asked.source], "")]
+    yield _about_line(asked, len(asked.judged))
     yield from _left_out_lines(asked)
     yield []
     yield _row("", [each.mode for each in measured], "bold")
@@ -127,6 +128,12 @@ def _report_lines(asked: Questions, measured: Sequence[ModeResult]) -> Iterator[
         yield [render.INDENT, (f"{each.left_out.explanation}; to include it: {each.left_out.remedy}", "dim")]
     for note in dict.fromkeys(note for each in measured for note in each.notes):
         yield [(f"note: {note}", "dim")]
+
+
+def _about_line(asked: Questions, number: int) -> render.Line:
+    noun = "probe" if asked.source == "probes" else "question"
+    count, named = counted(number, noun).split(" ", 1)
+    return [(f"{count} ", "bold"), (named + _ABOUT[asked.source].removeprefix(f"{noun}s"), "")]
 
 
 def _left_out_lines(asked: Questions) -> Iterator[render.Line]:
@@ -188,10 +195,10 @@ def tune(context: click.Context, /, file: Path | None, source: Any, seed: int, a
 
 
 def _tuning_lines(asked: Questions, tuning: TuneResult, applied: bool) -> Iterator[render.Line]:
-    yield [(f"{tuning.chosen_on + tuning.held_out:,} ", "bold"), (_ABOUT[asked.source], "")]
+    yield _about_line(asked, tuning.chosen_on + tuning.held_out)
     yield from _left_out_lines(asked)
     gains = [each for each in tuning.attempts if each.ndcg > tuning.start]
-    gained = f"{len(gains)} of {len(tuning.attempts)} changes improve it"
+    gained = f"{len(gains)} of {len(tuning.attempts)} changes {'improves' if len(gains) == 1 else 'improve'} it"
     yield [(f"selection half: {tuner.TARGET_METRIC} {tuning.start:.3f} with the recipe in use; {gained}", "")]
     for each in gains[:_SHOWN]:
         yield [render.INDENT, (f"{each.ndcg:.3f}  {each.ndcg - tuning.start:+.3f}  {each.field} {each.value:g}", "")]

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import click
 
+from nacre.analysis.wording import counted
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import QueryCommand, common, in_order, in_space, only_given, opened, to_moment
@@ -141,7 +142,7 @@ def reinforce(context: click.Context, ids: tuple[str, ...], how: Any) -> None:
     """Confirm facts, by fact id or memory id. Their confidence decays from now on."""
     with opened(context) as memory:
         done = memory.reinforce(ids, how)
-    answer(context, {"reinforced": done}, [[(f"reinforced {done:,} fact{'' if done == 1 else 's'}", "")]])
+    answer(context, {"reinforced": done}, [[(f"reinforced {counted(done, 'fact')}", "")]])
 
 
 @nacre.command()

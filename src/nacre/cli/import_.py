@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nacre.analysis.wording import counted
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import common, deferring, lines_of, opened, settings_of
@@ -131,13 +132,12 @@ def _decoded(line: bytes | str, number: int) -> Node | Edge:
 
 
 def _said(merged: MergeCounts, dry_run: bool) -> render.Line:
-    counted = ", ".join(
-        f"{number:,} {one if number == 1 else several}"
-        for number, one, several in (
-            (merged.entities, "entity", "entities"),
-            (merged.observations, "observation", "observations"),
-            (merged.relations, "relation", "relations"),
+    added = ", ".join(
+        (
+            counted(merged.entities, "entity", "entities"),
+            counted(merged.observations, "observation"),
+            counted(merged.relations, "relation"),
         )
     )
     already = f" ({merged.already:,} already stored)" if merged.already else ""
-    return [("would import " if dry_run else "imported ", ""), (counted, ""), (already, "dim")]
+    return [("would import " if dry_run else "imported ", ""), (added, ""), (already, "dim")]

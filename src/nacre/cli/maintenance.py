@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from nacre.analysis.wording import count_memories
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import common, opened, settings_of
@@ -32,7 +33,7 @@ def reembed(context: click.Context) -> None:
     with opened(context, switch_model=True) as memory, render.progress("embedding") as bar:
         for state in memory.reembed():
             bar(state)
-    answer(context, {"embedded": state.done}, [[(f"embedded {state.done:,} memories", "")]])
+    answer(context, {"embedded": state.done}, [[(f"embedded {count_memories(state.done)}", "")]])
 
 
 @nacre.command()

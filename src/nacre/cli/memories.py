@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import click
 
+from nacre.analysis.wording import count_memories
 from nacre.cli import render
 from nacre.cli.group import answer, nacre, print_json
 from nacre.cli.options import (
@@ -194,7 +195,7 @@ def restore(context: click.Context, ids: tuple[str, ...]) -> None:
 def purge(context: click.Context, ids: tuple[str, ...], yes: bool) -> None:
     """Delete memories permanently. This cannot be undone."""
     if not yes:
-        click.confirm(f"Delete {len(ids)} memories permanently?", abort=True, err=True)
+        click.confirm(f"Delete {count_memories(len(ids))} permanently?", abort=True, err=True)
     with opened(context) as memory:
         memory.purge(ids)
     _answer_done(context, "purged", ids)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
+from nacre.analysis.wording import count_memories, counted
 from nacre.engine.explain import Why, WhyNot
 from nacre.query.lenses import Lens
 from nacre.ranking.scoring import describe
@@ -178,7 +179,8 @@ def _note_lines(notes: Sequence[str]) -> Iterator[Line]:
 
 
 def facets_lines(facets: Facets) -> Iterator[Line]:
-    yield [(f"{facets.total:,}", _BOLD), (" memories match", "")]
+    number, match = counted(facets.total, "memory matches", "memories match").split(" ", 1)
+    yield [(number, _BOLD), (f" {match}", "")]
     for name, counts in (
         ("kinds", facets.kinds),
         ("namespaces", facets.namespaces),
@@ -400,7 +402,7 @@ def history_lines(events: Sequence[Event]) -> Iterator[Line]:
 
 def stats_lines(stats: Stats) -> Iterator[Line]:
     yield [("memories    ", _DIM), (f"{stats.memories:,}", _BOLD), (f"  ({stats.forgotten:,} forgotten)", _DIM)]
-    yield [("passages    ", _DIM), (f"{stats.passages:,}", ""), (f"  ({stats.pending:,} memories pending)", _DIM)]
+    yield [("passages    ", _DIM), (f"{stats.passages:,}", ""), (f"  ({count_memories(stats.pending)} pending)", _DIM)]
     yield [("events      ", _DIM), (f"{stats.events:,}", "")]
     for name, counts in (("spaces", stats.spaces), ("kinds", stats.kinds), ("namespaces", stats.namespaces)):
         listed = ", ".join(f"{value} {number:,}" for value, number in counts.items())

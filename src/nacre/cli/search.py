@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from nacre.analysis.wording import count_memories
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import (
@@ -107,7 +108,7 @@ def similar(context: click.Context, memory_id: str, separate: bool) -> None:
     with opened(context) as memory:
         if separate:
             count = memory.separate(memory_id)
-            lines: list[render.Line] = [[(f"separated from {count:,} {'memory' if count == 1 else 'memories'}", "")]]
+            lines: list[render.Line] = [[(f"separated from {count_memories(count)}", "")]]
             answer(context, {"separated": count}, lines)
             return
         found = memory.similar(memory_id)

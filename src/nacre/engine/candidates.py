@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.analysis import tokenizer
+from nacre.analysis.wording import counted
 from nacre.engine.plan import SearchPlan
 from nacre.errors import EmbedderMismatch
 from nacre.interfaces import Embedder, Store, TimePage
@@ -95,7 +96,11 @@ class CandidateFinder:
         except EmbedderMismatch as error:  # another process has changed the model
             return Semantic(None, (f"{error}; until then {instead}",))
         pending = self._store.pending_count(plan.where)
-        notes = (f"{pending} memories have no vectors yet: run `nacre reembed`",) if pending else ()
+        notes = (
+            (f"{counted(pending, 'memory has', 'memories have')} no vectors yet: run `nacre reembed`",)
+            if pending
+            else ()
+        )
         return Semantic(_above_floor(matches, plan.recipe), notes)
 
     def naming(self, plan: SearchPlan, identifiers: Sequence[Identifier]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from nacre.analysis import highlight, tokenizer
 from nacre.analysis.language import is_english
 from nacre.analysis.update_cues import find_cue
+from nacre.analysis.wording import counted
 from nacre.engine.candidates import CandidateFinder
 from nacre.engine.plan import Planner, SearchPlan
 from nacre.engine.query_resolver import QueryResolver
@@ -598,7 +599,8 @@ class Pipeline:
         fitting = token_budget.fitting([hit.snippet.text for hit in hits], limit)
         if fitting == len(hits):
             return ranking
-        note = f"{len(hits) - fitting} more do not fit into {limit} tokens"
+        more = counted(len(hits) - fitting, "more does", "more do")
+        note = f"{more} not fit into {counted(limit or 0, 'token')}"
         return ranking._replace(hits=hits[:fitting], notes=(*ranking.notes, note))
 
     # ---- what stages ask the store

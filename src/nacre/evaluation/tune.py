@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from nacre.analysis.wording import counted
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NotFound
 from nacre.evaluation.evaluate import Report, Scores, estimates, progress_counter, question_request, run_question
@@ -88,8 +89,9 @@ def tuning_questions(memory: Nacre, space: str, source: Source | None, lines: Li
     if len(judged) < JUDGED_MIN:
         raise InvalidInput(
             "questions",
-            f"{len(judged)} have a known answer in space {space}, and {JUDGED_MIN} are needed; give a file with "
-            "questions and answers, or open results (`nacre get`) or mark them (`nacre mark used`), and tune later",
+            f"{counted(len(judged), 'has', 'have')} a known answer in space {space}, and {JUDGED_MIN} are needed; give "
+            "a file with questions and answers, or open results (`nacre get`) or mark them (`nacre mark used`), and "
+            "tune later",
         )
     return replace(found, judged=judged, elsewhere=len(found.judged) - len(judged))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import TypeVar
 
+from nacre.analysis.wording import counted
 from nacre.types.search import Match, Ranked, Reason
 
 T = TypeVar("T", Match, Ranked)
@@ -64,8 +65,7 @@ def describe(reason: Reason) -> str:
                 f"rerank: rank {reason.numbers['rank']:.0f} of {reason.numbers['reranked']:.0f} {_rerank_share(reason)}"
             )
         case "recency":
-            days = reason.numbers["days"]
-            return f"recency: {days:.0f} day{'' if days == 1 else 's'} old → × {reason.value:.4f}"
+            return f"recency: {counted(round(reason.numbers['days']), 'day')} old → × {reason.value:.4f}"
         case "usage":
             return f"usage: {'useful' if reason.value > 1 else 'wrong'} before → × {reason.value:.4f}"
     if reason.signal in _FACTORS:
