@@ -366,7 +366,16 @@ def test_a_context_of_nothing_says_so(cli: Cli, filled: list[str]) -> None:
         "Nothing is known about this: no memory answers it. A search shows the nearest ones.\n",
     )
     assert cli("context", "zebra", "-house", "--json").json["outcome"] == "nothing"
-    assert cli("context", "zebra", "-house", "--budget", "0").out == ""
+    tiny = cli("context", "zebra", "-house", "--budget", "0")
+    assert (tiny.code, tiny.out, tiny.err) == (0, "", f"note: {answer.out}")
+    assert cli("context", "zebra", "-house", "--budget", "0", "--json").err == ""
+
+
+def test_a_context_prints_its_notes_beside_the_text(cli: Cli) -> None:
+    cli("remember", "green tea is in the cupboard", "--embedder", "none")
+    answer = cli("context", "green tea", "--min-score", "0")
+    assert answer.out.startswith(HEADER)
+    assert answer.err == "note: 1 memory has no vectors yet: run `nacre reembed`\n"
 
 
 def test_a_context_says_what_is_given_already_and_what_does_not_fit(cli: Cli) -> None:
@@ -382,6 +391,16 @@ def test_a_context_says_what_is_given_already_and_what_does_not_fit(cli: Cli) ->
         f"The budget is too small for any memory that was found: {tea}. Ask with more tokens.\n"
     )
     assert cli(*asked, *small, "--json").json["outcome"] == "budget"
+    tiny = cli(*asked, "--budget", "3")
+    assert (tiny.out, tiny.err) == (
+        "",
+        f"note: The budget is too small for any memory that was found: {tea}. Ask with more tokens.\n",
+    )
+    tiny = cli(*asked, "--asked-in", "s", "--budget", "3")
+    assert (tiny.out, tiny.err) == (
+        "",
+        f"note: Already given to this session: {tea}. Ask with repeat to get it again.\n",
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
+from nacre.analysis import quoting
 from nacre.analysis.wording import count_memories, counted
 from nacre.engine.explain import Why, WhyNot
 from nacre.query.lenses import Lens
@@ -59,6 +60,12 @@ def complain(message: str) -> None:
     """Print an error to stderr."""
     prefix = "\x1b[31merror:\x1b[0m " if _styled(sys.stderr) else "error: "
     sys.stderr.write(f"{prefix}{message}\n")
+
+
+def remark(notes: Iterable[str]) -> None:
+    """Print notes to stderr: of commands whose answer is passed on as it is, or has no place for notes."""
+    for note in notes:
+        sys.stderr.write(f"note: {note}\n")
 
 
 @contextmanager
@@ -171,6 +178,13 @@ def context_lines(packed: Context) -> Iterator[Line]:
     """The text alone, so that a program can pass it on."""
     if packed.text:
         yield [(packed.text, "")]
+
+
+def context_notes(packed: Context) -> Iterator[str]:
+    """What is not in the text: notes, and why there is none if even that line does not fit into the budget."""
+    if not packed.text:
+        yield quoting.empty_line(packed.outcome, [each.id for each in packed.left_out if each.why == packed.outcome])
+    yield from packed.notes
 
 
 def _note_lines(notes: Sequence[str]) -> Iterator[Line]:

@@ -21,6 +21,7 @@ from nacre.cli.options import (
     to_filter,
     to_moment,
     to_search,
+    wants_json,
     with_reasons,
 )
 from nacre.serialization import encode
@@ -77,6 +78,8 @@ def context(context: click.Context, /, query: tuple[str, ...], asked_in: str | N
     with opened(context) as memory:
         packed = memory.context(request)
     answer(context, encode.context(packed), render.context_lines(packed))
+    if not wants_json(context):
+        render.remark(render.context_notes(packed))
 
 
 @nacre.command()
