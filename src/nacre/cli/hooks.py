@@ -24,6 +24,7 @@ from nacre.serialization import decode
 
 
 @nacre.group()
+@common
 def hook() -> None:
     """Give an agent what is known, and remember what was said. Clients run these commands."""
 
@@ -97,7 +98,8 @@ def _store(call: answer.Call) -> None:
 
 def _start(context: click.Context, text: str) -> None:
     """Store in a process that goes on when the client, which may not wait, has ended."""
-    flags = [part for name, value in context.ensure_object(dict).items() for part in (f"--{name}", str(value))]
+    given = context.ensure_object(dict)
+    flags = [part for name in ("store", "space", "embedder") if name in given for part in (f"--{name}", given[name])]
     with tempfile.TemporaryFile() as event:
         event.write(text.encode("utf-8", "replace"))
         event.seek(0)
