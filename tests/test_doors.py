@@ -969,6 +969,9 @@ STEPS = [step for case in CASES for step in case.steps]
 NO_VERBS = {
     "config": "shows settings",
     "demo": "has memories of its own",
+    "hook context": "reads events of clients",
+    "hook remember": "reads events of clients",
+    "recall": "is search under another name",
     "eval": "measures with several verbs",
     "tune": "measures with several verbs",
     "import": "speaks of the graph of another server",

@@ -93,7 +93,8 @@ def _store(call: answer.Call) -> None:
     new = [decode.new_memory(each) for each in events.memories(what)]
     if new:
         with open_from_settings(answer.settings_for(call, what.folder)) as memory:
-            memory.remember_many(new)
+            for _ in memory.remember_batches(new):
+                pass
 
 
 def _start(context: click.Context, text: str) -> None:
