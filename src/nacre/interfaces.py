@@ -131,6 +131,12 @@ class FactStore(Protocol):
     def entities(self, spaces: Sequence[str], names: Sequence[str] | None, limit: int) -> list[Entity]:
         """Entities that have one of these names or aliases, or all entities, ordered by space and name."""
 
+    def entity_counts(self, spaces: Sequence[str]) -> dict[str, int]:
+        """By name of an entity, how many live memories are linked with it or name it in a fact.
+
+        The most frequent first, equal ones by name. A name that several spaces have is counted once for all.
+        """
+
     def entities_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
         """By memory, live or forgotten, the entities that it is linked with or that its facts name, ordered by name.
 

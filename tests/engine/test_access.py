@@ -232,6 +232,7 @@ CALLS: dict[str, list[Call]] = {
         lambda m, _, x: m.entities([x.entity, f"{x.word}s"]),
         lambda m, _, __: m.entities(),
     ],
+    "entity_counts": [lambda m, _, x: m.entity_counts(spaces=[x.space]), lambda m, _, __: m.entity_counts()],
     "related_entities": [
         lambda m, _, x: m.related_entities(x.entity),
         lambda m, own, x: m.related_entities(own.entity, spaces=[x.space]),

@@ -262,7 +262,7 @@ def test_a_server_that_nobody_spoke_to_ends_well(path: Path) -> None:
 def test_the_reference_servers_tools_take_the_place_of_ours(path: Path) -> None:
     with Process(path, "--compat", "knowledge-graph") as process:
         first = process.ask(initialize())["result"]
-        assert first["capabilities"] == {"tools": {"listChanged": False}}
+        assert first["capabilities"] == {"logging": {}, "tools": {"listChanged": False}}
         assert "knowledge graph" in first["instructions"]
         tools = process.ask(message(id="tools", method="tools/list"))["result"]["tools"]
         assert [each["name"] for each in tools] == [each.name for each in graph_tools.TOOLS]

@@ -822,9 +822,8 @@ LIVES_IN = NewFact(subject="Alice", predicate="lives in", object="Berlin")
 
 def who_is_about(engine: Nacre) -> tuple[Any, ...]:
     names = ("alice", "al", "berlin", "bob")
-    return engine.entities(), [
-        engine._store.matching(["id-0000", "id-0001", "id-0002"], Linked(name)) for name in names
-    ]
+    linked = [engine._store.matching(["id-0000", "id-0001", "id-0002"], Linked(name)) for name in names]
+    return engine.entities(), list(engine.entity_counts().items()), linked
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["together", "one by one"])

@@ -312,6 +312,10 @@ class Nacre:
         """All entities by name, or those that have one of these names or aliases."""
         return self._entities.find(names, spaces, limit)
 
+    def entity_counts(self, *, spaces: Sequence[str] = ()) -> dict[str, int]:
+        """How many live memories are about each entity, by name, the most frequent first."""
+        return self._entities.counts(spaces)
+
     def related_entities(
         self, name: str, depth: int = 1, *, spaces: Sequence[str] = (), as_of: datetime | None = None
     ) -> list[RelatedEntity]:

@@ -36,6 +36,9 @@ class EntityService:
         asked = validation.entity_names(names, limit, self._parts.limits)
         return self._store.entities(validation.spaces(spaces, self._parts.access, self._parts.limits), asked, limit)
 
+    def counts(self, spaces: Sequence[str]) -> dict[str, int]:
+        return self._store.entity_counts(validation.spaces(spaces, self._parts.access, self._parts.limits))
+
     def related(self, name: str, depth: int, spaces: Sequence[str], as_of: datetime | None) -> list[RelatedEntity]:
         if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= DEPTH_MAX:
             raise InvalidInput("depth", f"is {depth!r}; a whole number from 1 to {DEPTH_MAX} is allowed")

@@ -53,11 +53,15 @@ def _are_plain(capabilities: dict[str, Any]) -> bool:
 
 def _result(version: str, *, tools_only: bool) -> dict[str, Json]:
     unchanging: dict[str, Json] = {"listChanged": False}
-    extras: dict[str, Json] = {"prompts": unchanging, "resources": {"subscribe": False, **unchanging}}
+    extras: dict[str, Json] = {
+        "completions": {},
+        "prompts": unchanging,
+        "resources": {"subscribe": False, **unchanging},
+    }
     server: dict[str, Json] = {"name": server_info.NAME, "title": server_info.TITLE, "version": server_info.VERSION}
     return {
         "protocolVersion": version,
-        "capabilities": {**({} if tools_only else extras), "tools": unchanging},
+        "capabilities": {**({} if tools_only else extras), "logging": {}, "tools": unchanging},
         "serverInfo": server,
         "instructions": server_info.GRAPH_INSTRUCTIONS if tools_only else server_info.INSTRUCTIONS,
     }

@@ -7,12 +7,17 @@ from typing import Any
 
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NotFound
+from nacre.types.search import Filter
 
 LISTED: list[dict[str, Any]] = [
     {
         "name": "recall",
         "description": "Begin with what is known about a topic.",
-        "arguments": [{"name": "topic", "description": "A question or a task.", "required": True}],
+        "arguments": [
+            {"name": "topic", "description": "A question, a task or a name.", "required": True},
+            {"name": "namespace", "description": "Only memories of this namespace.", "required": False},
+            {"name": "tag", "description": "Only memories with this tag.", "required": False},
+        ],
     },
     {
         "name": "keep",
@@ -39,6 +44,7 @@ def render(memory: Nacre, name: str, arguments: Mapping[str, str]) -> str:
     topic = arguments.get("topic", "")
     if not topic.strip():
         raise InvalidInput("topic", "is missing; give a question or a task")
-    packed = memory.context(topic)
-    known = packed.text
+    namespace, tag = arguments.get("namespace", ""), arguments.get("tag", "")
+    where = Filter(namespaces=[namespace] if namespace else (), tags_all=[tag] if tag else ())
+    known = memory.context(topic, where=where).text
     return f"{known}\n\nWith this in mind: {topic}"

@@ -17,16 +17,20 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError, NotFound
-from nacre.mcp_server import prompts, resources, server_info
+from nacre.mcp_server import completion, confirmation, prompts, resources, server_info
+from nacre.mcp_server.client_log import ClientLog
 from nacre.mcp_server.spaces import SpaceEngines, space_of_root
 from nacre.mcp_server.tool import Answer, Call, Tool
 from nacre.serialization import encode
 from nacre.types.memory import Progress
 
 ROOTS_WAIT_S = 2.0  # a client that has not listed its roots by then has none
+CONSENT_WAIT_S = 120.0  # a person who has not answered by then has not agreed
+RESOURCE_NOT_FOUND = -32002  # until the protocol of 2026, which uses INVALID_PARAMS
 CALLS_AT_ONCE = 16
 CLIENTS_MAX = 10_000  # whose spaces are kept
 
@@ -44,13 +48,16 @@ class RequestHandlers:
         self._session = session  # of the one client over stdio; None over HTTP, where each client has its own
         self._spaces: dict[str | None, str] = {}  # by the id of the client's HTTP session; None over stdio
         self._limiter: anyio.CapacityLimiter | None = None
+        self.log = ClientLog(CLIENTS_MAX)
 
     # ---- tools
 
     async def list_tools(self, _: _Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_listed(each) for each in self._tools.values()])
 
-    async def call_tool(self, context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        self, context: _Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
         tool = self._tools.get(params.name)
         if tool is None:
             known = ", ".join(self._tools)
@@ -58,6 +65,13 @@ class RequestHandlers:
         try:
             memory = await self._memory(context)
             call = Call(memory, params.arguments or {}, self._session_of(context), _reporter(context))
+            if _can_be_asked(context):
+                question = await self._in_thread(confirmation.question, tool.name, call)
+                consent = "accept" if question is None else await _consent(context, params, question)
+                if isinstance(consent, types.InputRequiredResult):
+                    return consent
+                if consent != "accept":
+                    return _failed(_REFUSALS[consent])
             answer = await self._in_thread(tool.answer, call)
         except NacreError as error:
             return _failed(str(error))
@@ -82,10 +96,13 @@ class RequestHandlers:
         self, context: _Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         try:
-            memory = await self._memory(context)
-            found = await self._in_thread(resources.read, memory, str(params.uri))
+            space = await self._space(context)
+            memory = await self._opened(space)
+            found = await self._in_thread(resources.read, memory, space, str(params.uri))
         except NotFound as error:
-            raise MCPError(types.INVALID_PARAMS, str(error)) from None
+            modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+            code = types.INVALID_PARAMS if modern else RESOURCE_NOT_FOUND
+            raise MCPError(code, str(error), {"uri": str(params.uri)}) from None
         except NacreError as error:
             raise MCPError(types.INTERNAL_ERROR, str(error)) from None
         text = types.TextResourceContents(uri=params.uri, mime_type=resources.JSON, text=encode.dumps(found))
@@ -105,12 +122,40 @@ class RequestHandlers:
         message = types.PromptMessage(role="user", content=types.TextContent(text=said))
         return types.GetPromptResult(messages=[message])
 
+    # ---- completion and log level
+
+    async def complete(self, context: _Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        ref, argument = params.ref, params.argument
+        try:
+            space = await self._space(context)
+            memory = await self._opened(space)
+            if isinstance(ref, types.PromptReference):
+                ask, name = completion.of_prompt, ref.name
+            else:
+                ask, name = completion.of_template, ref.uri
+            found = await self._in_thread(ask, memory, space, name, argument.name, argument.value)
+        except NacreError as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from None
+        more = found.total > len(found.values)
+        return types.CompleteResult(completion=types.Completion(values=found.values, total=found.total, has_more=more))
+
+    async def set_log_level(self, context: _Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        self.log.set_level(_connection(context), params.level)
+        return types.EmptyResult()
+
     # ---- the client's memory
 
     async def roots_changed(self, context: _Context, _: types.NotificationParams) -> None:
         self._spaces.pop(_connection(context), None)
 
     async def _memory(self, context: _Context) -> Nacre:
+        return await self._opened(await self._space(context))
+
+    async def _opened(self, space: str) -> Nacre:
+        opened: Nacre = await self._in_thread(self._engines.memory, space)
+        return opened
+
+    async def _space(self, context: _Context) -> str:
         key = _connection(context)
         space = self._spaces.get(key)
         if space is None:
@@ -120,8 +165,7 @@ class RequestHandlers:
                 self._spaces[key] = space
                 if len(self._spaces) > CLIENTS_MAX:
                     del self._spaces[next(iter(self._spaces))]  # if it is still connected, it is asked again
-        opened: Nacre = await self._in_thread(self._engines.memory, space)
-        return opened
+        return space
 
     def _session_of(self, context: _Context) -> str | None:
         return self._session or _connection(context)
@@ -133,13 +177,14 @@ class RequestHandlers:
 
 
 def build_server(handlers: RequestHandlers, *, tools_only: bool = False) -> Server[Any]:
-    """The SDK's server with these handlers; `tools_only` leaves out resources and prompts."""
+    """The SDK's server with these handlers; `tools_only` leaves out resources, prompts and completion."""
     more: dict[str, Any] = {
         "on_list_resources": handlers.list_resources,
         "on_list_resource_templates": handlers.list_templates,
         "on_read_resource": handlers.read_resource,
         "on_list_prompts": handlers.list_prompts,
         "on_get_prompt": handlers.get_prompt,
+        "on_completion": handlers.complete,
     }
     server: Server[Any] = Server(
         server_info.NAME,
@@ -150,9 +195,12 @@ def build_server(handlers: RequestHandlers, *, tools_only: bool = False) -> Serv
         on_call_tool=handlers.call_tool,
         **{} if tools_only else more,
     )
+    # The SDK warns of arguments for what the protocol of 2026 has dropped, but clients of older versions use it.
+    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, handlers.set_log_level)
     server.add_notification_handler(
         "notifications/roots/list_changed", types.NotificationParams, handlers.roots_changed
     )
+    server.middleware.append(handlers.log.send)
     return server
 
 
@@ -178,10 +226,49 @@ async def _space_of_client(context: _Context) -> str | None:
     return None
 
 
+_REFUSALS = {
+    "decline": "Nothing was forgotten: the user declined. Ask again only if they want it.",
+    "cancel": "Nothing was forgotten: the user closed the question without an answer.",
+    "timeout": f"Nothing was forgotten: the user did not answer within {CONSENT_WAIT_S:g} s.",
+    "error": "Nothing was forgotten: the client could not ask the user.",
+}
+
+
+def _can_be_asked(context: _Context) -> bool:
+    """Whether the client can show a person a question. Without modes, it means that it can show forms."""
+    able = context.session.client_capabilities
+    asks = None if able is None else able.elicitation
+    return asks is not None and (asks.form is not None or asks.url is None)
+
+
+async def _consent(
+    context: _Context, params: types.CallToolRequestParams, question: str
+) -> str | types.InputRequiredResult:
+    """What a person says to a question: "accept", or a key of `_REFUSALS`.
+
+    Since the protocol of 2026 a question is an answer, and the client calls again with what the person said.
+    """
+    form: dict[str, Any] = {"type": "object", "properties": {}}
+    if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        given = (params.input_responses or {}).get("consent")
+        if isinstance(given, types.ElicitResult):
+            return given.action
+        asked = types.ElicitRequestFormParams(message=question, requested_schema=form)
+        return types.InputRequiredResult(input_requests={"consent": types.ElicitRequest(params=asked)})
+    with anyio.move_on_after(CONSENT_WAIT_S):
+        try:
+            return (await context.session.elicit_form(question, form, context.request_id)).action
+        except (MCPError, ValueError) as error:
+            _log.warning("the client did not ask the user: %s", error)
+            return "error"
+    return "timeout"
+
+
 def _reporter(context: _Context) -> Any:
-    """Sends progress from the thread that a call runs in."""
+    """Sends progress from the thread that a call runs in, and ends that call once the client has cancelled it."""
 
     def report(state: Progress) -> None:
+        anyio.from_thread.check_cancelled()
         anyio.from_thread.run(context.session.report_progress, float(state.done), float(state.total) or None)
 
     return report

@@ -187,6 +187,13 @@ class Facts:
         found.sort(key=lambda each: (each.space, each.name, each.number))
         return [_entity(each) for each in found[:limit]]
 
+    def entity_counts(self, spaces: Sequence[str], live: Iterable[str]) -> dict[str, int]:
+        found = [each for each in self._entities if each.space in spaces]
+        counts = Counter({each.name: 0 for each in found})
+        for memory_id in live:
+            counts.update(each.name for each in self._about(memory_id) if each in found)
+        return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+
     def entities_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
         about = {each: sorted(self._about(each), key=lambda one: (one.name, one.number)) for each in memory_ids}
         return {memory_id: tuple(map(_entity, entities)) for memory_id, entities in about.items() if entities}

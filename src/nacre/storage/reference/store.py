@@ -394,6 +394,10 @@ class MemoryStore:
         with self._lock:
             return self._facts.entities(spaces, names, limit)
 
+    def entity_counts(self, spaces: Sequence[str]) -> dict[str, int]:
+        with self._lock:
+            return self._facts.entity_counts(spaces, [each.memory.id for each in self._live()])
+
     def entities_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
         with self._lock:
             return self._facts.entities_of(memory_ids)

@@ -149,6 +149,24 @@ def listed(db: apsw.Connection, spaces: Sequence[str], names: Sequence[str] | No
     return list(_entities(db, fetch(db, sql, (*parameters, limit))).values())
 
 
+def counted(db: apsw.Connection, spaces: Sequence[str]) -> dict[str, int]:
+    """By name, how many live memories are about an entity, the most frequent first."""
+    within = f"IN ({placeholders(spaces)})"
+    sql = (
+        "WITH about (entity, row) AS ("
+        f"SELECT l.entity, l.row FROM links AS l JOIN entities AS e USING (entity) WHERE e.space {within} "
+        "UNION SELECT n.entity, f.row FROM facts AS f "
+        f"JOIN entity_names AS n ON n.space = f.space AND n.key = f.subject_key WHERE f.space {within} "
+        "UNION SELECT n.entity, f.row FROM facts AS f "
+        "JOIN entity_names AS n ON n.space = f.space AND n.key = f.object_key "
+        f"WHERE f.relation = 1 AND f.space {within}) "
+        "SELECT e.name, count(m.row) FROM entities AS e LEFT JOIN about AS a USING (entity) "
+        f"LEFT JOIN memories AS m ON m.row = a.row AND m.deleted_us IS NULL WHERE e.space {within} "
+        "GROUP BY e.name ORDER BY 2 DESC, e.name"
+    )
+    return dict(fetch(db, sql, tuple(spaces) * 4))
+
+
 def by_memory(db: apsw.Connection, memory_ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
     """By id of a memory, the entities that it is about, ordered by name."""
     links = fetch(

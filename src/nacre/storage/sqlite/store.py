@@ -436,6 +436,10 @@ class SqliteStore:
         with self._connections.reading() as db:
             return entities.listed(db, spaces, names, limit)
 
+    def entity_counts(self, spaces: Sequence[str]) -> dict[str, int]:
+        with self._connections.reading() as db:
+            return entities.counted(db, spaces)
+
     def entities_of(self, memory_ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
         with self._connections.reading() as db:
             return entities.by_memory(db, memory_ids)
