@@ -2,6 +2,7 @@
 
     NacreError
     ├── InvalidInput             a value from the caller is not allowed (also a ValueError)
+    │   └── PartlyRefused        some lines or files of an input are not allowed; all others were stored
     ├── NotFound                 no memory, fact, entity or lens has this id or name (also a LookupError)
     ├── Conflict                 the change contradicts what is stored (e.g. a restored twin)
     ├── StoreError               the store failed
@@ -20,6 +21,8 @@ says what was wrong, what is allowed and what to do.
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple
+
 
 class NacreError(Exception):
     """The base class of Nacre's exceptions."""
@@ -32,6 +35,23 @@ class InvalidInput(NacreError, ValueError):
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
+
+
+class Refusal(NamedTuple):
+    """A line or file that was not stored. `field` is None if it could not be read at all."""
+
+    place: int | str  # the number of the line, or the path
+    field: str | None
+    problem: str
+
+
+class PartlyRefused(InvalidInput):
+    """Some lines or files of an input were not stored; all others were."""
+
+    def __init__(self, problem: str, what: Literal["line", "file"], refusals: tuple[Refusal, ...]) -> None:
+        super().__init__("file", problem)
+        self.what = what
+        self.refusals = refusals
 
 
 class NotFound(NacreError, LookupError):

@@ -466,39 +466,81 @@ def test_errors_as_json(cli: Cli) -> None:
     assert json.loads(cli("stats", "--json", "--store", ".").err)["error"]["type"] == "StoreUnavailable"
 
 
-def test_a_bad_line_is_named_and_its_batch_not_written(cli: Cli) -> None:
-    good = json.dumps({"text": "fine"})
-    for bad, said in (
-        ("{", "line 2"),
-        ("[]", "line 2"),
-        ('{"txt": "x"}', "txt"),
-        ('{"text": " "}', "text"),
-        ('{"text": "x", "happened": "soon"}', "line 2: happened: 'soon' is not a time"),
-        ('{"text": "x", "extract": "maybe"}', "extract: must be true or false"),
-        ('{"text": "x", "facts": 3}', "facts: must be a list"),
-        ('{"text": "x", "facts": [3]}', "line 2: facts[0]: must be a JSON object, not int"),
-        ('{"text": "x", "facts": [{"subject": "a", "object": "c"}]}', "line 2: facts[0].predicate: is missing"),
-        (_with_fact(colour=1), "line 2: facts[0].colour: is unknown; allowed: subject, predicate, object, type"),
-        (_with_fact(confidence=9), "facts[0].confidence: is 9; a number from 0 to 1 is allowed (item 2 of the input)"),
-        (_with_fact(confidence=True), "facts[0].confidence: is True"),
-        (_with_fact(decay_rate=-1), "facts[0].decay_rate: is -1; a number from 0 to 10 is allowed"),
-        (_with_fact(type="colour"), "facts[0].type: 'colour' is unknown; allowed: identity"),
-        (_with_fact(subject=" "), "facts[0].subject: is blank"),
-        (_with_fact(relation="yes"), "facts[0].relation: must be true or false"),
-        (_with_fact(valid_from="soon"), "line 2: facts[0].valid_from: 'soon' is not a time"),
-        (_with_fact(valid_to="2026-03-01"), "facts[0].valid_to: has no time zone"),
-        ('{"text": "x", "entities": "Ada"}', "entities: must be a list"),
-        ('{"text": "x", "entities": [3]}', "entities: must be names"),
-        ('{"text": "x", "entities": [{"type": "person"}]}', "line 2: entities[0].name: is missing"),
-        ('{"text": "x", "entities": [{"name": "Ada", "alias": "A"}]}', "line 2: entities[0].alias: is unknown"),
-        ('{"text": "x", "entities": [{"name": " "}]}', "entities.name: is blank"),
-        ('{"text": "x", "entities": [{"name": "Ada", "aliases": "A"}]}', "entities.aliases"),
+def test_a_bad_line_is_named_and_costs_no_other(cli: Cli) -> None:
+    for number, (bad, said) in enumerate(
+        (
+            ("{", "line 2"),
+            ("[]", "line 2"),
+            ('{"txt": "x"}', "txt"),
+            ('{"text": " "}', "text"),
+            ('{"text": "x", "happened": "soon"}', "line 2: happened: 'soon' is not a time"),
+            ('{"text": "x", "extract": "maybe"}', "extract: must be true or false"),
+            ('{"text": "x", "facts": 3}', "facts: must be a list"),
+            ('{"text": "x", "facts": [3]}', "line 2: facts[0]: must be a JSON object, not int"),
+            ('{"text": "x", "facts": [{"subject": "a", "object": "c"}]}', "line 2: facts[0].predicate: is missing"),
+            (_with_fact(colour=1), "line 2: facts[0].colour: is unknown; allowed: subject, predicate, object, type"),
+            (_with_fact(confidence=9), "facts[0].confidence: is 9; a number from 0 to 1 is allowed"),
+            (_with_fact(confidence=True), "facts[0].confidence: is True"),
+            (_with_fact(decay_rate=-1), "facts[0].decay_rate: is -1; a number from 0 to 10 is allowed"),
+            (_with_fact(type="colour"), "facts[0].type: 'colour' is unknown; allowed: identity"),
+            (_with_fact(subject=" "), "facts[0].subject: is blank"),
+            (_with_fact(relation="yes"), "facts[0].relation: must be true or false"),
+            (_with_fact(valid_from="soon"), "line 2: facts[0].valid_from: 'soon' is not a time"),
+            (_with_fact(valid_to="2026-03-01"), "facts[0].valid_to: has no time zone"),
+            ('{"text": "x", "entities": "Ada"}', "entities: must be a list"),
+            ('{"text": "x", "entities": [3]}', "entities: must be names"),
+            ('{"text": "x", "entities": [{"type": "person"}]}', "line 2: entities[0].name: is missing"),
+            ('{"text": "x", "entities": [{"name": "Ada", "alias": "A"}]}', "line 2: entities[0].alias: is unknown"),
+            ('{"text": "x", "entities": [{"name": " "}]}', "entities.name: is blank"),
+            ('{"text": "x", "entities": [{"name": "Ada", "aliases": "A"}]}', "entities.aliases"),
+        )
     ):
-        answer = cli("remember", "--jsonl", stdin=f"{good}\n{bad}\n")
+        answer = cli("remember", "--jsonl", stdin=f'{{"text": "fine {number}"}}\n{bad}\n{{"text": "good {number}"}}')
         assert answer.code == 2
-        assert said in answer.err
-        assert answer.out == ""
-    assert cli("stats", "--json").json["memories"] == 0
+        named, error = answer.err.splitlines()
+        assert said in named
+        assert named.startswith("line 2: ")
+        assert error.startswith("error: file: 1 line was not stored; all others were. Repair it and run the command")
+        assert answer.out == "remembered 2 (0 already stored)\n"
+    assert cli("stats", "--json").json["memories"] == 2 * (number + 1)
+
+
+def test_bad_lines_are_counted_and_listed_by_their_numbers(cli: Cli) -> None:
+    """Blank lines, lines that are no memories and memories that the engine refuses count alike."""
+    lines = ['{"text": "one"}', "", "{", '{"text": " "}', '{"text": "two"}', "\t", '{"text": "three", "kind": 3}', "[]",
+             '{"text": "four"}', '{"text": "five", "supersedes": "nobody"}', '{"text": "six"}']  # fmt: skip
+    answer = cli("remember", "--jsonl", "--json", stdin="\n".join(lines))
+    assert answer.code == 2
+    stored = [json.loads(line)["id"] for line in answer.out.splitlines()]
+    assert [each["text"] for each in cli("get", *stored, "--json").json["memories"]] == ["one", "two", "four", "six"]
+    error = json.loads(answer.err)["error"]
+    assert (error["type"], error["field"]) == ("PartlyRefused", "file")
+    assert error["message"].startswith("file: 5 lines were not stored; all others were. Repair them and run")
+    assert [(each["line"], each["field"]) for each in error["errors"]] == [
+        (3, None), (4, "text"), (7, "kind"), (8, "memory"), (10, None)
+    ]  # fmt: skip
+    assert error["errors"][0]["message"].startswith("is not JSON (Expecting property name")
+    assert error["errors"][1]["message"] == "is blank; give 1 to 1,000,000 characters"
+    assert "no memory 'nobody'" in error["errors"][4]["message"]
+
+
+def test_of_many_bad_lines_the_first_are_listed(cli: Cli) -> None:
+    answer = cli("remember", "--jsonl", stdin='{"text": "fine"}\n' + "{\n" * 25)
+    assert (answer.code, answer.out) == (2, "remembered 1 (0 already stored)\n")
+    listed = answer.err.splitlines()
+    assert [line.split(":")[0] for line in listed[:-2]] == [f"line {number}" for number in range(2, 22)]
+    assert listed[-2] == "… and 5 more"
+    assert listed[-1].startswith("error: file: 25 lines were not stored")
+
+
+def test_a_line_that_is_no_text_costs_no_other(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "memories.jsonl"
+    file.write_bytes(b'\xef\xbb\xbf{"text": "first"}\r\n{"text": "\xff"}\r\n{"text": "last"}')
+    answer = cli("remember", "--jsonl", "--file", str(file))
+    assert (answer.code, answer.out) == (2, "remembered 2 (0 already stored)\n")
+    assert answer.err.startswith("line 2: is not JSON ('utf-8' codec can't decode byte 0xff")
+    missing = cli("remember", "--jsonl", "--file", str(tmp_path / "none"))
+    assert (missing.code, missing.out) == (2, "")
 
 
 def _with_fact(**fields: Any) -> str:

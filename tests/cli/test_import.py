@@ -153,8 +153,9 @@ def test_a_line_that_was_cut_off_costs_no_other(cli: Cli, file: Path, path: Path
     assert answer.json == counts(2, 1)
     problem = json.loads(answer.err)["error"]
     assert problem["field"] == "file"
-    assert problem["message"].startswith("file: line 3: is not JSON (Unterminated string")
-    assert problem["message"].endswith("Repair these and import again; nothing is added twice")
+    assert problem["message"].startswith("file: 1 line was not imported; all others were. Repair it and run")
+    assert [(each["line"], each["field"]) for each in problem["errors"]] == [(3, None)]
+    assert problem["errors"][0]["message"].startswith("is not JSON (Unterminated string")
     assert graph_in(path).nodes == (Node("Ada", "person", ("likes tea",)), Node("Boole", "thing"))
     lines[2] = relation("Ada", "knows", "Boole")
     assert cli("import", write(file, *lines), "--json").json == counts(relations=1, already=3)
@@ -182,16 +183,16 @@ def test_a_bad_line_is_named_by_its_number(cli: Cli, file: Path, path: Path, lin
     answer = cli("import", str(file))
     assert answer.code == 2
     assert answer.out == "imported 2 entities, 0 observations, 0 relations\n"
-    assert answer.err.startswith(f"error: file: {problem}")
+    assert answer.err.startswith(problem)
     assert [node.name for node in graph_in(path).nodes] == ["before", "after"]
 
 
 def test_of_many_bad_lines_some_are_named(cli: Cli, file: Path) -> None:
     answer = cli("import", write(file, entity("Ada"), *["{"] * 25))
     assert "line 2: is not JSON" in answer.err
-    assert "line 11: is not JSON" in answer.err
-    assert "line 12:" not in answer.err
-    assert "; and 15 more. All other lines were imported" in answer.err
+    assert "line 21: is not JSON" in answer.err
+    assert "line 22:" not in answer.err
+    assert "… and 5 more\nerror: file: 25 lines were not imported; all others were" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -202,6 +203,7 @@ def test_another_format_is_refused_and_makes_no_store(cli: Cli, file: Path, path
     assert answer.code == 2
     assert f"{file} is in no known format; known: knowledge-graph" in answer.err
     assert "`nacre remember --jsonl --file`" in answer.err
+    assert "Markdown and plain text with `nacre remember --file`" in answer.err
     assert not path.exists()
 
 

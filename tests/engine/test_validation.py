@@ -241,6 +241,20 @@ def test_a_bad_item_is_named_and_its_batch_is_not_written(shared: Nacre, bad: An
         shared.remember_many(["one", "two", bad, "four"])
 
 
+def test_bad_items_cost_no_other_where_they_are_asked_for(memory: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers count all items, over batches; a batch of nothing good is no error."""
+    monkeypatch.setattr("nacre.engine.writer.BATCH_EMBEDDED", 3)
+    items: list[Any] = ["one", "", 5, "", NewMemory(text="ok", kind=""), None, "two", NewMemory(text="x", tags="y")]
+    items += [NewMemory(text="three", supersedes=["nobody"]), "four", "one"]
+    bad: list[tuple[int, nacre.NacreError]] = []
+    batches = list(memory.remember_batches(items, refused=lambda number, error: bad.append((number, error))))
+    assert [[each.duplicate for each in batch] for batch in batches] == [[False], [], [False], [False, True]]
+    assert [(number, getattr(error, "field", "id")) for number, error in bad] == [
+        (2, "text"), (3, "text"), (4, "text"), (5, "kind"), (6, "text"), (8, "tags"), (9, "id"),
+    ]  # fmt: skip
+    assert sorted(each.text for each in memory.every()) == ["four", "one", "two"]
+
+
 @pytest.mark.slow
 def test_batches_before_a_bad_item_are_stored(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nacre.engine.writer.BATCH_MEMORIES", 2_000)

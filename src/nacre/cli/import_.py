@@ -18,12 +18,14 @@ from nacre.analysis.wording import counted
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import common, deferring, lines_of, opened, settings_of
+from nacre.cli.refusals import LineReader
 from nacre.config.factory import open_store
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
 from nacre.knowledge_graph import model
 from nacre.knowledge_graph.graph import KnowledgeGraph, MergeCounts
 from nacre.knowledge_graph.model import Edge, Node
+from nacre.serialization import decode
 from nacre.types.memory import Progress
 
 if TYPE_CHECKING:
@@ -31,25 +33,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("knowledge-graph",)
 _RECOGNISED_WITHIN = 10  # lines
-_NAMED_MAX = 10  # bad lines
-
-
-class _Reader:
-    """Entities and relations, read line by line. Errors are collected, so that a bad line stops no other."""
-
-    def __init__(self, lines: Lines) -> None:
-        self._lines = lines
-        self.done = 0  # bytes
-        self.bad: list[InvalidInput] = []
-
-    def __iter__(self) -> Iterator[Node | Edge]:
-        for number, line in enumerate(self._lines, 1):
-            self.done += len(line)
-            if line.strip():
-                try:
-                    yield _decoded(line, number)
-                except InvalidInput as problem:
-                    self.bad.append(problem)
 
 
 @nacre.command("import")
@@ -64,19 +47,13 @@ def import_(context: click.Context, /, file: Path, format_: str | None, dry_run:
     merged = MergeCounts()
     with lines_of(file) as lines:
         size = 0 if lines is sys.stdin else file.stat().st_size  # in bytes, where that is known
-        reader = _Reader(lines if format_ else _recognised(file, lines))
+        reader = LineReader(lines if format_ else _recognised(file, lines), _decoded)
         with _target(context, dry_run, defer_embeddings) as memory, render.progress("importing") as bar:
             for so_far in KnowledgeGraph(memory).merge(reader, dry_run=dry_run):
                 merged = so_far
                 bar(Progress(reader.done, size))
     answer(context, asdict(merged), [_said(merged, dry_run)])
-    if reader.bad:
-        named = "; ".join(map(str, reader.bad[:_NAMED_MAX]))
-        more = f"; and {len(reader.bad) - _NAMED_MAX:,} more" if len(reader.bad) > _NAMED_MAX else ""
-        raise InvalidInput(
-            "file",
-            f"{named}{more}. All other lines were imported. Repair these and import again; nothing is added twice",
-        )
+    reader.refusals.report(context, "imported")
 
 
 @contextmanager
@@ -102,7 +79,8 @@ def _recognised(file: Path, lines: Lines) -> Lines:
         raise InvalidInput(
             "file",
             f"{file} is in no known format; known: knowledge-graph, the memory.jsonl of the MCP reference memory "
-            "server. Import Nacre's own JSON Lines with `nacre remember --jsonl --file`",
+            "server. Nacre's own JSON Lines are stored with `nacre remember --jsonl --file`, Markdown and plain text "
+            "with `nacre remember --file`",
         )
     return chain(first, rest)
 
@@ -115,19 +93,13 @@ def _is_graph_line(line: bytes | str) -> bool:
     return isinstance(value, dict) and value.get("type") in ("entity", "relation")
 
 
-def _decoded(line: bytes | str, number: int) -> Node | Edge:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as problem:
-        raise InvalidInput(f"line {number}", f"is not JSON ({problem})") from None
+def _decoded(line: bytes | str) -> Node | Edge:
+    value = decode.json_line(line)
     kind = value.get("type") if isinstance(value, dict) else None
     if kind not in ("entity", "relation"):
-        raise InvalidInput(f"line {number}", "is neither an entity nor a relation")
-    try:
-        read = model.to_node("", value) if kind == "entity" else model.to_edge("", value)
-        model.validate(read)
-    except InvalidInput as problem:
-        raise InvalidInput(f"line {number}: {problem.field}", problem.problem) from None
+        raise InvalidInput("", "is neither an entity nor a relation")
+    read = model.to_node("", value) if kind == "entity" else model.to_edge("", value)
+    model.validate(read)
     return read
 
 

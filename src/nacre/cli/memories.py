@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,6 +16,7 @@ from nacre.cli.options import (
     deferring,
     filters,
     in_order,
+    lines_of,
     only_given,
     opened,
     to_filter,
@@ -24,6 +24,7 @@ from nacre.cli.options import (
     to_moment,
     wants_json,
 )
+from nacre.cli.refusals import LineReader
 from nacre.errors import InvalidInput, NotFound
 from nacre.serialization import decode, encode
 from nacre.types.memory import NewMemory, Progress
@@ -115,12 +116,15 @@ def _read(file: Path) -> str:
 
 
 def _remember_lines(context: click.Context, file: Path | None, defer_embeddings: bool) -> None:
+    """Store every good line; the bad ones are listed in the end."""
     done = duplicates = 0
     with (
+        lines_of(file or Path("-")) as lines,
         opened(context, create=True, defer_embeddings=defer_embeddings) as memory,
         render.progress("remembering") as bar,
     ):
-        for receipts in memory.remember_batches(_new_memories(file)):
+        reader = LineReader(lines, lambda line: decode.new_memory(decode.json_line(line)))
+        for receipts in memory.remember_batches(reader, refused=reader.refuse):
             done += len(receipts)
             duplicates += sum(receipt.duplicate for receipt in receipts)
             bar(Progress(done, 0))
@@ -129,23 +133,7 @@ def _remember_lines(context: click.Context, file: Path | None, defer_embeddings:
                     print_json(encode.remembered(receipt), indent=None)
     if not wants_json(context):
         render.show([[(f"remembered {done - duplicates:,}", ""), (f" ({duplicates:,} already stored)", "dim")]])
-
-
-def _new_memories(file: Path | None) -> Iterator[NewMemory]:
-    if file is None or str(file) == "-":
-        yield from _decoded(sys.stdin)
-        return
-    try:
-        with file.open(encoding="utf-8") as lines:
-            yield from _decoded(lines)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput("file", f"{file} cannot be read as UTF-8 text ({error})") from None
-
-
-def _decoded(lines: Iterable[str]) -> Iterator[NewMemory]:
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            yield decode.new_memory_line(line, number)
+    reader.refusals.report(context, "stored")
 
 
 @nacre.command()

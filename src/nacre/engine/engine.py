@@ -26,6 +26,7 @@ from nacre.engine.searcher import Searcher
 from nacre.engine.timeline import TimelineService
 from nacre.engine.updates import UpdateService
 from nacre.engine.writer import Writer
+from nacre.errors import NacreError
 from nacre.ids import new_ids
 from nacre.interfaces import Embedder, Reranker, Store
 from nacre.query.lenses import Lens
@@ -133,12 +134,15 @@ class Nacre:
         """Remember many texts. Returns a `Remembered` for each, in their order."""
         return list(chain.from_iterable(self.remember_batches(items)))
 
-    def remember_batches(self, items: Iterable[str | NewMemory]) -> Iterator[list[Remembered]]:
+    def remember_batches(
+        self, items: Iterable[str | NewMemory], *, refused: Callable[[int, NacreError], None] | None = None
+    ) -> Iterator[list[Remembered]]:
         """Remember any number of texts in constant memory. Each batch that is consumed is one transaction.
 
-        A bad item raises InvalidInput: the batches before it are stored, its own is not.
+        A bad item raises InvalidInput: the batches before it are stored, its own is not. With `refused`, all others
+        are stored instead, and it is called with the number of each bad item, from 1, and what is wrong with it.
         """
-        return self._writer.remember(items)
+        return self._writer.remember(items, refused)
 
     def update(self, memory_id: str, **changes: Unpack[Changes]) -> Memory:
         """Change the named fields of a live memory. Its history keeps what they were."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from nacre import validation
 from nacre.analysis import chunking
@@ -20,7 +20,7 @@ from nacre.engine.facts import FactService
 from nacre.engine.parts import Parts
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.updates import UpdateService
-from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
+from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NacreError, NotFound
 from nacre.facts import statements
 from nacre.interfaces import Embedder
 from nacre.runtime.garbage import collection_paused
@@ -38,6 +38,8 @@ BATCH_CHARS = 2_000_000  # or this much text, so that memory stays bounded
 _UPDATE_TRIES = 5
 
 _log = logging.getLogger("nacre")
+
+Refuse: TypeAlias = Callable[[int, NacreError], None]  # the number of a bad item, from 1, and what is wrong with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class Writer:
 
     # ---- the verbs
 
-    def remember(self, items: Iterable[str | NewMemory]) -> Iterator[list[Remembered]]:
+    def remember(self, items: Iterable[str | NewMemory], refused: Refuse | None = None) -> Iterator[list[Remembered]]:
         """One transaction a batch, in constant memory: a batch is written while the next one is prepared."""
         if isinstance(items, str | NewMemory):
             raise InvalidInput("items", "must be a list of texts; `remember` takes a single one")
@@ -89,7 +91,7 @@ class Writer:
             try:
                 given = next(batches, None)
                 with collection_paused():
-                    batch = None if given is None else self._prepare(given.items, number, in_flight)
+                    batch = None if given is None else self._prepare(given.items, number, in_flight, refused)
                     if writing is not None:
                         writing.exception()  # waits, and raises nothing yet
             except BaseException:
@@ -176,10 +178,12 @@ class Writer:
 
     # ---- one batch
 
-    def _prepare(self, items: Sequence[str | NewMemory], number: int, in_flight: Set[Key]) -> _Batch:
+    def _prepare(
+        self, items: Sequence[str | NewMemory], number: int, in_flight: Set[Key], refused: Refuse | None
+    ) -> _Batch:
         """Validate, tokenize and embed. Texts that are stored, or being written, are not embedded again."""
         now = self._parts.clock()
-        drafts = self._drafts(items, now, number)
+        drafts = self._drafts(items, now, number, refused)
         keys = [draft.key for draft in drafts]
         stored = self._store.duplicates(keys)  # the store checks again; this check spares tokenizer and embedder
         recalled = self._recalled(drafts)
@@ -204,7 +208,9 @@ class Writer:
         if missing:
             raise NotFound(tuple(dict.fromkeys(missing)), "`supersedes` names live memories of the same space")
 
-    def _drafts(self, items: Sequence[str | NewMemory], now: datetime, number: int) -> list[Draft]:
+    def _drafts(
+        self, items: Sequence[str | NewMemory], now: datetime, number: int, refused: Refuse | None
+    ) -> list[Draft]:
         """Validated items. For plain texts, the fields besides the text are validated once."""
         access, limits = self._parts.access, self._parts.limits
         ids = self._parts.make_ids(now, len(items))
@@ -214,14 +220,19 @@ class Writer:
             try:
                 if isinstance(item, NewMemory):
                     checked = validation.memory(item, access, now, limits)
-                    drafts.append(self._dated(entries.draft(checked, memory_id, now, self._extracts)))
+                    draft = entries.draft(checked, memory_id, now, self._extracts)
                 else:
-                    text = validation.text(item, limits)
-                    drafts.append(self._dated(entries.draft(plain, memory_id, now, self._extracts, text)))
-            except InvalidInput as error:
-                if at == 1:
+                    draft = entries.draft(plain, memory_id, now, self._extracts, validation.text(item, limits))
+                if refused is not None and draft.supersedes:  # otherwise looked up for the whole batch
+                    self._check_superseded([draft])
+            except (InvalidInput, NotFound) as error:
+                if refused is not None:
+                    refused(at, error)
+                    continue
+                if at == 1 or isinstance(error, NotFound):
                     raise
                 raise InvalidInput(error.field, f"{error.problem} (item {at} of the input)") from None
+            drafts.append(self._dated(draft))
         return drafts
 
     def _dated(self, draft: Draft) -> Draft:

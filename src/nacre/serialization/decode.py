@@ -175,16 +175,23 @@ def _object_fields(
     return dict(data)
 
 
-def new_memory_line(line: str, number: int) -> NewMemory:
-    """A memory from one line of a JSON Lines file."""
+def json_line(line: str | bytes) -> object:
+    """The value of one line of a JSON Lines file. The error names no field: it is about the whole line."""
     try:
-        data = json.loads(line)
+        return json.loads(line)
+    except json.JSONDecodeError as problem:
+        raise InvalidInput("", f"is not JSON ({problem.msg} at character {problem.pos + 1})") from None
     except (ValueError, RecursionError) as problem:
-        raise InvalidInput(f"line {number}", f"is not JSON ({problem})") from None
+        raise InvalidInput("", f"is not JSON ({problem})") from None
+
+
+def new_memory_line(line: str, number: int) -> NewMemory:
+    """A memory from one line of a JSON Lines file. The error names the line."""
     try:
-        return new_memory(data)
+        return new_memory(json_line(line))
     except InvalidInput as problem:
-        raise InvalidInput(f"line {number}: {problem.field}", problem.problem) from None
+        place = f"line {number}: {problem.field}" if problem.field else f"line {number}"
+        raise InvalidInput(place, problem.problem) from None
 
 
 def parse_iso_time(field: str, text: object) -> datetime:

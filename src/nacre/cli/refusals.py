@@ -1,0 +1,92 @@
+"""What a command did not store of its input, while it stored the rest: bad lines, and files that cannot be read."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+
+import click
+
+from nacre.analysis.wording import counted
+from nacre.cli.options import wants_json
+from nacre.errors import InvalidInput, NacreError, PartlyRefused, Refusal
+
+if TYPE_CHECKING:
+    from nacre.evaluation.questions import Lines
+
+T = TypeVar("T")
+
+LISTED_MAX = 20  # on stderr
+_KEPT_MAX = 1_000  # in JSON
+
+
+class Refusals:
+    """Bad lines or files, in their order. Only the first are kept, all are counted."""
+
+    def __init__(self, what: Literal["line", "file"]) -> None:
+        self.what: Literal["line", "file"] = what
+        self.count = 0
+        self._kept: list[Refusal] = []
+
+    def add(self, place: int | str, error: NacreError) -> None:
+        self.count += 1
+        if len(self._kept) < _KEPT_MAX:
+            field, problem = (error.field, error.problem) if isinstance(error, InvalidInput) else (None, str(error))
+            self._kept.append(Refusal(place, field or None, problem))
+
+    def report(self, context: click.Context, stored: str) -> None:
+        """List them on stderr, and raise the error that sets the exit code. Does nothing if there are none."""
+        if not self.count:
+            return
+        if self.what == "line":  # some were refused when they were read, others later
+            self._kept.sort(key=lambda each: each.place)
+        if not wants_json(context):
+            for each in self._kept[:LISTED_MAX]:
+                place = f"line {each.place}" if self.what == "line" else each.place
+                sys.stderr.write(f"{place}: {f'{each.field}: ' if each.field else ''}{each.problem}\n")
+            if self.count > LISTED_MAX:
+                sys.stderr.write(f"… and {self.count - LISTED_MAX:,} more\n")
+        said = counted(self.count, f"{self.what} was", f"{self.what}s were")
+        raise PartlyRefused(
+            f"{said} not {stored}; all others were. Repair {'it' if self.count == 1 else 'them'} and run the command "
+            "again: nothing is stored twice",
+            self.what,
+            tuple(self._kept),
+        )
+
+
+class LineReader(Generic[T]):
+    """The values of a file's lines. A bad line is refused, and stops no other. Blank lines are skipped."""
+
+    def __init__(self, lines: Lines, decoded: Callable[[str | bytes], T]) -> None:
+        self.refusals = Refusals("line")
+        self.done = 0  # bytes, or characters of a text
+        self._lines = lines
+        self._decoded = decoded
+        # By how much the number of a line exceeds the number of its value, and from which value on.
+        self._from = [1]
+        self._skipped = [0]
+
+    def __iter__(self) -> Iterator[T]:
+        values = 0
+        for number, line in enumerate(self._lines, 1):
+            self.done += len(line)
+            if not line.strip():
+                continue
+            try:
+                value = self._decoded(line)
+            except InvalidInput as error:
+                self.refusals.add(number, error)
+                continue
+            values += 1
+            if number - values != self._skipped[-1]:
+                self._from.append(values)
+                self._skipped.append(number - values)
+            yield value
+
+    def refuse(self, value_number: int, error: NacreError) -> None:
+        """Count a value that was read but not stored, by its number from 1."""
+        skipped = self._skipped[bisect_right(self._from, value_number) - 1]
+        self.refusals.add(value_number + skipped, error)
