@@ -294,6 +294,7 @@ fact_queries = st.builds(
     relations=st.booleans(),
     as_of=st.sampled_from([None, *MOMENTS]),
     history=st.booleans(),
+    min_confidence=st.sampled_from([0, 0, 0.1, 0.3, 1]),
     limit=st.sampled_from([1, 2, 100]),
 )
 

@@ -164,6 +164,7 @@ def fact_query(query: FactQuery, access: Access, now: datetime, limits: Limits) 
         _text("memory_id", query.memory_id, limits.name_chars_max)
     for name in ("relations", "history"):
         _yes_or_no(name, getattr(query, name))
+    _fraction("min_confidence", query.min_confidence)
     _whole("limit", query.limit, 1, limits.ids_max)
     return replace(
         query,

@@ -222,9 +222,9 @@ SESSION: tuple[Step, ...] = (
     ),
     Step(
         "objects",
-        ["fact", "list", "--object", "tea", "--memory", "tea0", "--in-space", "default"],
+        ["fact", "list", "--object", "tea", "--memory", "tea0", "--in-space", "default", "--min-confidence", "0.5"],
         "quoted0  Ada · likes · tea  kv  confidence 1.00  since 2020-01-01 00:00 until 2030-01-01 00:00  memory tea0",
-        lambda memory: _beliefs(memory.facts(object="tea", memory_id="tea0", spaces=["default"])),
+        lambda memory: _beliefs(memory.facts(object="tea", memory_id="tea0", spaces=["default"], min_confidence=0.5)),
     ),
     Step(
         "related",

@@ -82,6 +82,31 @@ def now_of(memory: Nacre, written: Fact) -> Fact:
     return memory.facts(memory_id=written.memory_id, history=True)[0].fact
 
 
+@pytest.mark.parametrize(
+    ("least", "history", "objects"),
+    [  # Oslo has faded to e^-.5 = .61, Rome to e^-1.5 = .22, and Paris is superseded, so it has the floor of .1
+        (0.0, False, ["tea", "Oslo", "Rome"]),
+        (0.0, True, ["tea", "Oslo", "Rome", "Paris"]),
+        (0.1, True, ["tea", "Oslo", "Rome", "Paris"]),
+        (0.11, True, ["tea", "Oslo", "Rome"]),
+        (0.22, False, ["tea", "Oslo", "Rome"]),
+        (0.23, False, ["tea", "Oslo"]),
+        (0.7, False, ["tea"]),
+        (1.0, False, []),
+    ],
+)
+def test_faded_facts_are_left_out_where_that_is_asked_for(
+    memory: Nacre, least: float, history: bool, objects: list[str]
+) -> None:
+    state(memory, "Paris", 90)
+    state(memory, "Rome", 30)
+    state(memory, "Oslo", 10, subject="Bob")
+    state(memory, "tea", 1, predicate="likes")
+    assert holding(memory, min_confidence=least, history=history) == objects
+    assert holding(memory, min_confidence=least, history=history, limit=2) == objects[:2]
+    assert holding(memory, min_confidence=least, as_of=ago(30)) == ["Rome"]  # it had just begun
+
+
 # ---------------------------------------------------------------- how far a fact is believed
 
 

@@ -87,6 +87,9 @@ def _narrowing(command: Any) -> Any:
         [
             *(click.option(name, metavar=metavar, help=text) for name, metavar, text in valued),
             click.option("--history", is_flag=True, help="Include facts that are not current."),
+            click.option(
+                "--min-confidence", type=float, metavar="NUMBER", help="Minimum confidence after decay, from 0 to 1."
+            ),
             in_space,
             click.option("--limit", type=int, help="Maximum number of facts."),
         ],
@@ -114,6 +117,7 @@ def _list(context: click.Context, given: dict[str, Any], *, relations: bool) -> 
             memory_id=given["memory"],
             as_of=to_moment("as_of", given["as_of"]),
             history=given["history"] or None,
+            min_confidence=given["min_confidence"],
             limit=given["limit"],
         ),
     )

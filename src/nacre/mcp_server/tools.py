@@ -93,7 +93,7 @@ def _forget(call: Call) -> Answer:
 def _facts(call: Call) -> Answer:
     readers: dict[str, decode.Reader] = {
         **dict.fromkeys(("subject", "predicate", "object", "type", "memory_id"), decode.text),
-        **dict.fromkeys(("relations", "history", "limit"), decode.as_given),
+        **dict.fromkeys(("relations", "history", "min_confidence", "limit"), decode.as_given),
         "as_of": decode.moment,
     }
     given = decode.fields(call.arguments, readers)
@@ -402,6 +402,7 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
                 "memory_id": string(),
                 "relations": boolean("only relations between entities"),
                 "history": boolean("include superseded facts"),
+                "min_confidence": number("after decay, 0-1"),
                 "as_of": string(),
                 "limit": integer(),
             },

@@ -113,6 +113,7 @@ class FactOptions(TypedDict, total=False):
     relations: bool
     as_of: datetime | None
     history: bool
+    min_confidence: float
     limit: int
 
 
@@ -121,7 +122,8 @@ class FactQuery:
     """Selects facts. Names are compared ignoring case; subjects and objects also match by their aliases.
 
     `spaces=()` means the space the engine was opened with. `relations` selects only relations. `as_of=None` is now.
-    `history` includes facts that are no longer, or not yet, current.
+    `history` includes facts that are no longer, or not yet, current. `min_confidence` is the least effective confidence
+    at that time.
     """
 
     spaces: Sequence[str] = ()
@@ -133,6 +135,7 @@ class FactQuery:
     relations: bool = False
     as_of: datetime | None = None
     history: bool = False
+    min_confidence: float = 0.0
     limit: int = 100
 
 

@@ -15,7 +15,7 @@ from nacre.analysis import near_duplicates
 from nacre.analysis.names import fold, predicate_words, relation_words
 from nacre.errors import NotFound
 from nacre.facts import supersession
-from nacre.facts.confidence import is_current
+from nacre.facts.confidence import effective_confidence, is_current
 from nacre.facts.statements import named_entities
 from nacre.query.ast import Term, significant_terms
 from nacre.ranking.bm25 import idf
@@ -90,6 +90,7 @@ class Facts:
             and query.type in (None, fact.type)
             and query.memory_id in (None, fact.memory_id)
             and (fact.relation or not query.relations)
+            and (query.as_of is None or effective_confidence(fact, query.as_of) >= query.min_confidence)
         )
 
     def by_ids(self, ids: Sequence[str]) -> list[Fact]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import apsw
@@ -16,6 +17,7 @@ import apsw
 from nacre.analysis.names import fold, predicate_words, relation_words
 from nacre.errors import NotFound
 from nacre.facts import supersession
+from nacre.facts.confidence import effective_confidence
 from nacre.facts.statements import named_entities, statement_key
 from nacre.query.ast import Term, significant_terms
 from nacre.ranking.bm25 import idf
@@ -343,7 +345,12 @@ def listed(db: apsw.Connection, query: FactQuery) -> list[Fact]:
         clause &= Clause("m.id = ?", (query.memory_id,))
     if query.relations:
         clause &= _RELATION
-    return _select(db, clause, f"{_NEWEST_FIRST} LIMIT ?", query.limit)
+    if not query.min_confidence or query.as_of is None:
+        return _select(db, clause, f"{_NEWEST_FIRST} LIMIT ?", query.limit)
+    clause &= Clause("f.confidence >= ?", (query.min_confidence,))  # it only fades
+    facts = map(_fact, db.execute(f"SELECT {_COLUMNS} {_FROM} WHERE {clause.sql} {_NEWEST_FIRST}", clause.parameters))
+    sure = (each for each in facts if effective_confidence(each, query.as_of) >= query.min_confidence)
+    return list(islice(sure, query.limit))
 
 
 def conflicting(db: apsw.Connection, spaces: Sequence[str], at: datetime) -> list[list[Fact]]:
