@@ -12,13 +12,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import mcp_types as types
 from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
 
 from nacre.config import settings
 from nacre.mcp_server.server import RequestHandlers, build_server
@@ -79,6 +80,57 @@ def problem(result: types.CallToolResult) -> str:
     assert result.is_error, said(result)
     assert result.structured_content is None
     return said(result)
+
+
+# ---------------------------------------------------------------- line by line
+
+
+class Line:
+    """The server's two ends of a pipe, with a client at the other that may say anything."""
+
+    def __init__(self) -> None:
+        self._to_server, self._requests = anyio.create_memory_object_stream[str](100)
+        self._answers, self._from_server = anyio.create_memory_object_stream[str](100)
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in self._requests:
+            yield line
+
+    async def write(self, text: str) -> None:
+        await self._answers.send(text)
+
+    async def flush(self) -> None:
+        pass
+
+    async def send(self, *lines: bytes) -> None:
+        for each in lines:
+            await self._to_server.send(each.decode("utf-8", "replace"))
+
+    async def receive(self) -> Any:
+        with anyio.fail_after(ANSWER_SECONDS):
+            return json.loads(await self._from_server.receive())
+
+    async def hang_up(self) -> None:
+        await self._to_server.aclose()
+
+    def close(self) -> None:
+        for each in (self._to_server, self._requests, self._answers, self._from_server):
+            each.close()
+
+
+@contextlib.asynccontextmanager
+async def spoken_to(made: Server[Any]) -> AsyncIterator[Line]:
+    line = Line()
+    try:
+        async with (
+            stdio_server(cast("Any", line), cast("Any", line)) as (read, write),
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(made.run, read, write, made.create_initialization_options())
+            yield line
+            await line.hang_up()
+    finally:
+        line.close()
 
 
 # ---------------------------------------------------------------- in other processes

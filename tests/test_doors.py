@@ -783,7 +783,7 @@ REFUSED = (
     one("no change", lambda m: m.update("red"), "update red", ("update_memory", {"id": "red"})),
     one("min_confidence", lambda m: m.facts(min_confidence=2.5), "fact list --min-confidence 2.5",
         ("facts", {"min_confidence": 2.5})),
-    one("fact types", lambda m: m.search("x", where=Filter(fact_types=("taste",))), "search x --fact-type taste",
+    one("fact types", lambda m: m.search("x", where=Filter(fact_types=("taste",))), "search x --fact-type taste",  # type: ignore[arg-type]
         ("search_memories", {"query": "x", "fact_types": ["taste"]})),
     one("type of fact", lambda m: m.facts(type="guess"), "fact list --type guess", ("facts", {"type": "guess"})),
     one("confidence", lambda m: stated(m, NewFact(**OSLO, confidence=2.5)),

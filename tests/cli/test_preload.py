@@ -45,6 +45,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
         (["search", "whales", "--embedder", "hashing"], []),
         (["--embedder=none", "search", "whales"], []),
         (["--embedder", "none", "search", "whales", "--embedder=minilm"], [EMBEDDER, RERANKER]),
+        (["mcp", "--space", "me"], [EMBEDDER, RERANKER]),
+        (["hook", "context"], [EMBEDDER, RERANKER]),
         (["timeline"], []),
         (["stats"], []),
         ([], []),

@@ -330,7 +330,7 @@ def test_a_cleared_query_is_nowhere_in_the_files(path: Path, kind: str) -> None:
         assert memory.receipts() == []
         assert kind == "memory" or b"asdfghjkl" not in written(path)
         with pytest.raises(InvalidInput, match="before: has no time zone"):
-            memory.clear_log(before=datetime(2026, 1, 1))
+            memory.clear_log(before=datetime(2026, 1, 1))  # noqa: DTZ001
 
 
 def written(path: Path) -> bytes:

@@ -478,7 +478,7 @@ def test_bad_options_are_refused(unlogged: Nacre) -> None:
     (tea,) = remember(unlogged, "tea")
     asked = from_file(unlogged, f"tea\t{tea}")
     with pytest.raises(InvalidInput, match="mode: 'fuzzy' is unknown"):
-        evaluate.evaluate(unlogged, asked, ["fuzzy"], 10, 1, quiet)  # type: ignore[list-item]
+        evaluate.evaluate(unlogged, asked, ["fuzzy"], 10, 1, quiet)
     with pytest.raises(InvalidInput, match="limit: is 0"):
         evaluate.evaluate(unlogged, asked, ["keyword"], 0, 1, quiet)
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +20,6 @@ from mcp import Client, MCPError
 from mcp.client.context import ClientRequestContext
 from mcp.client.session import ListRootsFnT
 from mcp.server.lowlevel.server import Server
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
@@ -37,6 +35,7 @@ from mcp_clients import (
     problem,
     said,
     served,
+    spoken_to,
     tool_call,
 )
 from mcp_clients import given as structured
@@ -1033,54 +1032,6 @@ async def test_a_client_that_does_not_say_its_roots_is_served_all_the_same(
 
 
 # ---------------------------------------------------------------- line by line
-
-
-class Line:
-    """The server's two ends of a pipe, with a client at the other that may say anything."""
-
-    def __init__(self) -> None:
-        self._to_server, self._requests = anyio.create_memory_object_stream[str](100)
-        self._answers, self._from_server = anyio.create_memory_object_stream[str](100)
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        async for line in self._requests:
-            yield line
-
-    async def write(self, text: str) -> None:
-        await self._answers.send(text)
-
-    async def flush(self) -> None:
-        pass
-
-    async def send(self, *lines: bytes) -> None:
-        for each in lines:
-            await self._to_server.send(each.decode("utf-8", "replace"))
-
-    async def receive(self) -> Any:
-        with anyio.fail_after(ANSWER_SECONDS):
-            return json.loads(await self._from_server.receive())
-
-    async def hang_up(self) -> None:
-        await self._to_server.aclose()
-
-    def close(self) -> None:
-        for each in (self._to_server, self._requests, self._answers, self._from_server):
-            each.close()
-
-
-@asynccontextmanager
-async def spoken_to(made: Server[Any]) -> AsyncIterator[Line]:
-    line = Line()
-    try:
-        async with (
-            stdio_server(cast("Any", line), cast("Any", line)) as (read, write),
-            anyio.create_task_group() as tasks,
-        ):
-            tasks.start_soon(made.run, read, write, made.create_initialization_options())
-            yield line
-            await line.hang_up()
-    finally:
-        line.close()
 
 
 async def sdk_answer(request: bytes, tools_only: bool) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-_RERANKS = {"search", "recall", "context", "why", "why-not"}
+_RERANKS = {"search", "recall", "context", "why", "why-not", "mcp"}
 _EMBEDS = _RERANKS | {"remember", "update"}
 _WORDS_ONLY = {"keyword", "text"}  # modes
 

@@ -8,7 +8,7 @@ The SDK then gets the same request. Its answer is the same (tests/mcp_server/tes
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Protocol
 
 from nacre.mcp_server import server_info
@@ -67,27 +67,26 @@ def _result(version: str, *, tools_only: bool) -> dict[str, Json]:
     }
 
 
-class _Lines(Protocol):
-    def __aiter__(self) -> AsyncIterator[str]: ...
-
-
 class _Writer(Protocol):
     async def write(self, text: str, /) -> Any: ...
     async def flush(self) -> None: ...
 
 
-class FirstLineReplayed:
-    """The client's lines, beginning with the one that was read before the SDK was loaded."""
+class LinesReplayed:
+    """The client's lines, beginning with those that were read before the SDK was loaded."""
 
-    def __init__(self, first: str, rest: _Lines) -> None:
+    def __init__(self, first: Sequence[bytes], rest: Callable[[], bytes]) -> None:
         self._first = first
-        self._rest = rest
+        self._rest = rest  # gives the next line, empty at the end
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        if self._first:
-            yield self._first
-        async for line in self._rest:
-            yield line
+        import anyio.to_thread
+
+        for line in self._first:
+            if line:
+                yield line.decode("utf-8", "replace")
+        while line := await anyio.to_thread.run_sync(self._rest, abandon_on_cancel=True):
+            yield line.decode("utf-8", "replace")
 
 
 class WithoutEarlyAnswer:

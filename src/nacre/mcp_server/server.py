@@ -21,14 +21,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError, NotFound
-from nacre.mcp_server import completion, confirmation, prompts, resources, server_info
+from nacre.mcp_server import completion, confirmation, prompts, resources, server_info, tool_json
 from nacre.mcp_server.client_log import ClientLog
-from nacre.mcp_server.spaces import SpaceEngines, space_of_root
-from nacre.mcp_server.tool import Answer, Call, Tool
+from nacre.mcp_server.spaces import ROOTS_WAIT_S, SpaceEngines, space_of_roots
+from nacre.mcp_server.tool import Call, Tool
 from nacre.serialization import encode
-from nacre.types.memory import Progress
+from nacre.types.memory import Json, Progress
 
-ROOTS_WAIT_S = 2.0  # a client that has not listed its roots by then has none
 CONSENT_WAIT_S = 120.0  # a person who has not answered by then has not agreed
 RESOURCE_NOT_FOUND = -32002  # until the protocol of 2026, which uses INVALID_PARAMS
 CALLS_AT_ONCE = 16
@@ -41,19 +40,30 @@ _log = logging.getLogger("nacre")
 class RequestHandlers:
     """Answers the requests of all clients of one server."""
 
-    def __init__(self, engines: SpaceEngines, tools: Sequence[Tool], folder: Path | None, session: str | None) -> None:
+    def __init__(
+        self,
+        engines: SpaceEngines,
+        tools: Sequence[Tool],
+        folder: Path | None,
+        session: str | None,
+        space: str | None = None,
+    ) -> None:
+        """`session` and `space` are those of the one client over stdio, where they are known."""
         self._engines = engines
         self._tools = {each.name: each for each in tools}
         self._folder = folder
-        self._session = session  # of the one client over stdio; None over HTTP, where each client has its own
-        self._spaces: dict[str | None, str] = {}  # by the id of the client's HTTP session; None over stdio
+        self._session = session  # None over HTTP, where each client has its own
+        # By the id of the client's HTTP session; None over stdio.
+        self._spaces: dict[str | None, str] = {} if space is None else {None: space}
         self._limiter: anyio.CapacityLimiter | None = None
         self.log = ClientLog(CLIENTS_MAX)
 
     # ---- tools
 
     async def list_tools(self, _: _Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_listed(each) for each in self._tools.values()])
+        return types.ListToolsResult(
+            tools=[types.Tool.model_validate(tool_json.listed(each)) for each in self._tools.values()]
+        )
 
     async def call_tool(
         self, context: _Context, params: types.CallToolRequestParams
@@ -64,21 +74,17 @@ class RequestHandlers:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}; allowed: {known}")
         try:
             memory = await self._memory(context)
-            call = Call(memory, params.arguments or {}, self._session_of(context), _reporter(context))
-            if _can_be_asked(context):
-                question = await self._in_thread(confirmation.question, tool.name, call)
-                consent = "accept" if question is None else await _consent(context, params, question)
-                if isinstance(consent, types.InputRequiredResult):
-                    return consent
-                if consent != "accept":
-                    return _failed(_REFUSALS[consent])
-            answer = await self._in_thread(tool.answer, call)
         except NacreError as error:
-            return _failed(str(error))
-        except Exception as error:  # a bug in Nacre: the agent must not take it for a mistake of its own
-            _log.exception("the tool %s failed", tool.name)
-            return _failed(f"{tool.name} failed inside the server ({type(error).__name__}); its log on stderr says why")
-        return _result(answer)
+            return _result(tool_json.failed(str(error)))
+        call = Call(memory, params.arguments or {}, self._session_of(context), _reporter(context))
+        if _can_be_asked(context):
+            question = await self._in_thread(confirmation.question, tool.name, call)
+            consent = "accept" if question is None else await _consent(context, params, question)
+            if isinstance(consent, types.InputRequiredResult):
+                return consent
+            if consent != "accept":
+                return _result(tool_json.failed(_REFUSALS[consent]))
+        return _result(await self._in_thread(tool_json.answered, tool, call))
 
     # ---- resources
 
@@ -220,8 +226,7 @@ async def _space_of_client(context: _Context) -> str | None:
         except (MCPError, ValueError) as error:  # it refuses, or its roots are not folders
             _log.warning("the client did not list its roots: %s", error)
             return None
-        spaces = (space_of_root(str(root.uri)) for root in listed.roots)
-        return next((each for each in spaces if each is not None), None)
+        return space_of_roots(str(root.uri) for root in listed.roots)
     _log.warning("the client did not list its roots within %g s", ROOTS_WAIT_S)
     return None
 
@@ -274,26 +279,5 @@ def _reporter(context: _Context) -> Any:
     return report
 
 
-def _listed(tool: Tool) -> types.Tool:
-    return types.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=tool.input,
-        output_schema=tool.output,
-        annotations=types.ToolAnnotations(
-            read_only_hint=tool.effect == "reads",
-            destructive_hint=tool.effect == "changes",
-            idempotent_hint=tool.repeatable,
-            open_world_hint=False,
-        ),
-    )
-
-
-def _failed(message: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(text=message)], is_error=True)
-
-
-def _result(answer: Answer) -> types.CallToolResult:
-    text = encode.dumps(encode.without_empty(answer.content), indent=None) if answer.text is None else answer.text
-    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=answer.content)
+def _result(encoded: dict[str, Json]) -> types.CallToolResult:
+    return types.CallToolResult.model_validate(encoded)

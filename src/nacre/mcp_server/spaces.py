@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlparse
 from urllib.request import url2pathname
@@ -16,6 +17,8 @@ from nacre.config import project_space
 from nacre.config.factory import models_from_settings, open_from_settings
 from nacre.config.settings import Settings
 from nacre.engine.engine import Nacre
+
+ROOTS_WAIT_S = 2.0  # a client that has not listed its roots by then has none
 
 
 class SpaceEngines:
@@ -53,6 +56,11 @@ class SpaceEngines:
             for each in self._engines.values():
                 each.close()
             self._engines.clear()
+
+
+def space_of_roots(uris: Iterable[str]) -> str | None:
+    """The space of the first root that is a folder; None if none is."""
+    return next((space for uri in uris if (space := space_of_root(uri)) is not None), None)
 
 
 def space_of_root(uri: str) -> str | None:

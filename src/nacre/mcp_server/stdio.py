@@ -14,8 +14,10 @@ from nacre.config import project_space
 from nacre.config.settings import Settings
 from nacre.ids import new_ids
 from nacre.mcp_server import sdk
-from nacre.mcp_server.handshake import FirstLineReplayed, WithoutEarlyAnswer, early_answer
+from nacre.mcp_server.first_call import FirstCall, Handover, Lines
+from nacre.mcp_server.handshake import LinesReplayed, WithoutEarlyAnswer, early_answer
 from nacre.mcp_server.tool import Tool
+from nacre.types.memory import Json
 
 if TYPE_CHECKING:
     from nacre.hooks.listener import Listener
@@ -24,15 +26,16 @@ if TYPE_CHECKING:
 
 def serve(settings: Settings, tools: Sequence[Tool], *, tools_only: bool, session: str | None) -> None:
     """Answer the client until it closes standard input."""
-    requests, answers = _claimed()
-    first = requests.readline()
+    lines, answers = _claimed()
+
+    def send(message: Json) -> None:
+        answers.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
+        answers.flush()
+
+    first = lines.next()
     early = early_answer(first, tools_only=tools_only)
     if early is not None:
-        answers.write(json.dumps(early, ensure_ascii=False).encode() + b"\n")
-        answers.flush()
-    sdk.load()
-
-    import anyio
+        send(early)
 
     from nacre.hooks.listener import Listener
     from nacre.mcp_server.spaces import SpaceEngines
@@ -43,8 +46,19 @@ def serve(settings: Settings, tools: Sequence[Tool], *, tools_only: bool, sessio
     # The thread that reads the next line cannot be interrupted, so a signal ends the process without it.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda caught, _: _stop(engines, hooks, caught))
+    session = session or _new_session()
     try:
-        anyio.run(_serve, engines, tools, tools_only, session, first, early, requests, answers)
+        handed = Handover((), None)
+        if early is not None:
+            capabilities = json.loads(first)["params"]["capabilities"]
+            handed = FirstCall(lines, send, engines, tools, project_space.working(), session).serve(capabilities)
+        sdk.load()
+
+        import anyio
+
+        replayed = LinesReplayed((first, *handed.lines), lines.next)
+        answered = None if early is None else early["id"]
+        anyio.run(_serve, engines, tools, tools_only, session, handed.space, replayed, answered, answers)
     except* BrokenPipeError:  # the client is gone, and nobody can read an error
         pass
     finally:
@@ -58,35 +72,34 @@ def _stop(engines: SpaceEngines, hooks: Listener, caught: int) -> None:
     os._exit(128 + caught)
 
 
-def _claimed() -> tuple[BinaryIO, BinaryIO]:
+def _claimed() -> tuple[Lines, BinaryIO]:
     """Standard input, and standard output for the protocol alone: other prints of this process go to stderr."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return sys.stdin.buffer, answers
+    return Lines(sys.stdin.fileno()), answers
 
 
 async def _serve(
     engines: SpaceEngines,
     tools: Sequence[Tool],
     tools_only: bool,
-    session: str | None,
-    first: bytes,
-    early: dict[str, Any] | None,
-    requests: BinaryIO,
+    session: str,
+    space: str | None,
+    lines: LinesReplayed,
+    answered: Json,
     answers: BinaryIO,
 ) -> None:
+    """Serve by the SDK. `answered` is the id of the request whose answer was sent before."""
     import anyio
     from mcp.server.stdio import stdio_server
 
     from nacre.mcp_server.server import RequestHandlers, build_server
 
-    lines = anyio.wrap_file(io.TextIOWrapper(requests, encoding="utf-8", errors="replace"))
     writer = anyio.wrap_file(io.TextIOWrapper(answers, encoding="utf-8", newline="\n"))
-    stdin = FirstLineReplayed(first.decode("utf-8", "replace"), lines)
-    stdout = WithoutEarlyAnswer(None if early is None else early["id"], writer)
-    handlers = RequestHandlers(engines, tools, project_space.working(), session or _new_session())
+    handlers = RequestHandlers(engines, tools, project_space.working(), session, space)
     server = build_server(handlers, tools_only=tools_only)
-    async with stdio_server(cast("Any", stdin), cast("Any", stdout)) as (read, write):
+    stdout = WithoutEarlyAnswer(answered, writer)
+    async with stdio_server(cast("Any", lines), cast("Any", stdout)) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from nacre.engine.engine import Nacre
 from nacre.types.memory import Json, Progress
+
+if TYPE_CHECKING:
+    from nacre.engine.engine import Nacre
 
 Effect = Literal["reads", "adds", "changes"]  # "changes" may hide or delete memories
 
@@ -40,3 +42,4 @@ class Tool:
     output: dict[str, Json]
     title: str | None = None
     repeatable: bool = True  # a second call with the same arguments changes nothing more
+    converses: bool = False  # a call may talk with the client before it answers: a question, or progress

@@ -358,6 +358,7 @@ DEFAULT: tuple[Tool, ...] = (
         name="forget",
         description="Hide memories that are wrong or obsolete. People can restore them.",
         effect="changes",
+        converses=True,
         answer=_forget,
         input=obj({"ids": array()}, ("ids",)),
         output=obj({"forgotten": array()}, ("forgotten",)),
@@ -369,7 +370,14 @@ DEFAULT: tuple[Tool, ...] = (
 
 
 def _tool(
-    name: str, description: str, effect: Effect, answer: Any, given: Mapping[str, Any], needed: tuple[str, ...] = ()
+    name: str,
+    description: str,
+    effect: Effect,
+    answer: Any,
+    given: Mapping[str, Any],
+    needed: tuple[str, ...] = (),
+    *,
+    converses: bool = False,
 ) -> Tool:
     """Results are encoded by the engine's serialization, so the schema allows any object."""
     return Tool(
@@ -379,6 +387,7 @@ def _tool(
         answer=answer,
         input=obj(given, needed),
         output=obj(),
+        converses=converses,
     )
 
 
@@ -510,6 +519,7 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
             _remember_many,
             {"memories": array(obj({"text": string()}, ("text",)), "each as for `remember`")},
             ("memories",),
+            converses=True,
         ),
         _tool(
             "update_memory",
