@@ -177,6 +177,12 @@ class LogStore(Protocol):
     def receipts(self, which: ReceiptFilter) -> list[Receipt]:
         """Receipts, the newest first."""
 
+    def clear_receipts(self, spaces: Sequence[str], session: str | None, before: datetime | None) -> int:
+        """Delete receipts of these spaces, of one session or from before a time where given. Returns how many.
+
+        Nothing of their queries stays in the file. The usage of memories stays.
+        """
+
     def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], dict[str, bool]]:
         """By (space, session), the live memories that were delivered to it and have not changed since.
 

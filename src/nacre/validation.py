@@ -193,6 +193,13 @@ def receipts(limit: int, session: str | None, limits: Limits) -> None:
         session_name(session, limits)
 
 
+def clear_log(before: datetime | None, session: str | None, limits: Limits) -> datetime | None:
+    """The time, in UTC."""
+    if session is not None:
+        session_name(session, limits)
+    return None if before is None else _moment("before", before)
+
+
 def decay_rates(value: Mapping[Any, float]) -> dict[FactType, float]:
     """The rates of all types, some of them changed."""
     for name, rate in value.items():

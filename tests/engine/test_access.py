@@ -248,6 +248,12 @@ CALLS: dict[str, list[Call]] = {
         lambda m, own, _: m.receipts(memory_id=own.memory),
         lambda m, _, __: m.receipts(),
     ],
+    "clear_log": [
+        lambda m, _, x: m.clear_log(spaces=[x.space]),
+        lambda m, own, x: m.clear_log(spaces=[own.space, x.space]),
+        lambda m, _, x: m.clear_log(session=x.session),
+        lambda m, _, __: m.clear_log(before=MARCH),
+    ],
     "mark": [
         lambda m, _, x: m.mark(x.memory, "used"),
         lambda m, own, x: m.mark([own.memory, x.memory], "wrong", receipt=own.receipt),

@@ -295,6 +295,48 @@ def test_retention_drops_the_old_and_the_oldest_beyond_a_number() -> None:
     assert sqlite.usage(db, ["m1"]) == standing
 
 
+def test_receipts_are_cleared_by_space_session_and_time() -> None:
+    db = database(m1="a")
+    log = [receipt(f"r{day}", "m1", at=NOON + day * DAY, session="st"[day % 2]) for day in range(6)]
+    sqlite.record(db, [*log, receipt("b1", "m1", space="b"), receipt("b2", space="b", session="s")])
+    standing = sqlite.usage(db, ["m1"])
+    assert sqlite.clear(db, ["a"], "s", NOON + 2 * DAY) == 1  # r0: a time is exclusive
+    assert sqlite.clear(db, ["a"], None, NOON + 2 * DAY) == 1
+    assert sqlite.clear(db, ["a"], "nobody", None) == 0
+    assert listed_ids(db, ReceiptFilter(spaces=["a"])) == ["r5", "r4", "r3", "r2"]
+    assert sqlite.clear(db, ["a", "b"], "s", None) == 3
+    assert sqlite.clear(db, ["a"], None, None) == 2
+    assert listed_ids(db, ReceiptFilter(spaces=["a", "b"])) == ["b1"]
+    assert db.execute("SELECT count(*) FROM deliveries").get == 1
+    assert sqlite.usage(db, ["m1"]) == standing
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "memory"])
+def test_a_cleared_query_is_nowhere_in_the_files(path: Path, kind: str) -> None:
+    store = SqliteStore(path) if kind == "sqlite" else MemoryStore()
+    with nacre.Nacre(store, None, clock=lambda: NOON) as memory:
+        memory.remember("banana bread")
+        memory.search("the qwertzuiop of the banana", session="s")
+        memory.search("banana asdfghjkl")
+        memory.receipts()
+        assert memory.clear_log(before=NOON) == 0
+        assert memory.clear_log(spaces=["other"]) == 0
+        if kind == "sqlite":
+            assert b"qwertzuiop" in written(path)
+        assert memory.clear_log(session="s") == 1  # a search that is not written yet would be, too
+        assert [each.query for each in memory.receipts()] == ["banana asdfghjkl"]
+        assert kind == "memory" or b"qwertzuiop" not in written(path)
+        assert memory.clear_log() == 1
+        assert memory.receipts() == []
+        assert kind == "memory" or b"asdfghjkl" not in written(path)
+        with pytest.raises(InvalidInput, match="before: has no time zone"):
+            memory.clear_log(before=datetime(2026, 1, 1))
+
+
+def written(path: Path) -> bytes:
+    return b"".join(each.read_bytes() for each in path.parent.glob(f"{path.name}*") if each.is_file())
+
+
 # ---------------------------------------------------------------- SQLite and the reference agree
 
 SPACE_OF = {f"m{at}": "ab"[at % 2] for at in range(6)}
@@ -355,6 +397,14 @@ class Logs(RuleBasedStateMachine):
     @rule(before=moments, receipts_max=st.integers(0, 8))
     def prune(self, before: datetime, receipts_max: int) -> None:
         assert sqlite.prune(self.db, before, receipts_max) == self.log.prune(before, receipts_max)
+
+    @rule(
+        spaces=st.sampled_from(["a", "b", "ab"]),
+        session=st.sampled_from([None, "s", "s", "t", "u"]),
+        before=st.none() | moments,
+    )
+    def clear(self, spaces: str, session: str | None, before: datetime | None) -> None:
+        assert sqlite.clear(self.db, spaces, session, before) == self.log.clear(spaces, session, before)
 
     @rule(memory_id=memory_ids)
     def purge(self, memory_id: str) -> None:

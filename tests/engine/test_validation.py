@@ -548,6 +548,7 @@ VERBS: list[Callable[[Nacre], object]] = [
     lambda memory: memory.similar("x"),
     lambda memory: memory.separate("x"),
     lambda memory: memory.receipts(),
+    lambda memory: memory.clear_log(),
     lambda memory: memory.mark("x", "used"),
     lambda memory: memory.lenses(),
     lambda memory: memory.drop_lens("x"),

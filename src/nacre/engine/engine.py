@@ -332,6 +332,15 @@ class Nacre:
         """What searches delivered, newest first. `before` is the id of the last receipt of the page before."""
         return self._log.receipts(spaces, session, memory_id, limit, before)
 
+    def clear_log(
+        self, *, before: datetime | None = None, session: str | None = None, spaces: Sequence[str] = ()
+    ) -> int:
+        """Delete logged searches: all of this space, or those before a time, of a session, of other spaces.
+
+        Returns how many were deleted. What was learned from them stays.
+        """
+        return self._log.clear(spaces, session, before)
+
     def mark(self, ids: str | Sequence[str], outcome: Outcome, receipt: str | None = None) -> list[str]:
         """Say that delivered memories were opened, used or wrong. Returns those that were not marked so before.
 

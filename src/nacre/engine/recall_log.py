@@ -65,6 +65,13 @@ class RecallLog:
             )
         )
 
+    def clear(self, spaces: Sequence[str], session: str | None, before: datetime | None) -> int:
+        before = validation.clear_log(before, session, self._parts.limits)
+        self.flush()
+        return self._store.clear_receipts(
+            validation.spaces(spaces, self._parts.access, self._parts.limits), session, before
+        )
+
     def mark(self, ids: str | Sequence[str], outcome: Outcome, receipt: str | None) -> list[str]:
         if outcome not in get_args(Outcome):
             raise InvalidInput("outcome", f"{outcome!r} is unknown; allowed: {', '.join(get_args(Outcome))}")

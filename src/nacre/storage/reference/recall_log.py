@@ -102,6 +102,18 @@ class RecallLog:
         self._receipts = {receipt.id: receipt for receipt in kept}
         return gone
 
+    def clear(self, spaces: Sequence[str], session: str | None, before: datetime | None) -> int:
+        kept = {
+            receipt.id: receipt
+            for receipt in self._receipts.values()
+            if receipt.space not in spaces
+            or session not in (None, receipt.session)
+            or (before is not None and receipt.at >= before)
+        }
+        gone = len(self._receipts) - len(kept)
+        self._receipts = kept
+        return gone
+
     def count(self) -> int:
         return len(self._receipts)
 

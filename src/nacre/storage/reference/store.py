@@ -450,6 +450,10 @@ class MemoryStore:
         with self._lock:
             return self._recall_log.listed(which)
 
+    def clear_receipts(self, spaces: Sequence[str], session: str | None, before: datetime | None) -> int:
+        with self._lock:
+            return self._recall_log.clear(spaces, session, before)
+
     def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], dict[str, bool]]:
         with self._lock:
             found = {each: self._recall_log.delivered(*each, self._unchanged_since) for each in sessions}

@@ -207,6 +207,16 @@ def prune(db: apsw.Connection, before: datetime, receipts_max: int) -> int:
     return gone + db.changes()
 
 
+def clear(db: apsw.Connection, spaces: Sequence[str], session: str | None, before: datetime | None) -> int:
+    """Delete receipts of these spaces, of one session or from before a time where given. Returns how many."""
+    db.execute(
+        f"DELETE FROM receipts WHERE space IN {_LISTED} AND (?2 IS NULL OR session = ?2) "
+        "AND (?3 IS NULL OR at_us < ?3)",
+        (rows.to_json(list(spaces)), session, rows.maybe_microseconds(before)),
+    )
+    return db.changes()
+
+
 def purge(db: apsw.Connection, purged: Sequence[int]) -> None:
     """Delete the receipts that delivered these rows: a query may quote the text that it found."""
     db.execute(

@@ -201,10 +201,7 @@ class SqliteStore:
             log_events(db, "purged", ((row, memory.space, memory.id, None) for row, memory, _ in found), at)
         with self._connections.reading() as db:
             self._ready_index.purge(db, {memory.space for _, memory, _ in found})
-        with self._connections.exclusive() as db:
-            busy, _, _ = rows.fetch(db, "PRAGMA wal_checkpoint (TRUNCATE)")[0]
-        if busy:
-            _log.warning("purged text stays in the write-ahead log until other processes have finished reading")
+        self._empty_write_ahead_log("purged text stays")
 
     def embed(self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str) -> int:
         written = []
@@ -493,6 +490,13 @@ class SqliteStore:
         with self._connections.reading() as db:
             return recall_log.listed(db, which)
 
+    def clear_receipts(self, spaces: Sequence[str], session: str | None, before: datetime | None) -> int:
+        with self._connections.writing() as db:
+            cleared = recall_log.clear(db, spaces, session, before)
+        if cleared:
+            self._empty_write_ahead_log("cleared queries stay")
+        return cleared
+
     def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], dict[str, bool]]:
         with self._connections.reading() as db:
             return recall_log.delivered(db, sessions, limit)
@@ -557,6 +561,13 @@ class SqliteStore:
             names = list(self._unindexed)
             self._unindexed.clear()
             self._ready_index.catch_up_in_background(names)
+
+    def _empty_write_ahead_log(self, what_stays: str) -> None:
+        """Move deletions into the file, so that what was deleted is nowhere. A process that reads may prevent it."""
+        with self._connections.exclusive() as db:
+            busy, _, _ = rows.fetch(db, "PRAGMA wal_checkpoint (TRUNCATE)")[0]
+        if busy:
+            _log.warning("%s in the write-ahead log until other processes have finished reading", what_stays)
 
     def _index_remaining(self) -> None:
         """Finish the index after an import, or every process that searches next would have to."""
