@@ -311,7 +311,7 @@ ELSEWHERE = Lacks("other tools tell it")
 
 TELL = "ticket about the deploy pipeline"
 TELLING = 'search --brief --asked-in s --limit 3 "deploy pipeline"'
-TELLING_MCP = {"query": "deploy pipeline", "limit": 3}
+TELLING_MCP = {"query": "deploy pipeline", "limit": 3, "session": SESSION}
 
 
 def tell(m: Nacre, session: str = SESSION, **request: Any) -> Any:
@@ -519,7 +519,7 @@ VIEWS = (
 )
 
 PACKING = "context --asked-in s --budget 300 'deploy pipeline'"
-PACKING_MCP = {"query": "deploy pipeline", "budget_tokens": 300}
+PACKING_MCP = {"query": "deploy pipeline", "budget_tokens": 300, "session": SESSION}
 
 
 def pack(m: Nacre, session: str = SESSION, **request: Any) -> Any:

@@ -166,12 +166,13 @@ class LogStore(Protocol):
         outcome: Outcome,
         at: datetime,
         session: str | None = None,
+        origin: str | None = None,
     ) -> list[str]:
         """Mark delivered memories with an outcome. Returns those that did not have this mark before.
 
         Without `receipt_id`, the latest receipt of the day before `at` that delivered the memory is marked; with
-        `session`, only receipts of that session count. Raises NotFound for an unknown memory, InvalidInput if no such
-        receipt delivered it.
+        `session` or `origin`, only receipts of that session or of that connection count. Raises NotFound for an
+        unknown memory, InvalidInput if no such receipt delivered it.
         """
 
     def receipts(self, which: ReceiptFilter) -> list[Receipt]:
@@ -183,11 +184,17 @@ class LogStore(Protocol):
         Nothing of their queries stays in the file. The usage of memories stays.
         """
 
-    def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], dict[str, bool]]:
-        """By (space, session), the live memories that were delivered to it and have not changed since.
+    def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], list[str]]:
+        """By (space, session or connection), the live memories that were delivered to it and have not changed since.
 
-        At most `limit` ids each, the latest delivery first, each with whether it was opened. A session without any is
-        missing.
+        At most `limit` ids each, the latest delivery first. A session without any is missing.
+        """
+
+    def delivered_since(self, spaces: Sequence[str], session: str, since: datetime, limit: int) -> dict[str, bool]:
+        """The live memories that searches of these spaces delivered to a session after a time, unchanged since.
+
+        Deliveries before the session's last `repeat` do not count. At most `limit` ids, the latest delivery first,
+        each with whether it was opened.
         """
 
     def put_lens(self, space: str, name: str, body: str) -> None: ...

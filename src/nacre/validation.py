@@ -47,6 +47,7 @@ _INT64 = 2**63
 _METADATA_DEPTH_MAX = 32
 WILDCARDS_MAX = 8  # of one pattern: matching many is slow
 LOG_DAYS_MAX = 36_500
+DELIVERED_MINUTES_MAX = 60 * 24 * 365
 DECAY_MAX = 10.0  # a day; nothing is left after one
 _ANYTHING = Filter()
 _FRACTIONS = (
@@ -219,9 +220,9 @@ def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequ
     _fraction("min_score", request.min_score)
     if request.token_budget is not None:
         _whole("token_budget", request.token_budget, 1, _INT64)
-    for name, chars_max in (("lens", limits.name_chars_max), ("session", limits.name_chars_max), ("folder", 10_000)):
+    for name in ("lens", "session", "origin", "folder"):
         if getattr(request, name) is not None:
-            _text(name, getattr(request, name), chars_max)
+            _text(name, getattr(request, name), 10_000 if name == "folder" else limits.name_chars_max)
     for name in ("merge_relations", "collapse", "omit_delivered", "rerank"):
         _yes_or_no(name, getattr(request, name))
     return replace(
@@ -365,12 +366,15 @@ def ids(value: Sequence[str], limits: Limits) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.encode("utf-8", "replace").decode() for each in value))
 
 
-def opening(space: str, threads: int, busy_timeout_ms: int, limits: Limits, log_days: int) -> None:
+def opening(
+    space: str, threads: int, busy_timeout_ms: int, limits: Limits, log_days: int, delivered_minutes: int
+) -> None:
     """What a store is opened with."""
     _name("space", space, limits)
     _whole("threads", threads, 0, 1_000)
     _whole("busy_timeout_ms", busy_timeout_ms, 0, 86_400_000)
     _whole("log_days", log_days, 1, LOG_DAYS_MAX)
+    _whole("delivered_minutes", delivered_minutes, 0, DELIVERED_MINUTES_MAX)
 
 
 def session_name(value: str, limits: Limits) -> str:

@@ -374,7 +374,7 @@ def test_a_context_says_what_is_given_already_and_what_does_not_fit(cli: Cli) ->
     asked = ("context", "green tea", "--min-score", "0")
     assert tea in cli(*asked, "--asked-in", "s").out
     assert cli(*asked, "--asked-in", "s").out == (
-        f"Already given to this session: {tea}. Ask with repeat to get it again.\n"
+        f"Already given to this session: {tea}. Ask with repeat to get it again, or get it by id.\n"
     )
     assert cli(*asked, "--asked-in", "s", "--json").json["outcome"] == "delivered"
     small = ("--budget", "30")

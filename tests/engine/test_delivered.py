@@ -295,7 +295,7 @@ def test_what_was_delivered_in_full_is_not_quoted_again(words: Nacre) -> None:
     first = words.context("tea", min_score=0.0, session="s")
     again = words.context("tea", min_score=0.0, session="s")
     assert [each.id for each in first.quoted] == [one]
-    assert again.text == f"Already given to this session: {one}. Ask with repeat to get it again."
+    assert again.text == f"Already given to this session: {one}. Ask with repeat to get it again, or get it by id."
     assert (again.outcome, again.quoted, again.left_out) == ("delivered", (), (LeftOut(one, "delivered"),))
     assert again.tokens <= 1_500
     for other in ({"session": "t"}, {}, {"session": "s", "repeat": True}):
@@ -334,7 +334,7 @@ def test_a_successor_that_was_quoted_is_delivered_as_well(words: Nacre) -> None:
     assert [each.id for each in words.context("Ada", min_score=0.0, session="s").quoted] == [paris]
     again = words.context("Ada", min_score=0.0, session="s")
     assert (again.outcome, again.quoted) == ("delivered", ())
-    assert again.text == f"Already given to this session: {paris}. Ask with repeat to get it again."
+    assert again.text == f"Already given to this session: {paris}. Ask with repeat to get it again, or get it by id."
     assert set(again.left_out) == {(paris, "delivered"), (london, "superseded")}
 
 
@@ -398,7 +398,7 @@ def test_what_was_delivered_to_a_connection_is_not_new(memory: Nacre, heard: dic
     london = next(iter(heard))
     assert memory.remember(LONDON.upper(), origin="s").recalled == (london,)
     assert marks(memory, "s", "used").count(True) == 1
-    assert memory.remember(LONDON.upper(), origin="s", session="t").recalled == ()
+    assert memory.remember(LONDON.upper(), origin="s", session="t").recalled == (london,)
     assert memory.remember(TEA.upper(), origin="t").recalled == ()
 
 

@@ -47,7 +47,7 @@ def database(**space_of: str) -> apsw.Connection:
     db = apsw.Connection(":memory:")
     db.execute("PRAGMA foreign_keys = ON")
     db.execute("CREATE TABLE memories (row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, space TEXT) STRICT")
-    db.execute(sqlite.TABLES)
+    db.execute(sqlite.TABLES + sqlite.MORE_COLUMNS)
     db.executemany("INSERT INTO memories (id, space) VALUES (?, ?)", space_of.items())
     return db
 
@@ -330,7 +330,7 @@ def test_a_cleared_query_is_nowhere_in_the_files(path: Path, kind: str) -> None:
         assert memory.receipts() == []
         assert kind == "memory" or b"asdfghjkl" not in written(path)
         with pytest.raises(InvalidInput, match="before: has no time zone"):
-            memory.clear_log(before=datetime(2026, 1, 1))
+            memory.clear_log(before=NOON.replace(tzinfo=None))
 
 
 def written(path: Path) -> bytes:
@@ -350,7 +350,8 @@ deliveries = st.lists(
 )
 new_receipts = st.builds(
     Receipt, receipt_ids, moments, st.sampled_from("ab"), st.sampled_from([None, "s", "t"]), st.text(max_size=5),
-    st.just("hybrid"), st.sampled_from([None, "work"]), deliveries.map(tuple),
+    st.just("hybrid"), st.sampled_from([None, "work"]), deliveries.map(tuple), st.sampled_from([None, "s", "wire"]),
+    st.booleans(),
 )  # fmt: skip
 
 
@@ -375,13 +376,20 @@ class Logs(RuleBasedStateMachine):
         outcome=st.sampled_from(OUTCOMES),
         at=moments,
         session=st.sampled_from([None, "s", "t"]),
+        origin=st.sampled_from([None, None, "wire"]),
     )
     def mark(
-        self, receipt_id: str | None, marked: list[str], outcome: Outcome, at: datetime, session: str | None
+        self,
+        receipt_id: str | None,
+        marked: list[str],
+        outcome: Outcome,
+        at: datetime,
+        session: str | None,
+        origin: str | None,
     ) -> None:
         self.same(
-            lambda: sqlite.mark(self.db, receipt_id, marked, outcome, at, session),
-            lambda: self.log.mark(receipt_id, marked, outcome, at, session),
+            lambda: sqlite.mark(self.db, receipt_id, marked, outcome, at, session, origin),
+            lambda: self.log.mark(receipt_id, marked, outcome, at, session, origin),
         )
 
     @precondition(lambda self: self.log.count())

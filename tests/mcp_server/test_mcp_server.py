@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -698,8 +699,8 @@ async def test_an_empty_context_says_why(door: Server[Any]) -> None:
             ({"query": "zebra crossings"}, "nothing", empty_line("nothing")),
             ({"query": "green tea", "budget_tokens": 30}, "budget", empty_line("budget", [tea])),
             ({"query": "green tea", "budget_tokens": 1}, "budget", empty_line("budget", [tea])),
-            ({"query": "green tea"}, "answered", None),
-            ({"query": "green tea"}, "delivered", empty_line("delivered", [tea])),
+            ({"query": "green tea", "session": "talk"}, "answered", None),
+            ({"query": "green tea", "session": "talk"}, "delivered", empty_line("delivered", [tea])),
         ):
             answer = await client.call_tool("context", arguments)
             assert structured(answer)["outcome"] == outcome, arguments
@@ -713,26 +714,93 @@ async def test_an_empty_context_says_why(door: Server[Any]) -> None:
 @asynchronous
 async def test_what_a_session_was_given_is_marked_or_left_out(engines: SpaceEngines, tmp_path: Path, mode: str) -> None:
     async with Client(served(engines, DEFAULT, tmp_path, "one"), mode=mode) as client:
+        ask = partial(call, client, "search_memories", session="talk")
         tea = await remembered(client, "Tea is served at four")
-        assert "delivered" not in (await call(client, "search_memories", query="tea"))["hits"][0]
+        assert "delivered" not in (await ask(query="tea"))["hits"][0]
         milk = await remembered(client, "Tea is served with milk")
-        again = (await call(client, "search_memories", query="tea served"))["hits"]
+        again = (await ask(query="tea served"))["hits"]
         assert {each["id"]: each.get("delivered") for each in again} == {tea: True, milk: None}
-        found = await call(client, "search_memories", query="served tea", omit_delivered=True)
+        found = await ask(query="served tea", omit_delivered=True)
         assert found["hits"] == []
         assert "2" in found["notes"][0]
         new = await remembered(client, "Tea is served in the garden")
-        found = await call(client, "search_memories", query="served tea", omit_delivered=True)
+        found = await ask(query="served tea", omit_delivered=True)
         assert [each["id"] for each in found["hits"]] == [new]
-        other = await call(client, "search_memories", query="served tea", omit_delivered=True, session="guest")
+        other = await ask(query="served tea", omit_delivered=True, session="guest")
         assert len(other["hits"]) == 3
-    async with Client(served(engines, DEFAULT, tmp_path, "two"), mode=mode) as client:
-        found = await call(client, "search_memories", query="served tea", omit_delivered=True)
-        assert len(found["hits"]) == 3
-    async with Client(served(engines, DEFAULT, tmp_path, None), mode=mode) as client:
-        found = await call(client, "search_memories", query="served tea", omit_delivered=True)
-        assert len(found["hits"]) == 3
-        assert "no effect without a session" in found["notes"][0]
+    for connection in ("talk", "two", None):  # a connection is no session, whatever its name
+        async with Client(served(engines, DEFAULT, tmp_path, connection), mode=mode) as client:
+            for _ in range(2):
+                found = await call(client, "search_memories", query="served tea", omit_delivered=True)
+                assert [each.get("delivered") for each in found["hits"]] == [None] * 3
+                assert "no effect without a session" in found["notes"][0]
+
+
+@asynchronous
+async def test_agents_on_one_connection_hide_nothing_from_each_other(
+    engines: SpaceEngines, tmp_path: Path, mode: str
+) -> None:
+    """Two sub-agents ask in turn, the one about the same as the other, then both at once."""
+    async with Client(served(engines, DEFAULT, tmp_path, "one"), mode=mode) as client:
+        tea = await remembered(client, "Tea is served at four")
+        milk = await remembered(client, "Tea is served with milk")
+        asked = {"query": "how and when is tea served?"}
+        await call(client, "search_memories", **asked)
+        await call(client, "get_memories", ids=[tea])
+
+        async def given(**more: Any) -> set[str]:
+            context = await call(client, "context", **asked, **more)
+            assert context["left_out"] == []
+            return {each["id"] for each in context["quoted"]}
+
+        for _ in range(3):
+            assert await given() == {tea, milk}
+        async with anyio.create_task_group() as both:
+            for _ in range(2):
+                both.start_soon(given)
+        assert await given(session="first") == await given(session="second") == {tea, milk}
+        await call(client, "search_memories", **asked, session="third")
+        await call(client, "get_memories", ids=[tea, milk])  # of somebody else on this connection
+        assert await given(session="third") == {tea, milk}
+        await call(client, "search_memories", **asked, session="fourth")
+        await call(client, "get_memories", ids=[tea], session="fourth")
+        fourth = await call(client, "context", **asked, session="fourth")
+        assert fourth["left_out"] == [{"id": tea, "why": "delivered"}]
+
+
+@asynchronous
+async def test_a_session_begins_anew_when_it_asks_for_a_repeat(
+    engines: SpaceEngines, tmp_path: Path, mode: str
+) -> None:
+    """And the connection that reads may be another than the one that asked for it, as with a hook."""
+    async with (
+        Client(served(engines, DEFAULT, tmp_path, "one"), mode=mode) as agent,
+        Client(served(engines, DEFAULT, tmp_path, "two"), mode=mode) as hook,
+    ):
+        tea = await remembered(agent, "Tea is served at four")
+        asked = {"query": "when is tea served?", "session": "talk"}
+        assert (await call(agent, "context", **asked))["outcome"] == "answered"
+        assert (await call(hook, "context", **asked))["outcome"] == "delivered"
+        milk = await remembered(agent, "The garden is closed in winter")
+        about_milk = await call(hook, "context", query="when is the garden closed?", session="talk", repeat=True)
+        assert [each["id"] for each in about_milk["quoted"]] == [milk]
+        again = await call(agent, "context", **asked)  # given before the repeat
+        assert [each["id"] for each in again["quoted"]] == [tea]
+        assert (await call(agent, "context", **asked))["outcome"] == "delivered"
+
+
+@asynchronous
+async def test_a_context_names_what_it_left_out(engines: SpaceEngines, tmp_path: Path, mode: str) -> None:
+    async with Client(served(engines, DEFAULT, tmp_path, "one"), mode=mode) as client:
+        tea = await remembered(client, "Tea is served at four")
+        await client.call_tool("context", {"query": "when is tea served?", "session": "talk"})
+        milk = await remembered(client, "Tea is served with milk")
+        answer = await client.call_tool("context", {"query": "how is tea served?", "session": "talk"})
+        assert said(answer).splitlines()[-1] == (
+            f"Already given to this session: {tea}. Ask with repeat to get it again, or get it by id."
+        )
+        assert f'id="{milk}"' in said(answer)
+        assert structured(answer)["tokens"] <= 1_500
 
 
 @asynchronous
@@ -751,25 +819,27 @@ async def test_a_connection_is_an_origin_and_no_conversation(engines: SpaceEngin
         assert [each["id"] for each in listed["entries"]] == [milk]
         await call(client, "search_memories", query="tea at four")
         assert (await call(client, "remember", text="TEA IS SERVED AT FOUR"))["recalled"] == [tea]
+        await call(client, "search_memories", query="tea with milk", session="mine")  # named, and remembered without
+        assert (await call(client, "remember", text="TEA IS SERVED WITH MILK"))["recalled"] == [milk]
 
 
 @asynchronous
 async def test_a_context_does_not_repeat_itself(engines: SpaceEngines, tmp_path: Path, mode: str) -> None:
     async with Client(served(engines, DEFAULT, tmp_path, "one"), mode=mode) as client:
         tea = await remembered(client, "Tea is served at four")
-        await call(client, "search_memories", query="when is tea served?")  # a snippet is not the whole
-        first = await call(client, "context", query="when is tea served?")
+        await call(client, "search_memories", session="talk", query="when is tea served?")  # a part
+        first = await call(client, "context", session="talk", query="when is tea served?")
         assert [each["id"] for each in first["quoted"]] == [tea]
-        second = await client.call_tool("context", {"query": "is tea served at four?"})
+        second = await client.call_tool("context", {"query": "is tea served at four?", "session": "talk"})
         assert structured(second)["left_out"] == [{"id": tea, "why": "delivered"}]
         assert "Tea is served" not in said(second)
         milk = await remembered(client, "Tea is served with milk")
-        third = await call(client, "context", query="how is tea served?")
+        third = await call(client, "context", session="talk", query="how is tea served?")
         assert [each["id"] for each in third["quoted"]] == [milk]
-        whole = await call(client, "context", query="how is tea served?", repeat=True)
+        whole = await call(client, "context", session="talk", query="how is tea served?", repeat=True)
         assert {each["id"] for each in whole["quoted"]} == {tea, milk}
     async with Client(served(engines, DEFAULT, tmp_path, "two"), mode=mode) as client:
-        fresh = await call(client, "context", query="how is tea served?")
+        fresh = await call(client, "context", session="another talk", query="how is tea served?")
         assert {each["id"] for each in fresh["quoted"]} == {tea, milk}
 
 

@@ -231,8 +231,12 @@ def side_by_side(engine: Nacre, ids: Sequence[str]) -> list[Any]:
 def delivered_to_sessions(engine: Nacre) -> list[Any]:
     """What each session was told, in order; of all at once, and of the latest few."""
     asked = [*((space, session) for space in SPACES[:2] for session in SESSIONS), ("nowhere", "never")]
-    found = [engine._store.delivered(asked, limit) for limit in (2, 1_000)]
-    return [{each: list(delivered.items()) for each, delivered in told_to.items()} for told_to in found]
+    recent = [
+        list(engine._store.delivered_since(spaces, session, START - timedelta(hours=2), 1_000).items())
+        for spaces in (SPACES[:1], SPACES[:2])
+        for session in SESSIONS
+    ]
+    return [recent, *(engine._store.delivered(asked, limit) for limit in (2, 1_000))]
 
 
 def pages(engine: Nacre, **options: Any) -> list[Any]:
@@ -722,11 +726,15 @@ told_memories = st.lists(
 ).map(tuple)
 told_receipts = st.lists(
     st.builds(
-        lambda hours, space, session, delivered: (START + timedelta(hours=hours), space, session, delivered),
+        lambda hours, space, session, delivered, origin, repeat: Receipt(
+            "", START + timedelta(hours=hours), space, session, "asked", "hybrid", None, delivered, origin, repeat
+        ),
         st.integers(-3, 3),
         st.sampled_from(SPACES[:2]),
         st.sampled_from([None, *SESSIONS]),
         told_memories,
+        st.sampled_from([None, *SESSIONS]),
+        st.sampled_from([False, False, True]),
     ),
     max_size=12,
 )
@@ -736,7 +744,7 @@ told_receipts = st.lists(
 @given(told_receipts, st.lists(st.integers(0, 7), max_size=3), st.lists(st.integers(0, 7), max_size=2), st.booleans())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_any_session_was_given_the_same(
-    receipts: list[tuple[datetime, str, str | None, tuple[Delivery, ...]]],
+    receipts: list[Receipt],
     forgotten: list[int],
     purged: list[int],
     restored: bool,
@@ -746,16 +754,13 @@ def test_any_session_was_given_the_same(
         pair = Pair(Path(folder))
         items = [NewMemory(text=f"text {number}", space=SPACES[number % 2]) for number in range(8)]
         ids = [each.id for each in pair.same(lambda nacre: nacre.remember_many(items), embedding=False).answer]
-        log = [
-            Receipt(f"r{number}", at, space, session, "asked", "hybrid", None, delivered)
-            for number, (at, space, session, delivered) in enumerate(receipts)
-        ]
+        log = [replace(each, id=f"r{number}") for number, each in enumerate(receipts)]
         pair.same(lambda nacre: nacre._store.record(log, START - timedelta(days=9)))
         pair.same(delivered_to_sessions)
         pair.same(lambda nacre: nacre.forget([ids[number] for number in forgotten]))
         delivered = pair.same(delivered_to_sessions).answer[-1]
         hidden = {ids[number] for number in forgotten}
-        assert hidden.isdisjoint(memory_id for several in delivered.values() for memory_id, _ in several)
+        assert hidden.isdisjoint(memory_id for several in delivered.values() for memory_id in several)
         if restored:
             pair.same(lambda nacre: nacre.restore([ids[number] for number in forgotten]))
         pair.same(lambda nacre: nacre.purge([ids[number] for number in purged]))
@@ -791,7 +796,12 @@ def test_what_a_session_was_given_by_hand(pair: Pair) -> None:
 
     log = [
         receipt("r1", 0, "default", "s1", Delivery(one, 1, 0.5, opened=START), Delivery(two, 2, 0.4)),
-        receipt("r2", 1, "default", "s1", Delivery(three, 1, 0.5), Delivery(four, 2, 0.5), Delivery("never", 3, 0.1)),
+        replace(
+            receipt(
+                "r2", 1, "default", "s1", Delivery(three, 1, 0.5), Delivery(four, 2, 0.5), Delivery("never", 3, 0.1)
+            ),
+            origin="wire",
+        ),
         receipt("r3", 1, "default", "s1", Delivery(two, 1, 0.5)),
         receipt("r4", 2, "default", "s2", Delivery(one, 1, 0.5)),
         receipt("r5", 3, "other", "s1", Delivery(four, 1, 0.5)),
@@ -800,21 +810,49 @@ def test_what_a_session_was_given_by_hand(pair: Pair) -> None:
     pair.same(lambda nacre: nacre._store.record(log, START - timedelta(days=1)))
 
     def delivered(*asked: tuple[str, str], limit: int = 9) -> Any:
-        found = pair.same(lambda nacre: nacre._store.delivered(asked, limit)).answer
-        return {each: list(several.items()) for each, several in found.items()}
+        return pair.same(lambda nacre: nacre._store.delivered(asked, limit)).answer
+
+    def since(hours: float, spaces: tuple[str, ...] = ("default",), session: str = "s1", limit: int = 9) -> Any:
+        moment = START + timedelta(hours=hours)
+        return list(
+            pair.same(lambda nacre: list(nacre._store.delivered_since(spaces, session, moment, limit).items())).answer
+        )
 
     first = ("default", "s1")
-    assert delivered(first) == {first: [(two, False), (three, False), (four, False), (one, True)]}
-    assert delivered(first, limit=2) == {first: [(two, False), (three, False)]}
+    assert delivered(first) == {first: [two, three, four, one]}
+    assert delivered(first, limit=2) == {first: [two, three]}
     everyone = (("other", "s1"), ("default", "s2"), ("default", "never"), ("default", "s2"))
-    assert delivered(*everyone) == {("other", "s1"): [(four, False)], ("default", "s2"): [(one, False)]}
+    assert delivered(*everyone) == {("other", "s1"): [four], ("default", "s2"): [one]}
+    assert delivered(("default", "wire")) == {("default", "wire"): [three, four]}  # a connection
     assert delivered() == {}
+    every = [(two, False), (three, False), (four, False), (one, True)]
+    assert since(-1) == every
+    assert since(-1, limit=2) == every[:2]
+    assert since(0) == every[:3]  # a time is exclusive
+    assert since(1) == []
+    assert since(-1, ("other", "default")) == [(four, False), (two, False), (three, False), (one, True)]
+    assert since(-1, session="wire") == []  # a connection is no session
+    assert since(-1, ("other",), "s2") == []
     pair.same(lambda nacre: nacre._store.mark(None, [three], "opened", START + timedelta(hours=5), "s1"))
     pair.same(lambda nacre: nacre._store.mark(None, [three], "used", START + timedelta(hours=5), "s2"))
     pair.same(lambda nacre: nacre.forget([two]))
-    assert delivered(first) == {first: [(three, True), (four, False), (one, True)]}
+    assert delivered(first) == {first: [three, four, one]}
+    assert since(-1) == [(three, True), (four, False), (one, True)]
+    repeated = replace(receipt("r7", 1, "default", "s1", Delivery(one, 1, 0.5)), repeat=True)
+    pair.same(lambda nacre: nacre._store.record([repeated], START - timedelta(days=1)))
+    assert since(-1) == [(one, False)]  # r3 has the same time, but was written before
+    assert since(-1, ("other", "default")) == [(four, False), (one, False)]  # r5 is later
+    assert since(-1, ("other",)) == [(four, False)]
+    assert delivered(first) == {first: [one, three, four]}
+    late = receipt("r8", 0, "default", "s1", Delivery(three, 1, 0.5))  # of a process that wrote it late
+    later = receipt("r9", 1, "default", "s1", Delivery(three, 1, 0.5))
+    pair.same(lambda nacre: nacre._store.record([late], START - timedelta(days=1)))
+    assert since(-1) == [(one, False)]
+    pair.same(lambda nacre: nacre._store.record([later], START - timedelta(days=1)))
+    assert since(-1) == [(one, False), (three, False)]
     pair.same(lambda nacre: nacre.purge([one]))  # and with it what was told beside it
-    assert delivered(first, ("default", "s2")) == {first: [(three, True), (four, False)]}
+    assert delivered(first, ("default", "s2")) == {first: [three, four]}
+    assert since(-1) == [(three, False)]  # the repeat still counts
 
 
 LIVES_IN = NewFact(subject="Alice", predicate="lives in", object="Berlin")

@@ -24,7 +24,7 @@ _FOOTER = re.compile(
     r"Left out for lack of room: [0-9]+(?: \([0-9a-z]{8,64}(?: [0-9a-z]{8,64})*(?: …)?\))?\."
     r"|Fact: .{1,999} \([0-9a-z]{8,64}, [0-9-]{1,20}\)"
     r"|(?:Already given to this session|The budget is too small for any memory that was found): [0-9a-z …]{1,999}\. "
-    r"Ask with [a-z ]{1,40}\.|Nothing is known about this: no memory answers it\. A search shows the nearest ones\."
+    r"Ask with [a-z ,]{1,60}\.|Nothing is known about this: no memory answers it\. A search shows the nearest ones\."
 )
 _IDS_NAMED = 5
 
@@ -55,12 +55,20 @@ def fact_line(statement: str, memory_id: str, date: str) -> str:
     return f"Fact: {said} ({memory_id}, {date})"
 
 
+def delivered_line(ids: Sequence[str], named: int = _IDS_NAMED) -> str:
+    """The line that says what the session was given before, and how to get it again, with the ids of the first."""
+    count = f"{len(ids)} {'memory' if len(ids) == 1 else 'memories'}" if not named else f"and {len(ids) - named} more"
+    listed = " ".join([*ids[:named], count] if len(ids) > named else ids)
+    them = "it" if len(ids) == 1 else "them"
+    return f"Already given to this session: {listed}. Ask with repeat to get {them} again, or get {them} by id."
+
+
 def empty_line(outcome: str, ids: Sequence[str] = ()) -> str:
     """The line in place of memories where none is quoted: why, and how to see more."""
     named = " ".join([*ids[:_IDS_NAMED], "…"] if len(ids) > _IDS_NAMED else ids)
     match outcome:
         case "delivered":
-            return f"Already given to this session: {named}. Ask with repeat to get it again."
+            return delivered_line(ids)
         case "budget":
             return f"The budget is too small for any memory that was found: {named}. Ask with more tokens."
     return "Nothing is known about this: no memory answers it. A search shows the nearest ones."

@@ -54,8 +54,10 @@ def search(context: click.Context, /, query: tuple[str, ...], brief: bool, why: 
 @nacre.command(cls=QueryCommand)
 @click.argument("query", nargs=-1, required=True)
 @click.option("--budget", "budget_tokens", type=int, metavar="TOKENS", help="Maximum size of the text in tokens.")
-@click.option("--asked-in", "asked_in", metavar="SESSION", help="The asking session; it gets no memory twice.")
-@click.option("--repeat", is_flag=True, help="Include memories that were delivered to this session before.")
+@click.option(
+    "--asked-in", "asked_in", metavar="SESSION", help="The asking session; it gets no memory twice in an hour."
+)
+@click.option("--repeat", is_flag=True, help="Give all again: the session has lost what it was given.")
 @click.option("--min-score", type=float, metavar="RELEVANCE", help="Quote all that are this relevant, from 0 to 1.")
 @click.option("--as-of", metavar="TIME", help="Answer as of this time.")
 @filters

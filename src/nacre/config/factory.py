@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from nacre import validation
 from nacre.engine.engine import Nacre, system_clock
-from nacre.engine.recall_log import LOG_DAYS
+from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS
 from nacre.errors import EmbedderMismatch, InvalidInput
 from nacre.interfaces import Embedder, Reranker
 from nacre.storage.sqlite import BUSY_TIMEOUT_MS, SqliteStore
@@ -56,6 +56,7 @@ def open_store(
     decay_rates: Mapping[FactType, float] | None = None,
     log: bool = True,
     log_days: int = LOG_DAYS,
+    delivered_minutes: int = DELIVERED_MINUTES,
 ) -> Nacre:
     """Open a store. A missing file is created; with `create=False` StoreUnavailable is raised instead.
 
@@ -78,8 +79,9 @@ def open_store(
             new memories, and searches say how many are waiting.
         decay_rates: How fast facts of these types fade, per day, where it differs from the default.
         log: Whether searches are kept in the recall log, for `log_days`.
+        delivered_minutes: How long a context leaves out what its session was given; 0: nothing is left out.
     """
-    validation.opening(space, threads, busy_timeout_ms, limits, log_days)  # before a file is created
+    validation.opening(space, threads, busy_timeout_ms, limits, log_days, delivered_minutes)  # before a file exists
     rates = validation.decay_rates(decay_rates or {})
     now = system_clock if clock is None else _checked_clock(clock)
     models = load_models(embedder, reranker, threads)
@@ -99,6 +101,7 @@ def open_store(
             decay_rates=rates,
             log=log,
             log_days=log_days,
+            delivered_minutes=delivered_minutes,
             clock=now,
         )
     except BaseException:
@@ -142,6 +145,7 @@ def open_from_settings(
         decay_rates=settings.decay_rates.value,
         log=log and settings.log.value,
         log_days=settings.log_days.value,
+        delivered_minutes=settings.delivered_minutes.value,
     )
 
 

@@ -49,6 +49,7 @@ class Settings:
     decay_rates: Sourced[Mapping[FactType, float]]
     log: Sourced[bool]
     log_days: Sourced[int]
+    delivered_minutes: Sourced[int]
 
 
 MEANINGS: Mapping[str, str] = {
@@ -61,6 +62,7 @@ MEANINGS: Mapping[str, str] = {
     "decay_rates": "how fast types of facts fade per day, where not the default: state=0.2,kv=0.01",
     "log": "whether searches are kept in the recall log: on or off",
     "log_days": "how long searches stay in the recall log, in days",
+    "delivered_minutes": "how long a context leaves out what its session was given, in minutes; 0: nothing",
 }
 
 
@@ -71,7 +73,7 @@ def variable(name: str) -> str:
 
 def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
     """All settings. `flags` are those of the command line; None means not given."""
-    from nacre.engine.recall_log import LOG_DAYS
+    from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS
     from nacre.storage.sqlite import BUSY_TIMEOUT_MS
     from nacre.types.memory import DEFAULT_SPACE
 
@@ -87,6 +89,7 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
         "decay_rates": (_rates, ""),
         "log": (_switch, True),
         "log_days": (_days, LOG_DAYS),
+        "delivered_minutes": (_minutes, DELIVERED_MINUTES),
     }
     unknown = sorted(set(file) - readers.keys())
     if unknown:
@@ -221,10 +224,20 @@ def _parts(value: object) -> list[str]:
 def _days(field: str, value: object) -> int:
     from nacre import validation
 
-    days = _count(field, value)
-    if not 1 <= days <= validation.LOG_DAYS_MAX:
-        raise InvalidInput(field, f"is {value!r}; a whole number from 1 to {validation.LOG_DAYS_MAX:,} is allowed")
-    return days
+    return _within(field, value, 1, validation.LOG_DAYS_MAX)
+
+
+def _minutes(field: str, value: object) -> int:
+    from nacre import validation
+
+    return _within(field, value, 0, validation.DELIVERED_MINUTES_MAX)
+
+
+def _within(field: str, value: object, least: int, most: int) -> int:
+    number = _count(field, value)
+    if not least <= number <= most:
+        raise InvalidInput(field, f"is {value!r}; a whole number from {least} to {most:,} is allowed")
+    return number
 
 
 def _count(field: str, value: object) -> int:

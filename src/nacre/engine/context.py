@@ -31,6 +31,8 @@ HITS_MAX = 50  # of the search that a context is made of
 SHARE = 0.5  # of the best score: what has less is beside the question
 PINNED_MAX = 5  # the newest
 FACTS_MAX = 3  # that a context may begin with
+DELIVERED_NAMED = (3, 1, 0)  # ids in the line that says what was delivered before: as many as there is room for
+DELIVERED_SHARE = 0.15  # of the budget, for that line
 LONG_CHARS = 600  # a text longer than this is quoted in part, and its facts may be elsewhere in it
 
 
@@ -68,6 +70,7 @@ class ContextBuilder:
             folder=request.folder,
             min_score=request.min_score or 0.0,
             as_of=request.as_of,
+            origin=request.origin,
         )
         done, result, delivered = self._searcher.search(search)
         plan = self._searcher.plan(search)
@@ -78,15 +81,8 @@ class ContextBuilder:
         for memory_id in [each for each in found.known if opened.get(each)]:
             del found.known[memory_id]
             found.left_out.append(LeftOut(memory_id, "delivered"))
-        from nacre.ranking.context_packing import pack
-
         facts = self._facts(result, found, plan) if request.min_score is None else []
-        packed = pack(
-            [self._candidate(each) for each in found.known.values()],
-            request.budget_tokens,
-            self._counter(request),
-            [quoting.fact_line(_statement(fact), fact.memory_id, self._date(fact.valid_from)) for fact in facts],
-        )
+        packed = self._packed(found, facts, request)
         quoted = tuple(
             Quoted(each.id, found.known[each.id].hit.relevance or 0.0, each.excerpt, found.known[each.id].instead_of)
             for each in packed.items
@@ -99,7 +95,7 @@ class ContextBuilder:
             Delivery(each.id, rank, each.relevance, opened=None if each.excerpt else now)
             for rank, each in enumerate(quoted, 1)
         ]
-        receipt = self._log.log(done, result.lens, deliveries)
+        receipt = self._log.log(done, result.lens, deliveries, repeat=request.repeat)
         left_out = (*(LeftOut(each, "budget") for each in packed.left_out), *found.left_out)
         outcome = _outcome(quoted, left_out)
         text, tokens = self._said(request, packed, outcome, left_out)
@@ -151,6 +147,27 @@ class ContextBuilder:
         ]
         left = {each.id for each in found.left_out}
         return [fact for fact in stating if fact.memory_id not in left][:FACTS_MAX] if found.known else []
+
+    def _packed(self, found: _Choices, facts: Sequence[Fact], request: ContextRequest) -> Packed:
+        """What fits into the budget. If something was delivered before, the last line says so, if it fits as well."""
+        from nacre.ranking.context_packing import pack
+
+        count = self._counter(request)
+        candidates = [self._candidate(each) for each in found.known.values()]
+        lines = [quoting.fact_line(_statement(fact), fact.memory_id, self._date(fact.valid_from)) for fact in facts]
+        delivered = [each.id for each in found.left_out if each.why == "delivered"]
+        if candidates and delivered:
+            for named in DELIVERED_NAMED:
+                last = quoting.delivered_line(delivered, named)
+                tokens = count(f"\n{last}")
+                if tokens > request.budget_tokens * DELIVERED_SHARE:
+                    continue
+                packed = pack(candidates, request.budget_tokens - tokens, count, lines)
+                text = f"{packed.text}\n{last}"
+                whole = count(text)
+                if packed.items and whole <= request.budget_tokens:
+                    return replace(packed, text=text, tokens=whole)
+        return pack(candidates, request.budget_tokens, count, lines)
 
     def _said(
         self, request: ContextRequest, packed: Packed, outcome: ContextOutcome, left_out: Sequence[LeftOut]

@@ -21,7 +21,7 @@ from nacre.engine.facts import FactService
 from nacre.engine.lenses import LensService
 from nacre.engine.parts import Parts
 from nacre.engine.reader import Reader
-from nacre.engine.recall_log import LOG_DAYS, RecallLog
+from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS, RecallLog
 from nacre.engine.searcher import Searcher
 from nacre.engine.timeline import TimelineService
 from nacre.engine.updates import UpdateService
@@ -91,6 +91,7 @@ class Nacre:
         decay_rates: Mapping[FactType, float] | None = None,
         log: bool = True,
         log_days: int = LOG_DAYS,
+        delivered_minutes: int = DELIVERED_MINUTES,
         clock: Callable[[], datetime] = system_clock,
         make_ids: Callable[[datetime, int], list[str]] = new_ids,
     ) -> None:
@@ -100,7 +101,7 @@ class Nacre:
         self._store = store
         self._facts = FactService(parts, validation.decay_rates(decay_rates or {}))
         self._entities = EntityService(parts)
-        self._log = RecallLog(parts, self._facts, enabled=log, days=log_days)
+        self._log = RecallLog(parts, self._facts, enabled=log, days=log_days, delivered_minutes=delivered_minutes)
         self._lenses = LensService(parts)
         self._reader = Reader(parts, self._log)
         self._timeline = TimelineService(parts)

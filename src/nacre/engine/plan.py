@@ -26,7 +26,7 @@ from nacre.types.search import Filter, Mode, Period, RelatedRequest, SearchReque
 _MOMENT = timedelta(microseconds=1)
 _LAST = datetime.max.replace(tzinfo=UTC)
 # These do not identify a result: the lens is applied already, `where` and `recipe` are compared by their text.
-_NOT_IN_KEY = {"session", "folder", "lens", "where", "recipe"}
+_NOT_IN_KEY = {"session", "origin", "folder", "lens", "where", "recipe"}
 _IN_KEY = tuple(each.name for each in fields(SearchRequest) if each.name not in _NOT_IN_KEY)
 
 

@@ -16,6 +16,7 @@ from nacre.types.recall_log import Delivery, Outcome, Receipt, ReceiptFilter
 from nacre.types.search import SearchRequest, SearchResult
 
 LOG_DAYS = 90
+DELIVERED_MINUTES = 60  # that a delivery counts: an agent compacts or clears its window and does not say so
 DELIVERED_MAX = 1_000  # memories of a session that are looked back at, the latest first
 OPENED_MAX = 100  # memories in one call: a caller that fetches more has not looked at each
 WRONG_LEAVES = 0.5  # of the confidence in the facts of a memory that was wrong
@@ -33,11 +34,12 @@ class Opened:
 class RecallLog:
     """Writes receipts beside the searches, and learns from what became of them. Without a writer nothing is logged."""
 
-    def __init__(self, parts: Parts, facts: FactService, *, enabled: bool, days: int) -> None:
+    def __init__(self, parts: Parts, facts: FactService, *, enabled: bool, days: int, delivered_minutes: int) -> None:
         self._parts = parts
         self._store = parts.store
         self._facts = facts
         self._days = days
+        self._counts_for = timedelta(minutes=delivered_minutes)
         self._writer: LogWriter[Receipt | Opened] | None = LogWriter(self._write) if enabled else None
 
     def flush(self) -> None:
@@ -94,7 +96,9 @@ class RecallLog:
         deliveries = [Delivery(hit.id, rank, hit.score) for rank, hit in enumerate(result.hits, 1)]
         return replace(result, receipt=self.log(request, result.lens, deliveries))
 
-    def log(self, request: SearchRequest, lens: str | None, deliveries: Sequence[Delivery]) -> str | None:
+    def log(
+        self, request: SearchRequest, lens: str | None, deliveries: Sequence[Delivery], *, repeat: bool = False
+    ) -> str | None:
         """Queue a receipt and give its id; None where nothing is logged."""
         if self._writer is None:
             return None
@@ -103,11 +107,13 @@ class RecallLog:
             id=self._parts.make_ids(now, 1)[0],
             at=now,
             space=request.where.spaces[0] if request.where.spaces else self._parts.access.space,
-            session=request.session,
+            session=request.session or request.origin,
             query=request.query,
             mode=request.mode,
             lens=lens,
             deliveries=tuple(deliveries),
+            origin=request.origin,
+            repeat=repeat,
         )
         self._writer.note(receipt)
         return receipt.id
@@ -116,10 +122,12 @@ class RecallLog:
         if self._writer is not None and len(memory_ids) <= OPENED_MAX:
             self._writer.note(Opened(memory_ids, self._parts.clock(), session))
 
-    def mark_delivered(self, memory_id: str, outcome: Outcome, at: datetime, session: str | None) -> None:
-        """Mark a memory if a search delivered it, to this session where one is named; otherwise do nothing."""
+    def mark_delivered(
+        self, memory_id: str, outcome: Outcome, at: datetime, session: str | None, origin: str | None = None
+    ) -> None:
+        """Mark a memory if a search delivered it, to this session or connection if named; otherwise do nothing."""
         try:
-            self._learn(self._store.mark(None, [memory_id], outcome, at, session), outcome)
+            self._learn(self._store.mark(None, [memory_id], outcome, at, session, origin), outcome)
         except (InvalidInput, NotFound):
             return
 
@@ -144,22 +152,25 @@ class RecallLog:
     # ---- what a session was given
 
     def delivered(self, request: SearchRequest) -> dict[str, bool] | None:
-        """What searches of the asking session gave before, and whether it was opened; None where that is unknown.
+        """What the named session was given a short time ago, and whether it was opened; None where that is unknown.
 
-        The request is validated, so it names the spaces that it searches.
+        Only a session that the caller names counts. Agents that share a connection have windows of their own, and
+        what one of them was given must not be hidden from another. The request is validated, so it names the spaces
+        that it searches.
         """
         if request.session is None or self._writer is None:
             return None
         self.flush()
-        found = self._store.delivered([(space, request.session) for space in request.where.spaces], DELIVERED_MAX)
-        delivered: dict[str, bool] = {}
-        for each in found.values():
-            delivered |= {memory_id: opened or delivered.get(memory_id, False) for memory_id, opened in each.items()}
-        return delivered
+        since = self._parts.clock() - self._counts_for
+        return self._store.delivered_since(request.where.spaces, request.session, since, DELIVERED_MAX)
 
-    def texts_delivered(self, sessions: Sequence[tuple[str, str | None]]) -> dict[tuple[str, str], dict[str, str]]:
-        """By space and session, the texts that its searches gave, by id."""
-        named = list(dict.fromkeys((space, session) for space, session in sessions if session is not None))
+    def texts_delivered(self, sessions: Sequence[tuple[str, str]]) -> dict[tuple[str, str], dict[str, str]]:
+        """By space and session or connection, the texts that its searches gave, by id.
+
+        These do not lapse, and a repeat does not end them: a text that an agent has lost from its window and finds in
+        its notes is still a copy of a memory. They are kept as long as the log.
+        """
+        named = list(dict.fromkeys(sessions))
         if not named or self._writer is None:
             return {}
         self.flush()

@@ -45,7 +45,7 @@ class _Batch:
     """A batch ready to be written: what was given, what is stored already, what is new."""
 
     keys: Sequence[Key]
-    sessions: Sequence[str | None]
+    sessions: Sequence[tuple[str | None, str | None]]  # with the connection that each text comes from
     stored: Mapping[Key, str]
     recalled: Mapping[int, tuple[str, ...]]  # by place: texts that only repeat what their session was given
     entries: Mapping[Key, Entry]
@@ -189,7 +189,7 @@ class Writer:
                 new.setdefault(key, draft)
         embedded = self._embed({each.memory.id: each.memory.text for key, each in new.items() if key not in in_flight})
         ready = entries.entries((each, embedded.get(each.memory.id), self._facts_of(each)) for each in new.values())
-        sessions = [_asker(draft.memory) for draft in drafts]
+        sessions = [(draft.memory.session, draft.memory.origin) for draft in drafts]
         supersedes = {place: each.supersedes for place, each in enumerate(drafts) if each.supersedes}
         if supersedes:
             self._check_superseded([drafts[place] for place in supersedes])
@@ -233,13 +233,18 @@ class Writer:
         return draft if moment is None else draft._replace(memory=replace(memory, happened=moment))
 
     def _recalled(self, drafts: Sequence[Draft]) -> dict[int, tuple[str, ...]]:
-        """By place, for texts that only repeat what their own session was given: the memories they repeat."""
-        texts = self._log.texts_delivered([(each.memory.space, _asker(each.memory)) for each in drafts])
-        delivered = {session: DeliveredTexts(several) for session, several in texts.items()}
+        """By place, for texts that only repeat what their own session or connection was given: those memories."""
+        askers = [(each.memory.space, each.memory.session, each.memory.origin) for each in drafts]
+        named = [(space, name) for space, *names in dict.fromkeys(askers) for name in names if name is not None]
+        texts = self._log.texts_delivered(named)
+        delivered: dict[tuple[str, str | None, str | None], DeliveredTexts] = {}
+        for space, session, origin in dict.fromkeys(askers) if texts else ():
+            given = {**texts.get((space, session or ""), {}), **texts.get((space, origin or ""), {})}
+            if given:
+                delivered[space, session, origin] = DeliveredTexts(given)
         found = {}
-        for place, draft in enumerate(drafts if delivered else ()):
-            given = delivered.get((draft.memory.space, _asker(draft.memory) or ""))
-            ids = given.repeated(draft.memory.text) if given is not None else ()
+        for place, (asker, draft) in enumerate(zip(askers, drafts, strict=True)):
+            ids = delivered[asker].repeated(draft.memory.text) if asker in delivered else ()
             if ids:
                 found[place] = ids
         return found
@@ -274,7 +279,7 @@ class Writer:
                 receipts[key] = Remembered(receipts[key].id, duplicate=True)  # again in the same batch
         for place, ids in batch.recalled.items():
             for memory_id in ids:
-                self._log.mark_delivered(memory_id, "used", self._parts.clock(), batch.sessions[place])
+                self._log.mark_delivered(memory_id, "used", self._parts.clock(), *batch.sessions[place])
         return remembered
 
     # ---- facts and vectors
@@ -311,11 +316,6 @@ class Writer:
 
     def _model(self) -> str | None:
         return None if self._parts.embedder is None else self._parts.embedder.fingerprint
-
-
-def _asker(memory: Memory) -> str | None:
-    """The session that its writer asks in: searches of a connection are logged under it unless they name a session."""
-    return memory.session or memory.origin
 
 
 def _passages(embedder: Embedder, texts: dict[str, str]) -> dict[str, Passages]:

@@ -50,13 +50,14 @@ def _remember(call: Call) -> Answer:
     return Answer(encode.remembered(call.memory.remember(new)))
 
 
-def _in_session(request: Asked, call: Call) -> Asked:
-    return replace(request, session=call.session) if request.session is None else request
+def _from_connection(request: Asked, call: Call) -> Asked:
+    """The request with its connection. That is no session: the agents that share it have windows of their own."""
+    return replace(request, origin=call.session)
 
 
 def _search(call: Call) -> Answer:
     request = decode.search_request(call.arguments)
-    found = call.memory.search(_in_session(request, call))
+    found = call.memory.search(_from_connection(request, call))
     return Answer(encode.brief(found))
 
 
@@ -69,14 +70,15 @@ def _get(call: Call) -> Answer:
         "ids": decode.texts,
         "neighbours": decode.as_given,
         "entities": decode.as_given,
+        "session": decode.text,
     }
-    given = decode.fields(call.arguments, readers, ("ids",))
-    return Answer(encode.fetched(call.memory.get(**given, missing_ok=True, session=call.session)))
+    given = {"session": call.session, **decode.fields(call.arguments, readers, ("ids",))}
+    return Answer(encode.fetched(call.memory.get(**given, missing_ok=True)))
 
 
 def _context(call: Call) -> Answer:
     request = decode.context_request(call.arguments)
-    packed = call.memory.context(_in_session(request, call))
+    packed = call.memory.context(_from_connection(request, call))
     named = [each.id for each in packed.left_out if each.why == packed.outcome]
     return Answer(encode.context(packed), packed.text or quoting.empty_line(packed.outcome, named))
 
@@ -243,7 +245,6 @@ def _history(call: Call) -> Answer:
 # ---------------------------------------------------------------- default tools
 
 _FILTERS = {"namespaces": array(), "kinds": array(), "tags": array(description="all of them")}
-_SESSION = string("default: this connection")
 _HIT = obj(
     {"id": string(), "date": string(), "relevance": number(), "score": number(), "snippet": string(), "why": string()}
 )
@@ -289,7 +290,7 @@ DEFAULT: tuple[Tool, ...] = (
                 "omit_delivered": boolean("without what was given before"),
                 "as_of": string(),
                 "lens": string(),
-                "session": _SESSION,
+                "session": string(),
                 **_FILTERS,
             },
             ("query",),
@@ -335,8 +336,8 @@ DEFAULT: tuple[Tool, ...] = (
     Tool(
         name="context",
         description=(
-            "Get what is known about a question or task, within a token budget, without what this session was given "
-            "before. Call it first when you begin a task."
+            "Get what is known about a question or task, within a token budget, without what the named session was "
+            "given before. Call it first when you begin a task."
         ),
         effect="reads",
         answer=_context,
@@ -344,10 +345,10 @@ DEFAULT: tuple[Tool, ...] = (
             {
                 "query": string(),
                 "budget_tokens": integer(),
-                "repeat": boolean("include what was given before"),
+                "repeat": boolean("you lost what was given before"),
                 "min_score": number(),
                 "as_of": string(),
-                "session": _SESSION,
+                "session": string("name your conversation to get each memory once"),
                 **_FILTERS,
             },
             ("query",),

@@ -29,7 +29,11 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """One logged search with its time (UTC), session and query, and what it delivered, best first."""
+    """One logged search with its time (UTC), session and query, and what it delivered, best first.
+
+    `session` is the one that the caller named, or else `origin`, the connection that asked. `repeat`: the caller had
+    lost what its session was given before, so that this no longer counts.
+    """
 
     id: str
     at: datetime
@@ -39,6 +43,8 @@ class Receipt:
     mode: str
     lens: str | None
     deliveries: tuple[Delivery, ...]
+    origin: str | None = None
+    repeat: bool = False
 
 
 class Usage(NamedTuple):

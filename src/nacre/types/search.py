@@ -71,6 +71,7 @@ class SearchOptions(TypedDict, total=False):
     token_budget: int | None
     omit_delivered: bool
     rerank: bool
+    origin: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +79,10 @@ class SearchRequest:
     """A query and its options.
 
     `lens=None` lets a lens select itself by the query or the folder; "none" disables all lenses. `session` and `folder`
-    identify the caller. `as_of` searches the memories and facts of that time. `min_score` is the least relevance of a
-    hit. `collapse` shows near-duplicates once. `token_budget` bounds the size of all hits. `omit_delivered` leaves out
-    what searches of this session gave before; otherwise it is marked. `rerank=False` skips the cross-encoder.
+    identify the caller; `origin` is the connection that asks, under which a search without a session is logged. `as_of`
+    searches the memories and facts of that time. `min_score` is the least relevance of a hit. `collapse` shows
+    near-duplicates once. `token_budget` bounds the size of all hits. `omit_delivered` leaves out what searches of this
+    session gave a short time ago; otherwise it is marked. `rerank=False` skips the cross-encoder.
     """
 
     query: str
@@ -99,6 +101,7 @@ class SearchRequest:
     token_budget: int | None = None
     omit_delivered: bool = False
     rerank: bool = True
+    origin: str | None = None
 
 
 class RelatedOptions(TypedDict, total=False):

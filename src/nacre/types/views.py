@@ -125,15 +125,18 @@ class ContextOptions(TypedDict, total=False):
     min_score: float | None
     as_of: datetime | None
     count: Callable[[str], int] | None
+    origin: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextRequest:
     """A request for the memories about a query, packed into a text for an agent's prompt.
 
-    Memories that were delivered to the session in full are left out unless `repeat` is set. `count` counts the tokens
-    of a text; None uses the embedder's tokenizer. `min_score=None` quotes what bears on the query, and nothing if no
-    memory answers it; a number quotes everything that is at least that relevant.
+    Memories that were delivered to the session in full, a short time ago, are left out. `repeat` says that the session
+    has lost them: they are given again, and earlier deliveries no longer count. Without a session nothing is left out;
+    `origin` is the connection that asks, for the recall log. `count` counts the tokens of a text; None uses the
+    embedder's tokenizer. `min_score=None` quotes what bears on the query, and nothing if no memory answers it; a number
+    quotes everything that is at least that relevant.
     """
 
     query: str
@@ -145,6 +148,7 @@ class ContextRequest:
     min_score: float | None = None
     as_of: datetime | None = None
     count: Callable[[str], int] | None = None
+    origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ class RecallLog:
     def __init__(self, space_of: Callable[[str], str | None]) -> None:
         self._space_of = space_of
         self._receipts: dict[str, Receipt] = {}
+        self._number_of: dict[str, int] = {}  # in the order in which they were written
         self._usage: dict[str, Usage] = {}
         self._earned: dict[tuple[str, Outcome], datetime] = {}
 
@@ -33,11 +34,18 @@ class RecallLog:
                     kept.setdefault(delivery.memory_id, delivery)
             deliveries = tuple(sorted(kept.values(), key=lambda each: (each.rank, each.memory_id)))
             self._receipts[receipt.id] = replace(receipt, query=logged_query(receipt.query), deliveries=deliveries)
+            self._number_of[receipt.id] = max(self._number_of.values(), default=0) + 1
             for memory_id in kept:
                 self._usage[memory_id] = add(self._usage.get(memory_id), "delivered", receipt.at)
 
     def mark(
-        self, receipt_id: str | None, memory_ids: Sequence[str], outcome: Outcome, at: datetime, session: str | None
+        self,
+        receipt_id: str | None,
+        memory_ids: Sequence[str],
+        outcome: Outcome,
+        at: datetime,
+        session: str | None = None,
+        origin: str | None = None,
     ) -> list[str]:
         ids = list(dict.fromkeys(memory_ids))
         missing = tuple(each for each in ids if self._space_of(each) is None)
@@ -46,7 +54,7 @@ class RecallLog:
         if receipt_id is not None and receipt_id not in self._receipts:
             raise InvalidInput("receipt", f"no receipt {receipt_id!r} is kept; see `nacre log`")
         delivered_by = {
-            each: self._latest(each, at, session) if receipt_id is None else self._that_delivered(receipt_id, each)
+            each: self._that_delivered(receipt_id, each) if receipt_id else self._latest(each, at, session, origin)
             for each in ids
         }
         new = []
@@ -80,18 +88,24 @@ class RecallLog:
             and (which.memory_id is None or any(each.memory_id == which.memory_id for each in receipt.deliveries))
         ][: which.limit]
 
-    def delivered(self, space: str, session: str, unchanged_since: Callable[[str, datetime], bool]) -> dict[str, bool]:
-        """The memories delivered to a session and unchanged since, the latest first, and if each was opened."""
-        latest: dict[str, datetime] = {}
-        opened: dict[str, bool] = {}
-        for receipt in self._newest_first():
-            if (receipt.space, receipt.session) == (space, session):
-                for each in receipt.deliveries:
-                    if unchanged_since(each.memory_id, receipt.at):
-                        latest.setdefault(each.memory_id, receipt.at)
-                        opened[each.memory_id] = opened.get(each.memory_id, False) or each.opened is not None
-        newest_first = sorted(latest, key=lambda each: (-latest[each].timestamp(), each))
-        return {each: opened[each] for each in newest_first}
+    def delivered(self, space: str, name: str, unchanged_since: Callable[[str, datetime], bool]) -> list[str]:
+        """The memories delivered to a session or a connection and unchanged since, the latest first."""
+        asked = [each for each in self._newest_first() if each.space == space and name in (each.session, each.origin)]
+        return list(_latest_first(asked, unchanged_since))
+
+    def delivered_since(
+        self,
+        spaces: Sequence[str],
+        session: str,
+        since: datetime,
+        unchanged_since: Callable[[str, datetime], bool],
+    ) -> dict[str, bool]:
+        """What a session was given after a time and since its last repeat, the latest first, and if it was opened."""
+        asked = [each for each in self._newest_first() if each.space in spaces and each.session == session]
+        written = {each.id: (each.at, self._number_of[each.id]) for each in asked}
+        begins = max((written[each.id] for each in asked if each.repeat), default=(since, 0))
+        counting = [each for each in asked if each.at > since and written[each.id] >= begins]
+        return _latest_first(counting, unchanged_since)
 
     def usage(self, memory_ids: Sequence[str]) -> dict[str, Usage]:
         return {each: self._usage[each] for each in memory_ids if each in self._usage}
@@ -118,13 +132,17 @@ class RecallLog:
         return len(self._receipts)
 
     def purge(self, memory_ids: Sequence[str]) -> None:
-        """Delete the receipts that delivered these memories: a query may quote the text that it found."""
+        """Delete the receipts that delivered these memories: a query may quote the text that it found.
+
+        A receipt with `repeat` stays without its query, so that what its session was given before still does not count.
+        """
         gone = set(memory_ids)
-        self._receipts = {
-            receipt.id: receipt
-            for receipt in self._receipts.values()
-            if gone.isdisjoint(each.memory_id for each in receipt.deliveries)
-        }
+        for receipt in list(self._receipts.values()):
+            kept = tuple(each for each in receipt.deliveries if each.memory_id not in gone)
+            if len(kept) < len(receipt.deliveries):
+                del self._receipts[receipt.id]
+                if receipt.repeat:
+                    self._receipts[receipt.id] = replace(receipt, query="", deliveries=kept)
         self._usage = {each: usage for each, usage in self._usage.items() if each not in gone}
         self._earned = {key: at for key, at in self._earned.items() if key[0] not in gone}
 
@@ -141,14 +159,28 @@ class RecallLog:
             raise InvalidInput("memory_id", f"receipt {receipt_id} did not deliver {memory_id}; see `nacre log`")
         return receipt_id
 
-    def _latest(self, memory_id: str, at: datetime, session: str | None) -> str:
+    def _latest(self, memory_id: str, at: datetime, session: str | None, origin: str | None) -> str:
+        names = {session, origin} - {None}
         for receipt in self._newest_first():
-            meant = session is None or receipt.session == session
+            of_connection = origin is not None and receipt.origin == origin
+            meant = not names or receipt.session in names or of_connection
             if meant and at - MARK_WITHIN <= receipt.at <= at and _delivers(receipt, memory_id):
                 return receipt.id
         raise InvalidInput(
             "receipt", f"no search delivered {memory_id} in the last 24 hours; name one, see `nacre log`"
         )
+
+
+def _latest_first(newest_first: Sequence[Receipt], unchanged_since: Callable[[str, datetime], bool]) -> dict[str, bool]:
+    """What these receipts delivered and has not changed since, and whether one of them was opened."""
+    latest: dict[str, datetime] = {}
+    opened: dict[str, bool] = {}
+    for receipt in newest_first:
+        for each in receipt.deliveries:
+            if unchanged_since(each.memory_id, receipt.at):
+                latest.setdefault(each.memory_id, receipt.at)
+                opened[each.memory_id] = opened.get(each.memory_id, False) or each.opened is not None
+    return {each: opened[each] for each in sorted(latest, key=lambda each: (-latest[each].timestamp(), each))}
 
 
 def _delivers(receipt: Receipt, memory_id: str) -> bool:

@@ -440,9 +440,10 @@ class MemoryStore:
         outcome: Outcome,
         at: datetime,
         session: str | None = None,
+        origin: str | None = None,
     ) -> list[str]:
         with self._lock:
-            marked = self._recall_log.mark(receipt_id, memory_ids, outcome, at, session)
+            marked = self._recall_log.mark(receipt_id, memory_ids, outcome, at, session, origin)
             self._revision += bool(marked)
             return marked
 
@@ -454,10 +455,15 @@ class MemoryStore:
         with self._lock:
             return self._recall_log.clear(spaces, session, before)
 
-    def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], dict[str, bool]]:
+    def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], list[str]]:
         with self._lock:
             found = {each: self._recall_log.delivered(*each, self._unchanged_since) for each in sessions}
-        return {each: dict(list(delivered.items())[:limit]) for each, delivered in found.items() if delivered}
+        return {each: delivered[:limit] for each, delivered in found.items() if delivered}
+
+    def delivered_since(self, spaces: Sequence[str], session: str, since: datetime, limit: int) -> dict[str, bool]:
+        with self._lock:
+            found = self._recall_log.delivered_since(spaces, session, since, self._unchanged_since)
+        return dict(list(found.items())[:limit])
 
     # ---- lenses
 

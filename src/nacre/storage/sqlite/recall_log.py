@@ -58,6 +58,14 @@ CREATE TABLE usage (
 ) STRICT;
 """
 
+# Which connection asked, and from where on deliveries to a session count. Few receipts have `repeat` set.
+MORE_COLUMNS = """
+ALTER TABLE receipts ADD COLUMN origin TEXT;
+ALTER TABLE receipts ADD COLUMN repeat INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX receipts_by_origin ON receipts (space, origin) WHERE origin IS NOT NULL;
+CREATE INDEX receipts_repeated ON receipts (space, session, at_us) WHERE repeat = 1;
+"""
+
 RECEIPTS_MAX = 1_000_000  # the oldest beyond this number are dropped, whatever their age
 
 _LISTED = "(SELECT value FROM json_each(?))"
@@ -67,12 +75,15 @@ _MARKS: dict[Outcome, str] = {"opened": "opened_us", "used": "used_us", "wrong":
 def record(db: apsw.Connection, receipts: Sequence[Receipt]) -> None:
     """Write receipts. A receipt that is stored already is skipped, so a write can be retried."""
     values = [
-        (each.id, rows.microseconds(each.at), each.space, each.session, logged_query(each.query), each.mode, each.lens)
+        (
+            *(each.id, rows.microseconds(each.at), each.space, each.session, logged_query(each.query), each.mode),
+            *(each.lens, each.origin, int(each.repeat)),
+        )
         for each in receipts
     ]
     sql = (
-        "INSERT INTO receipts (id, at_us, space, session, query, mode, lens) "
-        f"SELECT {rows.json_columns(7)} FROM json_each(?) WHERE true ON CONFLICT (id) DO NOTHING RETURNING id, receipt"
+        "INSERT INTO receipts (id, at_us, space, session, query, mode, lens, origin, repeat) "
+        f"SELECT {rows.json_columns(9)} FROM json_each(?) WHERE true ON CONFLICT (id) DO NOTHING RETURNING id, receipt"
     )
     number_of = dict(rows.fetch(db, sql, (rows.to_json(values),)))
     known = _standings(db, {delivery.memory_id for each in receipts for delivery in each.deliveries})
@@ -104,11 +115,13 @@ def mark(
     outcome: Outcome,
     at: datetime,
     session: str | None = None,
+    origin: str | None = None,
 ) -> list[str]:
     """Mark delivered memories with an outcome. Returns those that did not have this mark before.
 
-    Without `receipt_id`, the latest delivery of each memory (to `session`, if given) in the 24 hours before `at` is
-    marked. Raises NotFound for an unknown memory, InvalidInput for an unknown receipt or one that did not deliver it.
+    Without `receipt_id`, the latest delivery of each memory (to `session` or `origin`, if given) in the 24 hours before
+    `at` is marked. Raises NotFound for an unknown memory, InvalidInput for an unknown receipt or one that did not
+    deliver it.
     """
     ids = list(dict.fromkeys(memory_ids))
     known = _standings(db, ids)
@@ -116,7 +129,9 @@ def mark(
     if missing:
         raise NotFound(missing)
     row_of = {each: known[each].row for each in ids}
-    delivered = _latest(db, row_of, at, session) if receipt_id is None else _delivered_by(db, receipt_id, row_of)
+    delivered = (
+        _latest(db, row_of, at, session, origin) if receipt_id is None else _delivered_by(db, receipt_id, row_of)
+    )
     column = _MARKS[outcome]
     sql = (
         f"UPDATE deliveries SET {column} = ? WHERE {column} IS NULL "
@@ -157,32 +172,53 @@ def listed(db: apsw.Connection, which: ReceiptFilter) -> list[Receipt]:
         conditions.append("(r.at_us, r.id) < (?, ?)")
         parameters += place[0]
     sql = (
-        "SELECT r.receipt, r.id, r.at_us, r.space, r.session, r.query, r.mode, r.lens FROM receipts AS r "
-        f"WHERE {' AND '.join(conditions)} ORDER BY r.at_us DESC, r.id DESC LIMIT ?"
+        "SELECT r.receipt, r.id, r.at_us, r.space, r.session, r.query, r.mode, r.lens, r.origin, r.repeat "
+        f"FROM receipts AS r WHERE {' AND '.join(conditions)} ORDER BY r.at_us DESC, r.id DESC LIMIT ?"
     )
     found = rows.fetch(db, sql, (*parameters, which.limit))
     deliveries = _deliveries(db, [number for number, *_ in found], spaces)
     return [
-        Receipt(receipt_id, rows.moment(at_us), space, session, query, mode, lens, tuple(deliveries[number]))
-        for number, receipt_id, at_us, space, session, query, mode, lens in found
+        Receipt(
+            *(receipt_id, rows.moment(at_us), space, session, query, mode, lens),
+            deliveries=tuple(deliveries[number]),
+            origin=origin,
+            repeat=bool(repeat),
+        )
+        for number, receipt_id, at_us, space, session, query, mode, lens, origin, repeat in found
     ]
 
 
-def delivered(
-    db: apsw.Connection, sessions: Sequence[tuple[str, str]], limit: int
-) -> dict[tuple[str, str], dict[str, bool]]:
-    """By session, the live memories delivered to it since they last changed, the latest first: id, and if opened."""
+def delivered(db: apsw.Connection, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], list[str]]:
+    """By session or connection, the live memories delivered to it since they last changed, the latest first."""
+    sql = (
+        "SELECT m.id FROM deliveries AS d JOIN memories AS m ON m.row = d.row WHERE d.receipt IN ("
+        "SELECT receipt FROM receipts WHERE space = ?1 AND session = ?2 "
+        "UNION SELECT receipt FROM receipts WHERE space = ?1 AND origin = ?2) "
+        "AND m.deleted_us IS NULL AND d.at_us >= m.updated_us GROUP BY m.id ORDER BY max(d.at_us) DESC, m.id LIMIT ?3"
+    )
+    asked = dict.fromkeys(sessions)
+    found = {each: [memory_id for (memory_id,) in rows.fetch(db, sql, (*each, limit))] for each in asked}
+    return {each: ids for each, ids in found.items() if ids}
+
+
+def delivered_since(
+    db: apsw.Connection, spaces: Sequence[str], session: str, since: datetime, limit: int
+) -> dict[str, bool]:
+    """The live memories delivered to a session after a time and since they last changed, and if each was opened.
+
+    Receipts before the last repeat do not count. A process may write a receipt late, so their times are compared, and
+    of equal ones the order of writing.
+    """
     sql = (
         "SELECT m.id, max(d.opened_us IS NOT NULL) FROM receipts AS r JOIN deliveries AS d ON d.receipt = r.receipt "
-        "JOIN memories AS m ON m.row = d.row WHERE r.space = ?1 AND r.session = ?2 "
-        "AND m.deleted_us IS NULL AND d.at_us >= m.updated_us GROUP BY m.id ORDER BY max(r.at_us) DESC, m.id LIMIT ?3"
+        "JOIN memories AS m ON m.row = d.row "
+        "WHERE r.space IN (SELECT value FROM json_each(?1)) AND r.session = ?2 AND r.at_us > ?3 "
+        "AND NOT EXISTS (SELECT 1 FROM receipts AS later WHERE later.space IN (SELECT value FROM json_each(?1)) "
+        "AND later.session = ?2 AND later.repeat = 1 AND (later.at_us, later.receipt) > (r.at_us, r.receipt)) "
+        "AND m.deleted_us IS NULL AND d.at_us >= m.updated_us GROUP BY m.id ORDER BY max(d.at_us) DESC, m.id LIMIT ?4"
     )
-    found = {}
-    for space, session in dict.fromkeys(sessions):
-        delivered = {memory_id: bool(opened) for memory_id, opened in rows.fetch(db, sql, (space, session, limit))}
-        if delivered:
-            found[space, session] = delivered
-    return found
+    found = rows.fetch(db, sql, (rows.to_json(list(spaces)), session, rows.microseconds(since), limit))
+    return {memory_id: bool(opened) for memory_id, opened in found}
 
 
 def usage(db: apsw.Connection, memory_ids: Sequence[str]) -> dict[str, Usage]:
@@ -218,11 +254,14 @@ def clear(db: apsw.Connection, spaces: Sequence[str], session: str | None, befor
 
 
 def purge(db: apsw.Connection, purged: Sequence[int]) -> None:
-    """Delete the receipts that delivered these rows: a query may quote the text that it found."""
-    db.execute(
-        f"DELETE FROM receipts WHERE receipt IN (SELECT receipt FROM deliveries WHERE row IN {_LISTED})",
-        (rows.to_json(list(purged)),),
-    )
+    """Delete the receipts that delivered these rows: a query may quote the text that it found.
+
+    A receipt with `repeat` stays without its query, so that what its session was given before still does not count.
+    """
+    listed = (rows.to_json(list(purged)),)
+    delivering = f"receipt IN (SELECT receipt FROM deliveries WHERE row IN {_LISTED})"
+    db.execute(f"UPDATE receipts SET query = '' WHERE repeat = 1 AND {delivering}", listed)
+    db.execute(f"DELETE FROM receipts WHERE repeat = 0 AND {delivering}", listed)
 
 
 def count(db: apsw.Connection) -> int:
@@ -283,14 +322,17 @@ def _delivered_by(db: apsw.Connection, receipt_id: str, row_of: dict[str, int]) 
     return dict.fromkeys(row_of, number)
 
 
-def _latest(db: apsw.Connection, row_of: dict[str, int], at: datetime, session: str | None) -> dict[str, int]:
+def _latest(
+    db: apsw.Connection, row_of: dict[str, int], at: datetime, session: str | None, origin: str | None
+) -> dict[str, int]:
     """By memory, the number of the latest receipt that delivered it. Raises InvalidInput where there is none."""
     sql = (
         "SELECT d.receipt FROM deliveries AS d JOIN receipts AS r ON r.receipt = d.receipt "
-        "WHERE d.row = ?1 AND d.at_us BETWEEN ?2 AND ?3 AND (?4 IS NULL OR r.session = ?4) "
+        "WHERE d.row = ?1 AND d.at_us BETWEEN ?2 AND ?3 "
+        "AND (coalesce(?4, ?5) IS NULL OR r.session IN (?4, ?5) OR r.origin = ?5) "
         "ORDER BY d.at_us DESC, r.id DESC LIMIT 1"
     )
-    span = rows.microseconds(at - MARK_WITHIN), rows.microseconds(at), session
+    span = rows.microseconds(at - MARK_WITHIN), rows.microseconds(at), session, origin
     numbers = {}
     for memory_id, row in row_of.items():
         number = db.execute(sql, (row, *span)).get

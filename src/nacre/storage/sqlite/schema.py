@@ -235,7 +235,9 @@ CREATE INDEX memories_pinned ON memories (space) WHERE pinned = 1 AND deleted_us
 {updates.TABLES}
 """
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
+_SEVENTH = recall_log.MORE_COLUMNS
+
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH)
 VERSION = len(MIGRATIONS)
 
 

@@ -479,9 +479,10 @@ class SqliteStore:
         outcome: Outcome,
         at: datetime,
         session: str | None = None,
+        origin: str | None = None,
     ) -> list[str]:
         with self._connections.writing() as db:
-            marked = recall_log.mark(db, receipt_id, memory_ids, outcome, at, session)
+            marked = recall_log.mark(db, receipt_id, memory_ids, outcome, at, session, origin)
             if marked:
                 bump_revision(db)
             return marked
@@ -497,9 +498,13 @@ class SqliteStore:
             self._empty_write_ahead_log("cleared queries stay")
         return cleared
 
-    def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], dict[str, bool]]:
+    def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], list[str]]:
         with self._connections.reading() as db:
             return recall_log.delivered(db, sessions, limit)
+
+    def delivered_since(self, spaces: Sequence[str], session: str, since: datetime, limit: int) -> dict[str, bool]:
+        with self._connections.reading() as db:
+            return recall_log.delivered_since(db, spaces, session, since, limit)
 
     # ---- lenses
 
