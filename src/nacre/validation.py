@@ -222,7 +222,7 @@ def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequ
     for name, chars_max in (("lens", limits.name_chars_max), ("session", limits.name_chars_max), ("folder", 10_000)):
         if getattr(request, name) is not None:
             _text(name, getattr(request, name), chars_max)
-    for name in ("merge_relations", "collapse", "omit_delivered", "rerank"):
+    for name in ("merge_relations", "collapse", "omit_delivered", "rerank", "include_facts"):
         _yes_or_no(name, getattr(request, name))
     return replace(
         request,
