@@ -223,7 +223,7 @@ def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequ
     for name in ("lens", "session", "origin", "folder"):
         if getattr(request, name) is not None:
             _text(name, getattr(request, name), 10_000 if name == "folder" else limits.name_chars_max)
-    for name in ("merge_relations", "collapse", "omit_delivered", "rerank"):
+    for name in ("merge_relations", "collapse", "omit_delivered", "rerank", "include_facts"):
         _yes_or_no(name, getattr(request, name))
     return replace(
         request,

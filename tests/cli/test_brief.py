@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 import nacre
 from command_line import Cli
-from nacre import DidYouMean, Filter, Hit, Memory, Nacre, NewFact, Reason, SearchResult, Successor
+from nacre import Belief, DidYouMean, Fact, Filter, Hit, Memory, Nacre, NewFact, Reason, SearchResult, Successor
 from nacre.analysis.highlight import HighlightTerms, shorten, snippet
 from nacre.analysis.quoting import HEADER
 from nacre.cli import render
@@ -52,6 +53,48 @@ def brief_hit(hit: Hit) -> dict[str, Any]:
     encoded: Any = encode.brief(SearchResult((hit,)))
     only: dict[str, Any] = encoded["hits"][0]
     return only
+
+
+def _facts(*stated: tuple[str, float, str | None]) -> tuple[Belief, ...]:
+    usual: dict[str, Any] = {
+        "memory_id": "m1", "space": "default", "subject": "Ada", "predicate": "lives in", "type": "location",
+        "confidence": 1.0, "decay_rate": 0.03, "reinforced": MARCH, "touched": MARCH, "valid_from": MARCH,
+        "valid_to": None, "quote": None, "relation": False, "single": True, "origin": "given",
+    }  # fmt: skip
+    return tuple(
+        Belief(Fact(**usual, id=f"f{at}", object=name, superseded_by=by), effective)
+        for at, (name, effective, by) in enumerate(stated)
+    )
+
+
+def test_facts_are_shown_where_they_are_asked_for() -> None:
+    beliefs = _facts(("Rome\n2", 0.1, "f1"), ("Oslo", 0.8349, None))
+    hit = a_hit("tea", facts=tuple(each.fact for each in beliefs), effective_confidence=0.46745)
+    with_facts = replace(hit, beliefs=beliefs)
+    assert not {"facts", "effective_confidence"} & brief_hit(hit).keys()
+    assert brief_hit(with_facts)["facts"] == ["Ada lives in Rome 2 (0.10, superseded)", "Ada lives in Oslo (0.83)"]
+    assert brief_hit(with_facts)["effective_confidence"] == 0.47
+    assert not {"facts", "effective_confidence"} & brief_hit(replace(hit, beliefs=())).keys()
+    full = encode.hit(hit), encode.hit(with_facts)
+    assert [each["effective_confidence"] for each in full] == [0.46745, 0.46745]
+    assert full[0]["facts"] == [encode.fact(each.fact) for each in beliefs]
+    assert full[1]["facts"] == [encode.belief(each) for each in beliefs]
+    assert encode.hit(replace(hit, beliefs=()))["facts"] == []
+
+    def lines(shown: Hit, *, brief: bool) -> list[str]:
+        render_lines = render.brief_lines if brief else render.search_lines
+        return ["".join(text for text, _ in line) for line in render_lines(SearchResult((shown,)))]
+
+    assert len(lines(hit, brief=False)) == 2
+    assert lines(with_facts, brief=False)[2:] == [
+        "        fact: Ada · lives in · Rome 2  location  confidence 0.10  superseded",
+        "        fact: Ada · lives in · Oslo  location  confidence 0.83",
+    ]
+    assert len(lines(hit, brief=True)) == 1
+    assert lines(with_facts, brief=True)[1:] == [
+        "   Ada lives in Rome 2 (0.10, superseded)",
+        "   Ada lives in Oslo (0.83)",
+    ]
 
 
 def test_a_hit_by_hand() -> None:

@@ -392,7 +392,7 @@ def test_a_bad_environment_is_named(
         (["search", "x", "--token-budget", "0"], 2, "token_budget: is 0"),
         (["search", "x", "--asked-in", " "], 2, "session: is blank"),
         (["search", "x", "--boost-entity", ""], 2, "boost_entities"),
-        (["search", "x", "--lens", "nope"], 2, "no lens 'nope'; see `nacre lens list`, or say none"),
+        (["search", "x", "--lens", "nope"], 2, "lens: 'nope' is unknown; allowed: none, debugging, "),
         (["search"], 2, "QUERY"),
         (["get", "nobody"], 2, "no memory 'nobody'"),
         (["forget", "nobody"], 2, "no memory"),

@@ -683,8 +683,8 @@ def some(cli: Cli) -> str:
         (["relation", "search"], "QUERY"),
         (["similar", "nobody"], "no memory 'nobody'"),
         (["similar", "nobody", "--separate"], "no memory 'nobody'"),
-        (["lens", "show", "nope"], "no lens 'nope'; see `nacre lens list`"),
-        (["lens", "delete", "nope"], "no lens 'nope'; see `nacre lens list`"),
+        (["lens", "show", "nope"], "lens: 'nope' is unknown; allowed: debugging, "),
+        (["lens", "delete", "nope"], "lens: 'nope' is unknown; allowed: debugging, "),
         (["lens", "delete", "exact"], "exact is built in and cannot be dropped"),
         (["lens", "save", "exact"], "'exact' is taken"),
         (["lens", "save", "none"], "'none' is taken"),
@@ -722,7 +722,7 @@ def some(cli: Cli) -> str:
         (["why", "nobody"], "QUERY"),
         (["why", "nobody", "Rome"], "no memory 'nobody'"),
         (["why-not", "nobody", "Rome"], "no memory 'nobody'"),
-        (["why-not", "nobody", "Rome", "--lens", "nope"], "no lens 'nope'"),
+        (["why-not", "nobody", "Rome", "--lens", "nope"], "lens: 'nope' is unknown"),
         (["why-recalled", "x", "--limit", "0"], "limit: is 0"),
     ],
 )
@@ -737,7 +737,7 @@ def test_bad_input_is_named_with_exit_code_2(cli: Cli, arguments: list[str], sai
 @pytest.mark.usefixtures("some")
 def test_errors_are_json_where_that_is_asked_for(cli: Cli) -> None:
     for arguments, kind, field in (
-        (["search", "x", "--lens", "nope"], "NotFound", None),
+        (["search", "x", "--lens", "nope"], "InvalidInput", "lens"),
         (["fact", "drop", "nobody"], "NotFound", None),
         (["mark", "liked", "x"], "InvalidInput", "outcome"),
         (["entity", "related", "Ada", "--depth", "9"], "InvalidInput", "depth"),
@@ -1081,7 +1081,7 @@ def test_only_the_answer_is_on_stdout_and_all_is_utf8() -> None:
     assert "Зоя" in raw
     refused = _process("lens", "show", "größer", env=_NARROW)
     assert (refused.returncode, refused.stdout) == (2, b"")
-    assert refused.stderr.decode("utf-8") == "error: id: no lens 'größer'; see `nacre lens list`\n"
+    assert refused.stderr.decode("utf-8").startswith("error: lens: 'größer' is unknown; allowed: debugging, ")
     for arguments in (["fact", "list"], ["log"], ["lens", "list"], ["conflicts"]):
         done = _process(*arguments, env={"FORCE_COLOR": "1"})
         assert (done.returncode, done.stderr) == (0, b"")
@@ -1099,7 +1099,7 @@ def test_colours_are_for_terminals_and_not_with_no_color() -> None:
         assert b"\x1b[" in coloured, arguments
         assert b"\x1b" not in plain, arguments
     refused = _on_terminal(_PLAIN, "lens", "show", "nope")
-    assert refused.replace(b"\r\n", b"\n") == b"error: id: no lens 'nope'; see `nacre lens list`\n"
+    assert refused.startswith(b"error: lens: 'nope' is unknown; allowed: debugging, ")
 
 
 def _on_terminal(env: Mapping[str, str], *arguments: str) -> bytes:

@@ -229,6 +229,51 @@ def test_the_full_product_is_the_same_for_read_and_given_facts(memory: Nacre) ->
         assert shown(query, min_confidence=effective + 0.01) is None
 
 
+def test_hits_say_how_far_their_facts_are_believed(memory: Nacre) -> None:
+    """Of three facts, tea has faded to e^-.5 = .6065307, jam is .4 and does not fade, and Rome is superseded: .1."""
+    tea = NewFact(subject="Ada", predicate="likes", object="tea", decay_rate=0.05)
+    jam = NewFact(subject="Ada", predicate="likes", object="jam", decay_rate=0, confidence=0.4)
+    rome = NewFact(subject="Ada", predicate="lives in", object="Rome")
+    told = memory.remember("Ada at breakfast", facts=[tea, jam, rome], created=ago(10), extract=False).id
+    state(memory, "Oslo", 1)
+    memory.remember("Nobody at breakfast", extract=False)
+
+    def hits(**options: Any) -> dict[str, nacre.Hit]:
+        return {hit.text: hit for hit in memory.search("breakfast", **options).hits}
+
+    def beliefs(hit: nacre.Hit) -> list[tuple[str, float]]:
+        assert hit.beliefs is not None
+        return [(fact.object, round(effective, 7)) for fact, effective in hit.beliefs]
+
+    for options in ({}, {"include_facts": True}, {"recipe": Recipe(confidence_weight=0)}):
+        found = hits(**options)
+        assert found["Ada at breakfast"].effective_confidence == pytest.approx((0.6065307 + 0.4 + 0.1) / 3)
+        assert found["Nobody at breakfast"].effective_confidence is None
+    assert {hit.beliefs for hit in hits().values()} == {None}
+
+    found = hits(include_facts=True)
+    assert beliefs(found["Ada at breakfast"]) == [("tea", 0.6065307), ("jam", 0.4), ("Rome", 0.1)]
+    assert found["Nobody at breakfast"].beliefs == ()
+    assert [each.object for each in found["Ada at breakfast"].facts] == ["tea", "jam", "Rome"]
+    some = hits(include_facts=True, recipe=Recipe(min_confidence=0.35))["Ada at breakfast"]
+    assert beliefs(some) == [("tea", 0.6065307), ("jam", 0.4)]
+    assert beliefs(hits(include_facts=True, as_of=ago(5))["Ada at breakfast"]) == [
+        ("tea", 0.7788008), ("jam", 0.4), ("Rome", 0.7788008),  # e^-.25
+    ]  # fmt: skip
+    why = memory.why("breakfast", told, include_facts=True)
+    assert why.hit is not None
+    assert beliefs(why.hit) == beliefs(found["Ada at breakfast"])
+
+
+def test_facts_that_are_shown_count_in_a_budget(memory: Nacre) -> None:
+    for number in range(6):
+        new = NewFact(subject="Ada", predicate="likes", object=f"marmalade of orchard {number} and more of it")
+        memory.remember(f"breakfast {number}", facts=[new], extract=False)
+    plain = memory.search("breakfast", token_budget=100)
+    with_facts = memory.search("breakfast", token_budget=100, include_facts=True)
+    assert 0 < len(with_facts.hits) < len(plain.hits) == 6
+
+
 @pytest.mark.parametrize(
     ("how", "days_left", "believed"),
     [("explicit", 0, 1.0), ("import", 2, 0.8187308), ("reference", 5, 0.6065307), ("recall", 7, 0.4965853)],

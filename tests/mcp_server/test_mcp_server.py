@@ -245,7 +245,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("search_memories", {"query": "x", "limit": 1_001}, "limit: is 1001; a whole number from 1 to 1,000 is allowed"),
     ("search_memories", {"query": "x", "limit": "5"}, "limit: is '5'; a whole number from 1 to 1,000 is allowed"),
     ("search_memories", {"query": "x", "mode": "fast"}, "mode: 'fast' is unknown; allowed: keyword, semantic, hybrid"),
-    ("search_memories", {"query": "x", "lens": "pink"}, "id: no lens 'pink'; "),
+    ("search_memories", {"query": "x", "lens": "pink"}, "lens: 'pink' is unknown; allowed: none, debugging, "),
     ("search_memories", {"query": "x", "spaces": ["other"]}, "spaces: is unknown; allowed: query, limit, mode, "),
     ("search_memories", {"query": "x", "session": ""}, "session: is blank; give 1 to 200 characters"),
     ("timeline", {"start": "2026-02-30"}, "start: '2026-02-30' is not a time; "),
@@ -952,7 +952,9 @@ async def test_projects_do_not_see_each_other(engines: SpaceEngines, tmp_path: P
             await client.read_resource(f"nacre://memory/{secret}")
         recalled = await client.get_prompt("recall", {"topic": "where does Ada hide the key?"})
         assert "xylophone" not in recalled.model_dump_json()
-        assert "no lens" in await refusal(client, "search_memories", query="key", lens="xylophones")
+        assert "lens: 'xylophones' is unknown" in await refusal(
+            client, "search_memories", query="key", lens="xylophones"
+        )
     async with working_in(theirs, engines, mode, "two") as client:
         (found,) = (await call(client, "get_memories", ids=[secret]))["memories"]
         assert [each["id"] for each in found.pop("facts")] == facts  # what was opened is believed a little more

@@ -464,8 +464,15 @@ def test_a_lens_is_named_chosen_or_kept_away(memory: Nacre) -> None:
     assert seen("how do we deploy?", lens="recent") == ("recent", {ops, app})
     assert {value(hit, "recency") for hit in memory.search("deploy", lens="recent").hits} == {2.0}  # 1 + 1 / (1 + 0)
     assert seen("deploy", lens="apps", where=Filter(namespaces=("ops",))) == ("apps", set())
-    with pytest.raises(NotFound, match="lens 'nothing'"):
+    with pytest.raises(
+        InvalidInput, match=r"^lens: 'nothing' is unknown; allowed: none, debugging, .*, facts, apps, ops$"
+    ):
         memory.search("deploy", lens="nothing")
+    for verb in (memory.lens, memory.drop_lens):
+        with pytest.raises(
+            InvalidInput, match=r"^lens: 'nothing' is unknown; allowed: debugging, .*, facts, apps, ops$"
+        ):
+            verb("nothing")
     memory.drop_lens("ops")
     assert seen("how do we deploy?") == (None, {ops, app})
 

@@ -212,6 +212,7 @@ def search_options(command: F) -> F:
     flags = (
         ("--merge-relations", "Rank memories of matching relations higher."),
         ("--omit-delivered", "Omit memories that were delivered to the asking session before."),
+        ("--include-facts", "Show the facts of each hit with their confidence after decay."),
         ("--no-rerank", "Skip reranking."),
         ("--no-collapse", "Show near-duplicates as separate hits."),
     )
@@ -264,6 +265,7 @@ def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
         collapse=False if given.pop("no_collapse") else None,
         omit_delivered=given.pop("omit_delivered") or None,
         rerank=False if given.pop("no_rerank") else None,
+        include_facts=given.pop("include_facts") or None,
     )
     return SearchRequest(query=query, where=to_filter(given), folder=folder(), **options)
 

@@ -103,6 +103,8 @@ def search_lines(result: SearchResult, *, why: bool = False) -> Iterator[Line]:
         yield [indent, (hit.id, _ID), ("  " + "  ".join(_place(hit, with_space=several_spaces)), _DIM)]
         if hit.superseded_by is not None:
             yield [indent, (_superseded(hit.superseded_by.id, _local(hit.superseded_by.since)[:10]), _BOLD)]
+        for believed in hit.beliefs or ():
+            yield [indent, *_believed(believed)]
         if why:
             for reason in hit.reasons:
                 yield [indent, (describe(reason), _DIM)]
@@ -169,6 +171,8 @@ def brief_lines(result: SearchResult, *, why: bool = False) -> Iterator[Line]:
             (hit["snippet"], ""),
             (reasons, _DIM),
         ]
+        for stated in hit.get("facts", ()):
+            yield [INDENT, (stated, _DIM)]
     if not hits:
         yield [("nothing found", _DIM)]
     yield from _footer_lines(result, why=why)
@@ -273,6 +277,12 @@ def belief_lines(beliefs: Sequence[Belief]) -> Iterator[Line]:
         ]
     if not beliefs:
         yield [("nothing found", _DIM)]
+
+
+def _believed(belief: Belief) -> Line:
+    fact, effective = belief
+    mark = "  superseded" if fact.superseded_by is not None else ""
+    return [("fact: ", _DIM), (_stated(fact), ""), (f"  {fact.type}  confidence {effective:.2f}{mark}", _DIM)]
 
 
 def _stated(fact: Fact) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from nacre.engine.parts import Parts
-from nacre.errors import InvalidInput, NotFound
+from nacre.errors import InvalidInput
 from nacre.query import lenses
 from nacre.query.lenses import Lens
 
@@ -25,12 +25,12 @@ class LensService:
         if name in lenses.BUILT_IN:
             raise InvalidInput("name", f"{name} is built in and cannot be dropped")
         if not self._store.drop_lens(self._space, name):
-            raise NotFound((name,), "see `nacre lens list`", what="lens")
+            raise lenses.unknown(name, [each.name for each in self.all()])
 
     def get(self, name: str) -> Lens:
         found = {each.name: each for each in self.all()}.get(name)
         if found is None:
-            raise NotFound((name,), "see `nacre lens list`", what="lens")
+            raise lenses.unknown(name, [each.name for each in self.all()])
         return found
 
     def all(self) -> list[Lens]:

@@ -29,7 +29,7 @@ from nacre.query.lexer import preview
 from nacre.ranking import boosts, dedupe, exact, fusion, hops, neighbours, relevance, superseded, temporal, token_budget
 from nacre.ranking.bm25 import weights
 from nacre.ranking.scoring import best_first
-from nacre.types.facts import Fact
+from nacre.types.facts import Belief, Fact
 from nacre.types.memory import STANDING_KINDS, Memory
 from nacre.types.search import (
     DidYouMean,
@@ -587,6 +587,8 @@ class Pipeline:
                 facts=ranking.signals[each.id].facts,
                 similar=tuple(sorted(under.get(each.id, ()))),
                 superseded_by=ranking.successors.get(each.id),
+                now=plan.now,
+                beliefs=_beliefs(ranking.signals[each.id].facts, plan),
             )
             for each in ranking.kept[: plan.request.limit]
             if each.id in ranking.memories  # not purged since the channels looked
@@ -596,7 +598,7 @@ class Pipeline:
     def _budget(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """As many hits as fit into the caller's tokens."""
         limit, hits = plan.request.token_budget, ranking.hits
-        fitting = token_budget.fitting([hit.snippet.text for hit in hits], limit)
+        fitting = token_budget.fitting([_shown_text(hit) for hit in hits], limit)
         if fitting == len(hits):
             return ranking
         more = counted(len(hits) - fitting, "more does", "more do")
@@ -676,7 +678,10 @@ def hit_of(
     facts: tuple[Fact, ...] = (),
     similar: tuple[str, ...] = (),
     superseded_by: Successor | None = None,
+    now: datetime | None = None,
+    beliefs: tuple[Belief, ...] | None = None,
 ) -> Hit:
+    """`now` is the time at which the facts are believed."""
     lexical, semantic = ranked.lexical, ranked.semantic
     return Hit(
         memory=memory,
@@ -693,7 +698,22 @@ def hit_of(
         facts=facts,
         similar=similar,
         superseded_by=superseded_by,
+        effective_confidence=confidence.mean_confidence(facts, now) if facts and now else None,
+        beliefs=beliefs,
     )
+
+
+def _beliefs(facts: Sequence[Fact], plan: SearchPlan) -> tuple[Belief, ...] | None:
+    """The facts that have not faded too far, if facts are asked for."""
+    if not plan.request.include_facts:
+        return None
+    beliefs = (Belief(each, confidence.effective_confidence(each, plan.now)) for each in facts)
+    return tuple(each for each in beliefs if each.effective >= plan.recipe.min_confidence)
+
+
+def _shown_text(hit: Hit) -> str:
+    """What a hit costs a reader: its snippet, and its facts if they are shown."""
+    return "\n".join([hit.snippet.text, *(each.fact.statement for each in hit.beliefs or ())])
 
 
 def plain_hit(memory: Memory) -> Hit:

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from nacre import validation
 from nacre.engine.parts import Parts
 from nacre.engine.query_resolver import QueryResolver
-from nacre.errors import NotFound
 from nacre.query import identifiers, intent, lenses
 from nacre.query.ast import Condition, During, Only, ParsedQuery, either
 from nacre.query.identifiers import Identifier
@@ -205,7 +204,7 @@ class Planner:
                 return None
             return lenses.select(list(own.values()), request.query, intent.detect(request.query).name, request.folder)
         if request.lens not in own:
-            raise NotFound((request.lens,), f"see `nacre lens list`, or say {lenses.NONE}", what="lens")
+            raise lenses.unknown(request.lens, (lenses.NONE, *lenses.BUILT_IN, *own))
         return own[request.lens]
 
     def _own_lenses(self, sequence: tuple[int, int]) -> dict[str, Lens]:

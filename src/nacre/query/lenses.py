@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -153,6 +153,11 @@ def validate(lens: Lens, limits: Limits) -> Lens:
         folders=_triggers("folders", lens.folders, limits),
         built_in=False,
     )
+
+
+def unknown(name: str, allowed: Iterable[str]) -> InvalidInput:
+    """The error for a name that no lens has."""
+    return InvalidInput("lens", f"{preview(name)!r} is unknown; allowed: {', '.join(allowed)}")
 
 
 def _check_name(name: object, limits: Limits) -> None:

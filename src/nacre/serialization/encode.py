@@ -221,7 +221,8 @@ def hit(value: Hit) -> dict[str, Json]:
         "happened": _optional(found.happened),
         "pinned": found.pinned,
         "reasons": [reason(each) for each in value.reasons],
-        "facts": [fact(each) for each in value.facts],
+        "effective_confidence": value.effective_confidence,
+        "facts": [fact(each) for each in value.facts] if value.beliefs is None else list(map(belief, value.beliefs)),
         "similar": list(value.similar),
         "delivered": value.delivered,
         "superseded_by": None if value.superseded_by is None else successor(value.superseded_by),
@@ -240,10 +241,7 @@ def brief(value: SearchResult) -> dict[str, Json]:
     """A search result for clients that pay per token: short snippets, short reasons, and no empty fields."""
     found: dict[str, Json] = {"hits": [_brief_hit(each) for each in value.hits]}
     if value.relations:
-        found["relations"] = [
-            f"{fact.subject} {fact.predicate} {fact.object}"
-            for fact in (each.fact for each in value.relations[:_BRIEF_RELATIONS])
-        ]
+        found["relations"] = [each.fact.statement for each in value.relations[:_BRIEF_RELATIONS]]
     if value.notes:
         found["notes"] = list(value.notes)
     if value.did_you_mean is not None:
@@ -265,7 +263,15 @@ def _brief_hit(value: Hit) -> dict[str, Json]:
     }
     if value.superseded_by is not None:
         hit["superseded_by"] = {"id": value.superseded_by.id, "since": moment(value.superseded_by.since)[:10]}
+    if value.beliefs and value.effective_confidence is not None:
+        hit["effective_confidence"] = round(value.effective_confidence, 2)
+        hit["facts"] = [_brief_belief(each) for each in value.beliefs]
     return hit | {"delivered": True} if value.delivered else hit
+
+
+def _brief_belief(value: Belief) -> str:
+    mark = ", superseded" if value.fact.superseded_by is not None else ""
+    return f"{' '.join(value.fact.statement.split())} ({value.effective:.2f}{mark})"
 
 
 def without_empty(value: Json) -> Json:

@@ -78,6 +78,10 @@ class Fact:
     origin: Origin
     ends: datetime | None = None  # the given end; `valid_to` is earlier if the fact was superseded
 
+    @property
+    def statement(self) -> str:
+        return f"{self.subject} {self.predicate} {self.object}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEntity:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias, TypedDict
 
-from nacre.types.facts import Fact, FactType
+from nacre.types.facts import Belief, Fact, FactType
 from nacre.types.intents import Intent
 from nacre.types.memory import JsonScalar, Memory, Span
 from nacre.types.recall_log import Usage
@@ -74,6 +74,7 @@ class SearchOptions(TypedDict, total=False):
     token_budget: int | None
     omit_delivered: bool
     rerank: bool
+    include_facts: bool
     origin: str | None
 
 
@@ -85,7 +86,8 @@ class SearchRequest:
     identify the caller; `origin` is the connection that asks, under which a search without a session is logged. `as_of`
     searches the memories and facts of that time. `min_score` is the least relevance of a hit. `collapse` shows
     near-duplicates once. `token_budget` bounds the size of all hits. `omit_delivered` leaves out what searches of this
-    session gave a short time ago; otherwise it is marked. `rerank=False` skips the cross-encoder.
+    session gave a short time ago; otherwise it is marked. `rerank=False` skips the cross-encoder. `include_facts` gives
+    each hit the `beliefs` that are not below the recipe's `min_confidence`.
     """
 
     query: str
@@ -104,6 +106,7 @@ class SearchRequest:
     token_budget: int | None = None
     omit_delivered: bool = False
     rerank: bool = True
+    include_facts: bool = False
     origin: str | None = None
 
 
@@ -216,6 +219,8 @@ class Hit:
     similar: tuple[str, ...] = ()  # near-duplicates that are not shown on their own
     delivered: bool = False  # a search of the same session gave it before
     superseded_by: Successor | None = None  # what holds in its place
+    effective_confidence: float | None = None  # the mean over its facts at the time of the search; None without facts
+    beliefs: tuple[Belief, ...] | None = None  # its facts with their confidence then; None: not asked for
 
     @property
     def id(self) -> str:
