@@ -194,6 +194,23 @@ def test_recall_is_search(cli: Cli) -> None:
     ]
 
 
+def test_a_recipe_is_set_on_every_command_that_ranks(cli: Cli) -> None:
+    first = cli("remember", "Berlin is large", "--namespace", "config", "--json").json["id"]
+    cli("remember", "Berlin is a city, and Potsdam is another one")
+    for command in (["search", "berlin"], ["recall", "berlin"], ["context", "berlin"], ["why", first, "berlin"],
+                    ["why-not", first, "berlin"], ["related", first], ["eval"]):  # fmt: skip
+        usual, changed = cli(*command), cli(*command, "--recipe", "alpha=0", "--recipe", "namespace_weights=config:2")
+        assert (usual.code, changed.code) == (0, 0), changed.err
+        wrong = cli(*command, "--recipe", "alfa=0").error
+        assert wrong.startswith("error: recipe.alfa: is unknown; did you mean `alpha`? allowed: fusion, k, alpha, pool")
+        assert "must be FIELD=VALUE" in cli(*command, "--recipe", "alpha").error
+    weighed = cli("search", "berlin", "--why", "--recipe", "namespace_weights=config:2", "--recipe", "fusion=rank")
+    assert "namespace: weighted by the caller → × 2.0000" in weighed.out
+    assert " / (60 + 1) = " in weighed.out
+    both = cli("search", "berlin", "--json", "--alpha", "1", "--recipe", "alpha=0").json
+    assert both["hits"] == cli("search", "berlin", "--json", "--alpha", "1").json["hits"]
+
+
 def test_related_memories_have_no_relevance(cli: Cli) -> None:
     first, second = (cli("remember", text, "--json").json["id"] for text in ("the red cache", "the red cache is warm"))
     lines = cli("related", first).out.splitlines()

@@ -17,15 +17,16 @@ from nacre.cli.options import (
     folder,
     only_given,
     opened,
+    recipe_fields,
     search_options,
     to_filter,
     to_moment,
+    to_recipe,
     to_search,
     wants_json,
     with_reasons,
 )
 from nacre.serialization import encode
-from nacre.types.recipe import Recipe
 from nacre.types.search import RelatedRequest
 from nacre.types.views import ContextRequest
 
@@ -66,13 +67,14 @@ nacre.add_command(recall)
 @click.option("--repeat", is_flag=True, help="Include memories that were delivered to this session before.")
 @click.option("--min-score", type=float, metavar="RELEVANCE", help="Quote all that are this relevant, from 0 to 1.")
 @click.option("--as-of", metavar="TIME", help="Answer as of this time.")
+@recipe_fields
 @filters
 @common
 @click.pass_context
 def context(context: click.Context, /, query: tuple[str, ...], asked_in: str | None, **given: Any) -> None:
     """Build a context for an agent. It holds the memories that answer QUERY, within a token budget."""
     where = to_filter(given)
-    given["as_of"] = to_moment("as_of", given["as_of"])
+    given |= {"as_of": to_moment("as_of", given["as_of"]), "recipe": to_recipe(given["recipe"])}
     options = only_given(session=asked_in, repeat=given.pop("repeat") or None, **given)
     request = ContextRequest(query=" ".join(query), where=where, folder=folder(), **options)
     with opened(context) as memory:
@@ -86,15 +88,23 @@ def context(context: click.Context, /, query: tuple[str, ...], asked_in: str | N
 @click.argument("memory_id", metavar="ID")
 @click.option("--limit", type=int, help="Maximum number of hits.")
 @click.option("--alpha", type=float, help="Weight of meaning against shared words, from 0 to 1.")
+@recipe_fields
 @with_reasons
 @filters
 @common
 @click.pass_context
 def related(
-    context: click.Context, /, memory_id: str, limit: int | None, alpha: float | None, why: bool, **given: Any
+    context: click.Context,
+    /,
+    memory_id: str,
+    limit: int | None,
+    alpha: float | None,
+    recipe: tuple[str, ...],
+    why: bool,
+    **given: Any,
 ) -> None:
     """Find memories related to one. They are close in meaning, share rare words, or are from the same session."""
-    options = only_given(limit=limit, recipe=None if alpha is None else Recipe(alpha=alpha))
+    options = only_given(limit=limit, recipe=to_recipe(recipe, alpha))
     request = RelatedRequest(memory_id=memory_id, where=to_filter(given), **options)
     with opened(context) as memory:
         result = memory.related(request)
