@@ -572,6 +572,36 @@ def test_purge_asks_first(cli: Cli) -> None:
     assert cli("get", memory_id).code == 0
 
 
+def test_the_log_is_cleared_by_time_session_and_space(cli: Cli) -> None:
+    cli("remember", "Berlin is large")
+    for session, space in (("a", "default"), ("a", "default"), ("b", "default"), ("a", "other"), ("c", "default")):
+        cli("search", "berlin", "--asked-in", session, "--space", space)
+
+    def sessions(*more: str) -> list[str]:
+        return [each["session"] for each in cli("log", "--json", *more).json]
+
+    assert sessions() == ["c", "b", "a", "a"]
+    assert cli("log", "clear", "--before", "7d", "--yes").out == "cleared 0 searches\n"
+    assert cli("log", "clear", "--session", "b", "--yes").out == "cleared 1 search\n"
+    assert sessions() == ["c", "a", "a"]
+    assert cli("log", "clear", "--session", "a", "--in-space", "other", "--yes", "--json").json == {"cleared": 1}
+    assert sessions() == ["c", "a", "a"]
+    assert cli("log", "clear", "--before", "tomorrow", "--yes").out == "cleared 3 searches\n"
+    assert sessions() == []
+
+
+def test_clearing_the_log_asks_first(cli: Cli) -> None:
+    cli("remember", "Berlin is large")
+    cli("search", "berlin")
+    refused = cli("log", "clear", stdin="n\n")
+    assert refused.code != 0
+    assert "All past searches of this space are deleted permanently. Continue?" in refused.err
+    assert len(cli("log", "--json").json) == 1
+    assert cli("log", "clear", stdin="y\n").out == "cleared 1 search\n"
+    assert "before: 'soonish' is not a time" in cli("log", "clear", "--before", "soonish", "--yes").error
+    assert "give options after clear, not before it" in cli("log", "--session", "a", "clear", "--yes").error
+
+
 # ---------------------------------------------------------------- real processes
 
 
