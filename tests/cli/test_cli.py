@@ -435,40 +435,81 @@ def test_errors_say_what_is_wrong_and_set_the_exit_code(cli: Cli, arguments: lis
     assert answer.out == ""
 
 
-def test_only_remembering_makes_a_store(cli: Cli, path: Path) -> None:
+def test_a_store_that_does_not_exist_is_empty_and_is_not_created(cli: Cli, path: Path) -> None:
+    note = f"note: no memories yet: the store {path} does not exist; `nacre remember` creates it\n"
+    for arguments, said in (
+        (["search", "x"], "nothing found\n"),
+        (["recall", "x", "--brief"], "nothing found\n"),
+        (["context", "x"], "Nothing is known about this: no memory answers it. A search shows the nearest ones.\n"),
+        (["facets"], "0 memories match\n"),
+        (["timeline"], "nothing found\n"),
+        (["log"], "nothing found\n"),
+        (["log", "clear", "--yes"], "cleared 0 searches\n"),
+        (["why-recalled", "x"], "nothing found\n"),
+        (["stats"], "memories    0  (0 forgotten)\n"),
+        (["fact", "list"], "nothing found\n"),
+        (["stale"], "nothing found\n"),
+        (["conflicts"], "no conflicts\n"),
+        (["entity", "list"], "nothing found\n"),
+        (["relation", "list"], "nothing found\n"),
+        (["relation", "search", "x"], "nothing found\n"),
+        (["lens", "list"], "debugging  built in"),
+        (["lens", "show", "exact"], "{"),
+        (["reembed"], "embedded 0 memories\n"),
+        (["rebuild"], "rebuilt\n"),
+    ):
+        answer = cli(*arguments)
+        assert (answer.code, answer.out.startswith(said)) == (0, True), answer
+        assert (answer.out + answer.err).count(note) == 1, arguments
+        quiet = cli(*arguments, "--json")
+        assert (quiet.code, quiet.err) == (0, ""), arguments
+        json.loads(quiet.out)
+    assert not path.exists()
+    assert cli("search", "x", "--json").json["notes"] == [note.removeprefix("note: ").strip()]
+    assert cli("fact", "list", "--json").json == []
+    assert cli("timeline", "--json").json == {"entries": [], "next": None}
+
+
+def test_in_a_store_that_does_not_exist_no_id_is_found(cli: Cli, path: Path) -> None:
     for arguments in (
-        ["search", "x"],
-        ["timeline"],
-        ["stats"],
         ["get", "x"],
         ["forget", "x"],
-        ["reembed"],
-        ["rebuild"],
-        ["fact", "list"],
+        ["restore", "x"],
+        ["purge", "x", "--yes"],
+        ["update", "x", "--text", "y"],
+        ["history", "x"],
+        ["unlink", "x", "y"],
         ["fact", "drop", "x"],
         ["reinforce", "x"],
-        ["stale"],
-        ["conflicts"],
         ["similar", "x"],
-        ["entity", "list"],
+        ["related", "x"],
+        ["timeline", "--around", "x"],
         ["entity", "show", "x"],
         ["entity", "drop", "x"],
         ["entity", "related", "x"],
-        ["relation", "list"],
-        ["relation", "search", "x"],
-        ["lens", "list"],
-        ["lens", "show", "exact"],
         ["lens", "delete", "x"],
+        ["search", "x", "--lens", "x"],
         ["why", "x", "y"],
         ["why-not", "x", "y"],
-        ["why-recalled", "x"],
-        ["log"],
         ["mark", "used", "x"],
     ):
         answer = cli(*arguments)
-        assert answer.code == 3
-        assert "does not exist" in answer.err
+        assert (answer.code, answer.out) == (2, ""), arguments
+        assert "error: " in answer.err
+        assert "'x'" in answer.err, arguments
     assert not path.exists()
+
+
+def test_a_store_in_the_default_folder_need_not_exist(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NACRE_STORE")
+    for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    answer = cli("search", "x")
+    assert (answer.code, answer.err) == (0, "")
+    assert f"the store {tmp_path / 'home' / 'nacre' / 'nacre.db'} does not exist" in answer.out
+    assert not (tmp_path / "home").exists()
 
 
 def test_errors_as_json(cli: Cli) -> None:

@@ -90,14 +90,26 @@ def opened(
     switch_model: bool = False,
     defer_embeddings: bool = False,
     log: bool = True,
+    shows_notes: bool = False,
 ) -> Iterator[Nacre]:
-    """The engine that flags, environment and config file name. Only commands that remember create a store."""
+    """The engine that flags, environment and config file name. Only commands that remember create a store.
+
+    `shows_notes`: the command prints the notes of its result, those on the store among them.
+    """
     from nacre.config.factory import open_from_settings
 
     settings = settings_of(context)
     with open_from_settings(
-        settings, create=create, switch_model=switch_model, defer_embeddings=defer_embeddings, log=log
+        settings,
+        create=create,
+        switch_model=switch_model,
+        defer_embeddings=defer_embeddings,
+        log=log,
+        creates="`nacre remember` creates it",
     ) as memory:
+        if not (shows_notes or wants_json(context)):
+            for note in memory.notes:
+                click.echo(f"note: {note}", err=True)
         yield memory
         if defer_embeddings and settings.embedder.value != "none":
             waiting = memory.stats().pending

@@ -47,7 +47,7 @@ def search(context: click.Context, /, query: tuple[str, ...], brief: bool, why: 
     since:7d and on:yesterday.
     """
     request = to_search(" ".join(query), given)
-    with opened(context) as memory:
+    with opened(context, shows_notes=True) as memory:
         result = memory.search(request)
     if brief:
         answer(context, encode.brief(result), render.brief_lines(result, why=why))
@@ -77,7 +77,7 @@ def context(context: click.Context, /, query: tuple[str, ...], asked_in: str | N
     given |= {"as_of": to_moment("as_of", given["as_of"]), "recipe": to_recipe(given["recipe"])}
     options = only_given(session=asked_in, repeat=given.pop("repeat") or None, **given)
     request = ContextRequest(query=" ".join(query), where=where, folder=folder(), **options)
-    with opened(context) as memory:
+    with opened(context, shows_notes=True) as memory:
         packed = memory.context(request)
     answer(context, encode.context(packed), render.context_lines(packed))
     if not wants_json(context):
@@ -137,6 +137,6 @@ def similar(context: click.Context, memory_id: str, separate: bool) -> None:
 def facets(context: click.Context, /, query: tuple[str, ...], **given: Any) -> None:
     """Count memories by kind, namespace, tag, source and month. With QUERY, only those that match."""
     where = to_filter(given)
-    with opened(context) as memory:
+    with opened(context, shows_notes=True) as memory:
         counted = memory.facets(" ".join(query), where)
     answer(context, encode.facets(counted), render.facets_lines(counted))
