@@ -43,6 +43,7 @@ from nacre.mcp_server.tools import chosen
 from nacre.query import lenses
 from nacre.serialization import decode, encode
 from nacre.types.facts import FactQuery
+from nacre.types.recipe import parse_weight
 from nacre.types.search import RelatedRequest, SearchRequest
 from nacre.types.views import TimelineRequest
 
@@ -327,6 +328,9 @@ SEARCHES = (
     brief("semantic", TELL, {"mode": "semantic"}, "--mode semantic", mode="semantic"),
     brief("text, an alias", TELL, {"mode": "text"}, "--mode text", mode="text"),
     brief("vector, an alias", TELL, {"mode": "vector"}, "--mode vector", mode="vector"),
+    brief("a recipe", "service port", {"recipe": {"alpha": 0.2, "namespace_weights": {"config": 1.5}, "k": "9"}},
+          "--recipe alpha=0.2 --recipe namespace_weights=config:1.5 --recipe k=9",
+          recipe=Recipe(alpha=0.2, namespace_weights={"config": 1.5}, k=9)),
     brief("a limit", "service port", {"limit": 33}, "--limit 33", limit=33, many=33),
     brief("as many as there are", "service port", {"limit": 1_000}, "--limit 1000", limit=1_000),
     brief("filters in the query", 'tag:infra -kind:episode ns:config port "deploy it" since:2026-04-11', {}),
@@ -550,6 +554,9 @@ CONTEXTS = (
            "--namespace decisions --kind fact --tag database",
            where=Filter(namespaces=("decisions",), kinds=("fact",), tags_all=("database",))),
     packed("another script", "маяк", {}),
+    packed("a recipe", "where does Ada live?", {"min_score": 0, "recipe": {"alpha": 0, "recency_weight": 0}},
+           "--min-score 0 --recipe alpha=0 --recipe recency_weight=0", min_score=0,
+           recipe=Recipe(alpha=0, recency_weight=0)),
     packed("nothing asked", "", {}, many=0),
     story("context, without what the session was given, and with it",
           PACKED, PACKED,
@@ -734,6 +741,12 @@ REFUSED = (
         ("search_memories", {"query": "x", "include_facts": "yes"})),
     one("mode", lambda m: m.search("x", mode="fast"), "search x --mode fast",
         ("search_memories", {"query": "x", "mode": "fast"})),
+    one("recipe, search", lambda m: m.search("x", recipe=Recipe(alpha=2)), "search x --recipe alpha=2",
+        ("search_memories", {"query": "x", "recipe": {"alpha": 2}})),
+    one("recipe, context", lambda m: m.context("x", recipe=Recipe(k=-1)), "context x --recipe k=-1",
+        ("context", {"query": "x", "recipe": {"k": -1}})),
+    one("recipe, unknown", lambda _: parse_weight("rerank_weigth", "1"), "search x --recipe rerank_weigth=1",
+        ("search_memories", {"query": "x", "recipe": {"rerank_weigth": 1}})),
     one("histogram", lambda m: m.timeline(histogram="year"), "timeline --histogram year",
         ("timeline", {"histogram": "year"})),
     one("end before start", lambda m: m.timeline(at("2026-03-02"), at("2026-03-01")),

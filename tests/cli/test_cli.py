@@ -194,6 +194,23 @@ def test_recall_is_search(cli: Cli) -> None:
     ]
 
 
+def test_a_recipe_is_set_on_every_command_that_ranks(cli: Cli) -> None:
+    first = cli("remember", "Berlin is large", "--namespace", "config", "--json").json["id"]
+    cli("remember", "Berlin is a city, and Potsdam is another one")
+    for command in (["search", "berlin"], ["recall", "berlin"], ["context", "berlin"], ["why", first, "berlin"],
+                    ["why-not", first, "berlin"], ["related", first], ["eval"]):  # fmt: skip
+        usual, changed = cli(*command), cli(*command, "--recipe", "alpha=0", "--recipe", "namespace_weights=config:2")
+        assert (usual.code, changed.code) == (0, 0), changed.err
+        wrong = cli(*command, "--recipe", "alfa=0").error
+        assert wrong.startswith("error: recipe.alfa: is unknown; did you mean `alpha`? allowed: fusion, k, alpha, pool")
+        assert "must be FIELD=VALUE" in cli(*command, "--recipe", "alpha").error
+    weighed = cli("search", "berlin", "--why", "--recipe", "namespace_weights=config:2", "--recipe", "fusion=rank")
+    assert "namespace: weighted by the caller → × 2.0000" in weighed.out
+    assert " / (60 + 1) = " in weighed.out
+    both = cli("search", "berlin", "--json", "--alpha", "1", "--recipe", "alpha=0").json
+    assert both["hits"] == cli("search", "berlin", "--json", "--alpha", "1").json["hits"]
+
+
 def test_related_memories_have_no_relevance(cli: Cli) -> None:
     first, second = (cli("remember", text, "--json").json["id"] for text in ("the red cache", "the red cache is warm"))
     lines = cli("related", first).out.splitlines()
@@ -418,40 +435,81 @@ def test_errors_say_what_is_wrong_and_set_the_exit_code(cli: Cli, arguments: lis
     assert answer.out == ""
 
 
-def test_only_remembering_makes_a_store(cli: Cli, path: Path) -> None:
+def test_a_store_that_does_not_exist_is_empty_and_is_not_created(cli: Cli, path: Path) -> None:
+    note = f"note: no memories yet: the store {path} does not exist; `nacre remember` creates it\n"
+    for arguments, said in (
+        (["search", "x"], "nothing found\n"),
+        (["recall", "x", "--brief"], "nothing found\n"),
+        (["context", "x"], "Nothing is known about this: no memory answers it. A search shows the nearest ones.\n"),
+        (["facets"], "0 memories match\n"),
+        (["timeline"], "nothing found\n"),
+        (["log"], "nothing found\n"),
+        (["log", "clear", "--yes"], "cleared 0 searches\n"),
+        (["why-recalled", "x"], "nothing found\n"),
+        (["stats"], "memories    0  (0 forgotten)\n"),
+        (["fact", "list"], "nothing found\n"),
+        (["stale"], "nothing found\n"),
+        (["conflicts"], "no conflicts\n"),
+        (["entity", "list"], "nothing found\n"),
+        (["relation", "list"], "nothing found\n"),
+        (["relation", "search", "x"], "nothing found\n"),
+        (["lens", "list"], "debugging  built in"),
+        (["lens", "show", "exact"], "{"),
+        (["reembed"], "embedded 0 memories\n"),
+        (["rebuild"], "rebuilt\n"),
+    ):
+        answer = cli(*arguments)
+        assert (answer.code, answer.out.startswith(said)) == (0, True), answer
+        assert (answer.out + answer.err).count(note) == 1, arguments
+        quiet = cli(*arguments, "--json")
+        assert (quiet.code, quiet.err) == (0, ""), arguments
+        json.loads(quiet.out)
+    assert not path.exists()
+    assert cli("search", "x", "--json").json["notes"] == [note.removeprefix("note: ").strip()]
+    assert cli("fact", "list", "--json").json == []
+    assert cli("timeline", "--json").json == {"entries": [], "next": None}
+
+
+def test_in_a_store_that_does_not_exist_no_id_is_found(cli: Cli, path: Path) -> None:
     for arguments in (
-        ["search", "x"],
-        ["timeline"],
-        ["stats"],
         ["get", "x"],
         ["forget", "x"],
-        ["reembed"],
-        ["rebuild"],
-        ["fact", "list"],
+        ["restore", "x"],
+        ["purge", "x", "--yes"],
+        ["update", "x", "--text", "y"],
+        ["history", "x"],
+        ["unlink", "x", "y"],
         ["fact", "drop", "x"],
         ["reinforce", "x"],
-        ["stale"],
-        ["conflicts"],
         ["similar", "x"],
-        ["entity", "list"],
+        ["related", "x"],
+        ["timeline", "--around", "x"],
         ["entity", "show", "x"],
         ["entity", "drop", "x"],
         ["entity", "related", "x"],
-        ["relation", "list"],
-        ["relation", "search", "x"],
-        ["lens", "list"],
-        ["lens", "show", "exact"],
         ["lens", "delete", "x"],
+        ["search", "x", "--lens", "x"],
         ["why", "x", "y"],
         ["why-not", "x", "y"],
-        ["why-recalled", "x"],
-        ["log"],
         ["mark", "used", "x"],
     ):
         answer = cli(*arguments)
-        assert answer.code == 3
-        assert "does not exist" in answer.err
+        assert (answer.code, answer.out) == (2, ""), arguments
+        assert "error: " in answer.err
+        assert "'x'" in answer.err, arguments
     assert not path.exists()
+
+
+def test_a_store_in_the_default_folder_need_not_exist(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NACRE_STORE")
+    for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    answer = cli("search", "x")
+    assert (answer.code, answer.err) == (0, "")
+    assert f"the store {tmp_path / 'home' / 'nacre' / 'nacre.db'} does not exist" in answer.out
+    assert not (tmp_path / "home").exists()
 
 
 def test_errors_as_json(cli: Cli) -> None:
@@ -553,6 +611,36 @@ def test_purge_asks_first(cli: Cli) -> None:
     memory_id = cli("remember", "keep me", "--json").json["id"]
     assert cli("purge", memory_id, stdin="n\n").code != 0
     assert cli("get", memory_id).code == 0
+
+
+def test_the_log_is_cleared_by_time_session_and_space(cli: Cli) -> None:
+    cli("remember", "Berlin is large")
+    for session, space in (("a", "default"), ("a", "default"), ("b", "default"), ("a", "other"), ("c", "default")):
+        cli("search", "berlin", "--asked-in", session, "--space", space)
+
+    def sessions(*more: str) -> list[str]:
+        return [each["session"] for each in cli("log", "--json", *more).json]
+
+    assert sessions() == ["c", "b", "a", "a"]
+    assert cli("log", "clear", "--before", "7d", "--yes").out == "cleared 0 searches\n"
+    assert cli("log", "clear", "--session", "b", "--yes").out == "cleared 1 search\n"
+    assert sessions() == ["c", "a", "a"]
+    assert cli("log", "clear", "--session", "a", "--in-space", "other", "--yes", "--json").json == {"cleared": 1}
+    assert sessions() == ["c", "a", "a"]
+    assert cli("log", "clear", "--before", "tomorrow", "--yes").out == "cleared 3 searches\n"
+    assert sessions() == []
+
+
+def test_clearing_the_log_asks_first(cli: Cli) -> None:
+    cli("remember", "Berlin is large")
+    cli("search", "berlin")
+    refused = cli("log", "clear", stdin="n\n")
+    assert refused.code != 0
+    assert "All past searches of this space are deleted permanently. Continue?" in refused.err
+    assert len(cli("log", "--json").json) == 1
+    assert cli("log", "clear", stdin="y\n").out == "cleared 1 search\n"
+    assert "before: 'soonish' is not a time" in cli("log", "clear", "--before", "soonish", "--yes").error
+    assert "give options after clear, not before it" in cli("log", "--session", "a", "clear", "--yes").error
 
 
 # ---------------------------------------------------------------- real processes

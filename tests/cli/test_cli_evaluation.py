@@ -169,7 +169,9 @@ def test_eval_names_what_is_wrong(cli: Cli, arguments: list[str], message: str) 
 
 
 def test_eval_makes_no_store(cli: Cli, path: Path) -> None:
-    assert cli("eval").code == 3
+    answer = cli("eval")
+    assert answer.code == 2
+    assert "there are no memories with words in this space; store some first" in answer.err
     assert not path.exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from nacre import Filter, InvalidInput, StoreUnavailable
 from nacre.config import factory, settings
 from nacre.config.settings import Settings, Sourced
 from nacre.embedders.hashing import Hashing
+from nacre.types.search import Mode
 
 
 def _settings(path: Path, **flags: object) -> Settings:
@@ -111,3 +113,42 @@ def test_the_default_folder_is_created_with_the_store_and_no_other(tmp_path: Pat
     assert not path.parent.exists()
     factory.open_from_settings(by_default).close()
     assert path.exists()
+
+
+def test_a_file_that_does_not_exist_is_empty_unless_it_is_created(path: Path) -> None:
+    note = f"no memories yet: the store {path} does not exist"
+    modes: list[Mode] = ["keyword", "semantic", "hybrid"]
+    with nacre.open(path, embedder=Hashing(), create=False) as memory:
+        for mode in modes:
+            result = memory.search("anything", mode=mode, session="s")
+            assert (result.hits, result.notes, result.receipt) == ((), (note,), None)
+        assert memory.context("anything").notes == (note,)
+        assert memory.context("anything").outcome == "nothing"
+        assert memory.facets().notes == (note,)
+        assert memory.facets("anything").total == 0
+        assert memory.timeline().entries == ()
+        assert (memory.facts(), memory.receipts(), memory.entities(), list(memory.every())) == ([], [], [], [])
+        assert memory.get("x", missing_ok=True).missing == ("x",)
+        stats = memory.stats()
+        assert (stats.memories, stats.size_bytes, stats.schema_version, stats.model) == (0, 0, 0, None)
+        writes: list[Callable[[], object]] = [
+            lambda: memory.remember("a text"),
+            lambda: memory.state_fact(nacre.NewFact(subject="a", predicate="b", object="c")),
+            lambda: memory.add_entity("Ada"),
+            lambda: memory.save_lens(nacre.Lens(name="mine")),
+        ]
+        for write in writes:
+            with pytest.raises(StoreUnavailable, match="does not exist; open it with create=True"):
+                write()
+        with pytest.raises(nacre.NotFound):
+            memory.forget("x")
+    assert not path.exists()
+    with nacre.open(path, embedder=Hashing()) as memory:
+        assert memory.search("anything").notes == ()
+
+
+def test_a_file_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match=r"the folder .* does not exist"):
+        nacre.open(tmp_path / "none" / "x.db", embedder=None, create=False)
+    with pytest.raises(StoreUnavailable, match="is a folder"):
+        nacre.open(tmp_path, embedder=None, create=False)

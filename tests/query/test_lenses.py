@@ -88,7 +88,12 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("blank entity", {"boost_entities": (" ",)}, "boost_entities", "blank"),
     ("list as recipe", {"recipe": ["alpha"]}, "recipe", "must be a mapping"),
     ("unknown recipe field", {"recipe": {"salt": 1}}, "recipe.salt", "allowed: fusion, k, alpha"),
-    ("two unknown recipe fields", {"recipe": {"salt": 1, "oil": 2}}, "recipe.salt, recipe.oil", "are unknown"),
+    (
+        "an unknown recipe field among others",
+        {"recipe": {"k": 9, "salt": 1, "oil": 2}},
+        "recipe.salt",
+        "is unknown; allowed: f",
+    ),
     ("alpha above 1", {"recipe": {"alpha": 1.5}}, "recipe.alpha", "from 0 to 1"),
     ("list as namespace weights", {"recipe": {"namespace_weights": ["x"]}}, "recipe.namespace_weights", "a mapping"),
     ("fraction as k", {"recipe": {"k": 1.5}}, "recipe.k", "whole number"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nacre.errors import InvalidInput
-from nacre.types.recipe import WEIGHTS, Recipe, adjusted, parse_weight, weights_of
+from nacre.types.recipe import WEIGHTS, Recipe, adjusted, parse_weight, recipe_of, weights_of
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,36 @@ def test_every_default_is_read_back_as_it_is_written(name: str) -> None:
     assert adjusted(Recipe(), **{name: parse_weight(name, text)}) == Recipe()
 
 
+def test_a_recipe_is_made_of_its_fields() -> None:
+    given = {"alpha": 0.5, "k": "30", "fusion": "rank", "namespace_weights": "decisions:1.5", "bm25_b": 0.4}
+    expected = adjusted(Recipe(), alpha=0.5, k=30, fusion="rank", namespace_weights={"decisions": 1.5}, bm25_b=0.4)
+    assert recipe_of(given) == expected
+    assert recipe_of({}) == Recipe()
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "problem"),
+    [
+        (["alpha"], "recipe", "must be a mapping of recipe fields to values, not list"),
+        ({"aplha": 1}, "recipe.aplha", "did you mean `alpha`?"),
+        ({7: 1}, "recipe.7", "is unknown; allowed"),
+        ({"alpha": "0,5"}, "recipe", "must be FIELD=VALUE"),
+    ],
+)
+def test_a_recipe_is_not_made_of_anything_else(given: Any, field: str, problem: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        recipe_of(given)
+    assert caught.value.field == field
+    assert problem in caught.value.problem
+
+
 @pytest.mark.parametrize(
     ("name", "text", "field", "problem"),
     [
         ("salt", "1", "recipe.salt", "is unknown; allowed: fusion, k, alpha"),
+        ("recency", "1", "recipe.recency", "is unknown; did you mean `recency_weight`? allowed: fusion, k, alpha"),
+        ("Rerank-Pool", "1", "recipe.Rerank-Pool", "did you mean `rerank_pool`?"),
+        ("x" * 100_000, "1", f"recipe.{'x' * 60}", "is unknown; allowed: fusion"),
         ("alpha", "0,5", "recipe", "'alpha=0,5' must be FIELD=VALUE, for example recency_weight=0.5"),
         ("alpha", "", "recipe", "must be FIELD=VALUE"),
         ("namespace_weights", "decisions", "recipe.namespace_weights", "write it like decisions:1.5,config:0.8"),

@@ -14,7 +14,7 @@ import click
 from nacre.analysis.wording import counted
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
-from nacre.cli.options import common, lines_of, opened, settings_of
+from nacre.cli.options import common, lines_of, opened, recipe_fields, settings_of, to_recipe
 from nacre.errors import InvalidInput
 from nacre.evaluation import evaluate, questions
 from nacre.evaluation import tune as tuner
@@ -25,6 +25,7 @@ from nacre.evaluation.tune import TuneResult
 from nacre.query.lexer import preview
 from nacre.serialization import encode
 from nacre.types.memory import Json
+from nacre.types.recipe import USUAL_RECIPE
 from nacre.types.search import Mode, SearchRequest
 
 _LIMIT = SearchRequest(query="").limit
@@ -68,18 +69,27 @@ def _lines_of(file: Path | None) -> AbstractContextManager[Lines | None]:
 @click.option("--mode", "modes", metavar="MODE", multiple=True, help="Only this mode. Repeatable.")
 @click.option("--limit", type=int, default=_LIMIT, show_default=True, help="Hits per question.")
 @click.option("--sample", type=int, metavar="NUMBER", help="Number of questions, drawn at random.")
+@recipe_fields
 @click.pass_context
 def eval_(
-    context: click.Context, /, file: Path | None, source: Any, seed: int, modes: Any, limit: int, sample: int | None
+    context: click.Context,
+    /,
+    file: Path | None,
+    source: Any,
+    seed: int,
+    modes: Any,
+    limit: int,
+    sample: int | None,
+    recipe: tuple[str, ...],
 ) -> None:
     """Measure search quality. Asks questions with known answers, and counts which stage drops missed answers.
 
     FILE has one question per line: {"query": …, "ids": […]}, {"query": …, "answer": "text"}, or query, tab, id.
     """
-    space = settings_of(context).space.value
+    space, weights = settings_of(context).space.value, to_recipe(recipe) or USUAL_RECIPE
     with _lines_of(file) as lines, opened(context, log=False) as memory, render.progress("searching") as bar:
         asked = questions.load_questions(memory, space, source, lines, sample=sample, seed=seed)
-        measured = evaluate.evaluate(memory, asked, modes or get_args(Mode), limit, seed, bar)
+        measured = evaluate.evaluate(memory, asked, modes or get_args(Mode), limit, seed, bar, weights)
     answer(context, _report(asked, measured), _report_lines(asked, measured))
 
 

@@ -10,12 +10,11 @@ import click
 
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
-from nacre.cli.options import common, filters, only_given, opened, to_filter
+from nacre.cli.options import common, filters, only_given, opened, recipe_fields, to_filter, to_recipe_fields
 from nacre.errors import InvalidInput
 from nacre.query import lenses
 from nacre.query.lenses import Lens
 from nacre.serialization import encode
-from nacre.types.recipe import parse_weight
 from nacre.types.search import Filter
 
 
@@ -36,7 +35,7 @@ def lens() -> None:
 @click.option("--min-score", type=float, help="Minimum relevance of a hit, from 0 to 1.")
 @click.option("--token-budget", type=int, help="Maximum size of all hits in tokens.")
 @click.option("--boost-entity", "boost_entities", metavar="NAME", multiple=True, help="An entity to boost. Repeatable.")
-@click.option("--recipe", metavar="FIELD=VALUE", multiple=True, help="Set a field of the recipe. Repeatable.")
+@recipe_fields
 @click.option(
     "--question", "questions", metavar="WORDS", multiple=True, help="Select it for questions with these words."
 )
@@ -52,7 +51,7 @@ def lens_save(context: click.Context, /, name: str, file: Path | None, recipe: t
             raise InvalidInput("file", "contains the whole lens; omit all other options")
         new = lenses.from_json({**_object(file), "name": name})
     else:
-        new = Lens(name=name, where=where, recipe=_recipe(recipe), **only_given(**given))
+        new = Lens(name=name, where=where, recipe=to_recipe_fields(recipe), **only_given(**given))
     with opened(context, create=True) as memory:
         saved = memory.save_lens(new)
     answer(context, lenses.to_json(saved), render.lens_lines([saved]))
@@ -66,16 +65,6 @@ def _object(file: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise InvalidInput("file", f"{file} must contain a JSON object")
     return data
-
-
-def _recipe(pairs: tuple[str, ...]) -> dict[str, Any]:
-    recipe: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise InvalidInput("recipe", f"{pair!r} must be FIELD=VALUE, for example recency_weight=0.5 or fusion=rank")
-        recipe[name.strip()] = parse_weight(name.strip(), value)
-    return recipe
 
 
 @lens.command("list")

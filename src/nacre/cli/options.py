@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nacre.engine.engine import Nacre
     from nacre.evaluation.questions import Lines
     from nacre.types.memory import JsonScalar
+    from nacre.types.recipe import Recipe
     from nacre.types.search import Filter, SearchRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -89,14 +90,26 @@ def opened(
     switch_model: bool = False,
     defer_embeddings: bool = False,
     log: bool = True,
+    shows_notes: bool = False,
 ) -> Iterator[Nacre]:
-    """The engine that flags, environment and config file name. Only commands that remember create a store."""
+    """The engine that flags, environment and config file name. Only commands that remember create a store.
+
+    `shows_notes`: the command prints the notes of its result, those on the store among them.
+    """
     from nacre.config.factory import open_from_settings
 
     settings = settings_of(context)
     with open_from_settings(
-        settings, create=create, switch_model=switch_model, defer_embeddings=defer_embeddings, log=log
+        settings,
+        create=create,
+        switch_model=switch_model,
+        defer_embeddings=defer_embeddings,
+        log=log,
+        creates="`nacre remember` creates it",
     ) as memory:
+        if not (shows_notes or wants_json(context)):
+            for note in memory.notes:
+                click.echo(f"note: {note}", err=True)
         yield memory
         if defer_embeddings and settings.embedder.value != "none":
             waiting = memory.stats().pending
@@ -222,9 +235,37 @@ def search_options(command: F) -> F:
         [
             *(click.option(name, type=kind, metavar=metavar, help=text) for name, kind, metavar, text in valued),
             click.option("--boost-entity", metavar="NAME", multiple=True, help=boosted),
+            recipe_fields,
             *(click.option(name, is_flag=True, help=text) for name, text in flags),
         ],
     )
+
+
+def recipe_fields(command: F) -> F:
+    """--recipe: weights of the ranking."""
+    help_text = "Set a field of the recipe, such as recency_weight=0.5. Repeatable."
+    return click.option("--recipe", metavar="FIELD=VALUE", multiple=True, help=help_text)(command)
+
+
+def to_recipe_fields(pairs: Sequence[str]) -> dict[str, Any]:
+    """Parse FIELD=VALUE pairs."""
+    from nacre.types.recipe import parse_weight
+
+    fields: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise InvalidInput("recipe", f"{pair!r} must be FIELD=VALUE, for example recency_weight=0.5 or fusion=rank")
+        fields[name.strip()] = parse_weight(name.strip(), value)
+    return fields
+
+
+def to_recipe(pairs: Sequence[str], alpha: float | None = None) -> Recipe | None:
+    """The recipe with these fields; None if none is given. `alpha` is that of the option of its own."""
+    from nacre.types.recipe import USUAL_RECIPE, adjusted
+
+    fields = to_recipe_fields(pairs) | only_given(alpha=alpha)
+    return adjusted(USUAL_RECIPE, **fields) if fields else None
 
 
 def with_reasons(command: F) -> F:
@@ -247,14 +288,12 @@ def in_space(command: F) -> F:
 
 def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
     """Build a search request from a command's parameters. The working folder may select a lens."""
-    from nacre.types.recipe import Recipe
     from nacre.types.search import SearchRequest
 
-    alpha = given.pop("alpha")
     options = only_given(
         mode=given.pop("mode"),
         limit=given.pop("limit"),
-        recipe=None if alpha is None else Recipe(alpha=alpha),
+        recipe=to_recipe(given.pop("recipe"), given.pop("alpha")),
         lens=given.pop("lens"),
         as_of=to_moment("as_of", given.pop("as_of")),
         min_score=given.pop("min_score"),

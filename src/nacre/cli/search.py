@@ -17,15 +17,16 @@ from nacre.cli.options import (
     folder,
     only_given,
     opened,
+    recipe_fields,
     search_options,
     to_filter,
     to_moment,
+    to_recipe,
     to_search,
     wants_json,
     with_reasons,
 )
 from nacre.serialization import encode
-from nacre.types.recipe import Recipe
 from nacre.types.search import RelatedRequest
 from nacre.types.views import ContextRequest
 
@@ -46,7 +47,7 @@ def search(context: click.Context, /, query: tuple[str, ...], brief: bool, why: 
     since:7d and on:yesterday.
     """
     request = to_search(" ".join(query), given)
-    with opened(context) as memory:
+    with opened(context, shows_notes=True) as memory:
         result = memory.search(request)
     if brief:
         answer(context, encode.brief(result), render.brief_lines(result, why=why))
@@ -68,16 +69,17 @@ nacre.add_command(recall)
 @click.option("--repeat", is_flag=True, help="Give all again: the session has lost what it was given.")
 @click.option("--min-score", type=float, metavar="RELEVANCE", help="Quote all that are this relevant, from 0 to 1.")
 @click.option("--as-of", metavar="TIME", help="Answer as of this time.")
+@recipe_fields
 @filters
 @common
 @click.pass_context
 def context(context: click.Context, /, query: tuple[str, ...], asked_in: str | None, **given: Any) -> None:
     """Build a context for an agent. It holds the memories that answer QUERY, within a token budget."""
     where = to_filter(given)
-    given["as_of"] = to_moment("as_of", given["as_of"])
+    given |= {"as_of": to_moment("as_of", given["as_of"]), "recipe": to_recipe(given["recipe"])}
     options = only_given(session=asked_in, repeat=given.pop("repeat") or None, **given)
     request = ContextRequest(query=" ".join(query), where=where, folder=folder(), **options)
-    with opened(context) as memory:
+    with opened(context, shows_notes=True) as memory:
         packed = memory.context(request)
     answer(context, encode.context(packed), render.context_lines(packed))
     if not wants_json(context):
@@ -88,15 +90,23 @@ def context(context: click.Context, /, query: tuple[str, ...], asked_in: str | N
 @click.argument("memory_id", metavar="ID")
 @click.option("--limit", type=int, help="Maximum number of hits.")
 @click.option("--alpha", type=float, help="Weight of meaning against shared words, from 0 to 1.")
+@recipe_fields
 @with_reasons
 @filters
 @common
 @click.pass_context
 def related(
-    context: click.Context, /, memory_id: str, limit: int | None, alpha: float | None, why: bool, **given: Any
+    context: click.Context,
+    /,
+    memory_id: str,
+    limit: int | None,
+    alpha: float | None,
+    recipe: tuple[str, ...],
+    why: bool,
+    **given: Any,
 ) -> None:
     """Find memories related to one. They are close in meaning, share rare words, or are from the same session."""
-    options = only_given(limit=limit, recipe=None if alpha is None else Recipe(alpha=alpha))
+    options = only_given(limit=limit, recipe=to_recipe(recipe, alpha))
     request = RelatedRequest(memory_id=memory_id, where=to_filter(given), **options)
     with opened(context) as memory:
         result = memory.related(request)
@@ -129,6 +139,6 @@ def similar(context: click.Context, memory_id: str, separate: bool) -> None:
 def facets(context: click.Context, /, query: tuple[str, ...], **given: Any) -> None:
     """Count memories by kind, namespace, tag, source and month. With QUERY, only those that match."""
     where = to_filter(given)
-    with opened(context) as memory:
+    with opened(context, shows_notes=True) as memory:
         counted = memory.facets(" ".join(query), where)
     answer(context, encode.facets(counted), render.facets_lines(counted))

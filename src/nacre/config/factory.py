@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from nacre import validation
+from nacre.config.settings import data_folder
 from nacre.engine.engine import Nacre, system_clock
 from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS
 from nacre.errors import EmbedderMismatch, InvalidInput
-from nacre.interfaces import Embedder, Reranker
+from nacre.interfaces import Embedder, Reranker, Store
 from nacre.storage.sqlite import BUSY_TIMEOUT_MS, SqliteStore
 from nacre.types.facts import FactType
 from nacre.types.memory import DEFAULT_SPACE
@@ -58,7 +59,7 @@ def open_store(
     log_days: int = LOG_DAYS,
     delivered_minutes: int = DELIVERED_MINUTES,
 ) -> Nacre:
-    """Open a store. A missing file is created; with `create=False` StoreUnavailable is raised instead.
+    """Open a store. A missing file is created, unless `create=False`: then the store is empty, which searches note.
 
     Args:
         path: The file that holds the memories.
@@ -70,6 +71,7 @@ def open_store(
         threads: Threads of each model; 0 means one for each core.
         busy_timeout_ms: How long a write waits for another process.
         limits: Sizes that are refused when exceeded.
+        create: Whether a missing file is created. If not, nothing can be remembered; open it again once it exists.
         switch_model: Open a store whose vectors come from another model, in order to call `reembed` on it.
         time_zone: The user's, for words like "yesterday"; None means the system's.
         clock: Gives the current time as an aware datetime; None means the system's clock. Tests and replays pass their
@@ -85,7 +87,7 @@ def open_store(
     rates = validation.decay_rates(decay_rates or {})
     now = system_clock if clock is None else _checked_clock(clock)
     models = load_models(embedder, reranker, threads)
-    store = SqliteStore(Path(path), busy_timeout_ms, create)
+    store, missing = _store(Path(path), busy_timeout_ms, create)
     try:
         _check_model(path, store.model(), models.embedder, switch_model=switch_model)
         return Nacre(
@@ -99,14 +101,24 @@ def open_store(
             extract=extract,
             defer_embeddings=defer_embeddings,
             decay_rates=rates,
-            log=log,
+            log=log and not missing,
             log_days=log_days,
             delivered_minutes=delivered_minutes,
             clock=now,
+            notes=(f"no memories yet: the store {path} does not exist",) if missing else (),
         )
     except BaseException:
         store.close()
         raise
+
+
+def _store(path: Path, busy_timeout_ms: int, create: bool) -> tuple[Store, bool]:
+    """The store, and whether its file is missing. A path where no file can be created is refused."""
+    if create or path.exists() or not (path.parent.is_dir() or path.parent == data_folder(os.environ)):
+        return SqliteStore(path, busy_timeout_ms, create), False
+    from nacre.storage.reference.missing import MissingStore
+
+    return MissingStore(path), True
 
 
 def open_from_settings(
@@ -119,18 +131,19 @@ def open_from_settings(
     switch_model: bool = False,
     defer_embeddings: bool = False,
     log: bool = True,
+    creates: str | None = None,
 ) -> Nacre:
     """Open the store that the settings name.
 
     `models` are shared with other engines; without them the engine loads its own. `space` replaces the space of the
     settings. `log=False` writes no recall log, whatever the settings say. The default data folder is created with the
-    store; a folder that the user named must exist.
+    store; a folder that the user named must exist. `creates` completes the note on a missing store: what creates it.
     """
     if models is None:
         models = models_from_settings(settings)
     if create and settings.store.source == "default":
         settings.store.value.parent.mkdir(parents=True, exist_ok=True)
-    return open_store(
+    memory = open_store(
         settings.store.value,
         space=settings.space.value if space is None else space,
         confined=confined,
@@ -147,6 +160,9 @@ def open_from_settings(
         log_days=settings.log_days.value,
         delivered_minutes=settings.delivered_minutes.value,
     )
+    if creates is not None:
+        memory.notes = tuple(f"{note}; {creates}" for note in memory.notes)
+    return memory
 
 
 def models_from_settings(settings: Settings) -> Models:

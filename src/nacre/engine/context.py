@@ -66,6 +66,7 @@ class ContextBuilder:
             query=request.query,
             limit=min(HITS_MAX, self._parts.limits.results_max),
             where=asked.where,
+            recipe=request.recipe,
             session=request.session,
             folder=request.folder,
             min_score=request.min_score or 0.0,

@@ -95,11 +95,13 @@ class Nacre:
         delivered_minutes: int = DELIVERED_MINUTES,
         clock: Callable[[], datetime] = system_clock,
         make_ids: Callable[[datetime, int], list[str]] = new_ids,
+        notes: Sequence[str] = (),
     ) -> None:
         access = Access(validation.space_name(space, limits), confined)
         parts = Parts(store, embedder, access, limits, zone, clock, make_ids, Threads())
         self._parts = parts
         self._store = store
+        self.notes = tuple(notes)  # on the store itself; every search, context and count has them
         self._facts = FactService(parts, validation.decay_rates(decay_rates or {}))
         self._entities = EntityService(parts)
         self._log = RecallLog(parts, self._facts, enabled=log, days=log_days, delivered_minutes=delivered_minutes)
@@ -170,6 +172,8 @@ class Nacre:
             result = replace(result, notes=(*result.notes, _NO_EFFECT))
         elif delivered:
             result = replace(result, hits=tuple(replace(hit, delivered=hit.id in delivered) for hit in result.hits))
+        if self.notes:
+            result = replace(result, notes=(*self.notes, *result.notes))
         return self._log.log_search(request, result)
 
     def why(self, query: str | SearchRequest, memory_id: str, **options: Unpack[SearchOptions]) -> Why:
@@ -188,7 +192,8 @@ class Nacre:
 
     def facets(self, query: str = "", where: Filter | None = None) -> Facets:
         """All memories, or all that match a query, counted by kind, namespace, tag, source and month."""
-        return self._searcher.facets(query, where or Filter())
+        counted = self._searcher.facets(query, where or Filter())
+        return replace(counted, notes=(*self.notes, *counted.notes)) if self.notes else counted
 
     def context(
         self, query: str | ContextRequest, budget_tokens: int | None = None, **options: Unpack[ContextOptions]
@@ -196,7 +201,8 @@ class Nacre:
         """What is known of a question, in a text of at most `budget_tokens`, each memory quoted as data."""
         asked = query if isinstance(query, ContextRequest) else ContextRequest(query=query)
         tokens = asked.budget_tokens if budget_tokens is None else budget_tokens
-        return self._contexts.build(replace(asked, budget_tokens=tokens, **options))
+        packed = self._contexts.build(replace(asked, budget_tokens=tokens, **options))
+        return replace(packed, notes=(*self.notes, *packed.notes)) if self.notes else packed
 
     # ---- reading
 

@@ -19,6 +19,7 @@ from nacre.evaluation import metrics
 from nacre.evaluation.metrics import METRICS, Estimate
 from nacre.evaluation.questions import JudgedQuestion, Questions
 from nacre.types.memory import Progress
+from nacre.types.recipe import USUAL_RECIPE, Recipe
 from nacre.types.search import Filter, Hit, Mode, SearchRequest
 
 Report: TypeAlias = Callable[[Progress], None]
@@ -59,7 +60,13 @@ class _Outcome(NamedTuple):
 
 
 def evaluate(
-    memory: Nacre, questions: Questions, modes: Sequence[str], limit: int, seed: int, report: Report
+    memory: Nacre,
+    questions: Questions,
+    modes: Sequence[str],
+    limit: int,
+    seed: int,
+    report: Report,
+    recipe: Recipe = USUAL_RECIPE,
 ) -> list[ModeResult]:
     """Run every question in each mode, as an ordinary search: lenses that the question selects apply here as well."""
     if not questions.judged:
@@ -69,7 +76,7 @@ def evaluate(
     count = progress_counter(report, len(questions.judged) * len(outcomes))
     for judged in questions.judged:
         for mode in outcomes:
-            request = question_request(judged, mode=mode, limit=limit)
+            request = question_request(judged, mode=mode, limit=limit, recipe=recipe)
             outcome = run_question(memory, judged, request)
             outcomes[mode].append(outcome)
             for memory_id in outcome.missed[: _EXPLAINED_MAX - len(explained[mode])]:

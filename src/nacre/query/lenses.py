@@ -24,7 +24,7 @@ from nacre.query.ast import has_wildcards
 from nacre.query.lexer import preview
 from nacre.types.intents import NAMESPACE_WEIGHTS, IntentName
 from nacre.types.memory import Json
-from nacre.types.recipe import CLASSIC, WEIGHTS, Recipe, adjusted, weights_of
+from nacre.types.recipe import CLASSIC, Recipe, adjusted, check_known, weights_of
 from nacre.types.search import Filter, Mode, ModeAlias, SearchRequest
 from nacre.validation import WILDCARDS_MAX, Limits
 
@@ -174,7 +174,7 @@ def _check_name(name: object, limits: Limits) -> None:
 def _recipe(overrides: object) -> Recipe:
     if not isinstance(overrides, Mapping):
         raise InvalidInput("recipe", f"must be a mapping of recipe fields to values, not {type(overrides).__name__}")
-    _refuse_unknown("recipe.", overrides, WEIGHTS)
+    check_known(overrides)
     return adjusted(Recipe(), **overrides)
 
 

@@ -16,6 +16,7 @@ from nacre.errors import InvalidInput
 from nacre.query import dates
 from nacre.types.facts import NewEntity, NewFact
 from nacre.types.memory import NewMemory
+from nacre.types.recipe import recipe_of
 from nacre.types.search import Filter, SearchRequest
 from nacre.types.views import ContextRequest, TimelineRequest
 
@@ -90,6 +91,7 @@ def search_request(data: Mapping[str, Any]) -> SearchRequest:
         "omit_delivered": as_given,
         "include_facts": as_given,
         "session": text,
+        "recipe": lambda _, value: recipe_of(value),
     }
     return SearchRequest(**_request_fields(data, readers, _SEARCH_FILTERS, ("query",)))
 
@@ -116,6 +118,7 @@ def context_request(data: Mapping[str, Any]) -> ContextRequest:
         "session": text,
         "repeat": as_given,
         "as_of": moment,
+        "recipe": lambda _, value: recipe_of(value),
     }
     return ContextRequest(**_request_fields(data, readers, _SEARCH_FILTERS, ("query",)))
 

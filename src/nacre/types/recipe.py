@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeAlias
 
 from nacre.errors import InvalidInput
 from nacre.types.intents import NAMESPACE_WEIGHTS, IntentName
+
+_NAME_SHOWN = 60  # characters of an unknown name in an error
 
 Fusion: TypeAlias = Literal["height", "rank"]
 
@@ -78,13 +80,32 @@ def adjusted(recipe: Recipe, **weights: Any) -> Recipe:
     return replace(recipe, **weights, tuning=replace(recipe.tuning, **tuned) if tuned else recipe.tuning)
 
 
+def recipe_of(given: object) -> Recipe:
+    """The default recipe with these fields, by name. Texts are read by `parse_weight`. Bounds are not checked here."""
+    if not isinstance(given, Mapping):
+        raise InvalidInput("recipe", f"must be a mapping of recipe fields to values, not {type(given).__name__}")
+    check_known(given)
+    read = {name: parse_weight(name, value) if isinstance(value, str) else value for name, value in given.items()}
+    return adjusted(USUAL_RECIPE, **read)
+
+
+def check_known(names: Iterable[object]) -> None:
+    """Raise InvalidInput for a name that no field has, with the nearest one."""
+    for name in names:
+        if name not in WEIGHTS:
+            import difflib  # only where something is wrong
+
+            near = difflib.get_close_matches(str(name).casefold().replace("-", "_"), WEIGHTS, 1)
+            meant = f"; did you mean `{near[0]}`?" if near else ";"
+            raise InvalidInput(f"recipe.{str(name)[:_NAME_SHOWN]}", f"is unknown{meant} allowed: {', '.join(WEIGHTS)}")
+
+
 def parse_weight(name: str, text: str) -> Any:
     """A field as people write it: JSON, a word like `rank`, or factors by namespace like `decisions:1.5,config:0.8`.
 
     Raises InvalidInput for a field that no recipe has, and for a text that is no value. Bounds are not checked here.
     """
-    if name not in WEIGHTS:
-        raise InvalidInput(f"recipe.{name}", f"is unknown; allowed: {', '.join(WEIGHTS)}")
+    check_known([name])
     text = text.strip()
     try:
         return json.loads(text)

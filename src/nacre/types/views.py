@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypedDict, overload
 
 from nacre.types.facts import Entity
 from nacre.types.memory import Memory, Update
+from nacre.types.recipe import USUAL_RECIPE, Recipe
 from nacre.types.search import Filter
 
 Bucket: TypeAlias = Literal["day", "week", "month"]
@@ -119,6 +120,7 @@ class ContextOptions(TypedDict, total=False):
     """The keyword arguments of `context(query, budget_tokens, …)`: the other fields of ContextRequest."""
 
     where: Filter
+    recipe: Recipe
     session: str | None
     folder: str | None
     repeat: bool
@@ -142,6 +144,7 @@ class ContextRequest:
     query: str
     budget_tokens: int = 1_500
     where: Filter = field(default_factory=Filter)
+    recipe: Recipe = field(default_factory=lambda: USUAL_RECIPE)
     session: str | None = None
     folder: str | None = None
     repeat: bool = False

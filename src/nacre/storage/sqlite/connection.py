@@ -116,15 +116,15 @@ class Connections:
     def _check_path(self, create: bool) -> None:
         if not storable(str(self.path)):
             raise StoreUnavailable(f"store: {str(self.path)!r} is not a path; give one of valid Unicode text")
-        if not create and not self.path.exists():
-            raise StoreUnavailable(
-                f"store: {self.path} does not exist; remember something to make it, or check the path"
-            )
         folder = self.path.parent
         if not folder.is_dir():
             raise StoreUnavailable(f"store: the folder {folder} does not exist; create it or give another path")
         if self.path.is_dir():
             raise StoreUnavailable(f"store: {self.path} is a folder; give the path of a file in it")
+        if not create and not self.path.exists():
+            raise StoreUnavailable(
+                f"store: {self.path} does not exist; remember something to make it, or check the path"
+            )
 
     def _prepare(self) -> apsw.Connection:
         """A connection to a file that has the current schema. Several processes may do this at once."""

@@ -1,0 +1,28 @@
+"""The store of a file that does not exist yet: empty, and nothing can be written to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+from nacre.errors import StoreUnavailable
+from nacre.storage.reference.store import MemoryStore
+from nacre.types.stats import Stats
+
+
+class MissingStore(MemoryStore):
+    """Implements `nacre.interfaces.Store`. What changes a memory by its id fails by itself: there is none."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def stats(self) -> Stats:
+        return replace(super().stats(), schema_version=0)
+
+    def add(self, *_: object, **__: object) -> NoReturn:
+        raise StoreUnavailable(f"store: {self._path} does not exist; open it with create=True to make it")
+
+    put_entity = add
+    put_lens = add
