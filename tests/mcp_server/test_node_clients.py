@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,33 +16,9 @@ import pytest
 from mcp_clients import HttpProcess, environment
 from nacre.mcp_server import server as server_module
 from nacre.mcp_server.tools import DEFAULT, chosen
+from node_clients import COMMANDS, FOLDER, needs_node, node
 
-FOLDER = Path(os.environ.get("NACRE_NODE_CLIENTS", Path(__file__).parents[2] / ".node"))
-NODE = FOLDER / "node_modules" / ".bin" / "node"
-PACKAGES = FOLDER / "node_modules" / "@modelcontextprotocol"
-INSPECTOR = FOLDER / "node_modules" / ".bin" / "mcp-inspector"
-SECONDS = 120
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not PACKAGES.exists(), reason="clients for Node.js are missing: install them with `make node-clients`"
-    ),
-]
-
-
-def node(script: Path, *arguments: str, folder: Path, succeeds: bool = True) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [str(NODE), str(script), *arguments],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=SECONDS,
-        cwd=folder,
-        env=environment(folder / "memories.db", HOME=str(folder)),
-        check=False,
-    )
-    assert not succeeds or done.returncode == 0, done.stderr + done.stdout
-    return done
+pytestmark = [pytest.mark.slow, needs_node]
 
 
 def over_stdio(folder: Path) -> dict[str, Any]:
@@ -124,7 +98,9 @@ def inspected(target: dict[str, Any], folder: Path, method: str, *options: str) 
         variables = {name: value for name, value in target["env"].items() if name.startswith(("NACRE_", "PYTHON"))}
         reached = [part for name, value in variables.items() for part in ("-e", f"{name}={value}")]
         command = ["--", target["command"], *target["args"]]
-    done = node(INSPECTOR, "--cli", *reached, "--quiet", "--method", method, *options, *command, folder=folder)
+    done = node(
+        COMMANDS / "mcp-inspector", "--cli", *reached, "--quiet", "--method", method, *options, *command, folder=folder
+    )
     assert done.stderr == ""
     return json.loads(done.stdout)
 
