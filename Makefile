@@ -9,7 +9,7 @@ TRAIN ?= ../shared/train
 # seconds on rewriting the assertions of all test files.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-fast check format bench bench-speed bench-quality clean
+.PHONY: demo test test-fast check format node-clients bench bench-speed bench-quality clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/nacre demo
@@ -30,6 +30,10 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Clients for Node.js that tests/mcp_server/test_node_clients.py uses where they are installed.
+node-clients:
+	$(PYTHON) tools/install_node_clients.py
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed --data $(TRAIN) --engines nacre --sizes 1000,10000,100000 --merge
 	$(BIN)/python -m benchmarks.start
@@ -41,7 +45,7 @@ bench-quality: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.quality --data $(DATA) --recipes default,no-rerank,classic --rivals all --name quality
 
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.cache
+	rm -rf $(VENV) .node dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.runtime: pyproject.toml

@@ -257,11 +257,12 @@ class Process:
 class HttpProcess:
     """A server over HTTP in a process of its own, on a port that the system chose."""
 
-    def __init__(self, store: Path, *arguments: str, **variables: str) -> None:
+    def __init__(self, store: Path, *arguments: str, script: Path | None = None, **variables: str) -> None:
         self._log = store.parent / f"log-{time.monotonic_ns()}"
+        started = ("-m", "nacre", "mcp", "--http", "--port", "0") if script is None else (str(script),)
         with self._log.open("wb") as log:
             self.popen = subprocess.Popen(
-                [sys.executable, "-m", "nacre", "mcp", "--http", "--port", "0", *arguments],
+                [sys.executable, *started, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -39,6 +39,7 @@ BY_NAME = {tool.name: tool for tool in TOOLS}
 #   Here it is there once, as the reference itself has it if two calls name it.
 # - Arguments that its schema refuses are refused in other words.
 # - `execution` of a tool is about tasks, which are the server's business and no tool's.
+# - `search_nodes` may find more, after what the reference finds.
 REFUSED = "MCP error -32602: Input validation error"
 NAMED_TWICE = ("Twin", "Echo")
 
@@ -92,6 +93,11 @@ def as_json(structured: dict[str, Any]) -> str:
     return json.dumps(structured if more else only, ensure_ascii=False, indent=2)
 
 
+def first_of(found: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
+    """As much of a graph, from its beginning, as the other one has."""
+    return {name: found[name][: len(values)] for name, values in expected.items()}
+
+
 def compare(recorded: dict[str, Any], memory: Nacre) -> None:
     """Make all calls again, here."""
     for number, asked in enumerate(recorded["calls"]):
@@ -99,8 +105,12 @@ def compare(recorded: dict[str, Any], memory: Nacre) -> None:
         answered = outcome(memory, asked["tool"], asked["arguments"])
         if "error" not in asked:
             assert isinstance(answered, Answer), where
-            assert answered.content == once(asked["structured"]), where
-            assert answered.text == asked.get("text", as_json(once(asked["structured"]))), where
+            expected = once(asked["structured"])
+            if asked["tool"] == "search_nodes":
+                assert first_of(answered.content, expected) == expected, where
+                expected = answered.content
+            assert answered.content == expected, where
+            assert answered.text == (asked.get("text") or as_json(expected)), where
         elif asked["error"].startswith(REFUSED):
             assert isinstance(answered, InvalidInput), where
         else:
@@ -307,6 +317,11 @@ def test_any_calls_are_answered_as_by_the_model(
         for tool, arguments in [*calls, ("read_graph", {})]:
             expected = model.answer(tool, arguments)
             answered = outcome(memory, tool, arguments)
+            if tool == "search_nodes":
+                assert isinstance(answered, Answer)
+                assert isinstance(expected, dict)
+                assert first_of(answered.content, expected) == expected
+                continue
             assert (answered.content if isinstance(answered, Answer) else str(answered)) == expected
         assert {each.summary for each in memory.timeline(where=Filter(kinds=["note"])).entries} == notes
 

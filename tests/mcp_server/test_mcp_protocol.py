@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import anyio
 import mcp_types as types
 import pytest
-from mcp import Client, MCPError
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.server.lowlevel.server import Server
 from mcp_types import PromptReference as Prompt
 from mcp_types import ResourceTemplateReference as Template
 
 import nacre
-from mcp_clients import MODES, asynchronous, engines_on, given, said, served
+from mcp_clients import MODES, HttpProcess, asynchronous, engines_on, environment, given, said, served
 from nacre.engine import writer
 from nacre.errors import EmbedderError
 from nacre.mcp_server import completion, confirmation, graph_tools, prompts, resources
@@ -27,7 +29,6 @@ from nacre.mcp_server.spaces import SpaceEngines
 from nacre.mcp_server.tools import chosen
 
 ALL = chosen("all")
-SPACES = ("default", "elsewhere")
 
 
 @pytest.fixture(params=MODES)
@@ -434,3 +435,78 @@ async def test_what_is_declared_is_what_is_there(engines: SpaceEngines, tmp_path
         "tools": fixed,
     }
     assert declared(graph) == {"logging": {}, "tools": fixed}
+
+
+# ---------------------------------------------------------------- in other processes
+
+
+@contextmanager
+def reached(transport: str, path: Path) -> Iterator[Any]:
+    """What the SDK's client takes to speak to a server in a process of its own."""
+    if transport == "stdio":
+        yield StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "nacre", "mcp", "--tools", "all"],
+            env=environment(path),
+            cwd=path.parent,
+        )
+        return
+    with HttpProcess(path, "--tools", "all") as process:
+        yield process.url
+        assert "Traceback" not in process.log()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@asynchronous
+async def test_all_of_it_over_pipes_and_http(path: Path, mode: str, transport: str) -> None:
+    person = Person("decline")
+    reported: list[tuple[float, float | None]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        assert message is None
+        reported.append((progress, total))
+
+    with reached(transport, path) as place:
+        async with Client(place, mode=mode, elicitation_callback=person) as client:
+            texts = [{"text": f"number {each} of many", "tags": ["many"]} for each in range(1_100)]
+            answer = await client.call_tool("remember_many", {"memories": texts}, progress_callback=note)
+            ids = [each["id"] for each in given(answer)["remembered"]]
+            assert reported == [(512, 1_100), (1_024, 1_100), (1_100, 1_100)]
+            completed = await client.complete(Template(uri="nacre://tag/{tag}"), {"name": "tag", "value": "m"})
+            assert completed.completion.values == ["many"]
+            assert len(lines(await read(client, "nacre://tag/many"))) == resources.LINES_MAX
+            with pytest.raises(MCPError) as caught:
+                await client.read_resource("nacre://tag/nobody")
+            assert caught.value.data == {"uri": "nacre://tag/nobody"}
+            assert (await client.call_tool("forget", {"ids": ids})).is_error
+            assert len(person.asked) == 1
+            assert (await read(client, "nacre://overview"))["total"] == 1_100
+            if mode == "legacy":
+                level = types.SetLevelRequest(params=types.SetLevelRequestParams(level="debug"))
+                assert await client.session.send_request(level, types.EmptyResult) is not None
+
+
+@pytest.mark.slow
+@asynchronous
+async def test_a_client_over_http_gets_lines_of_its_own_requests_only(path: Path) -> None:
+    """A tool of this server logs three warnings."""
+    got: dict[str, list[str]] = {"one": [], "other": []}
+
+    def log_of(name: str) -> Any:
+        async def log(params: types.LoggingMessageNotificationParams) -> None:
+            got[name].append(params.level)
+
+        return log
+
+    level = types.SetLevelRequest(params=types.SetLevelRequestParams(level="warning"))
+    with HttpProcess(path, str(path), script=Path(__file__).with_name("conformance_server.py")) as process:
+        async with (
+            Client(process.url, mode="legacy", logging_callback=log_of("one")) as one,
+            Client(process.url, mode="legacy", logging_callback=log_of("other")) as other,
+        ):
+            await one.session.send_request(level, types.EmptyResult)
+            await other.call_tool("test_tool_with_logging", {})
+            assert got == {"one": [], "other": []}
+            await one.call_tool("test_tool_with_logging", {})
+            assert got == {"one": ["warning"] * 3, "other": []}

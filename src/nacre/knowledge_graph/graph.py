@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from nacre.engine.engine import Nacre
-from nacre.errors import NotFound
+from nacre.errors import InvalidInput, NotFound
 from nacre.knowledge_graph.model import (
     Edge,
     EntityItem,
@@ -44,6 +44,11 @@ _PAGE = LIMITS.results_max
 _FEW = 12  # lookups; for more it is faster to read the whole graph
 _BATCH = 512
 _KINDS = ("entity", "observation", "relation")
+_HITS = 20  # of a search for entities
+# The least relevance of what is found beyond the reference server's matches, with a word of the query and without.
+# A client of that server expects nothing where nothing matches, so these are stricter than `answerable`.
+_WORDED_FROM = 0.1
+_UNWORDED_FROM = 0.35
 
 
 class EntityNotFound(NotFound):
@@ -158,10 +163,18 @@ class KnowledgeGraph:
         return _graph(self._all().values())
 
     def search(self, query: str) -> Graph:
-        """Entities with the query in their name, type or an observation, ignoring case, and their relations."""
+        """Entities that match a query, and their relations.
+
+        First those with the query in their name, type or an observation, ignoring case: what the reference server
+        finds, in its order. Then those that a search of their memories finds relevant, the best first.
+        """
         wanted = query.lower()
         graph = self.read()
-        return _subgraph(graph, [node for node in graph.nodes if any(wanted in each.lower() for each in _texts(node))])
+        exact = _subgraph(graph, [node for node in graph.nodes if any(wanted in each.lower() for each in _texts(node))])
+        known = {node.name for node in exact.nodes}
+        by_name = {node.name: node for node in graph.nodes if node.name not in known}
+        more = _subgraph(graph, [by_name[name] for name in self._relevant(query, graph) if name in by_name])
+        return Graph((*exact.nodes, *more.nodes), tuple(dict.fromkeys((*exact.edges, *more.edges))))
 
     def open(self, names: Sequence[str]) -> Graph:
         """Entities with these names, and their relations."""
@@ -190,6 +203,24 @@ class KnowledgeGraph:
             yield MergeCounts(counts["entity"], counts["observation"], counts["relation"], counts["already"])
 
     # ---- inside
+
+    def _relevant(self, query: str, graph: Graph) -> list[str]:
+        """The names in items of a graph that are likely to answer a query, the best first."""
+        if not query.strip():
+            return []
+        try:
+            found = self._memory.search(query, where=Filter(kinds=_KINDS), lens="none", limit=_HITS, collapse=False)
+        except InvalidInput:  # too long for a search, or with characters that no text has
+            return []
+        # A memory may be a second entity of one name, or an observation of none.
+        stated: set[Item] = {*graph.edges, *(item for node in graph.nodes for item in items_in(node))}
+        names: dict[str, None] = {}
+        for hit in found.hits if found.answerable else ():
+            worded = any(reason.signal == "lexical" for reason in hit.reasons)
+            item = item_of(hit.memory)
+            if item in stated and (hit.relevance or 0.0) >= (_WORDED_FROM if worded else _UNWORDED_FROM):
+                names |= dict.fromkeys((item.source, item.target) if isinstance(item, Edge) else (item.name,))
+        return list(names)
 
     def _store(self, items: Sequence[Item]) -> list[bool]:
         """Store items as memories. Returns for each whether it is new.
