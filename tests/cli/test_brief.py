@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,21 @@ def test_what_was_superseded_says_by_what() -> None:
     assert encode.hit(hit)["superseded_by"] == {"id": "m2", "since": "2026-03-01T12:00:00Z"}
     assert encode.hit(a_hit("tea"))["superseded_by"] is None
     assert "superseded_by" not in brief_hit(a_hit("tea"))
+
+
+def test_importance_is_shown_where_it_is_not_the_usual() -> None:
+    """Briefly, only where it is high."""
+    usual = a_hit("tea")
+    little = a_hit("tea", memory=replace(usual.memory, importance=0.6))
+    assert "importance" not in brief_hit(little)
+    assert any("importance 0.6" in text for line in render.search_lines(SearchResult((little,))) for text, _ in line)
+    important = a_hit("tea", memory=replace(usual.memory, importance=0.9))
+    assert brief_hit(important)["importance"] == encode.hit(important)["importance"] == 0.9
+    assert "importance" not in brief_hit(usual)
+    assert encode.hit(usual)["importance"] == 0.5
+    for lines in (render.search_lines, render.brief_lines):
+        said = ["".join(text for text, _ in line) for line in lines(SearchResult((important, usual)))]
+        assert [each.count("importance 0.9") for each in said if "m1" in each] == [1, 0]
 
 
 def test_numbers_are_short() -> None:

@@ -155,6 +155,8 @@ def _memory(cells: Mapping[str, str]) -> NewMemory:
     if "fact" in given:
         subject, predicate, object_, kind = given.pop("fact").split(" · ")
         given["facts"] = [NewFact(subject=subject, predicate=predicate, object=object_, type=kind)]
+    if "importance" in given:
+        given["importance"] = float(given["importance"])
     if "metadata" in given:
         key, value = given["metadata"].split("=")
         given["metadata"] = {key: json.loads(value)}

@@ -171,6 +171,8 @@ FILTERS: list[dict[str, Any]] = [
     {"has": ["summary"]},
     {"has": ["facts"]},
     {"fact_types": ["preference"]},
+    {"importance_min": 0.6},
+    {"importance_max": 0},
 ]
 
 

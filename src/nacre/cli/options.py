@@ -157,18 +157,23 @@ def filters(command: F) -> F:
         ("--since", "Created at this time or later: 7d, yesterday, 2026-03-01."),
         ("--until", "Created before the start of this time."),
     )
+    bounds = (
+        ("--min-importance", "Only with this importance or more, from 0 to 1."),
+        ("--max-importance", "Only with this importance or less, from 0 to 1."),
+    )
     return in_order(
         command,
         [
             *(click.option(name, metavar=metavar, multiple=True, help=text) for name, metavar, text in several),
             *(click.option(name, metavar="TIME", help=text) for name, text in times),
+            *(click.option(name, type=float, metavar="NUMBER", help=text) for name, text in bounds),
         ],
     )
 
 
 FILTER_OPTIONS = (
     "kind", "namespace", "tag", "any_tag", "no_tag", "source", "session", "in_space", "meta", "has", "fact_type",
-    "since", "until",
+    "since", "until", "min_importance", "max_importance",
 )  # fmt: skip
 
 
@@ -191,6 +196,8 @@ def to_filter(given: dict[str, Any]) -> Filter:
         metadata=to_metadata(taken["meta"]),
         has=taken["has"],
         fact_types=taken["fact_type"],
+        importance_min=taken["min_importance"],
+        importance_max=taken["max_importance"],
     )
 
 

@@ -28,7 +28,7 @@ from nacre.query.identifiers import Identifier
 from nacre.query.lexer import preview
 from nacre.ranking import boosts, dedupe, exact, fusion, hops, neighbours, relevance, superseded, temporal, token_budget
 from nacre.ranking.bm25 import weights
-from nacre.ranking.scoring import best_first
+from nacre.ranking.scoring import best_first, has_ties, important_first
 from nacre.types.facts import Fact
 from nacre.types.memory import STANDING_KINDS, Memory
 from nacre.types.search import (
@@ -255,6 +255,7 @@ class Pipeline:
 
     def _fuse(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """One order out of several channels."""
+        ranking = self._ties_by_importance(plan, ranking)
         recipe, frequencies = plan.recipe, ranking.frequencies
         ideal = relevance.ideal(plan.query.terms, frequencies.memories, frequencies.having, recipe)
         coverage = self._finder.vocabulary_coverage(plan) if ranking.semantic else 1.0
@@ -263,6 +264,22 @@ class Pipeline:
             relations = [(each.fact.memory_id, each.score) for each in ranking.relations]
             ranked = fusion.merged(ranked, relations, recipe, ideal)
         return ranking._replace(ranked=ranked)
+
+    def _ties_by_importance(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
+        """Of matches with equal scores in a channel, the more important has the better rank."""
+        tied = [each for each in (ranking.lexical, ranking.semantic) if each and has_ties(each)]
+        if not tied:
+            return ranking
+        ids = dict.fromkeys(match.id for matches in tied for match in matches)
+        ranking = self._with_signals(plan, ranking, list(ids))
+        importance = {each: known.importance for each, known in ranking.signals.items()}
+        if len(set(importance.values())) == 1 or len(importance) < len(ids):  # or one was forgotten just now
+            return ranking
+        lexical, semantic = (
+            important_first(each, importance) if each and has_ties(each) else each
+            for each in (ranking.lexical, ranking.semantic)
+        )
+        return ranking._replace(lexical=lexical, semantic=semantic)
 
     def _neighbours(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Echo: the best share their score with what stands next to them in their session."""
@@ -377,6 +394,9 @@ class Pipeline:
         if plan.intent is not None:
             by_namespace = recipe.tuning.intents.get(plan.intent.name, {})
             ranked = boosts.intent(ranked, namespaces, plan.intent, by_namespace, recipe.intent_weight)
+        ranked = boosts.importance(
+            ranked, {each: known.importance for each, known in signals.items()}, recipe.importance_weight
+        )
         if plan.request.as_of is None:  # what was learned since was not known then
             used = {each: known.usage for each, known in signals.items() if known.usage is not None}
             ranked = boosts.usage(ranked, used, plan.now, recipe.usage_weight)
@@ -402,9 +422,20 @@ class Pipeline:
         return ranking._replace(ranked=ranked)
 
     def _supersede(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
-        """What was superseded steps back behind its successor, unless the query asks for the past."""
-        if plan.asks_past or not ranking.ranked:
+        """What was superseded steps back behind its successor, unless the query asks for the past. Then the order is
+        final: of equals, the more important goes first."""
+        if not plan.asks_past and ranking.ranked:
+            ranking = self._stepped_back(plan, ranking)
+        if not has_ties(ranking.ranked):
             return ranking
+        # What was superseded stays behind, however important it was.
+        importance = {
+            each.id: -1.0 if each.id in ranking.successors else ranking.signals[each.id].importance
+            for each in ranking.ranked
+        }
+        return ranking._replace(ranked=important_first(ranking.ranked, importance))
+
+    def _stepped_back(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         ranking = self._fresher(plan, ranking)
         memories = ranking.memories
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypedDict
 
 from nacre.types.facts import Fact, FactType
 from nacre.types.intents import Intent
-from nacre.types.memory import JsonScalar, Memory, Span
+from nacre.types.memory import DEFAULT_IMPORTANCE, JsonScalar, Memory, Span
 from nacre.types.recall_log import Usage
 from nacre.types.recipe import USUAL_RECIPE, Recipe
 
@@ -31,6 +31,7 @@ class Filter:
     `spaces=()` means the space the engine was opened with. `sources` may have `*` and `?`.
     `created_from` is inclusive, `created_until` exclusive. `metadata` compares top-level keys with JSON
     scalars. `has` names parts that must be there. `fact_types` needs a fact of one of these types, current or not.
+    `importance_min` and `importance_max` are both inclusive.
     """
 
     spaces: Sequence[str] = ()
@@ -46,6 +47,8 @@ class Filter:
     metadata: Mapping[str, JsonScalar] = field(default_factory=dict)
     has: Sequence[Part] = ()
     fact_types: Sequence[FactType] = ()
+    importance_min: float | None = None
+    importance_max: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,7 @@ class Signals(NamedTuple):
     usage: Usage | None = None
     similar: tuple[str, ...] = ()  # ids of memories that say nearly the same
     successors: tuple[Successor, ...] = ()  # live memories that update it, the latest first
+    importance: float = DEFAULT_IMPORTANCE
 
     @property
     def moment(self) -> datetime:
