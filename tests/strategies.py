@@ -273,6 +273,7 @@ wishes = st.fixed_dictionaries(
         "merge_relations": st.just(True),
         "min_score": st.sampled_from([0.1, 0.4, 0.9]),
         "collapse": st.just(False),
+        "match": st.just("all"),
         "token_budget": st.sampled_from([1, 20, 200]),
     },
 )

@@ -15,7 +15,7 @@ from nacre.types.facts import DECAY_PER_DAY, FactQuery, FactType, NewEntity, New
 from nacre.types.intents import IntentName
 from nacre.types.memory import Json, JsonScalar, NewMemory
 from nacre.types.recipe import USUAL_RECIPE, Fusion, Recipe, Tuning, weights_of
-from nacre.types.search import MODE_ALIASES, Filter, Mode, Part, RelatedRequest, SearchRequest
+from nacre.types.search import MODE_ALIASES, Filter, MatchWords, Mode, Part, RelatedRequest, SearchRequest
 from nacre.types.views import Bucket, ContextRequest, TimelineRequest
 
 
@@ -214,6 +214,8 @@ def decay_rates(value: Mapping[Any, float]) -> dict[FactType, float]:
 def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequest:
     if not isinstance(request.query, str):
         raise InvalidInput("query", f"must be a text, not {_kind(request.query)}")
+    if request.match not in get_args(MatchWords):
+        raise InvalidInput("match", f"{request.match!r} is unknown; allowed: {', '.join(get_args(MatchWords))}")
     _whole("limit", request.limit, 1, limits.results_max)
     recipe(request.recipe, limits)
     _fraction("min_score", request.min_score)

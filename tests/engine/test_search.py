@@ -949,3 +949,37 @@ def test_a_word_of_sixty_letters_is_not_cut(at: int) -> None:
     found = snippet(text, HighlightTerms({}), None, 100)
     end = found.start + len(found.text)
     assert end == len(text) or text[end].isspace()
+
+
+# ---------------------------------------------------------------- all words
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_all_words_restrict_every_channel(make: Make, mode: Mode) -> None:
+    engine = make("deploy to staging", "deploy to production", "staging is slow", "nothing of that", embedding=True)
+    assert len(engine.search("deploy the staging", mode=mode, recipe=Recipe(semantic_floor=-1)).hits) > 1
+    found = engine.search("deploy the staging", mode=mode, recipe=Recipe(semantic_floor=-1), match="all")
+    assert (ids(found), found.notes) == (["m0"], ())
+
+
+def test_all_words_are_looked_for_in_their_nearest_spelling(make: Make) -> None:
+    engine = make("deploy to staging", "deploy to production")
+    found = engine.search("deploy stagign", match="all", mode="keyword")
+    assert ids(found) == ["m0"]
+    assert found.notes == ("nothing was found as typed; these are the results for: deploy staging",)
+
+
+def test_a_note_says_what_no_memory_has_all_of(make: Make) -> None:
+    engine = make("deploy to staging", "tea at four", "staging is slow")
+    found = engine.search("deploy tea", match="all", mode="keyword")
+    assert (ids(found), found.notes) == ([], ("no memory has all of: deploy, tea; 2 have one of them or more",))
+    found = engine.search("deploy tea slowly ns:nowhere", match="all", mode="keyword")
+    assert found.notes == ("no memory has all of: deploy, tea, slowly; 0 have one of them or more",)
+    why = engine.why_not("deploy tea", "m0", match="all")
+    assert why.stage == "condition"
+    assert "ask for any of the words" in why.remedy
+
+
+def test_how_words_match_is_checked(make: Make) -> None:
+    with pytest.raises(InvalidInput, match="match: 'some' is unknown; allowed: any, all"):
+        make("tea").search("tea", match="some")  # type: ignore[arg-type]

@@ -219,6 +219,7 @@ def search_options(command: F) -> F:
     flags = (
         ("--merge-relations", "Rank memories of matching relations higher."),
         ("--omit-delivered", "Omit memories that were delivered to the asking session before."),
+        ("--all-words", "Find only memories that have every word of QUERY but stop words."),
         ("--no-rerank", "Skip reranking."),
         ("--no-collapse", "Show near-duplicates as separate hits."),
     )
@@ -271,6 +272,7 @@ def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
         collapse=False if given.pop("no_collapse") else None,
         omit_delivered=given.pop("omit_delivered") or None,
         rerank=False if given.pop("no_rerank") else None,
+        match="all" if given.pop("all_words") else None,
     )
     return SearchRequest(query=query, where=to_filter(given), folder=folder(), **options)
 

@@ -105,8 +105,9 @@ class Explainer:
         if query.must is not None and not self._store.matching([memory.id], query.must):
             return WhyNot(
                 "condition",
-                "it does not match a condition of the query or the lens (a phrase, AND, NOT or a filter such as tag:)",
-                "leave the conditions out, or quote less",
+                "it does not match a condition of the query or the lens (a phrase, AND, NOT or a filter such as tag:)"
+                + (", or lacks a word: all of them are asked for" if query.every else ""),
+                "leave the conditions out, or quote less" + (", or ask for any of the words" if query.every else ""),
             )
         return None
 

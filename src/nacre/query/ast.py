@@ -132,6 +132,7 @@ class ParsedQuery:
     spaces: tuple[str, ...] = ()
     time: TimeQuestion | None = None
     quoted: bool = False  # a phrase is among the conditions
+    every: tuple[str, ...] = ()  # words that are among the conditions because all were asked for
     listing: bool = False  # conditions alone are enough: no word has to be found
 
     @property

@@ -90,6 +90,7 @@ def search_request(data: Mapping[str, Any]) -> SearchRequest:
         "lens": text,
         "as_of": moment,
         "omit_delivered": as_given,
+        "match": text,
         "session": text,
     }
     return SearchRequest(**_request_fields(data, readers, _SEARCH_FILTERS, ("query",)))

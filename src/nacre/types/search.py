@@ -17,6 +17,7 @@ Mode: TypeAlias = Literal["keyword", "semantic", "hybrid"]
 ModeAlias: TypeAlias = Literal["text", "vector"]
 MODE_ALIASES: Mapping[str, Mode] = {"text": "keyword", "vector": "semantic"}
 MatchType: TypeAlias = Literal["bm25", "semantic", "hybrid", "filter", "relation", "echo", "successor"]
+MatchWords: TypeAlias = Literal["any", "all"]
 Effect: TypeAlias = Literal["add", "multiply"]
 Part: TypeAlias = Literal["facts", "tags", "source", "session", "summary", "metadata"]
 
@@ -77,6 +78,7 @@ class SearchOptions(TypedDict, total=False):
     token_budget: int | None
     omit_delivered: bool
     rerank: bool
+    match: MatchWords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,7 @@ class SearchRequest:
     identify the caller. `as_of` searches the memories and facts of that time. `min_score` is the least relevance of a
     hit. `collapse` shows near-duplicates once. `token_budget` bounds the size of all hits. `omit_delivered` leaves out
     what searches of this session gave before; otherwise it is marked. `rerank=False` skips the cross-encoder.
+    `match="all"` finds only memories that have every word of the query but stop words.
     """
 
     query: str
@@ -105,6 +108,7 @@ class SearchRequest:
     token_budget: int | None = None
     omit_delivered: bool = False
     rerank: bool = True
+    match: MatchWords = "any"
 
 
 class RelatedOptions(TypedDict, total=False):
