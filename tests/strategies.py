@@ -274,6 +274,7 @@ wishes = st.fixed_dictionaries(
         "min_score": st.sampled_from([0.1, 0.4, 0.9]),
         "collapse": st.just(False),
         "match": st.just("all"),
+        "min_similarity": st.sampled_from([-1, 0, 0.2, 0.7]),
         "token_budget": st.sampled_from([1, 20, 200]),
     },
 )

@@ -219,6 +219,8 @@ def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequ
     _whole("limit", request.limit, 1, limits.results_max)
     recipe(request.recipe, limits)
     _fraction("min_score", request.min_score)
+    if request.min_similarity is not None:
+        _number("min_similarity", request.min_similarity, -1, 1)
     if request.token_budget is not None:
         _whole("token_budget", request.token_budget, 1, _INT64)
     for name, chars_max in (("lens", limits.name_chars_max), ("session", limits.name_chars_max), ("folder", 10_000)):

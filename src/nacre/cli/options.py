@@ -213,6 +213,7 @@ def search_options(command: F) -> F:
         ("--lens", str, "NAME", "Search with this lens; `none` disables automatic lenses."),
         ("--as-of", str, "TIME", "Search as of this time, with the memories and facts current then."),
         ("--min-score", float, "RELEVANCE", "Minimum relevance of a hit, from 0 to 1."),
+        ("--min-similarity", float, "COSINE", "Minimum cosine of a hit with QUERY, from -1 to 1."),
         ("--token-budget", int, "TOKENS", "Maximum size of all hits in tokens."),
         ("--asked-in", str, "SESSION", "The asking session, for the recall log."),
     )
@@ -265,6 +266,7 @@ def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
         lens=given.pop("lens"),
         as_of=to_moment("as_of", given.pop("as_of")),
         min_score=given.pop("min_score"),
+        min_similarity=given.pop("min_similarity"),
         token_budget=given.pop("token_budget"),
         session=given.pop("asked_in"),
         boost_entities=given.pop("boost_entity"),

@@ -96,6 +96,9 @@ class Ranking(NamedTuple):
     # relevance
     relevance: Mapping[str, float] = _NOTHING
     answerable: bool = True  # False: no hit is likely to answer
+    # cut
+    cosines: Mapping[str, float] = _NOTHING  # of those that the semantic channel did not find, where a least one is set
+    dissimilar: Mapping[str, float | None] = _NOTHING  # left out, with their cosines; None: they have no vectors
     # fetch
     memories: Mapping[str, Memory] = _NOTHING  # texts that some stage needed; none is read twice
     # highlight
@@ -518,8 +521,9 @@ class Pipeline:
         return ranking._replace(kept=kept, duplicates=duplicates, notes=notes)
 
     def _relevance(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
-        """How likely each hit answers the query: for the first `limit` hits, or for all if `min_score` is set."""
-        ranked = ranking.kept if plan.request.min_score else ranking.kept[: plan.request.limit]
+        """How likely each hit answers the query: for the first `limit` hits, or for all where some may be cut."""
+        cut = plan.request.min_score or plan.request.min_similarity is not None
+        ranked = ranking.kept if cut else ranking.kept[: plan.request.limit]
         ranking = ranking._replace(relevance=self.relevance_of(plan, ranking, ranked))
         return ranking._replace(answerable=self._answerable(plan, ranking))
 
@@ -597,7 +601,9 @@ class Pipeline:
         return best >= (relevance.ANSWERS_FROM if read else relevance.UNREAD_FROM)
 
     def _cut(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
-        """Leave out what is not relevant enough, and everything where the filters exclude those of the lens."""
+        """Leave out what is not similar or relevant enough, and everything where the filters exclude those of the
+        lens."""
+        ranking = self._similar_enough(plan, ranking)
         kept, notes, least = ranking.kept, ranking.notes, plan.request.min_score
         if least:
             kept = [each for each in kept if ranking.relevance[each.id] >= least]
@@ -607,6 +613,29 @@ class Pipeline:
         if not plan.satisfiable:
             kept, notes = (), (*notes, f"the filters exclude those of the lens {plan.lens}: nothing can match")
         return ranking._replace(kept=kept, notes=notes)
+
+    def _similar_enough(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
+        """Leave out what is too far in meaning, whichever channel found it."""
+        least = plan.request.min_similarity
+        if least is None or not ranking.kept:
+            return ranking
+        known = {each.id: each.semantic.score for each in ranking.kept if each.semantic}
+        found = self._finder.cosines(plan, [each.id for each in ranking.kept if each.id not in known])
+        if isinstance(found, str):
+            return ranking._replace(notes=(*ranking.notes, f"min_similarity has no effect: {found}"))
+        cosines: dict[str, float] = known | found
+        dissimilar = {
+            each.id: cosines.get(each.id) for each in ranking.kept if each.id not in cosines or cosines[each.id] < least
+        }
+        kept = [each for each in ranking.kept if each.id not in dissimilar]
+        notes = ranking.notes
+        unknown = sum(each is None for each in dissimilar.values())
+        if unknown:
+            notes = (*notes, f"{unknown} without vectors {'is' if unknown == 1 else 'are'} left out by min_similarity")
+        if not kept and len(dissimilar) > unknown:
+            best = max(each for each in dissimilar.values() if each is not None)
+            notes = (*notes, f"nothing is similar enough: the best cosine is {best:.3f}, below {least:g}")
+        return ranking._replace(kept=kept, cosines=found, dissimilar=dissimilar, notes=notes)
 
     def _fetch(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """The texts that are shown, but for those that an earlier stage has read."""
@@ -627,6 +656,7 @@ class Pipeline:
                 facts=ranking.signals[each.id].facts,
                 similar=tuple(sorted(under.get(each.id, ()))),
                 superseded_by=ranking.successors.get(each.id),
+                cosine=ranking.cosines.get(each.id),
             )
             for each in ranking.kept[: plan.request.limit]
             if each.id in ranking.memories  # not purged since the channels looked
@@ -716,16 +746,19 @@ def hit_of(
     facts: tuple[Fact, ...] = (),
     similar: tuple[str, ...] = (),
     superseded_by: Successor | None = None,
+    cosine: float | None = None,
 ) -> Hit:
+    """The hit. `cosine` is one that was computed though the semantic channel did not find the memory."""
     lexical, semantic = ranked.lexical, ranked.semantic
+    cosine = semantic.score if semantic else cosine
     return Hit(
         memory=memory,
         score=ranked.score,
         match_type=_match_type(ranked),
         bm25=lexical.score if lexical else None,
         bm25_rank=lexical.rank if lexical else None,
-        cosine=semantic.score if semantic else None,
-        similarity=(semantic.score + 1) / 2 if semantic else None,
+        cosine=cosine,
+        similarity=None if cosine is None else (cosine + 1) / 2,
         cosine_rank=semantic.rank if semantic else None,
         snippet=highlight.snippet(memory.text, terms, semantic.span if semantic else None),
         reasons=ranked.reasons,

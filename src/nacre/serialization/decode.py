@@ -91,6 +91,7 @@ def search_request(data: Mapping[str, Any]) -> SearchRequest:
         "as_of": moment,
         "omit_delivered": as_given,
         "match": text,
+        "min_similarity": as_given,
         "session": text,
     }
     return SearchRequest(**_request_fields(data, readers, _SEARCH_FILTERS, ("query",)))

@@ -79,6 +79,7 @@ class SearchOptions(TypedDict, total=False):
     omit_delivered: bool
     rerank: bool
     match: MatchWords
+    min_similarity: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,8 @@ class SearchRequest:
     identify the caller. `as_of` searches the memories and facts of that time. `min_score` is the least relevance of a
     hit. `collapse` shows near-duplicates once. `token_budget` bounds the size of all hits. `omit_delivered` leaves out
     what searches of this session gave before; otherwise it is marked. `rerank=False` skips the cross-encoder.
-    `match="all"` finds only memories that have every word of the query but stop words.
+    `match="all"` finds only memories that have every word of the query but stop words. `min_similarity` is the least
+    cosine of a hit, from -1 to 1, whichever channel found it.
     """
 
     query: str
@@ -109,6 +111,7 @@ class SearchRequest:
     omit_delivered: bool = False
     rerank: bool = True
     match: MatchWords = "any"
+    min_similarity: float | None = None
 
 
 class RelatedOptions(TypedDict, total=False):
