@@ -176,6 +176,8 @@ def filters(draw: st.DrawFn) -> Filter:
         "created_from": st.sampled_from(MOMENTS),
         "created_until": st.sampled_from(MOMENTS),
         "metadata": st.dictionaries(st.sampled_from(KEYS), scalars, min_size=1, max_size=2),
+        "importance_min": st.sampled_from([0, 0.3, 1 / 3, 0.5]),
+        "importance_max": st.sampled_from([0.5, 0.9, 1]),
     }
     for name in draw(st.lists(st.sampled_from(sorted(fields)), max_size=3, unique=True)):
         chosen[name] = draw(fields[name])
@@ -192,6 +194,7 @@ FIELDS = (
     "fact-type:location", "-fact-type:kv", "Fact-Type:KV,preference", "fact-type:nothing",
     "since:1d", "until:2024-05-01", "on:yesterday", "on:2024-04", "since:2023", "until:2024-05-01T17:45",
     "space:other", "space:default,other", "space:ещё", "space:nowhere", "has:nothing", "since:whenever", "tag:,",
+    "importance>=0.5", "importance<0.5", "importance:0.3..0.5", "-importance>0.5", "importance:0", "importance>=2",
 )  # fmt: skip
 TIMES = ("yesterday", "in March 2023", "last month", "since 2023", "today", "first", "last", "recently", "used to")
 # Questions that stages of their own answer: identifiers, requests, events, former states.
@@ -257,6 +260,7 @@ recipes = st.one_of(
         standing_weight=st.sampled_from([0, 0.8, 1]),
         fresh_weight=st.sampled_from([0, 1]),
         hop_weight=st.sampled_from([0, 0.2, 1]),
+        importance_weight=st.sampled_from([0, 0, 0.3, 1]),
         usage_weight=st.sampled_from([0, 0.1, 0.9]),
         relation_weight=st.sampled_from([0.1, 0.8, 2]),
     ),
@@ -269,6 +273,8 @@ wishes = st.fixed_dictionaries(
         "merge_relations": st.just(True),
         "min_score": st.sampled_from([0.1, 0.4, 0.9]),
         "collapse": st.just(False),
+        "match": st.just("all"),
+        "min_similarity": st.sampled_from([-1, 0, 0.2, 0.7]),
         "token_budget": st.sampled_from([1, 20, 200]),
     },
 )
@@ -317,6 +323,7 @@ def varied_memories() -> list[NewMemory]:
             | ({"listed": [1, "a"], "kept": {"b": None}} if at % 7 == 0 else {}),
             created=START + timedelta(hours=at, microseconds=at % 2),
             happened=None if at % 6 else START + timedelta(hours=at // 2),
+            importance=(0.5, 1 / 3, 0.0, 1.0, 0.5)[at % 5],
             pinned=at % 8 == 0,
             entities=["Alice"] if at % 9 == 0 else [],
         )

@@ -15,7 +15,7 @@ from nacre.types.facts import DECAY_PER_DAY, FactQuery, FactType, NewEntity, New
 from nacre.types.intents import IntentName
 from nacre.types.memory import Json, JsonScalar, NewMemory
 from nacre.types.recipe import USUAL_RECIPE, Fusion, Recipe, Tuning, weights_of
-from nacre.types.search import MODE_ALIASES, Filter, Mode, Part, RelatedRequest, SearchRequest
+from nacre.types.search import MODE_ALIASES, Filter, MatchWords, Mode, Part, RelatedRequest, SearchRequest
 from nacre.types.views import Bucket, ContextRequest, TimelineRequest
 
 
@@ -51,9 +51,10 @@ DELIVERED_MINUTES_MAX = 60 * 24 * 365
 DECAY_MAX = 10.0  # a day; nothing is left after one
 NAMESPACE_FACTORS = (0.5, 2.0)  # the least and the most
 _ANYTHING = Filter()
+_SINGLE_FIELDS = ("created_from", "created_until", "metadata", "has", "importance_min", "importance_max")
 _FRACTIONS = (
     "recency_weight", "temporal_weight", "session_weight", "confidence_weight", "min_confidence", "entity_weight",
-    "intent_weight", "usage_weight", "relation_weight", "echo_next", "echo_far", "echo_back",
+    "intent_weight", "importance_weight", "usage_weight", "relation_weight", "echo_next", "echo_far", "echo_back",
     "rerank_weight", "alpha", "bm25_b", "exact_weight", "standing_weight", "fresh_weight", "hop_weight",
 )  # fmt: skip
 
@@ -215,9 +216,13 @@ def decay_rates(value: Mapping[Any, float]) -> dict[FactType, float]:
 def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequest:
     if not isinstance(request.query, str):
         raise InvalidInput("query", f"must be a text, not {_kind(request.query)}")
+    if request.match not in get_args(MatchWords):
+        raise InvalidInput("match", f"{request.match!r} is unknown; allowed: {', '.join(get_args(MatchWords))}")
     _whole("limit", request.limit, 1, limits.results_max)
     recipe(request.recipe, limits)
     _fraction("min_score", request.min_score)
+    if request.min_similarity is not None:
+        _number("min_similarity", request.min_similarity, -1, 1)
     if request.token_budget is not None:
         _whole("token_budget", request.token_budget, 1, _INT64)
     for name in ("lens", "session", "origin", "folder"):
@@ -352,7 +357,7 @@ def where(value: Filter, access: Access, limits: Limits) -> Filter:
     listed = {
         each.name: tuple(dict.fromkeys(_names(f"where.{each.name}", getattr(value, each.name), limits)))
         for each in fields(Filter)
-        if each.name not in ("created_from", "created_until", "metadata", "has")
+        if each.name not in _SINGLE_FIELDS
     }
     for name, allowed in (("has", get_args(Part)), ("fact_types", get_args(FactType))):
         unknown = [each for each in _names(f"where.{name}", getattr(value, name), limits) if each not in allowed]
@@ -369,9 +374,19 @@ def where(value: Filter, access: Access, limits: Limits) -> Filter:
     metadata = {
         _key("where.metadata", key): _scalar(f"where.metadata[{key!r}]", each) for key, each in value.metadata.items()
     }
+    _importance_bounds(value)
     changes: dict[str, Any] = {**listed, **moments, "metadata": metadata, "has": tuple(value.has)}
     changes["spaces"] = access.allowed("where.spaces", changes["spaces"] or (access.space,))
     return replace(value, **changes)
+
+
+def _importance_bounds(where: Filter) -> None:
+    for name in ("importance_min", "importance_max"):
+        if getattr(where, name) is not None:
+            _fraction(f"where.{name}", getattr(where, name))
+    least, most = where.importance_min, where.importance_max
+    if least is not None and most is not None and least > most:
+        raise InvalidInput("where.importance_max", f"is {most:g}, below importance_min, {least:g}; swap the two")
 
 
 def too_many_wildcards(pattern: str) -> bool:

@@ -142,6 +142,21 @@ def test_what_was_superseded_says_by_what() -> None:
     assert "superseded_by" not in brief_hit(a_hit("tea"))
 
 
+def test_importance_is_shown_where_it_is_not_the_usual() -> None:
+    """Briefly, only where it is high."""
+    usual = a_hit("tea")
+    little = a_hit("tea", memory=replace(usual.memory, importance=0.6))
+    assert "importance" not in brief_hit(little)
+    assert any("importance 0.6" in text for line in render.search_lines(SearchResult((little,))) for text, _ in line)
+    important = a_hit("tea", memory=replace(usual.memory, importance=0.9))
+    assert brief_hit(important)["importance"] == encode.hit(important)["importance"] == 0.9
+    assert "importance" not in brief_hit(usual)
+    assert encode.hit(usual)["importance"] == 0.5
+    for lines in (render.search_lines, render.brief_lines):
+        said = ["".join(text for text, _ in line) for line in lines(SearchResult((important, usual)))]
+        assert [each.count("importance 0.9") for each in said if "m1" in each] == [1, 0]
+
+
 def test_numbers_are_short() -> None:
     assert brief_hit(a_hit("tea", score=0.000123456, relevance=0.004))["score"] == 0.000123
     assert brief_hit(a_hit("tea", score=12.3456))["score"] == 12.3

@@ -28,7 +28,7 @@ from nacre.storage.sqlite import SqliteStore
 from nacre.types.facts import NewFact
 from nacre.types.memory import NewMemory
 from nacre.types.recipe import Recipe
-from nacre.types.search import Filter, Part, Period, SearchResult
+from nacre.types.search import Filter, MatchWords, Part, Period, SearchResult
 from nacre.validation import LIMITS, WILDCARDS_MAX, Limits
 
 PAGE = Path(__file__).parents[2] / "docs" / "query.md"
@@ -52,6 +52,7 @@ class Example(NamedTuple):
     notes: tuple[str, ...] = ()
     did_you_mean: str | None = None
     spaces: tuple[str, ...] = ()
+    match: MatchWords = "any"
 
 
 class Sample(NamedTuple):
@@ -87,6 +88,8 @@ def read_page(text: str) -> Page:
                 samples.append(Sample(cells["name"], _memory(cells)))
             case heads if {"query", "finds"} <= heads <= {"query", "finds", "note", "did you mean", "spaces"}:
                 examples.append(_example(row, _code(cells["query"])))
+            case heads if heads == {"all words", "finds", "note"}:
+                examples.append(_example(row, _code(cells["all words"]))._replace(match="all"))
             case heads if heads == {"time", "begins", "ends", "finds"}:
                 said = _code(cells["time"])
                 when.append(Time(row.line, said, Period(_moment(cells["begins"]), _moment(cells["ends"]))))
@@ -155,6 +158,8 @@ def _memory(cells: Mapping[str, str]) -> NewMemory:
     if "fact" in given:
         subject, predicate, object_, kind = given.pop("fact").split(" · ")
         given["facts"] = [NewFact(subject=subject, predicate=predicate, object=object_, type=kind)]
+    if "importance" in given:
+        given["importance"] = float(given["importance"])
     if "metadata" in given:
         key, value = given["metadata"].split("=")
         given["metadata"] = {key: json.loads(value)}
@@ -221,14 +226,17 @@ EXAMPLES = [pytest.param(each, id=f"line {each.line}: {each.query}") for each in
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_is_so(example: Example, library: Nacre, cli: Cli) -> None:
-    result = library.search(example.query, mode="keyword", limit=20, where=Filter(spaces=example.spaces))
+    result = library.search(
+        example.query, mode="keyword", limit=20, where=Filter(spaces=example.spaces), match=example.match
+    )
     assert _named(result) == example.finds
     assert result.notes == example.notes
     assert (result.did_you_mean and result.did_you_mean.query) == example.did_you_mean
     listed = [hit.memory.created for hit in result.hits if hit.match_type == "filter"]
     assert listed == sorted(listed, reverse=True)
     spaces = [option for space in example.spaces for option in ("--in-space", space)]
-    answer = cli("search", "--json", "--mode", "keyword", "--limit", "20", *spaces, "--", example.query)
+    words = ["--all-words"] if example.match == "all" else []
+    answer = cli("search", "--json", "--mode", "keyword", "--limit", "20", *spaces, *words, "--", example.query)
     assert answer.code == 0
     assert answer.json == json.loads(encode.dumps(encode.search_result(result)))
 

@@ -61,7 +61,7 @@ from nacre.validation import recipe as checked_recipe
 PAGE = Path(__file__).parents[2] / "docs" / "ranking.md"
 RECIPE = Recipe()
 FACTORS = ("recency", "confidence", "entity", "intent", "usage")
-REQUESTED = ("namespace",)  # factors that the default recipe does not have
+REQUESTED = ("namespace", "importance")  # factors that the default recipe does not have
 MOVES = ("exact", "hop", "standing", "temporal", "order", "fresher", "successor", "superseded")
 SHARED = {"words": "lexical", "meaning": "semantic", "relation": "relation", "echo": "echo"}
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")

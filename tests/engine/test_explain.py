@@ -19,8 +19,8 @@ from nacre.engine.explain import Stage
 from nacre.storage.sqlite import SqliteStore
 
 STAGES = {
-    "found", "deleted", "space", "filter", "condition", "confidence", "duplicate", "delivered", "irrelevant", "limit",
-    "budget", "pool", "floor", "no match",
+    "found", "deleted", "space", "filter", "condition", "confidence", "duplicate", "delivered", "dissimilar",
+    "irrelevant", "limit", "budget", "pool", "floor", "no match",
 }  # fmt: skip
 
 
@@ -171,6 +171,8 @@ FILTERS: list[dict[str, Any]] = [
     {"has": ["summary"]},
     {"has": ["facts"]},
     {"fact_types": ["preference"]},
+    {"importance_min": 0.6},
+    {"importance_max": 0},
 ]
 
 
@@ -275,6 +277,15 @@ def test_irrelevant(memory: Nacre) -> None:
     why = memory.why("alpha", far, min_score=1.0)
     assert why.hit is not None
     assert why.hit.relevance == relevance
+
+
+def test_not_similar_enough(memory: Nacre) -> None:
+    far = memory.remember("beta testers like long walks and many other things, alpha among them").id
+    memory.remember("alpha")
+    found = lost(memory, "alpha", far, min_similarity=0.9)
+    assert found.stage == "dissimilar"
+    assert re.fullmatch(r"its cosine is 0\.\d{3}, below 0\.9", found.explanation)
+    assert lost(memory, "alpha", far, min_similarity=number(found.remedy)).stage == "found"
 
 
 def test_beyond_the_limit(memory: Nacre) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from math import isclose, log
 from pathlib import Path
-from typing import Protocol, get_args
+from typing import Any, Protocol, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +27,7 @@ from nacre.storage.sqlite import SqliteStore
 from nacre.types.facts import NewFact
 from nacre.types.memory import NewMemory, Span
 from nacre.types.recipe import Recipe, adjusted
-from nacre.types.search import Filter, Hit, Mode, Reason, SearchResult
+from nacre.types.search import Filter, Hit, Mode, Reason, SearchOptions, SearchResult
 
 DAY = timedelta(days=1)
 PLAIN = Recipe(recency_weight=0)
@@ -949,3 +949,86 @@ def test_a_word_of_sixty_letters_is_not_cut(at: int) -> None:
     found = snippet(text, HighlightTerms({}), None, 100)
     end = found.start + len(found.text)
     assert end == len(text) or text[end].isspace()
+
+
+# ---------------------------------------------------------------- all words
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_all_words_restrict_every_channel(make: Make, mode: Mode) -> None:
+    engine = make("deploy to staging", "deploy to production", "staging is slow", "nothing of that", embedding=True)
+    assert len(engine.search("deploy the staging", mode=mode, recipe=Recipe(semantic_floor=-1)).hits) > 1
+    found = engine.search("deploy the staging", mode=mode, recipe=Recipe(semantic_floor=-1), match="all")
+    assert (ids(found), found.notes) == (["m0"], ())
+
+
+def test_all_words_are_looked_for_in_their_nearest_spelling(make: Make) -> None:
+    engine = make("deploy to staging", "deploy to production")
+    found = engine.search("deploy stagign", match="all", mode="keyword")
+    assert ids(found) == ["m0"]
+    assert found.notes == ("nothing was found as typed; these are the results for: deploy staging",)
+
+
+def test_a_note_says_what_no_memory_has_all_of(make: Make) -> None:
+    engine = make("deploy to staging", "tea at four", "staging is slow")
+    found = engine.search("deploy tea", match="all", mode="keyword")
+    assert (ids(found), found.notes) == ([], ("no memory has all of: deploy, tea; 2 have one of them or more",))
+    found = engine.search("deploy tea slowly ns:nowhere", match="all", mode="keyword")
+    assert found.notes == ("no memory has all of: deploy, tea, slowly; 0 have one of them or more",)
+    why = engine.why_not("deploy tea", "m0", match="all")
+    assert why.stage == "condition"
+    assert "ask for any of the words" in why.remedy
+
+
+def test_how_words_match_is_checked(make: Make) -> None:
+    with pytest.raises(InvalidInput, match="match: 'some' is unknown; allowed: any, all"):
+        make("tea").search("tea", match="some")  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- the least cosine
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_hit_is_less_similar_than_asked_for(make: Make, mode: Mode) -> None:
+    """What words or an echo found has its cosine compared, too."""
+    turns = [
+        NewMemory(text=text, session="s", position=at, kind="episode")
+        for at, text in enumerate(["deploy the gateway now", "yes", "later, perhaps deploy", "something else entirely"])
+    ]
+    engine = make(*turns, "deploy", "deploy " + "with many words that say other things " * 3, embedding=True)
+    recipe = Recipe(semantic_floor=0.9)
+    found = engine.search("deploy the gateway", mode=mode, recipe=recipe, collapse=False)
+    cosines = {
+        hit.id: hit.cosine or 0 for hit in engine.search("deploy the gateway", recipe=Recipe(semantic_floor=-1)).hits
+    }
+    for least in (-1, 0.1, 0.3, 0.5, 0.9):
+        options: SearchOptions = {"mode": mode, "recipe": recipe, "collapse": False, "min_similarity": least}
+        kept = engine.search("deploy the gateway", **options)
+        assert ids(kept) == [hit.id for hit in found.hits if cosines[hit.id] >= least]
+        assert [hit.cosine for hit in kept.hits] == [cosines[hit.id] for hit in kept.hits]
+        for hit in found.hits:
+            if cosines[hit.id] < least:
+                assert engine.why_not("deploy the gateway", hit.id, **options).stage == "dissimilar"
+    emptied = bool(found.hits) and not kept.hits  # by the highest of them
+    assert any("nothing is similar enough: the best cosine is" in note for note in kept.notes) == emptied
+
+
+def test_the_next_best_takes_the_place_of_what_is_not_similar(make: Make) -> None:
+    engine = make("deploy deploy deploy " + "and much else about other things " * 4, "deploy it", embedding=True)
+    (first,) = engine.search("deploy", mode="keyword", limit=1, min_similarity=0.5).hits
+    assert first.id == "m1"
+
+
+def test_without_a_cosine_it_says_so(make: Make) -> None:
+    found = make("deploy it").search("deploy", min_similarity=0.9)
+    assert (ids(found), found.notes[-1]) == (["m0"], "min_similarity has no effect: no embedder is configured")
+    engine = make(NewMemory(text="deploy it", tags=["a"]), embedding=True)
+    found = engine.search("tag:a", min_similarity=0.9)
+    note = "min_similarity has no effect: the query has nothing to compare by meaning"
+    assert (ids(found), found.notes) == (["m0"], (note,))
+
+
+@pytest.mark.parametrize("least", [-1.1, 1.1, "much", True])
+def test_the_least_cosine_is_checked(make: Make, least: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"min_similarity: is .* a number from -1 to 1 is allowed"):
+        make("tea").search("tea", min_similarity=least)

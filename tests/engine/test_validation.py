@@ -343,6 +343,9 @@ BAD_FILTERS: list[tuple[str, Any, str, str]] = [
     ("nan in metadata", Filter(metadata={"a": float("nan")}), "where.metadata['a']", "finite"),
     ("huge int in metadata", Filter(metadata={"a": 2**63}), "where.metadata['a']", "64 bits"),
     ("surrogate in metadata", Filter(metadata={"a": SURROGATE}), "where.metadata['a']", "lone surrogate"),
+    ("importance above 1", Filter(importance_min=1.5), "where.importance_min", "from 0 to 1"),
+    ("text as importance", Filter(importance_max="high"), "where.importance_max", "from 0 to 1"),  # type: ignore[arg-type]
+    ("bounds swapped", Filter(importance_min=0.7, importance_max=0.3), "where.importance_max", "swap the two"),
     ("number as metadata key", Filter(metadata={1: "a"}), "where.metadata", "Unicode"),  # type: ignore[dict-item]
 ]
 

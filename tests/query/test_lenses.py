@@ -322,6 +322,9 @@ JOINED: list[tuple[str, Filter, Filter, Filter]] = [
     ("fact types", Filter(fact_types=("kv",)), Filter(kinds=("a",)), Filter(kinds=("a",), fact_types=("kv",))),
     ("starts", Filter(created_from=DAY), Filter(created_from=LATER), Filter(created_from=LATER)),
     ("ends", Filter(created_until=DAY), Filter(created_until=LATER), Filter(created_until=DAY)),
+    ("least", Filter(importance_min=0.3), Filter(importance_min=0.5), Filter(importance_min=0.5)),
+    ("most", Filter(importance_max=0.3), Filter(importance_max=0), Filter(importance_max=0)),
+    ("most of 0", Filter(importance_max=0), Filter(importance_max=0.3), Filter(importance_max=0)),
     ("metadata", Filter(metadata={"a": 1}), Filter(metadata={"a": 1.0, "b": 2}), Filter(metadata={"a": 1, "b": 2})),
     ("same tags", Filter(tags_any=("a", "b")), Filter(tags_any=("a", "b")), Filter(tags_any=("a", "b"))),
     ("spaces", Filter(spaces=("mine",)), Filter(spaces=("yours",)), Filter(spaces=("mine",))),
@@ -356,6 +359,7 @@ def test_what_one_filter_cannot_say_is_given_apart(own: Filter, further: Filter)
         (Filter(metadata={"a": None}), Filter(metadata={"a": 0})),
         (Filter(created_until=DAY), Filter(created_from=DAY)),
         (Filter(tags_all=("a",)), Filter(tags_none=("a",))),
+        (Filter(importance_min=0.7), Filter(importance_max=0.6)),
     ],
 )
 def test_filters_that_exclude_each_other_match_nothing(own: Filter, further: Filter) -> None:
@@ -382,6 +386,8 @@ FILTERS = st.builds(
     metadata=st.dictionaries(st.sampled_from("xy"), scalars, max_size=2),
     has=st.lists(st.sampled_from(get_args(Part)), max_size=2, unique=True).map(tuple),
     fact_types=st.lists(st.sampled_from(get_args(FactType)), max_size=2, unique=True).map(tuple),
+    importance_min=st.sampled_from([None, None, 0, 0.5, 1]),
+    importance_max=st.sampled_from([None, None, 0, 0.5, 1]),
 )
 one = st.sampled_from("abc")
 MEMORIES = st.builds(
@@ -397,7 +403,7 @@ MEMORIES = st.builds(
     session=st.none() | one,
     position=st.none(),
     metadata=st.dictionaries(st.sampled_from("xy"), scalars, max_size=2),
-    importance=st.just(0.5),
+    importance=st.sampled_from([0, 0.5, 1]),
     created=days.map(lambda day: day or DAY),
     updated=st.just(DAY),
 )
@@ -435,6 +441,7 @@ LENSES = st.builds(
         created_until=moments,
         metadata=st.dictionaries(texts, st.none() | st.booleans() | st.integers() | numbers | texts, max_size=3),
         has=st.lists(st.sampled_from(get_args(Part)), max_size=3).map(tuple),
+        importance_min=st.none() | numbers,
     ),
     boost_entities=many,
     recipe=st.dictionaries(st.sampled_from(WEIGHTS), numbers | st.integers(0, 9)),

@@ -756,6 +756,11 @@ FILTERS = [
     Row("on:2025-12 OR on:today", NOTES, "a > d"),
     # parts
     Row("has:tags", NOTES, "a > b > c"),
+    Row("importance:0.5", NOTES, "a > b > c > d"),
+    Row("importance>0.5", NOTES, ""),
+    Row("importance:high", NOTES, "", ("importance:high is not a number from 0 to 1",)),
+    Row("lovelace importance >= 0.5", NOTES, "c > d"),
+    Row("lovelace importance > others", NOTES, "c > d"),
     Row("has:facts", NOTES, "a > d"),  # of that kind, or with facts that are read from the text
     Row("fact-type:preference", NOTES, "d"),
     Row("FACT-TYPE:Preference", NOTES, "d"),

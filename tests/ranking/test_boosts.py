@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from math import isclose, prod
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -26,8 +26,8 @@ from nacre.storage.sqlite import SqliteStore
 from nacre.types.intents import Intent
 from nacre.types.memory import NewMemoryFields
 from nacre.types.recall_log import Usage
-from nacre.types.recipe import adjusted
-from nacre.types.search import Match
+from nacre.types.recipe import Fusion, adjusted
+from nacre.types.search import Match, Mode
 
 NOW = datetime(2026, 6, 17, 12, tzinfo=UTC)  # a Wednesday
 LONG_AGO = NOW - timedelta(days=3_650)
@@ -294,6 +294,69 @@ def test_a_lens_brings_its_namespace_weights_and_the_caller_wins(memory: Nacre) 
     assert value(memory.search("deploy", lens="own").hits[0], "namespace") == 2
     given = Recipe(namespace_weights={"mine": 0.5})
     assert value(memory.search("deploy", lens="own", recipe=given).hits[0], "namespace") == 0.5
+
+
+# ---------------------------------------------------------------- importance
+
+
+@pytest.fixture(params=["sqlite", "reference"])
+def either_store(request: pytest.FixtureRequest, path: Path, clock: Clock) -> Iterator[Nacre]:
+    with opened(SqliteStore(path) if request.param == "sqlite" else MemoryStore(), clock) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid"])
+@pytest.mark.parametrize("fusion", get_args(Fusion))
+def test_of_equals_the_more_important_goes_first(either_store: Nacre, mode: Mode, fusion: Fusion) -> None:
+    """All have the same words, so all have the same BM25 and the same cosine."""
+    texts = ("tea pot blue", "pot tea blue", "blue pot tea", "tea blue pot", "pot blue tea")
+    importances = (0.5, 0.1, 0.9, 0.5, 0.9)
+    made = [
+        either_store.remember(text, importance=importance).id
+        for text, importance in zip(texts, importances, strict=True)
+    ]
+    found = either_store.search("blue tea pot", mode=mode, collapse=False, recipe=Recipe(fusion=fusion)).hits
+    assert ids(found) == [made[at] for at in (2, 4, 0, 3, 1)]
+    assert all(each.signal != "importance" for hit in found for each in hit.reasons)
+    related = either_store.related(made[1]).hits
+    assert ids(related) == [made[at] for at in (2, 4, 0, 3)]
+
+
+def test_importance_is_no_reason_to_go_before_a_better_match(memory: Nacre) -> None:
+    better = memory.remember("blue tea pot", importance=0).id
+    worse = memory.remember("blue tea cup", importance=1).id
+    assert ids(memory.search("blue tea pot").hits) == [better, worse]
+
+
+@pytest.mark.parametrize(
+    ("importance", "weight", "factor"),
+    [(1, 1, 1.5), (0, 1, 0.5), (0.5, 1, 1.0), (0.9, 0.5, 1.2), (0.1, 0.5, 0.8), (1, 0, 1.0)],
+)
+def test_importance_by_hand(memory: Nacre, importance: float, weight: float, factor: float) -> None:
+    """1 + weight · (importance - .5)"""
+    memory.remember("deploy the gateway", importance=importance)
+    plain = memory.search("gateway").hits[0]
+    hit = memory.search("gateway", recipe=Recipe(importance_weight=weight)).hits[0]
+    assert isclose(value(hit, "importance"), factor)
+    assert isclose(hit.score, plain.score * factor)
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("importance>=0.7", {0.7, 1}), ("importance>0.7", {1}), ("importance<0.7", {0, 0.5}), ("importance<=0", {0}),
+        ("importance:0.5..0.7", {0.5, 0.7}), ("importance:0.5", {0.5}), ("-importance:0.5", {0, 0.7, 1}),
+        ("IMPORTANCE >= 0.7", {0.7, 1}), ("importance:>.5", {0.7, 1}), ("importance>=0.7 OR importance:0", {0, 0.7, 1}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("words", ["", "tea "])
+def test_a_query_asks_for_importance(either_store: Nacre, asked: str, found: set[float], words: str) -> None:
+    for importance in (0, 0.5, 0.7, 1):
+        either_store.remember(f"tea number {importance}", importance=importance)
+    # An OR joins its sides only, so the words are grouped with neither.
+    result = either_store.search(f"{words}({asked})" if " OR " in asked else words + asked)
+    assert {hit.memory.importance for hit in result.hits} == found
+    assert result.notes == ()
 
 
 # ---------------------------------------------------------------- as of another time

@@ -124,6 +124,8 @@ EXAMPLES: dict[str, list[Any]] = {
     + [{"listed": None}, {"listed": ""}, {"kept": "{}"}, {"unknown": None}, {KEYS[0]: True, KEYS[1]: 1}],
     "has": [[part] for part in PARTS] + [["tags", "summary"], list(PARTS)],
     "fact_types": [[each] for each in get_args(FactType)] + [["kv", "location"], list(get_args(FactType))],
+    "importance_min": [0, 0.3, 1 / 3, 0.5, 1],
+    "importance_max": [0, 0.3, 1 / 3, 0.5, 1],
 }
 
 

@@ -97,6 +97,8 @@ FILTERS = (
     Filter(metadata={"b": 1}),
     Filter(has=["summary"]),
     Filter(has=["facts"]),
+    Filter(importance_min=1 / 3, importance_max=0.9),
+    Filter(importance_max=0),
     Filter(kinds=["unknown"]),
 )
 

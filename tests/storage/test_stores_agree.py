@@ -645,6 +645,8 @@ small_filters = st.sampled_from(
         Filter(sessions=("s1",)),
         Filter(has=("source", "tags")),
         Filter(created_from=START),
+        Filter(importance_min=0.5),
+        Filter(importance_max=1 / 3),
     ]
 )
 conditions: st.SearchStrategy[Condition] = st.recursive(

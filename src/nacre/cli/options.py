@@ -170,18 +170,23 @@ def filters(command: F) -> F:
         ("--since", "Created at this time or later: 7d, yesterday, 2026-03-01."),
         ("--until", "Created before the start of this time."),
     )
+    bounds = (
+        ("--min-importance", "Only with this importance or more, from 0 to 1."),
+        ("--max-importance", "Only with this importance or less, from 0 to 1."),
+    )
     return in_order(
         command,
         [
             *(click.option(name, metavar=metavar, multiple=True, help=text) for name, metavar, text in several),
             *(click.option(name, metavar="TIME", help=text) for name, text in times),
+            *(click.option(name, type=float, metavar="NUMBER", help=text) for name, text in bounds),
         ],
     )
 
 
 FILTER_OPTIONS = (
     "kind", "namespace", "tag", "any_tag", "no_tag", "source", "session", "in_space", "meta", "has", "fact_type",
-    "since", "until",
+    "since", "until", "min_importance", "max_importance",
 )  # fmt: skip
 
 
@@ -204,6 +209,8 @@ def to_filter(given: dict[str, Any]) -> Filter:
         metadata=to_metadata(taken["meta"]),
         has=taken["has"],
         fact_types=taken["fact_type"],
+        importance_min=taken["min_importance"],
+        importance_max=taken["max_importance"],
     )
 
 
@@ -219,6 +226,7 @@ def search_options(command: F) -> F:
         ("--lens", str, "NAME", "Search with this lens; `none` disables automatic lenses."),
         ("--as-of", str, "TIME", "Search as of this time, with the memories and facts current then."),
         ("--min-score", float, "RELEVANCE", "Minimum relevance of a hit, from 0 to 1."),
+        ("--min-similarity", float, "COSINE", "Minimum cosine of a hit with QUERY, from -1 to 1."),
         ("--token-budget", int, "TOKENS", "Maximum size of all hits in tokens."),
         ("--asked-in", str, "SESSION", "The asking session, for the recall log."),
     )
@@ -226,6 +234,7 @@ def search_options(command: F) -> F:
         ("--merge-relations", "Rank memories of matching relations higher."),
         ("--omit-delivered", "Omit memories that were delivered to the asking session before."),
         ("--include-facts", "Show the facts of each hit with their confidence after decay."),
+        ("--all-words", "Find only memories that have every word of QUERY but stop words."),
         ("--no-rerank", "Skip reranking."),
         ("--no-collapse", "Show near-duplicates as separate hits."),
     )
@@ -297,6 +306,7 @@ def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
         lens=given.pop("lens"),
         as_of=to_moment("as_of", given.pop("as_of")),
         min_score=given.pop("min_score"),
+        min_similarity=given.pop("min_similarity"),
         token_budget=given.pop("token_budget"),
         session=given.pop("asked_in"),
         boost_entities=given.pop("boost_entity"),
@@ -305,6 +315,7 @@ def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
         omit_delivered=given.pop("omit_delivered") or None,
         rerank=False if given.pop("no_rerank") else None,
         include_facts=given.pop("include_facts") or None,
+        match="all" if given.pop("all_words") else None,
     )
     return SearchRequest(query=query, where=to_filter(given), folder=folder(), **options)
 

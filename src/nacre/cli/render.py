@@ -16,7 +16,7 @@ from nacre.query.lenses import Lens
 from nacre.ranking.scoring import describe
 from nacre.serialization import encode
 from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
-from nacre.types.memory import Event, Memory, Progress
+from nacre.types.memory import DEFAULT_IMPORTANCE, Event, Memory, Progress
 from nacre.types.recall_log import Receipt
 from nacre.types.search import Hit, RelationHit, SearchResult
 from nacre.types.stats import Facets, Stats
@@ -125,6 +125,8 @@ def _place(hit: Hit, *, with_space: bool) -> Iterator[str]:
         yield f"session {_flat(memory.session)}"
     if with_space:
         yield f"space {memory.space}"
+    if memory.importance != DEFAULT_IMPORTANCE:
+        yield f"importance {memory.importance:g}"
     if hit.similar:
         yield f"+{len(hit.similar)} similar"
     if hit.delivered:
@@ -162,12 +164,13 @@ def brief_lines(result: SearchResult, *, why: bool = False) -> Iterator[Line]:
     for hit in hits:
         relevance = "" if hit["relevance"] is None else f"{_percent(hit['relevance']):>4}  "
         delivered = "delivered before  " if hit.get("delivered") else ""
+        importance = f"importance {hit['importance']:g}  " if "importance" in hit else ""
         by = hit.get("superseded_by")
         superseded = f"{_superseded(by['id'], by['since'])}  " if by else ""
         reasons = f"  ({hit['why']}; score {hit['score']:g})" if why else ""
         yield [
             (hit["id"], _ID),
-            (f"  {hit['date']}  {relevance}{delivered}{superseded}", _DIM),
+            (f"  {hit['date']}  {relevance}{importance}{delivered}{superseded}", _DIM),
             (hit["snippet"], ""),
             (reasons, _DIM),
         ]

@@ -103,6 +103,24 @@ class CandidateFinder:
         )
         return Semantic(_above_floor(matches, plan.recipe), notes)
 
+    def cosines(self, plan: SearchPlan, memory_ids: Sequence[str]) -> dict[str, float] | str:
+        """The cosines of memories that no semantic search has compared, those with vectors; or why there are none."""
+        text = plan.query.meaning
+        if not text.strip():
+            return "the query has nothing to compare by meaning"
+        if self._embedder is None:
+            return "no embedder is configured"
+        if self._store.model() not in (None, self._embedder.fingerprint):
+            return "the vectors are of another model"
+        try:
+            vector = self._query_vector(self._embedder, text)
+        except Exception as error:  # whatever the model's runtime raises
+            return f"the embedder failed ({error})"
+        from nacre.storage.vectors import cosines
+
+        stored = ((each, self._store.vectors(each)) for each in memory_ids)
+        return {each: float(cosines(vectors, vector).max()) for each, vectors in stored if vectors is not None}
+
     def naming(self, plan: SearchPlan, identifiers: Sequence[Identifier]) -> list[str]:
         """Memories with the words of what the query names exactly, side by side, whatever the mode."""
         rows = [tokenizer.tokenise(each.text).words for each in identifiers if each.exactness != "name"]

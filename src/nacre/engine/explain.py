@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import tzinfo
@@ -18,8 +19,8 @@ from nacre.types.search import Filter, Hit, Match
 from nacre.validation import Limits
 
 Stage: TypeAlias = Literal[
-    "found", "deleted", "space", "filter", "condition", "confidence", "duplicate", "delivered", "irrelevant", "limit",
-    "budget", "pool", "floor", "no match",
+    "found", "deleted", "space", "filter", "condition", "confidence", "duplicate", "delivered", "dissimilar",
+    "irrelevant", "limit", "budget", "pool", "floor", "no match",
 ]  # fmt: skip
 
 
@@ -105,8 +106,9 @@ class Explainer:
         if query.must is not None and not self._store.matching([memory.id], query.must):
             return WhyNot(
                 "condition",
-                "it does not match a condition of the query or the lens (a phrase, AND, NOT or a filter such as tag:)",
-                "leave the conditions out, or quote less",
+                "it does not match a condition of the query or the lens (a phrase, AND, NOT or a filter such as tag:)"
+                + (", or lacks a word: all of them are asked for" if query.every else ""),
+                "leave the conditions out, or quote less" + (", or ask for any of the words" if query.every else ""),
             )
         return None
 
@@ -154,6 +156,14 @@ def _sifted(trace: SearchTrace, memory_id: str) -> WhyNot | None:
         )
     if memory_id in plan.omitted and any(each.id == memory_id for each in ranking.ranked):
         return WhyNot("delivered", "the session was given it before", "search without omit_delivered")
+    if memory_id in ranking.dissimilar:
+        cosine, least = ranking.dissimilar[memory_id], plan.request.min_similarity
+        return WhyNot(
+            "dissimilar",
+            "it has no vectors to compare" if cosine is None else f"its cosine is {cosine:.3f}, below {least:g}",
+            "search without min_similarity"
+            + ("" if cosine is None else f", or set it to {math.floor(cosine * 1000) / 1000:g} or less"),
+        )
     if memory_id in ranking.relevance:
         return WhyNot(
             "irrelevant",

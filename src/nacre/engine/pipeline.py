@@ -28,7 +28,7 @@ from nacre.query.identifiers import Identifier
 from nacre.query.lexer import preview
 from nacre.ranking import boosts, dedupe, exact, fusion, hops, neighbours, relevance, superseded, temporal, token_budget
 from nacre.ranking.bm25 import weights
-from nacre.ranking.scoring import best_first
+from nacre.ranking.scoring import best_first, has_ties, important_first
 from nacre.types.facts import Belief, Fact
 from nacre.types.memory import STANDING_KINDS, Memory
 from nacre.types.search import (
@@ -96,6 +96,9 @@ class Ranking(NamedTuple):
     # relevance
     relevance: Mapping[str, float] = _NOTHING
     answerable: bool = True  # False: no hit is likely to answer
+    # cut
+    cosines: Mapping[str, float] = _NOTHING  # of those that the semantic channel did not find, where a least one is set
+    dissimilar: Mapping[str, float | None] = _NOTHING  # left out, with their cosines; None: they have no vectors
     # fetch
     memories: Mapping[str, Memory] = _NOTHING  # texts that some stage needed; none is read twice
     # highlight
@@ -186,7 +189,16 @@ class Pipeline:
             if other.ranked:
                 notes = (*other.notes, *notes)
                 return SearchTrace(reworded, other._replace(did_you_mean=ranking.did_you_mean, notes=notes))
+        if plan.query.every:
+            ranking = ranking._replace(notes=(*ranking.notes, self._lacking(plan)))
         return SearchTrace(plan, ranking)
+
+    def _lacking(self, plan: SearchPlan) -> str:
+        """Says that no memory has all words, and how many have some."""
+        words = preview(", ".join(plan.query.every))
+        loose = replace(plan, request=replace(plan.request, match="any"))
+        some = self._store.facet_counts(self._planner.reworded(loose, plan.request.query).query, plan.where).total
+        return f"no memory has all of: {words}; {some:,} {'has' if some == 1 else 'have'} one of them or more"
 
     def _in_known_time(self, plan: SearchPlan) -> SearchPlan:
         """A period near which nothing lies is only words: documents tell of years in which nobody wrote them."""
@@ -255,6 +267,7 @@ class Pipeline:
 
     def _fuse(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """One order out of several channels."""
+        ranking = self._ties_by_importance(plan, ranking)
         recipe, frequencies = plan.recipe, ranking.frequencies
         ideal = relevance.ideal(plan.query.terms, frequencies.memories, frequencies.having, recipe)
         coverage = self._finder.vocabulary_coverage(plan) if ranking.semantic else 1.0
@@ -263,6 +276,22 @@ class Pipeline:
             relations = [(each.fact.memory_id, each.score) for each in ranking.relations]
             ranked = fusion.merged(ranked, relations, recipe, ideal)
         return ranking._replace(ranked=ranked)
+
+    def _ties_by_importance(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
+        """Of matches with equal scores in a channel, the more important has the better rank."""
+        tied = [each for each in (ranking.lexical, ranking.semantic) if each and has_ties(each)]
+        if not tied:
+            return ranking
+        ids = dict.fromkeys(match.id for matches in tied for match in matches)
+        ranking = self._with_signals(plan, ranking, list(ids))
+        importance = {each: known.importance for each, known in ranking.signals.items()}
+        if len(set(importance.values())) == 1 or len(importance) < len(ids):  # or one was forgotten just now
+            return ranking
+        lexical, semantic = (
+            important_first(each, importance) if each and has_ties(each) else each
+            for each in (ranking.lexical, ranking.semantic)
+        )
+        return ranking._replace(lexical=lexical, semantic=semantic)
 
     def _neighbours(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Echo: the best share their score with what stands next to them in their session."""
@@ -377,6 +406,9 @@ class Pipeline:
         if plan.intent is not None:
             by_namespace = recipe.tuning.intents.get(plan.intent.name, {})
             ranked = boosts.intent(ranked, namespaces, plan.intent, by_namespace, recipe.intent_weight)
+        ranked = boosts.importance(
+            ranked, {each: known.importance for each, known in signals.items()}, recipe.importance_weight
+        )
         if plan.request.as_of is None:  # what was learned since was not known then
             used = {each: known.usage for each, known in signals.items() if known.usage is not None}
             ranked = boosts.usage(ranked, used, plan.now, recipe.usage_weight)
@@ -402,9 +434,20 @@ class Pipeline:
         return ranking._replace(ranked=ranked)
 
     def _supersede(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
-        """What was superseded steps back behind its successor, unless the query asks for the past."""
-        if plan.asks_past or not ranking.ranked:
+        """What was superseded steps back behind its successor, unless the query asks for the past. Then the order is
+        final: of equals, the more important goes first."""
+        if not plan.asks_past and ranking.ranked:
+            ranking = self._stepped_back(plan, ranking)
+        if not has_ties(ranking.ranked):
             return ranking
+        # What was superseded stays behind, however important it was.
+        importance = {
+            each.id: -1.0 if each.id in ranking.successors else ranking.signals[each.id].importance
+            for each in ranking.ranked
+        }
+        return ranking._replace(ranked=important_first(ranking.ranked, importance))
+
+    def _stepped_back(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         ranking = self._fresher(plan, ranking)
         memories = ranking.memories
 
@@ -478,8 +521,9 @@ class Pipeline:
         return ranking._replace(kept=kept, duplicates=duplicates, notes=notes)
 
     def _relevance(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
-        """How likely each hit answers the query: for the first `limit` hits, or for all if `min_score` is set."""
-        ranked = ranking.kept if plan.request.min_score else ranking.kept[: plan.request.limit]
+        """How likely each hit answers the query: for the first `limit` hits, or for all where some may be cut."""
+        cut = plan.request.min_score or plan.request.min_similarity is not None
+        ranked = ranking.kept if cut else ranking.kept[: plan.request.limit]
         ranking = ranking._replace(relevance=self.relevance_of(plan, ranking, ranked))
         return ranking._replace(answerable=self._answerable(plan, ranking))
 
@@ -557,7 +601,9 @@ class Pipeline:
         return best >= (relevance.ANSWERS_FROM if read else relevance.UNREAD_FROM)
 
     def _cut(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
-        """Leave out what is not relevant enough, and everything where the filters exclude those of the lens."""
+        """Leave out what is not similar or relevant enough, and everything where the filters exclude those of the
+        lens."""
+        ranking = self._similar_enough(plan, ranking)
         kept, notes, least = ranking.kept, ranking.notes, plan.request.min_score
         if least:
             kept = [each for each in kept if ranking.relevance[each.id] >= least]
@@ -567,6 +613,29 @@ class Pipeline:
         if not plan.satisfiable:
             kept, notes = (), (*notes, f"the filters exclude those of the lens {plan.lens}: nothing can match")
         return ranking._replace(kept=kept, notes=notes)
+
+    def _similar_enough(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
+        """Leave out what is too far in meaning, whichever channel found it."""
+        least = plan.request.min_similarity
+        if least is None or not ranking.kept:
+            return ranking
+        known = {each.id: each.semantic.score for each in ranking.kept if each.semantic}
+        found = self._finder.cosines(plan, [each.id for each in ranking.kept if each.id not in known])
+        if isinstance(found, str):
+            return ranking._replace(notes=(*ranking.notes, f"min_similarity has no effect: {found}"))
+        cosines: dict[str, float] = known | found
+        dissimilar = {
+            each.id: cosines.get(each.id) for each in ranking.kept if each.id not in cosines or cosines[each.id] < least
+        }
+        kept = [each for each in ranking.kept if each.id not in dissimilar]
+        notes = ranking.notes
+        unknown = sum(each is None for each in dissimilar.values())
+        if unknown:
+            notes = (*notes, f"{unknown} without vectors {'is' if unknown == 1 else 'are'} left out by min_similarity")
+        if not kept and len(dissimilar) > unknown:
+            best = max(each for each in dissimilar.values() if each is not None)
+            notes = (*notes, f"nothing is similar enough: the best cosine is {best:.3f}, below {least:g}")
+        return ranking._replace(kept=kept, cosines=found, dissimilar=dissimilar, notes=notes)
 
     def _fetch(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """The texts that are shown, but for those that an earlier stage has read."""
@@ -589,6 +658,7 @@ class Pipeline:
                 superseded_by=ranking.successors.get(each.id),
                 now=plan.now,
                 beliefs=_beliefs(ranking.signals[each.id].facts, plan),
+                cosine=ranking.cosines.get(each.id),
             )
             for each in ranking.kept[: plan.request.limit]
             if each.id in ranking.memories  # not purged since the channels looked
@@ -680,17 +750,20 @@ def hit_of(
     superseded_by: Successor | None = None,
     now: datetime | None = None,
     beliefs: tuple[Belief, ...] | None = None,
+    cosine: float | None = None,
 ) -> Hit:
-    """`now` is the time at which the facts are believed."""
+    """`now` is the time at which the facts are believed. `cosine` is one that was computed though the semantic channel
+    did not find the memory."""
     lexical, semantic = ranked.lexical, ranked.semantic
+    cosine = semantic.score if semantic else cosine
     return Hit(
         memory=memory,
         score=ranked.score,
         match_type=_match_type(ranked),
         bm25=lexical.score if lexical else None,
         bm25_rank=lexical.rank if lexical else None,
-        cosine=semantic.score if semantic else None,
-        similarity=(semantic.score + 1) / 2 if semantic else None,
+        cosine=cosine,
+        similarity=None if cosine is None else (cosine + 1) / 2,
         cosine_rank=semantic.rank if semantic else None,
         snippet=highlight.snippet(memory.text, terms, semantic.span if semantic else None),
         reasons=ranked.reasons,

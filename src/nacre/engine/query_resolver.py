@@ -30,13 +30,15 @@ class QueryResolver:
         self._limits = limits
         self._zone = zone
 
-    def parse(self, text: str, now: datetime, *, split_phrases: bool = False, timeless: bool = False) -> ParsedQuery:
+    def parse(
+        self, text: str, now: datetime, *, split_phrases: bool = False, timeless: bool = False, every: bool = False
+    ) -> ParsedQuery:
         """Parse a query. Times such as "yesterday" are relative to `now`."""
         text = text.encode("utf-8", "replace").decode()  # lone surrogates cannot be stored, so never match
         most = self._limits.query_chars_max
         # NFKC can expand one character into eighteen: the limit counts expanded characters.
         most = min(most, most * most // max(1, len(unicodedata.normalize("NFKC", text[:most]))))
-        query = parse(text[:most], now, self._zone, relaxed=split_phrases, timeless=timeless)
+        query = parse(text[:most], now, self._zone, relaxed=split_phrases, timeless=timeless, every=every)
         notes = []
         if len(text) > most:
             notes.append(f"the query has {len(text):,} characters; the first {most:,} were used")

@@ -23,7 +23,7 @@ from nacre.interfaces import Reranker, TimePage
 from nacre.query.ast import Pinned, both, scope_condition
 from nacre.ranking import boosts, fusion
 from nacre.ranking.bm25 import weights
-from nacre.ranking.scoring import best_first
+from nacre.ranking.scoring import important_first
 from nacre.runtime.garbage import collection_paused
 from nacre.runtime.lru import LruCache
 from nacre.types.memory import Memory
@@ -112,18 +112,19 @@ class Searcher:
         frequencies = self._resolver.frequencies(query, where.spaces)
         lexical = self._store.lexical(query, frequencies, where, recipe, pool) if recipe.alpha < 1 else []
         semantic, notes = self.candidates.near(known, where, recipe, pool) if recipe.alpha > 0 else ([], ())
+        memories = self._store.get(list({match.id for match in (*lexical, *(semantic or ()))} - {known.id}))
+        importance = {each: memory.importance for each, memory in memories.items()}
         ranked = fusion.fuse(
-            [match for match in lexical if match.id != known.id],
-            [match for match in semantic or () if match.id != known.id],
+            important_first([match for match in lexical if match.id in memories], importance),
+            important_first([match for match in semantic or () if match.id in memories], importance),
             recipe,
         )
-        memories = self._store.get([each.id for each in ranked])
-        ranked = [each for each in ranked if each.id in memories]
         if known.session is not None:
             members = {each for each, memory in memories.items() if memory.session == known.session}
             ranked = boosts.same_session(ranked, members, recipe.tuning.session_weight)
+        best = important_first(ranked, importance)
         terms = highlight.HighlightTerms(weights(query.terms, frequencies))
-        hits = (hit_of(each, memories[each.id], terms) for each in best_first(ranked)[: request.limit])
+        hits = (hit_of(each, memories[each.id], terms) for each in best[: request.limit])
         return SearchResult(tuple(hits), notes)
 
     def facets(self, query: str, where: Filter) -> Facets:

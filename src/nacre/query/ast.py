@@ -132,6 +132,7 @@ class ParsedQuery:
     spaces: tuple[str, ...] = ()
     time: TimeQuestion | None = None
     quoted: bool = False  # a phrase is among the conditions
+    every: tuple[str, ...] = ()  # words that are among the conditions because all were asked for
     listing: bool = False  # conditions alone are enough: no word has to be found
 
     @property
@@ -254,6 +255,8 @@ def filter_matches(where: Filter, memory: Memory) -> bool:
         and tags.isdisjoint(where.tags_none)
         and (where.created_from is None or memory.created >= where.created_from)
         and (where.created_until is None or memory.created < where.created_until)
+        and (where.importance_min is None or memory.importance >= where.importance_min)
+        and (where.importance_max is None or memory.importance <= where.importance_max)
         and all(_metadata_equals(memory.metadata, key, value) for key, value in where.metadata.items())
         and all(_has(part, memory) for part in where.has)
         and (not where.fact_types or any(fact.type in where.fact_types for fact in memory.facts))

@@ -6,12 +6,14 @@
     since:7d  until:2026-03-01  on:yesterday                           created then, in the user's time zone
     has:tags                                                           facts, tags, source, session, summary, metadata
     fact-type:preference                                               has a fact of this type
+    importance>=0.7  importance:0.7..1                                 from 0 to 1; also >, <, <= and a single number
 
 Each filter becomes a condition, so filters can be negated, grouped and combined like words.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import datetime, tzinfo
 from typing import Any, get_args
@@ -29,9 +31,10 @@ _LISTS = {"ns": "namespaces", "namespace": "namespaces", "tag": "tags_any", "kin
 }  # fmt: skip
 _TIMES = ("since", "until", "on")
 _CHOICES = {"has": get_args(Part), "fact-type": get_args(FactType)}
-KEYS = frozenset({*_LISTS, *_TIMES, "entity", "has"})
+KEYS = frozenset({*_LISTS, *_TIMES, "entity", "has", "importance"})
 
 _VALUE = re.compile(r'"([^"]*)"|([^,"]+)')
+_IMPORTANCE = re.compile(r"(?P<sign>[<>]=?|)(?P<number>[0-9]*\.?[0-9]+)(?:\.\.(?P<most>[0-9]*\.?[0-9]+))?")
 _TRAILING = "?!;.,"  # punctuation of the sentence around a filter, not part of its value
 
 
@@ -49,6 +52,8 @@ def split_values(key: str, value: str) -> tuple[str, ...]:
 
 def to_condition(key: str, value: str, now: datetime, zone: tzinfo | None) -> Condition | str:
     """The condition of a filter, or a message about what is wrong with it."""
+    if key == "importance":
+        return _importance(value)
     if key in _TIMES:
         return _created(key, value, now, zone)
     listed = split_values(key, value)
@@ -83,3 +88,24 @@ def _created(key: str, value: str, now: datetime, zone: tzinfo | None) -> Condit
         case "until":
             return Only(Filter(created_until=period.start))
     return Only(Filter(created_from=period.start, created_until=period.end))
+
+
+def _importance(value: str) -> Condition | str:
+    """`>=0.7`, `>0.5`, `<0.3`, `<=0.3`, `0.7..1` or one number. Bounds of filters are inclusive: the next number is."""
+    text = value.replace('"', " ").strip().rstrip(_TRAILING)
+    found = _IMPORTANCE.fullmatch(text)
+    number = float(found["number"]) if found else -1.0
+    most = float(found["most"]) if found and found["most"] else number
+    if found is None or (found["sign"] and found["most"]) or not 0 <= number <= most <= 1:
+        wanted = "a number from 0 to 1; write it like importance>=0.7, importance<0.3 or importance:0.7..1"
+        return f"importance:{preview(text)} is not {wanted}"
+    match found["sign"]:
+        case ">=":
+            return Only(Filter(importance_min=number))
+        case "<=":
+            return Only(Filter(importance_max=number))
+        case ">":
+            return Only(Filter(importance_min=math.nextafter(number, 2)))
+        case "<":
+            return Only(Filter(importance_max=math.nextafter(number, -1)))
+    return Only(Filter(importance_min=number, importance_max=most))

@@ -40,6 +40,7 @@ _REQUEST_FIELDS = ("mode", "limit", "min_score", "token_budget")  # fields that 
 _SINGLE_VALUED = ("kinds", "namespaces", "sessions")
 _CONJUNCTIVE = ("tags_all", "tags_none", "has")
 _TIMES: Mapping[str, Callable[[datetime, datetime], datetime]] = {"created_from": max, "created_until": min}
+_NUMBERS: Mapping[str, Callable[[float, float], float]] = {"importance_min": max, "importance_max": min}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,11 +300,16 @@ def _intersect(own: Filter, further: Filter) -> tuple[Filter, Filter]:
     also: dict[str, Any] = {}
     for each in fields(Filter):
         ours, theirs = getattr(own, each.name), getattr(further, each.name)
-        if each.name == "spaces" or not theirs:
+        if each.name == "spaces" or _is_empty(theirs):
             continue
-        both = _intersect_field(each.name, ours, theirs) if ours else theirs
-        (joined if both else also)[each.name] = both or theirs
+        both = theirs if _is_empty(ours) else _intersect_field(each.name, ours, theirs)
+        (also if _is_empty(both) else joined)[each.name] = theirs if _is_empty(both) else both
     return replace(own, **joined), Filter(**also)
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether a field does not restrict. A bound of 0 does."""
+    return value is None or value == () or value == [] or value == {}
 
 
 def _intersect_field(name: str, ours: Any, theirs: Any) -> Any:
@@ -314,6 +320,8 @@ def _intersect_field(name: str, ours: Any, theirs: Any) -> Any:
         return tuple(each for each in ours if each in theirs)
     if name in _TIMES:
         return _TIMES[name](ours, theirs)
+    if name in _NUMBERS:
+        return _NUMBERS[name](ours, theirs)
     if name == "metadata":
         agree = all(_same(ours[key], theirs[key]) for key in ours.keys() & theirs.keys())
         return {**ours, **theirs} if agree else None
@@ -326,9 +334,11 @@ def _same(one: Json, other: Json) -> bool:
 
 def _is_satisfiable(where: Filter, also: Filter) -> bool:
     start, end = where.created_from, where.created_until
+    least, most = where.importance_min, where.importance_max
     return (
         not any(getattr(also, name) for name in (*_SINGLE_VALUED, "metadata"))
         and (start is None or end is None or start < end)
+        and (least is None or most is None or least <= most)
         and set(where.tags_all).isdisjoint(where.tags_none)
     )
 

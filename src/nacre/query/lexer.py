@@ -20,6 +20,7 @@ _PREVIEW_READ_CHARS = 1_000
 _LEXEME = re.compile(
     r"(?P<near>-?NEAR)\((?P<body>[^()]*)\)"
     r'|(?P<field>-?(?:(?i:fact-type)|[A-Za-z]+)):(?P<value>(?:"[^"]*"|[^\s()"])+)'
+    r"|(?P<compared>-?(?i:importance))\s*(?P<bound>[<>]=?\s*[0-9.]+)"
     r'|(?P<minus>-)?"(?P<phrase>[^"]*)"'
     r"|(?P<paren>[()])"
     r'|(?P<word>[^\s()"]+)'
@@ -90,6 +91,10 @@ def lex(text: str, keys: frozenset[str]) -> tuple[list[Lexeme], list[str]]:
                 lexemes += _near(text, each, notes) if nears <= NEARS_MAX else []
             case "value":
                 lexemes += _field(text, each, keys, notes)
+            case "bound":
+                key, minus = each["compared"].lstrip("-").lower(), each["compared"].startswith("-")
+                minus = _excludes(text, each.start(), minus)
+                lexemes.append(Lexeme("field", "".join(each["bound"].split()), each.start(), minus, key=key))
             case "phrase":
                 minus = _excludes(text, each.start(), each["minus"])
                 lexemes.append(Lexeme("phrase", each["phrase"], each.start(), minus))

@@ -41,13 +41,23 @@ _FEW = 16  # conditions that are not deduplicated
 _SENTENCE_WORDS_MIN = 5
 _CACHED_CHARS_MAX = 64
 _LETTERS = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w)")
+_PUNCTUATION = ".,;:!?"
 _QUESTION_MARKS = ("?", "？", "؟", "\u037e")
 
 
 def parse(
-    text: str, now: datetime, zone: tzinfo | None = None, *, relaxed: bool = False, timeless: bool = False
+    text: str,
+    now: datetime,
+    zone: tzinfo | None = None,
+    *,
+    relaxed: bool = False,
+    timeless: bool = False,
+    every: bool = False,
 ) -> ParsedQuery:
-    """The parsed query. With `relaxed`, phrases are words that rank, not conditions; with `timeless`, so are times."""
+    """The parsed query. With `relaxed`, phrases are words that rank, not conditions; with `timeless`, so are times.
+
+    With `every`, plain words side by side are joined by AND, but for common ones.
+    """
     text = lexer.normalise(text)
     found, notes = lexer.lex(text, filters.KEYS)
     quoted = any(each.role == "phrase" and not each.minus for each in found)
@@ -55,13 +65,16 @@ def parse(
         found = [_as_word(each) for each in found]
         quoted = False
     plain = all(each.role in ("word", "loose") and not each.minus for each in found)
-    reader = _Parser(found, now, zone)
+    reader = _Parser(found, now, zone, every=every)
     if plain:
         time = None if timeless else time_questions.understand(text, now, zone)
         if time is not None and not asks_about_past(text, time):
             time = None
         asked = time.rest.strip() if time else text.strip()
-        group = _Group(_terms(words_to_search(text, time) if time else " ".join(each.text for each in found)))
+        searched = words_to_search(text, time) if time else " ".join(each.text for each in found)
+        if every:  # the words of a period are not looked for
+            reader = _Parser([Lexeme("word", each, 0) for each in searched.split()], now, zone, every=True)
+        group = _Group(_terms(searched), must=reader.alternatives().must if every else None)
     else:
         group = reader.alternatives()
     notes += reader.notes
@@ -85,6 +98,7 @@ def parse(
         spaces=tuple(dict.fromkeys(group.spaces)),
         time=time,
         quoted=quoted,
+        every=tuple(dict.fromkeys(reader.demanded)),
         listing=group.must is not None and (group.wordless or all(term.common for term in terms)),
     )
 
@@ -171,13 +185,15 @@ class _Group:
 class _Parser:
     """A recursive descent parser over lexemes with balanced parentheses."""
 
-    def __init__(self, found: Sequence[Lexeme], now: datetime, zone: tzinfo | None) -> None:
+    def __init__(self, found: Sequence[Lexeme], now: datetime, zone: tzinfo | None, *, every: bool = False) -> None:
         self._lexemes = found
         self._now = now
         self._zone = zone
         self._at = 0
         self._phrase_words = 0
+        self._every = every
         self.notes: list[str] = []
+        self.demanded: list[str] = []  # words that `every` made conditions
 
     def alternatives(self) -> _Group:
         """group OR group OR …"""
@@ -208,8 +224,7 @@ class _Parser:
             negated = self._take_not()
             lexeme = self._take()
             if lexeme.role == "(":
-                group = self.alternatives()
-                self._take()  # the closing parenthesis
+                group = self._group(excluded=negated)
             else:
                 group = self._field(lexeme) if lexeme.role == "field" else self._operand(lexeme)
             if negated or lexeme.minus:
@@ -218,6 +233,9 @@ class _Parser:
                 required.append(group)
             else:
                 optional.append(group)
+        if self._every:
+            optional, words = self._demanded(optional)
+            required += words
         group = _any_of(optional)
         if any(each.condition is not None for each in required):
             demanded = _all_of(required)
@@ -225,6 +243,22 @@ class _Parser:
             must = condition if optional or len(required) > 1 else demanded.must
             group = replace(_any_of([group, demanded]), condition=condition, must=must)
         return _excluding(group, excluded)
+
+    def _group(self, *, excluded: bool) -> _Group:
+        """A group up to its closing parenthesis. Of an excluded one, any word excludes."""
+        every, self._every = self._every, self._every and not excluded
+        group = self.alternatives()
+        self._every = every
+        self._take()
+        return group
+
+    def _demanded(self, words: Sequence[_Group]) -> tuple[list[_Group], list[_Group]]:
+        """Words that only rank, and words that a memory must have: all that are not common, if there are any."""
+        telling = [each for each in words if any(not term.common for term in each.terms)] or words
+        demanded = [each for each in telling if each.condition is not None]
+        self.demanded += [text.strip(_PUNCTUATION) for each in demanded for _, text in each.meaning]
+        required = [replace(each, must=each.condition) for each in demanded]
+        return [each for each in words if each not in demanded], required
 
     def _take_not(self) -> bool:
         """Take NOT or AND NOT before the next operand, and say whether there was one."""

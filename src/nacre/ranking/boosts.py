@@ -10,6 +10,7 @@ from nacre.ranking import scoring
 from nacre.ranking.usage import DOUBT, SEEN_MAX
 from nacre.ranking.usage import factor as usage_factor
 from nacre.types.intents import Intent
+from nacre.types.memory import DEFAULT_IMPORTANCE
 from nacre.types.recall_log import Usage
 from nacre.types.search import Ranked, Reason
 
@@ -94,6 +95,25 @@ def namespace(ranked: Sequence[Ranked], namespaces: Mapping[str, str], weights: 
     if not factors:
         return list(ranked)
     return _with_reasons(ranked, {each: factors[name] for each, name in namespaces.items() if name in factors})
+
+
+def importance(ranked: Sequence[Ranked], importances: Mapping[str, float], weight: float) -> list[Ranked]:
+    """Raise what is more important than usual, lower what is less: × (1 + weight · (importance - 0.5))."""
+    if not weight:
+        return list(ranked)
+    return _with_reasons(
+        ranked,
+        {
+            each: Reason(
+                "importance",
+                "multiply",
+                1 + weight * (value - DEFAULT_IMPORTANCE),
+                {"importance": value, "weight": weight},
+            )
+            for each, value in importances.items()
+            if value != DEFAULT_IMPORTANCE
+        },
+    )
 
 
 def usage(ranked: Sequence[Ranked], used: Mapping[str, Usage], now: datetime, weight: float) -> list[Ranked]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from operator import itemgetter
 from typing import TypeVar
 
@@ -16,6 +17,16 @@ _ID, _SCORE = itemgetter(0), itemgetter(1)  # where both have them; a key of two
 def best_first(found: Iterable[T]) -> list[T]:
     """The one order of what was found: the best first, ties by id."""
     return sorted(sorted(found, key=_ID), key=_SCORE, reverse=True)
+
+
+def important_first(found: Sequence[T], importance: Mapping[str, float]) -> list[T]:
+    """What was found best first, with the more important first among equal scores. Ties that are left are by id."""
+    return sorted(found, key=lambda each: (-each[1], -importance[each[0]], each[0]))
+
+
+def has_ties(found: Sequence[T]) -> bool:
+    """Whether two neighbours of what was found best first have the same score."""
+    return any(one[1] == other[1] for one, other in pairwise(found))
 
 
 def score(reasons: Sequence[Reason]) -> float:
@@ -85,6 +96,7 @@ _FACTORS = {
     "entity": "entity: about a boosted one",
     "confidence": "confidence: {effective:.2f} in its facts",
     "namespace": "namespace: weighted by the caller",
+    "importance": "importance: {importance:g}",
     "intent": "intent: a namespace for such queries, confidence {confidence:.2f}",
 }
 # What moves a memory by a rule, whatever its rank in a channel.

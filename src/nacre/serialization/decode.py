@@ -67,8 +67,10 @@ _FILTERS: Mapping[str, tuple[str, Reader]] = {
     "tags": ("tags_all", texts),
     "sessions": ("sessions", texts),
     "fact_types": ("fact_types", texts),
+    "importance_min": ("importance_min", as_given),
+    "importance_max": ("importance_max", as_given),
 }
-_SEARCH_FILTERS = ("namespaces", "kinds", "tags", "fact_types")
+_SEARCH_FILTERS = ("namespaces", "kinds", "tags", "fact_types", "importance_min", "importance_max")
 
 
 def _request_fields(
@@ -90,6 +92,8 @@ def search_request(data: Mapping[str, Any]) -> SearchRequest:
         "as_of": moment,
         "omit_delivered": as_given,
         "include_facts": as_given,
+        "match": text,
+        "min_similarity": as_given,
         "session": text,
         "recipe": lambda _, value: recipe_of(value),
     }

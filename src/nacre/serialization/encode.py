@@ -220,6 +220,7 @@ def hit(value: Hit) -> dict[str, Json]:
         "created": moment(found.created),
         "happened": _optional(found.happened),
         "pinned": found.pinned,
+        "importance": found.importance,
         "reasons": [reason(each) for each in value.reasons],
         "effective_confidence": value.effective_confidence,
         "facts": [fact(each) for each in value.facts] if value.beliefs is None else list(map(belief, value.beliefs)),
@@ -233,8 +234,9 @@ def successor(value: Successor) -> dict[str, Json]:
     return {"id": value.id, "since": moment(value.since)}
 
 
-_BRIEF_CHARS = 107  # of a snippet: ten hits stay under 900 tokens
+_BRIEF_CHARS = 105  # of a snippet: ten hits stay under 900 tokens
 _BRIEF_RELATIONS = 3
+_IMPORTANT = 0.8  # the importance from which a brief hit mentions it: each field costs the tokens of a few words
 
 
 def brief(value: SearchResult) -> dict[str, Json]:
@@ -261,6 +263,8 @@ def _brief_hit(value: Hit) -> dict[str, Json]:
         "snippet": f"{'…' if before else ''}{' '.join(short.text.split())}{'…' if after else ''}",
         "why": briefly([each for each in value.reasons if each.signal != "superseded"]),  # the field says that
     }
+    if found.importance >= _IMPORTANT:
+        hit["importance"] = found.importance
     if value.superseded_by is not None:
         hit["superseded_by"] = {"id": value.superseded_by.id, "since": moment(value.superseded_by.since)[:10]}
     if value.beliefs and value.effective_confidence is not None:

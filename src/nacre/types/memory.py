@@ -27,6 +27,7 @@ DEFAULT_SPACE = "default"
 
 STANDING_KINDS = ("preference", "instruction")  # what holds for everything that is done
 DEFAULT_KIND = "note"
+DEFAULT_IMPORTANCE = 0.5
 
 
 BREAK = "|"  # separates tokens that are not adjacent; no text has this token
@@ -87,7 +88,7 @@ class NewMemory:
     session: str | None = None
     position: int | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
-    importance: float = 0.5
+    importance: float = DEFAULT_IMPORTANCE
     created: datetime | None = None
     happened: datetime | None = None
     pinned: bool = False

@@ -59,6 +59,7 @@ class Recipe:
     standing_weight: float = 0.8  # of the best score, for preferences and instructions that bear on a request
     fresh_weight: float = 1.0  # 0: a newer note that is much like a better match does not go before it
     hop_weight: float = 0.2  # of a first hit's score, for memories with a rare name that the query does not have
+    importance_weight: float = 0.0  # × (1 + weight · (importance - 0.5)); 0: importance decides between equals only
     usage_weight: float = 0.1  # × (1 ± weight at most) for what was opened, used or wrong before
     tuning: Tuning = field(default_factory=lambda: USUAL_TUNING)
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypedDict
 
 from nacre.types.facts import Belief, Fact, FactType
 from nacre.types.intents import Intent
-from nacre.types.memory import JsonScalar, Memory, Span
+from nacre.types.memory import DEFAULT_IMPORTANCE, JsonScalar, Memory, Span
 from nacre.types.recall_log import Usage
 from nacre.types.recipe import USUAL_RECIPE, Recipe
 
@@ -17,6 +17,7 @@ Mode: TypeAlias = Literal["keyword", "semantic", "hybrid"]
 ModeAlias: TypeAlias = Literal["text", "vector"]
 MODE_ALIASES: Mapping[str, Mode] = {"text": "keyword", "vector": "semantic"}
 MatchType: TypeAlias = Literal["bm25", "semantic", "hybrid", "filter", "relation", "echo", "successor"]
+MatchWords: TypeAlias = Literal["any", "all"]
 Effect: TypeAlias = Literal["add", "multiply"]
 Part: TypeAlias = Literal["facts", "tags", "source", "session", "summary", "metadata"]
 
@@ -31,6 +32,7 @@ class Filter:
     `spaces=()` means the space the engine was opened with. `sources` may have `*` and `?`.
     `created_from` is inclusive, `created_until` exclusive. `metadata` compares top-level keys with JSON
     scalars. `has` names parts that must be there. `fact_types` needs a fact of one of these types, current or not.
+    `importance_min` and `importance_max` are both inclusive.
     """
 
     spaces: Sequence[str] = ()
@@ -46,6 +48,8 @@ class Filter:
     metadata: Mapping[str, JsonScalar] = field(default_factory=dict)
     has: Sequence[Part] = ()
     fact_types: Sequence[FactType] = ()
+    importance_min: float | None = None
+    importance_max: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,8 @@ class SearchOptions(TypedDict, total=False):
     omit_delivered: bool
     rerank: bool
     include_facts: bool
+    match: MatchWords
+    min_similarity: float | None
     origin: str | None
 
 
@@ -87,7 +93,9 @@ class SearchRequest:
     searches the memories and facts of that time. `min_score` is the least relevance of a hit. `collapse` shows
     near-duplicates once. `token_budget` bounds the size of all hits. `omit_delivered` leaves out what searches of this
     session gave a short time ago; otherwise it is marked. `rerank=False` skips the cross-encoder. `include_facts` gives
-    each hit the `beliefs` that are not below the recipe's `min_confidence`.
+    each hit the `beliefs` that are not below the recipe's `min_confidence`. `match="all"` finds only memories that have
+    every word of the query but stop words. `min_similarity` is the least cosine of a hit, from -1 to 1, whichever
+    channel found it.
     """
 
     query: str
@@ -107,6 +115,8 @@ class SearchRequest:
     omit_delivered: bool = False
     rerank: bool = True
     include_facts: bool = False
+    match: MatchWords = "any"
+    min_similarity: float | None = None
     origin: str | None = None
 
 
@@ -166,6 +176,7 @@ class Signals(NamedTuple):
     usage: Usage | None = None
     similar: tuple[str, ...] = ()  # ids of memories that say nearly the same
     successors: tuple[Successor, ...] = ()  # live memories that update it, the latest first
+    importance: float = DEFAULT_IMPORTANCE
 
     @property
     def moment(self) -> datetime:

@@ -182,6 +182,7 @@ class MemoryStore:
                 usage.get(memory.id),
                 similar.get(memory.id, ()),
                 self._successors(memory.id),
+                memory.importance,
             )
             for memory in live
         }

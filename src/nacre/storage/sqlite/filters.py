@@ -107,10 +107,7 @@ def _filter_beyond_spaces(where: Filter, few: bool) -> Clause:
     if where.tags_none:
         tagged = _tags_clause(where.tags_none, few)
         clause &= Clause(f"NOT {tagged.sql}", tagged.parameters)
-    if where.created_from is not None:
-        clause &= Clause("m.created_us >= ?", (microseconds(where.created_from),))
-    if where.created_until is not None:
-        clause &= Clause("m.created_us < ?", (microseconds(where.created_until),))
+    clause &= _within_bounds(where)
     if where.metadata:
         clause &= Clause(_METADATA_EQUALS, (to_json(dict(where.metadata)),))
     for part in where.has:
@@ -118,6 +115,19 @@ def _filter_beyond_spaces(where: Filter, few: bool) -> Clause:
     if where.fact_types:
         of_type = f"facts.row = m.row AND facts.type IN ({placeholders(where.fact_types)})"
         clause &= Clause(f"EXISTS (SELECT 1 FROM facts WHERE {of_type})", tuple(where.fact_types))
+    return clause
+
+
+def _within_bounds(where: Filter) -> Clause:
+    clause = EVERYTHING
+    if where.created_from is not None:
+        clause &= Clause("m.created_us >= ?", (microseconds(where.created_from),))
+    if where.created_until is not None:
+        clause &= Clause("m.created_us < ?", (microseconds(where.created_until),))
+    if where.importance_min is not None:
+        clause &= Clause("m.importance >= ?", (where.importance_min,))
+    if where.importance_max is not None:
+        clause &= Clause("m.importance <= ?", (where.importance_max,))
     return clause
 
 

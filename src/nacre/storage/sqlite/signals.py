@@ -17,7 +17,8 @@ from nacre.types.search import Signals
 
 # CROSS JOIN makes SQLite look up each id, rather than scan the memories.
 _CANDIDATES = (
-    "SELECT m.row, m.id, m.created_us, m.namespace, m.kind, m.happened_us, u.good, u.bad, u.seen, u.at_us, "
+    "SELECT m.row, m.id, m.created_us, m.namespace, m.kind, m.happened_us, m.importance, "
+    "u.good, u.bad, u.seen, u.at_us, "
     "EXISTS (SELECT 1 FROM facts AS f WHERE f.row = m.row), EXISTS (SELECT 1 FROM similar AS s WHERE s.row = m.row), "
     "EXISTS (SELECT 1 FROM updates AS n WHERE n.older = m.row) "
     "FROM json_each(?) AS j CROSS JOIN memories AS m ON m.id = j.value LEFT JOIN usage AS u ON u.row = m.row "
@@ -44,8 +45,9 @@ def signals(db: apsw.Connection, ids: Sequence[str]) -> dict[str, Signals]:
             None if at_us is None else Usage(good, bad, seen, moment(at_us)),
             similar.get(row, ()),
             successors.get(row, ()),
+            importance,
         )
-        for row, memory_id, created_us, namespace, kind, happened_us, good, bad, seen, at_us, *_ in found
+        for row, memory_id, created_us, namespace, kind, happened_us, importance, good, bad, seen, at_us, *_ in found
     }
 
 

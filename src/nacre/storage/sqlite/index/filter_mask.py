@@ -75,6 +75,10 @@ class FilterMask:
             matches &= segment.created >= microseconds(where.created_from)
         if where.created_until is not None:
             matches &= segment.created < microseconds(where.created_until)
+        if where.importance_min is not None:
+            matches &= segment.importance >= where.importance_min
+        if where.importance_max is not None:
+            matches &= segment.importance <= where.importance_max
         if "facts" in where.has:
             matches &= self._listed(segment, filter_clause(Filter(spaces=(space,), has=("facts",))))
         if where.fact_types:

@@ -30,7 +30,7 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Allocate: TypeAlias = Callable[[str, Any, tuple[int, ...]], Array]  # name, dtype, shape
 
-_FORMAT = 1
+_FORMAT = 2
 _HEADER_BYTES = 4096
 _ALIGNED = 64
 _ZEROS = 1 << 20  # bytes that are written at a time
@@ -44,6 +44,7 @@ class Segment:
     rows: Array  # int64
     lengths: Array  # int32: words
     created: Array  # int64: microseconds
+    importance: Array  # float64, as stored: a bound compares exactly
     superseded: (
         Array  # int64, ascending: rows that this segment's events changed; earlier segments have old versions of them
     )

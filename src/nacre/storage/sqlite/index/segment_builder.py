@@ -74,7 +74,7 @@ def _filter_terms(columns: Sequence[Any]) -> Iterator[str]:
 # ---------------------------------------------------------------- segments of rows
 
 _ROWS = """
-SELECT m.row, t.length, m.created_us, t.words || ' ' || t.forms, t.summary, t.tags, t.source,
+SELECT m.row, t.length, m.created_us, m.importance, t.words || ' ' || t.forms, t.summary, t.tags, t.source,
        m.kind, m.namespace, m.source, m.session, m.tags, m.metadata, m.summary IS NOT NULL
 FROM json_each(?) AS j JOIN memories AS m ON m.row = j.value JOIN tokens AS t ON t.row = j.value
 WHERE m.deleted_us IS NULL AND m.space = ? ORDER BY m.row
@@ -91,13 +91,14 @@ def of_rows(db: apsw.Connection, space: str, changed: Sequence[int], hashes: Has
     rows: list[int] = []
     lengths: list[int] = []
     created: list[int] = []
+    importance: list[float] = []
     tokens: list[int] = []  # hashes, memory by memory
     tokens_each: list[int] = []
     filters: list[int] = []
     filters_each: list[int] = []
     labels: list[tuple[int, int, int]] = []  # hash, place of the memory, field
     look_up = hashes.__getitem__
-    for row, length, created_us, text, *rest in db.execute(_ROWS, listed):
+    for row, length, created_us, important, text, *rest in db.execute(_ROWS, listed):
         words = text.split()
         tokens.extend(map(look_up, words))
         tokens_each.append(len(words))
@@ -110,12 +111,14 @@ def of_rows(db: apsw.Connection, space: str, changed: Sequence[int], hashes: Has
         rows.append(row)
         lengths.append(length)
         created.append(created_us)
+        importance.append(important)
     row_array = np.array(rows, np.int64)
     keys, owners, matrix = _passages(db, listed, row_array)
     return Segment(
         rows=row_array,
         lengths=np.array(lengths, np.int32),
         created=np.array(created, np.int64),
+        importance=np.array(importance, np.float64),
         superseded=np.array(sorted(changed), np.int64),
         **_postings(tokens, tokens_each, filters, filters_each, labels),
         keys=keys,
@@ -219,6 +222,7 @@ def merge(
         "rows": rows,
         "lengths": _moved([part.lengths for part, _ in parts], placed, len(rows)),
         "created": _moved([part.created for part, _ in parts], placed, len(rows)),
+        "importance": _moved([part.importance for part, _ in parts], placed, len(rows)),
         "superseded": superseded[:0] if base else superseded,
         **_merged_passages([part for part, _ in parts], placed, allocate, pulse),
         **_merged_postings([part for part, _ in parts], placed, allocate, pulse),
