@@ -96,6 +96,7 @@ def segment_of(memories: Sequence[Plain], superseded: Sequence[int] = ()) -> Seg
         rows=np.array([each.row for each in memories], np.int64),
         lengths=np.array([each.tokens.length for each in memories], np.int32),
         created=np.array([each.created for each in memories], np.int64),
+        importance=np.full(len(memories), 0.5),
         superseded=np.array(sorted(superseded), np.int64),
         terms=np.array(sorted(terms), np.uint64),
         ends=np.array(ends, np.int64),
