@@ -19,7 +19,21 @@ from mcp_types import PromptReference as Prompt
 from mcp_types import ResourceTemplateReference as Template
 
 import nacre
-from mcp_clients import MODES, HttpProcess, asynchronous, engines_on, environment, given, said, served
+from mcp_clients import (
+    INITIALIZED,
+    MODES,
+    HttpProcess,
+    asynchronous,
+    engines_on,
+    environment,
+    given,
+    initialize,
+    message,
+    said,
+    served,
+    spoken_to,
+    tool_call,
+)
 from nacre.engine import writer
 from nacre.errors import EmbedderError
 from nacre.mcp_server import completion, confirmation, graph_tools, prompts, resources
@@ -291,6 +305,25 @@ async def test_a_client_that_cannot_ask_forgets_at_once(door: Server[Any], engin
 
 
 @asynchronous
+async def test_a_client_that_only_opens_pages_is_not_asked(door: Server[Any], engines: SpaceEngines) -> None:
+    """A form can be shown by a client that names no mode, or that one."""
+    forms: list[tuple[dict[str, Any], bool]] = [({}, True), ({"form": {}}, True), ({"url": {}}, False)]
+    for elicitation, asked in [*forms, ({"form": {}, "url": {}}, True)]:
+        ids = many(engines, 6)
+        async with spoken_to(door) as line:
+            await line.send(initialize(version="2025-11-25", capabilities={"elicitation": elicitation}), INITIALIZED)
+            await line.receive()
+            await line.send(tool_call("many", "forget", ids=ids))
+            answer = await line.receive()
+            assert (answer.get("method") == "elicitation/create") == asked, (elicitation, answer)
+            if asked:
+                await line.send(message(id=answer["id"], result={"action": "accept", "content": {}}))
+                answer = await line.receive()
+            assert (answer["id"], answer["result"]["isError"]) == ("many", False)
+        engines.memory("default").purge(ids)
+
+
+@asynchronous
 async def test_bad_arguments_are_no_question(door: Server[Any], mode: str) -> None:
     person = Person("accept")
     async with Client(door, mode=mode, elicitation_callback=person) as client:
@@ -485,6 +518,29 @@ async def test_all_of_it_over_pipes_and_http(path: Path, mode: str, transport: s
             if mode == "legacy":
                 level = types.SetLevelRequest(params=types.SetLevelRequestParams(level="debug"))
                 assert await client.session.send_request(level, types.EmptyResult) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@asynchronous
+async def test_a_cancelled_call_stops_in_another_process(path: Path, mode: str, transport: str) -> None:
+    texts = [{"text": f"number {each} of many"} for each in range(20_000)]
+    reported: list[float] = []
+    with reached(transport, path) as place:
+        async with Client(place, mode=mode) as client:
+            with anyio.CancelScope() as scope:
+
+                async def note(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+                    reported.append(progress)
+                    scope.cancel()
+
+                await client.call_tool("remember_many", {"memories": texts}, progress_callback=note)
+            assert scope.cancelled_caught
+            stored = [(await read(client, "nacre://overview"))["total"]]
+            while len(stored) < 2 or stored[-1] != stored[-2]:
+                await anyio.sleep(0.5)
+                stored.append((await read(client, "nacre://overview"))["total"])
+    assert reported[0] <= stored[-1] < len(texts)
 
 
 @pytest.mark.slow
