@@ -8,6 +8,7 @@ strings. Deleting an item forgets its memory.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +38,7 @@ from nacre.knowledge_graph.model import (
     validate,
 )
 from nacre.types.memory import Memory
-from nacre.types.search import Filter
+from nacre.types.search import Filter, Hit
 from nacre.validation import LIMITS, storable
 
 _PAGE = LIMITS.results_max
@@ -216,9 +217,8 @@ class KnowledgeGraph:
         stated: set[Item] = {*graph.edges, *(item for node in graph.nodes for item in items_in(node))}
         names: dict[str, None] = {}
         for hit in found.hits if found.answerable else ():
-            worded = any(reason.signal == "lexical" for reason in hit.reasons)
             item = item_of(hit.memory)
-            if item in stated and (hit.relevance or 0.0) >= (_WORDED_FROM if worded else _UNWORDED_FROM):
+            if item in stated and (hit.relevance or 0.0) >= _least_relevance(item, hit):
                 names |= dict.fromkeys((item.source, item.target) if isinstance(item, Edge) else (item.name,))
         return list(names)
 
@@ -270,6 +270,13 @@ class KnowledgeGraph:
 
 def _slices(ids: Sequence[str]) -> Iterator[Sequence[str]]:
     return (ids[at : at + _PAGE] for at in range(0, len(ids), _PAGE))
+
+
+def _least_relevance(item: Item, hit: Hit) -> float:
+    """From which relevance on an item answers. A name and a type without a word of the query say nothing."""
+    if any(reason.signal == "lexical" for reason in hit.reasons):
+        return _WORDED_FROM
+    return math.inf if isinstance(item, EntityItem) else _UNWORDED_FROM
 
 
 # ---------------------------------------------------------------- parts of a graph
