@@ -21,10 +21,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError, NotFound
-from nacre.mcp_server import completion, confirmation, prompts, resources, server_info, tool_json
+from nacre.mcp_server import arguments, completion, confirmation, prompts, resources, server_info, tool_json
 from nacre.mcp_server.client_log import ClientLog
 from nacre.mcp_server.spaces import ROOTS_WAIT_S, SpaceEngines, space_of_roots
-from nacre.mcp_server.tool import Call, Tool
+from nacre.mcp_server.tool import Tool
 from nacre.serialization import encode
 from nacre.types.memory import Json, Progress
 
@@ -75,16 +75,17 @@ class RequestHandlers:
         try:
             memory = await self._memory(context)
         except NacreError as error:
-            return _result(tool_json.failed(str(error)))
-        call = Call(memory, params.arguments or {}, self._session_of(context), _reporter(context))
+            return _result(tool_json.failed(str(error), self._tools))
+        given = params.arguments or {}
+        call = arguments.call_of(tool, memory, given, self._session_of(context), _reporter(context))
         if _can_be_asked(context):
             question = await self._in_thread(confirmation.question, tool.name, call)
             consent = "accept" if question is None else await _consent(context, params, question)
             if isinstance(consent, types.InputRequiredResult):
                 return consent
             if consent != "accept":
-                return _result(tool_json.failed(_REFUSALS[consent]))
-        return _result(await self._in_thread(tool_json.answered, tool, call))
+                return _result(tool_json.failed(_REFUSALS[consent], self._tools))
+        return _result(await self._in_thread(tool_json.answered, tool, call, self._tools))
 
     # ---- resources
 
