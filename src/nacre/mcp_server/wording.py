@@ -10,7 +10,6 @@ TOOLS: Mapping[str, tuple[str, str]] = {
     "timeline": ("timeline", "search for it"),
     "fact list": ("facts", "search for it"),
     "entity list": ("entities", "search without it"),
-    "lens list": ("lenses", "leave it out"),
     "log": ("recall_log", "search first"),
 }
 # What only a person can do.

@@ -421,7 +421,7 @@ def _second(value: datetime | None) -> str | None:
 def _brief_fact(value: Fact) -> dict[str, Json]:
     stated: dict[str, Json] = {
         "id": value.id,
-        "states": f"{value.subject} {value.predicate} {value.object}",
+        "states": value.statement,
         "confidence": round(value.confidence, 2),
         "since": moment(value.valid_from)[:10],
     }
