@@ -12,12 +12,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import anyio
 import mcp_types as types
+from mcp import Client
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 
@@ -69,11 +70,36 @@ def said(result: Any) -> str:
     return content.text
 
 
+def handed_over(result: types.CallToolResult) -> str:
+    """What a client hands to a model that prefers structured content, and falls back to the text."""
+    content = result.structured_content
+    return said(result) if content is None else json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+
+
 def given(result: types.CallToolResult) -> dict[str, Any]:
-    """What a program reads."""
+    """What a program reads: structured content, JSON as text, or a text with what is known about it."""
     assert not result.is_error, said(result)
-    assert isinstance(result.structured_content, dict)
-    return result.structured_content
+    if result.structured_content is not None:
+        assert isinstance(result.structured_content, dict)
+        return result.structured_content
+    if said(result).startswith("{"):
+        found: dict[str, Any] = json.loads(said(result))
+        return found
+    known = {name: value for name, value in (result.meta or {}).items() if name.startswith("nacre/")}
+    return {"text": said(result)} | {name.removeprefix("nacre/"): value for name, value in known.items()}
+
+
+async def resource(client: Client, memory_id: str) -> dict[str, Any]:
+    """A memory with all its fields."""
+    (content,) = (await client.read_resource(f"nacre://memory/{memory_id}")).contents
+    assert isinstance(content, types.TextResourceContents)
+    found: dict[str, Any] = json.loads(content.text)
+    return found
+
+
+def listed(timeline: Mapping[str, Any]) -> list[str]:
+    """The ids on a page of the timeline, in its order."""
+    return [line.split()[1] for month in timeline["entries"].values() for line in month]
 
 
 def problem(result: types.CallToolResult) -> str:
@@ -214,6 +240,12 @@ class Process:
 
     def call(self, name: str, **arguments: object) -> Any:
         return self.ask(tool_call(f"{name}-{time.monotonic_ns()}", name, **arguments))["result"]
+
+    def resource(self, memory_id: str) -> Any:
+        """A memory with all its fields."""
+        params = {"uri": f"nacre://memory/{memory_id}"}
+        answer = self.ask(message(id=f"read-{time.monotonic_ns()}", method="resources/read", params=params))
+        return json.loads(answer["result"]["contents"][0]["text"])
 
     def begin(self) -> Process:
         self.send(initialize(), INITIALIZED)

@@ -29,7 +29,7 @@ from mcp import Client
 
 import nacre
 from command_line import clear_settings
-from mcp_clients import engines_on, problem
+from mcp_clients import engines_on, listed, problem
 from mcp_clients import given as structured
 from nacre import Filter, Lens, NewEntity, NewFact, NewMemory, Recipe
 from nacre.cli import options, run
@@ -38,6 +38,7 @@ from nacre.config import factory
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError
+from nacre.mcp_server import wording
 from nacre.mcp_server.server import RequestHandlers, build_server
 from nacre.mcp_server.tools import chosen
 from nacre.query import lenses
@@ -290,6 +291,18 @@ def doubts(m: Nacre, which: int) -> Each:
     return Each(found[which], {"conflicts": found[0], "stale": found[1]})
 
 
+def page(found: nacre.Timeline) -> Each:
+    return Each(encode.timeline(found), encode.brief_timeline(found))
+
+
+def opened(found: nacre.Fetched) -> Each:
+    return Each(encode.fetched(found), encode.brief_fetched(found))
+
+
+def kept(done: nacre.Remembered) -> Each:
+    return Each(encode.remembered(done), encode.brief_remembered(done))
+
+
 def marked(outcome: str, ids: list[str]) -> Each:
     return Each({"outcome": outcome, "marked": ids}, {"marked": ids})
 
@@ -406,32 +419,32 @@ CHANGES: dict[str, Any] = {"text": "Ada lives in Lisbon", "tags": ["moved"], "im
 ADA = (lambda m: beliefs(m.facts(subject="Ada")), "fact list --subject Ada", ("facts", {"subject": "Ada"}))
 WRITES = (
     story("remember",
-          (lambda m: encode.remembered(m.remember(NewMemory(**WALL, origin=SESSION, happened=at("2026-06-01")))),
+          (lambda m: kept(m.remember(NewMemory(**WALL, origin=SESSION, happened=at("2026-06-01")))),
            ("remember 'The wall is red\nand high' --summary 'A wall' --namespace places --kind observation --tag wall"
             " --tag red --source eyes --importance 0.25 --session walk --pinned --happened 2026-06-01 --origin s"),
            ("remember", {**WALL, "happened": "2026-06-01"})),
-          (lambda m: encode.fetched(m.get("new-0001")), "get new-0001", ("get_memories", {"ids": ["new-0001"]}))),
+          (lambda m: opened(m.get("new-0001")), "get new-0001", ("get_memories", {"ids": ["new-0001"]}))),
     story("remember, what takes the place of something",
-          (lambda m: encode.remembered(m.remember("Ada lives in Rome", origin=SESSION)),
+          (lambda m: kept(m.remember("Ada lives in Rome", origin=SESSION)),
            f"remember Ada lives in Rome --origin {SESSION}", ("remember", {"text": "Ada lives in Rome"})),
-          (lambda m: encode.fetched(m.get(["new-0001", "paris"])), "get new-0001 paris",
+          (lambda m: opened(m.get(["new-0001", "paris"])), "get new-0001 paris",
            ("get_memories", {"ids": ["new-0001", "paris"]}))),
     story("remember, a preference and a note that is none",
-          (lambda m: encode.remembered(m.remember("Call me Max.", kind="note", origin=SESSION)),
+          (lambda m: kept(m.remember("Call me Max.", kind="note", origin=SESSION)),
            f"remember Call me Max. --kind note --origin {SESSION}",
            ("remember", {"text": "Call me Max.", "kind": "note"})),
-          (lambda m: encode.remembered(m.remember("I'm allergic to peanuts", origin=SESSION)),
+          (lambda m: kept(m.remember("I'm allergic to peanuts", origin=SESSION)),
            f'remember "I\'m allergic to peanuts" --origin {SESSION}',
            ("remember", {"text": "I'm allergic to peanuts"})),
           (lambda m: under("memory", encode.memory(m.update("new-0001", kind="instruction", pinned=False))),
            "update new-0001 --kind instruction --no-pinned",
            ("update_memory", {"id": "new-0001", "kind": "instruction", "pinned": False})),
-          (lambda m: encode.timeline(m.timeline(limit=2)), "timeline --limit 2", ("timeline", {"limit": 2}))),
+          (lambda m: page(m.timeline(limit=2)), "timeline --limit 2", ("timeline", {"limit": 2}))),
     story("remember, what supersedes",
-          (lambda m: encode.remembered(m.remember("The door was painted", origin=SESSION, supersedes=["red", "blue"])),
+          (lambda m: kept(m.remember("The door was painted", origin=SESSION, supersedes=["red", "blue"])),
            f"remember The door was painted --origin {SESSION} --supersedes red --supersedes blue",
            ("remember", {"text": "The door was painted", "supersedes": ["red", "blue"]})),
-          (lambda m: encode.fetched(m.get(["new-0001", "red"])), "get new-0001 red",
+          (lambda m: opened(m.get(["new-0001", "red"])), "get new-0001 red",
            ("get_memories", {"ids": ["new-0001", "red"]})),
           (lambda m: encode.brief(m.search("the red door", session=SESSION)),
            f"search --brief --asked-in {SESSION} the red door", ("search_memories", {"query": "the red door"})),
@@ -440,29 +453,29 @@ WRITES = (
           (lambda m: encode.context(m.context("the red door", session=SESSION)),
            f"context --asked-in {SESSION} the red door", ("context", {"query": "the red door"}))),
     story("remember, what supersedes, undone",
-          (lambda m: encode.remembered(m.remember("The door was painted", supersedes="red")),
+          (lambda m: kept(m.remember("The door was painted", supersedes="red")),
            "remember The door was painted --supersedes red", ELSEWHERE),
           (lambda m: {"unlinked": m.unlink("new-0001", "red")}, "unlink new-0001 red", PEOPLE),
           (lambda m: {"unlinked": m.unlink("new-0001", "red")}, "unlink new-0001 red", PEOPLE)),
     story("remember, more fields",
-          (lambda m: encode.remembered(m.remember("Bo lives in Bonn", session="walk", position=3, extract=False,
+          (lambda m: kept(m.remember("Bo lives in Bonn", session="walk", position=3, extract=False,
                                                 metadata={"pr": 7}, created=at("2d"), entities=["Bo"])),
            "remember Bo lives in Bonn --session walk --position 3 --extract off --meta pr=7 --created 2d --entity Bo",
            FEWER),
-          (lambda m: encode.fetched(m.get("new-0001", entities=True)), "get new-0001 --entities", ELSEWHERE)),
-    one("remember, what is known", lambda m: encode.remembered(m.remember(WORK["chinese"].text)),
+          (lambda m: opened(m.get("new-0001", entities=True)), "get new-0001 --entities", ELSEWHERE)),
+    one("remember, what is known", lambda m: kept(m.remember(WORK["chinese"].text)),
         f"remember {WORK['chinese'].text}", ("remember", {"text": WORK["chinese"].text})),
     story("remember, what the session was told",
           (lambda m: encode.brief(m.search("nightly backup", session=SESSION)),
            f"search --brief --asked-in {SESSION} nightly backup", ("search_memories", {"query": "nightly backup"})),
-          (lambda m: encode.remembered(m.remember(WORK["backup"].text.upper(), origin=SESSION)),
+          (lambda m: kept(m.remember(WORK["backup"].text.upper(), origin=SESSION)),
            f"remember --origin {SESSION} {WORK['backup'].text.upper()}",
            ("remember", {"text": WORK["backup"].text.upper()}))),
     story("remember many",
           (lambda m: under("remembered", [
               encode.remembered(each) for batch in m.remember_batches(map(decode.new_memory, MANY)) for each in batch]),
            "remember --jsonl", ("remember_many", {"memories": MANY}), "\n".join(map(json.dumps, MANY))),
-          (lambda m: encode.fetched(m.get(["new-0001", "new-0002"], entities=True)), "get new-0001 new-0002 --entities",
+          (lambda m: opened(m.get(["new-0001", "new-0002"], entities=True)), "get new-0001 new-0002 --entities",
            ("get_memories", {"ids": ["new-0001", "new-0002"], "entities": True}))),
     one("remember many, with times as `remember` takes them",
         lambda m: under("remembered", [encode.remembered(m.remember("x", happened=at("2026-06-01")))]),
@@ -475,29 +488,33 @@ WRITES = (
            ("update_memory", {"id": "london", **CHANGES, "happened": "yesterday"})),
           (lambda m: under("events", [encode.event(each) for each in m.history("london")]), "history london",
            ("history", {"id": "london"})),
-          (lambda m: encode.fetched(m.get("london")), "get london", ("get_memories", {"ids": "london"}))),
+          (lambda m: opened(m.get("london")), "get london", ("get_memories", {"ids": "london"}))),
     story("forget and restore",
-          (lambda m: m.forget(["paris", "turn-11"]) or {"forgotten": ["paris", "turn-11"]}, "forget paris turn-11",
+          (lambda m: encode.forgotten(m.forget(["paris", "turn-11"])), "forget paris turn-11",
            ("forget", {"ids": ["paris", "turn-11"]})),
           TOLD, ADA,
           (lambda m: m.restore(["paris", "gone"]) or {"restored": ["paris", "gone"]}, "restore paris gone",
            ("restore", {"ids": ["paris", "gone"]})),
-          ADA, (lambda m: encode.timeline(m.timeline(limit=99)), "timeline --limit 99", ("timeline", {"limit": 99}))),
+          ADA, (lambda m: page(m.timeline(limit=99)), "timeline --limit 99", ("timeline", {"limit": 99}))),
+    story("forget, some missing",
+          (lambda m: encode.forgotten(m.forget(["paris", "nobody", "gone", "nothing"], missing_ok=True)),
+           "forget paris nobody gone nothing", ("forget", {"ids": ["paris", "nobody", "gone", "nothing"]})),
+          ADA),
     one("purge", lambda m: m.purge("red") or {"purged": ["red"]}, "purge red --yes", PEOPLE),
 )
 
 PLANNED = Filter(sessions=("planning", "retro"))
 VIEWS = (
-    one("timeline", lambda m: encode.timeline(m.timeline()), "timeline", ("timeline", {}),
+    one("timeline", lambda m: page(m.timeline()), "timeline", ("timeline", {}),
         many=TimelineRequest().limit),
-    one("timeline, to the end", lambda m, **more: encode.timeline(m.timeline(**more)), "timeline", ("timeline", {}),
+    one("timeline, to the end", lambda m, **more: page(m.timeline(**more)), "timeline", ("timeline", {}),
         pages=True),
     one("timeline, of sessions to the end",
-        lambda m, **more: encode.timeline(m.timeline(limit=7, oldest_first=True, where=PLANNED, **more)),
+        lambda m, **more: page(m.timeline(limit=7, oldest_first=True, where=PLANNED, **more)),
         "timeline --limit 7 --oldest-first --session planning --session retro",
         ("timeline", {"limit": 7, "oldest_first": True, "sessions": ["planning", "retro"]}), pages=True),
     one("timeline, between times",
-        lambda m: encode.timeline(m.timeline(
+        lambda m: page(m.timeline(
             at("2026-03-10T00:00:00Z"), at("2026-04-11"), histogram="week",
             where=Filter(tags_all=("infra",), kinds=("note",), namespaces=("general", "config")))),
         "timeline --since 2026-03-10T00:00:00Z --until 2026-04-11 --histogram week --tag infra --kind note"
@@ -505,25 +522,25 @@ VIEWS = (
         ("timeline", {"start": "2026-03-10T00:00:00Z", "end": "2026-04-11", "histogram": "week", "tags": ["infra"],
                       "kinds": ["note"], "namespaces": ["general", "config"]})),
     one("timeline, times in words",
-        lambda m: encode.timeline(m.timeline(at("60d"), at("3 weeks ago"), histogram="day")),
+        lambda m: page(m.timeline(at("60d"), at("3 weeks ago"), histogram="day")),
         "timeline --since 60d --until '3 weeks ago' --histogram day",
         ("timeline", {"start": "60d", "end": "3 weeks ago", "histogram": "day"})),
-    one("timeline, around", lambda m: encode.timeline(m.timeline(around="turn-30")), "timeline --around turn-30",
+    one("timeline, around", lambda m: page(m.timeline(around="turn-30")), "timeline --around turn-30",
         ("timeline", {"around": "turn-30"}), many=2 * TimelineRequest().span + 1),
-    one("timeline, a span", lambda m: encode.timeline(m.timeline(around="decided", span=2, histogram="month")),
+    one("timeline, a span", lambda m: page(m.timeline(around="decided", span=2, histogram="month")),
         "timeline --around decided --span 2 --histogram month",
         ("timeline", {"around": "decided", "span": 2, "histogram": "month"}), many=4),
-    one("timeline, nothing", lambda m: encode.timeline(m.timeline(at("tomorrow"))), "timeline --since tomorrow",
+    one("timeline, nothing", lambda m: page(m.timeline(at("tomorrow"))), "timeline --since tomorrow",
         ("timeline", {"start": "tomorrow"}), many=0),
-    one("timeline, forgotten ones", lambda m: encode.timeline(m.timeline(forgotten=True)), "timeline --forgotten",
+    one("timeline, forgotten ones", lambda m: page(m.timeline(forgotten=True)), "timeline --forgotten",
         PEOPLE, many=2),
-    one("get", lambda m: encode.fetched(m.get(["paris", "gone", "longer", "lines", "turn-07", "paris"])),
+    one("get", lambda m: opened(m.get(["paris", "gone", "longer", "lines", "turn-07", "paris"])),
         "get paris gone longer lines turn-07 paris",
         ("get_memories", {"ids": ["paris", "gone", "longer", "lines", "turn-07", "paris"]}), many=5),
-    one("get, some missing", lambda m: encode.fetched(m.get(["nobody", "paris", "nothing"], missing_ok=True)),
+    one("get, some missing", lambda m: opened(m.get(["nobody", "paris", "nothing"], missing_ok=True)),
         "get nobody paris nothing", ("get_memories", {"ids": ["nobody", "paris", "nothing"]})),
     one("get, with entities and neighbours",
-        lambda m: encode.fetched(m.get(["london", "turn-00", "turn-30", "decided"], entities=True, neighbours=3)),
+        lambda m: opened(m.get(["london", "turn-00", "turn-30", "decided"], entities=True, neighbours=3)),
         "get london turn-00 turn-30 decided --entities --neighbours 3",
         ("get_memories", {"ids": ["london", "turn-00", "turn-30", "decided"], "entities": True, "neighbours": 3})),
     one("related", lambda m: related(m.related("turn-21")), "related turn-21", ("related", {"id": "turn-21"}),
@@ -549,6 +566,14 @@ def pack(m: Nacre, session: str = SESSION, **request: Any) -> Any:
     return encode.context(m.context("deploy pipeline", 300, session=session, **request))
 
 
+def pack_noted(m: Nacre) -> Any:
+    """With a line on an argument that was read otherwise than given, where it fits."""
+    found = pack(m)
+    note = 'budget_tokens: "300" was read as 300'
+    noted = f"{found['text']}\n{note}"
+    return found | {"text": noted if m.count_tokens(noted) <= 300 else found["text"], "notes": [note]}
+
+
 PACKED = (pack, PACKING, ("context", PACKING_MCP))
 CONTEXTS = (
     packed("as usual", "what about the deploy pipeline and the ports of services?", {}),
@@ -567,6 +592,8 @@ CONTEXTS = (
            "--min-score 0 --recipe alpha=0 --recipe recency_weight=0", min_score=0,
            recipe=Recipe(alpha=0, recency_weight=0)),
     packed("nothing asked", "", {}, many=0),
+    one("context, a number as a text", pack_noted, Lacks("options of a command are texts"),
+        ("context", {"query": "deploy pipeline", "budget_tokens": "300"})),
     story("context, without what the session was given, and with it",
           PACKED, PACKED,
           (lambda m: pack(m, repeat=True), f"{PACKING} --repeat", ("context", {**PACKING_MCP, "repeat": True})),
@@ -644,7 +671,7 @@ KNOWN = (
                                                               memory_ids=["longer"]))),
            "entity add Umbra --type cat --alias 'the cat' --memory longer",
            ("add_entity", {"name": "Umbra", "kind": "cat", "aliases": ["the cat"], "memory_ids": ["longer"]})),
-          (lambda m: encode.fetched(m.get("longer", entities=True)), "get longer --entities",
+          (lambda m: opened(m.get("longer", entities=True)), "get longer --entities",
            ("get_memories", {"ids": ["longer"], "entities": True}))),
     one("drop an entity", lambda m: m.drop_entity("Ada") or {"dropped": "Ada"}, "entity drop Ada", PEOPLE),
     one("an entity and what is known of it",
@@ -669,14 +696,14 @@ LEARNED = (
         ("recall_log", {"memory_id": "service-07"})),
     story("recall log, of what was just given",
           TOLD, PACKED,
-          (lambda m: encode.fetched(m.get(["turn-11"], session=SESSION)), "get turn-11",
+          (lambda m: opened(m.get(["turn-11"], session=SESSION)), "get turn-11",
            ("get_memories", {"ids": ["turn-11"]})),
           (lambda m: receipts(m.receipts(session=SESSION)), "log --session s", ("recall_log", {"session": "s"}))),
     story("recall log, opened by who was told first",
           TOLD,
           (lambda m: tell(m, "another"), f"{TELLING} --asked-in another",
            ("search_memories", {**TELLING_MCP, "session": "another"})),
-          (lambda m: encode.fetched(m.get(["turn-11"], session=SESSION)), Lacks("a person's `get` has no session"),
+          (lambda m: opened(m.get(["turn-11"], session=SESSION)), Lacks("a person's `get` has no session"),
            ("get_memories", {"ids": ["turn-11"]})),
           (lambda m: receipts(m.receipts(limit=2)), "log --limit 2", ("recall_log", {"limit": 2}))),
     story("mark",
@@ -710,16 +737,16 @@ LEARNED = (
 
 REFUSED = (
     one("blank text", lambda m: m.remember(" \n"), "remember ' \n'", ("remember", {"text": " \n"})),
-    one("pinned", lambda m: m.remember("x", pinned=cast("bool", "yes")), Lacks("it is a flag"),
-        ("remember", {"text": "x", "pinned": "yes"})),
+    one("pinned", lambda m: m.remember("x", pinned=cast("bool", "perhaps")), Lacks("it is a flag"),
+        ("remember", {"text": "x", "pinned": "perhaps"})),
     one("importance", lambda m: m.remember("x", importance=2.5), "remember x --importance 2.5",
         ("remember", {"text": "x", "importance": 2.5})),
     one("time, remember", lambda _: decode.parse_time("happened", "purple", NOW), "remember x --happened purple",
         ("remember", {"text": "x", "happened": "purple"})),
     one("time, search", lambda _: decode.parse_time("as_of", "2026-02-30", NOW), "search x --as-of 2026-02-30",
         ("search_memories", {"query": "x", "as_of": "2026-02-30"})),
-    one("time, context", lambda _: decode.parse_time("as_of", "", NOW), "context x --as-of ''",
-        ("context", {"query": "x", "as_of": ""})),
+    one("time, context", lambda _: decode.parse_time("as_of", "some day", NOW), "context x --as-of 'some day'",
+        ("context", {"query": "x", "as_of": "some day"})),
     one("time, facts", lambda _: decode.parse_time("as_of", "soonish", NOW), "fact list --as-of soonish",
         ("facts", {"as_of": "soonish"})),
     one("limit, search", lambda m: m.search("x", limit=0), "search x --limit 0",
@@ -746,8 +773,8 @@ REFUSED = (
         ("search_memories", {"query": "x", "min_score": 1.5})),
     one("min_score, context", lambda m: m.context("x", min_score=-1.5), "context x --min-score -1.5",
         ("context", {"query": "x", "min_score": -1.5})),
-    one("include_facts", lambda m: m.search("x", include_facts=cast("bool", "yes")), Lacks("it is a flag"),
-        ("search_memories", {"query": "x", "include_facts": "yes"})),
+    one("include_facts", lambda m: m.search("x", include_facts=cast("bool", "perhaps")), Lacks("it is a flag"),
+        ("search_memories", {"query": "x", "include_facts": "perhaps"})),
     one("mode", lambda m: m.search("x", mode="fast"), "search x --mode fast",
         ("search_memories", {"query": "x", "mode": "fast"})),
     one("recipe, search", lambda m: m.search("x", recipe=Recipe(alpha=2)), "search x --recipe alpha=2",
@@ -781,8 +808,6 @@ REFUSED = (
         ("mark", {"ids": ["red"], "outcome": "used"})),
     one("id, around", lambda m: m.timeline(around="nobody"), "timeline --around nobody",
         ("timeline", {"around": "nobody"})),
-    one("id, forget", lambda m: m.forget(["red", "nobody", "nothing"]), "forget red nobody nothing",
-        ("forget", {"ids": ["red", "nobody", "nothing"]})),
     one("id, restore", lambda m: m.restore(["gone", "nobody"]), "restore gone nobody",
         ("restore", {"ids": ["gone", "nobody"]})),
     one("id, update", lambda m: m.update("nobody", text="x"), "update nobody --text x",
@@ -878,7 +903,12 @@ class Doors:
             name, arguments = step.mcp
             result = self.portal.call(partial(client.call_tool, name, {**arguments, **more}))
             engines.memory(space).receipts(limit=1)  # as above
-            return {"error": problem(result)} if result.is_error else structured(result)
+            if result.is_error:
+                return {"error": problem(result)}
+            answer = structured(result)
+            if name == "context" and answer["tokens"] == 0:  # no room even for why, which a model is told all the same
+                answer["text"] = ""
+            return answer
 
         with self.copy() as path:
             engines = engines_on(path, space=space)
@@ -898,9 +928,10 @@ class Doors:
             while True:
                 self.world.at += timedelta(seconds=10)
                 found.append(ask(step, more))
-                if not case.pages or found[-1]["next"] is None:
+                last = found[-1].cli if isinstance(found[-1], Each) else found[-1]
+                if not case.pages or last.get("next") is None:
                     break
-                more = {"cursor": found[-1]["next"]}
+                more = {"cursor": last["next"]}
         return found
 
 
@@ -912,10 +943,10 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
     with pytest.MonkeyPatch.context() as patch, start_blocking_portal() as portal:
         clear_settings(patch, path.with_suffix(".toml"))
 
-        def opened(*parts: Any, **options: Any) -> Nacre:
+        def opening(*parts: Any, **options: Any) -> Nacre:
             return Nacre(*parts, **options | {"clock": world.clock, "make_ids": world.make_ids})
 
-        patch.setattr(factory, "Nacre", opened)
+        patch.setattr(factory, "Nacre", opening)
         patch.setattr(options, "datetime", Still)
         patch.setattr(decode, "datetime", Still)
         _write(path, world)
@@ -945,6 +976,8 @@ def _plain(answer: Any) -> Any:
 
 def _listed(answer: Any) -> list[Any]:
     """The list that is the answer, or its first list."""
+    if isinstance(answer, dict) and isinstance(answer.get("entries"), dict):
+        return listed(answer)
     found = answer if isinstance(answer, list) else next(each for each in answer.values() if isinstance(each, list))
     assert isinstance(found, list)
     return found
@@ -985,10 +1018,10 @@ def test_pages_to_the_end_are_the_whole(doors: Doors) -> None:
         if case.pages:
             with doors.library(case.space) as ask:
                 pages = doors.answers(case, ask)
-            listed = [entry["id"] for page in pages for entry in page["entries"]]
+            ids = [entry["id"] for page in pages for entry in page.cli["entries"]]
             assert len(pages) > 2
-            assert len(listed) == len(set(listed))
-            assert set(listed) == expected.pop(case.name)
+            assert len(ids) == len(set(ids))
+            assert set(ids) == expected.pop(case.name)
     assert expected == {}
 
 
@@ -997,7 +1030,8 @@ def test_the_same_error_is_said_the_same_way(doors: Doors, refusing: Mapping[str
     with pytest.raises(NacreError) as raised:
         doors.answers(case, refusing["library"])
     error = raised.value
-    expected = {"cli": encode.error(error) | {"code": encode.exit_code(error)}, "mcp": {"error": str(error)}}
+    for_agents = wording.for_agents(str(error), {each.name for each in chosen("all")})
+    expected = {"cli": encode.error(error) | {"code": encode.exit_code(error)}, "mcp": {"error": for_agents}}
     for name, answer in expected.items():
         if _has(case, name):
             assert doors.answers(case, refusing[name]) == [answer], name

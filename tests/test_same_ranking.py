@@ -109,8 +109,9 @@ def test_agents_get_the_ranking_of_the_library(rankings: dict[str, nacre.SearchR
         for question, expected in rankings.items():
             # Each call is a session of its own, or hits that were delivered before would be marked.
             result = server.call("search_memories", query=question, limit=LIMIT, session=question)
-            assert result["structuredContent"]["hits"] == encode.brief(expected)["hits"], question
-            assert "rerank 1" in " ".join(hit["why"] for hit in result["structuredContent"]["hits"])
+            hits = json.loads(result["content"][0]["text"])["hits"]
+            assert hits == encode.brief(expected)["hits"], question
+            assert "rerank 1" in " ".join(hit["why"] for hit in hits)
         assert server.close() == 0
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         Statement,
     )
     from nacre.types.intents import Intent
-    from nacre.types.memory import Event, Memory, NewMemory, Progress, Remembered, Span, Update
+    from nacre.types.memory import Event, Forgotten, Memory, NewMemory, Progress, Remembered, Span, Update
     from nacre.types.recall_log import Delivery, Receipt
     from nacre.types.recipe import CLASSIC, Recipe
     from nacre.types.search import (
@@ -92,6 +92,7 @@ __all__ = [
     "FactQuery",
     "Fetched",
     "Filter",
+    "Forgotten",
     "Hit",
     "Intent",
     "InvalidInput",
@@ -150,7 +151,7 @@ _HOMES = {
     "query.lenses": "Lens",
     "types.facts": "Belief Disagreement Entity Fact FactQuery NewEntity NewFact RelatedEntity Statement",
     "types.intents": "Intent",
-    "types.memory": "Event Memory NewMemory Progress Remembered Span Update",
+    "types.memory": "Event Forgotten Memory NewMemory Progress Remembered Span Update",
     "types.recall_log": "Delivery Receipt",
     "types.recipe": "CLASSIC Recipe",
     "types.search": (

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, cast, get_args
 
 from nacre.access import Access
@@ -17,6 +18,8 @@ from nacre.types.memory import Json, JsonScalar, NewMemory
 from nacre.types.recipe import USUAL_RECIPE, Fusion, Recipe, Tuning, weights_of
 from nacre.types.search import MODE_ALIASES, Filter, MatchWords, Mode, Part, RelatedRequest, SearchRequest
 from nacre.types.views import Bucket, ContextRequest, TimelineRequest
+
+_INT64 = 2**63
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +44,21 @@ class Limits:
     neighbours_max: int = 50  # before a memory in its session, and as many after it
     results_cached: int = 128  # results kept until something is written; 0: none
 
+    @cached_property
+    def ranges(self) -> Mapping[str, tuple[int, int]]:
+        """The least and the greatest value of the numbers that callers give, by name."""
+        return {
+            "limit": (1, self.results_max),
+            "listed": (1, self.ids_max),  # facts, entities and receipts
+            "span": (0, self.results_max),
+            "neighbours": (0, self.neighbours_max),
+            "depth": (1, 3),  # of related entities
+            "budget_tokens": (0, _INT64),
+            **dict.fromkeys(("min_score", "importance", "confidence", "min_confidence"), (0, 1)),
+        }
+
 
 LIMITS = Limits()
-_INT64 = 2**63
 _METADATA_DEPTH_MAX = 32
 WILDCARDS_MAX = 8  # of one pattern: matching many is slow
 LOG_DAYS_MAX = 36_500
@@ -71,7 +86,7 @@ def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> New
         _whole("position", new.position, -_INT64, _INT64 - 1)
         if new.session is None:
             raise InvalidInput("position", "needs a session; give both or neither")
-    _fraction("importance", new.importance)
+    _number("importance", new.importance, *limits.ranges["importance"])
     return NewMemory(  # not `replace`, which takes longer than all checks
         text=checked_text,
         space=space(new.space, access, limits),
@@ -110,7 +125,7 @@ def _fact(field: str, value: object, limits: Limits) -> NewFact:
         raise InvalidInput(field, f"must be a NewFact, not {_kind(value)}")
     if value.type not in get_args(FactType):
         raise InvalidInput(f"{field}.type", f"{value.type!r} is unknown; allowed: {', '.join(get_args(FactType))}")
-    _fraction(f"{field}.confidence", value.confidence)
+    _number(f"{field}.confidence", value.confidence, *limits.ranges["confidence"])
     if value.decay_rate is not None:
         _number(f"{field}.decay_rate", value.decay_rate, 0, DECAY_MAX)
     starts, ends = (
@@ -166,8 +181,8 @@ def fact_query(query: FactQuery, access: Access, now: datetime, limits: Limits) 
         _text("memory_id", query.memory_id, limits.name_chars_max)
     for name in ("relations", "history"):
         _yes_or_no(name, getattr(query, name))
-    _fraction("min_confidence", query.min_confidence)
-    _whole("limit", query.limit, 1, limits.ids_max)
+    _number("min_confidence", query.min_confidence, *limits.ranges["min_confidence"])
+    _whole("limit", query.limit, *limits.ranges["listed"])
     return replace(
         query,
         spaces=spaces(query.spaces, access, limits),
@@ -187,12 +202,16 @@ def space(value: str | None, access: Access, limits: Limits) -> str:
 
 def entity_names(value: Sequence[str] | None, limit: int, limits: Limits) -> list[str] | None:
     """The names that are looked up; None for all."""
-    _whole("limit", limit, 1, limits.ids_max)
+    _whole("limit", limit, *limits.ranges["listed"])
     return None if value is None else _names("names", value, limits)
 
 
+def depth(value: int, limits: Limits) -> None:
+    _whole("depth", value, *limits.ranges["depth"])
+
+
 def receipts(limit: int, session: str | None, limits: Limits) -> None:
-    _whole("limit", limit, 1, limits.ids_max)
+    _whole("limit", limit, *limits.ranges["listed"])
     if session is not None:
         session_name(session, limits)
 
@@ -218,9 +237,9 @@ def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequ
         raise InvalidInput("query", f"must be a text, not {_kind(request.query)}")
     if request.match not in get_args(MatchWords):
         raise InvalidInput("match", f"{request.match!r} is unknown; allowed: {', '.join(get_args(MatchWords))}")
-    _whole("limit", request.limit, 1, limits.results_max)
+    _whole("limit", request.limit, *limits.ranges["limit"])
     recipe(request.recipe, limits)
-    _fraction("min_score", request.min_score)
+    _number("min_score", request.min_score, *limits.ranges["min_score"])
     if request.min_similarity is not None:
         _number("min_similarity", request.min_similarity, -1, 1)
     if request.token_budget is not None:
@@ -252,7 +271,7 @@ def mode(value: object) -> Mode:
 
 def context(request: ContextRequest, access: Access, limits: Limits) -> ContextRequest:
     """What a context has besides its search, which is checked as such."""
-    _whole("budget_tokens", request.budget_tokens, 0, _INT64)
+    _whole("budget_tokens", request.budget_tokens, *limits.ranges["budget_tokens"])
     _yes_or_no("repeat", request.repeat)
     if request.count is not None and not callable(request.count):
         raise InvalidInput("count", f"must be a function of a text, not {_kind(request.count)}")
@@ -260,7 +279,7 @@ def context(request: ContextRequest, access: Access, limits: Limits) -> ContextR
 
 
 def related(request: RelatedRequest, access: Access, limits: Limits) -> RelatedRequest:
-    _whole("limit", request.limit, 1, limits.results_max)
+    _whole("limit", request.limit, *limits.ranges["limit"])
     recipe(request.recipe, limits)
     return replace(request, where=where(request.where, access, limits))
 
@@ -313,7 +332,7 @@ def _intents(value: object, limits: Limits) -> None:
 
 
 def timeline(request: TimelineRequest, access: Access, limits: Limits) -> TimelineRequest:
-    _whole("limit", request.limit, 1, limits.results_max)
+    _whole("limit", request.limit, *limits.ranges["limit"])
     if request.cursor is not None and not (isinstance(request.cursor, str) and storable(request.cursor)):
         raise InvalidInput("cursor", f"{request.cursor!r} is not one; give the `next` of the page before")
     for name in ("oldest_first", "forgotten"):
@@ -322,7 +341,7 @@ def timeline(request: TimelineRequest, access: Access, limits: Limits) -> Timeli
         _text("around", request.around, limits.name_chars_max)
         if request.cursor is not None:
             raise InvalidInput("cursor", "does not go with around; give one of them, or a wider span")
-    _whole("span", request.span, 0, limits.results_max)
+    _whole("span", request.span, *limits.ranges["span"])
     if request.histogram not in (None, *get_args(Bucket)):
         raise InvalidInput("histogram", f"{request.histogram!r} is unknown; allowed: {', '.join(get_args(Bucket))}")
     if request.histogram is not None and request.forgotten:
@@ -343,7 +362,7 @@ def timeline(request: TimelineRequest, access: Access, limits: Limits) -> Timeli
 def get(entities: bool, neighbours: int, missing_ok: bool, session: str | None, limits: Limits) -> None:
     _yes_or_no("entities", entities)
     _yes_or_no("missing_ok", missing_ok)
-    _whole("neighbours", neighbours, 0, limits.neighbours_max)
+    _whole("neighbours", neighbours, *limits.ranges["neighbours"])
     if session is not None:
         session_name(session, limits)
 

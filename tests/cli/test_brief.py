@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -22,9 +22,10 @@ from nacre.cli import render
 from nacre.embedders.hashing import Hashing
 from nacre.ranking.scoring import briefly
 from nacre.serialization import encode
-from nacre.types.memory import Json, Span
+from nacre.types.facts import Entity
+from nacre.types.memory import Forgotten, Json, Span, Update
 from nacre.types.search import Snippet
-from nacre.types.views import Context, LeftOut, Quoted
+from nacre.types.views import Context, Fetched, LeftOut, Quoted, Timeline, TimelineEntry
 
 MARCH = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -227,15 +228,13 @@ def test_reasons_in_a_few_words(reasons: tuple[Reason, ...], said: str) -> None:
 @pytest.mark.parametrize(
     ("value", "kept"),
     [
-        ({"a": None, "b": "", "c": [], "d": {}, "e": 0, "f": False, "g": 0.0}, {"e": 0, "f": False, "g": 0.0}),
-        ({"a": {"b": {"c": None}}, "d": {"e": [], "f": 1}}, {"d": {"f": 1}}),
-        ([{"a": None}, {"b": 1}, None, ""], [{}, {"b": 1}, None, ""]),
-        (None, None),
-        ("", ""),
-        (0, 0),
+        ({"a": None, "b": "", "c": [], "d": {}, "e": 0, "f": False}, {"c": [], "d": {}, "e": 0, "f": False}),
+        ({"a": {"b": {"c": None}}, "d": {"e": [], "f": 1, "g": 0.0}}, {"a": {}, "d": {"f": 1, "g": 0.0}}),
+        ({"a": [{"b": None}, {"c": 1}, None, ""]}, {"a": [{}, {"c": 1}, None, ""]}),
+        ({}, {}),
     ],
 )
-def test_what_says_nothing_is_left_out_of_objects(value: Json, kept: Json) -> None:
+def test_what_says_nothing_is_left_out_of_objects(value: dict[str, Json], kept: dict[str, Json]) -> None:
     assert encode.without_empty(value) == kept
 
 
@@ -542,3 +541,111 @@ def test_why_says_what_a_superseded_memory_is_below(cli: Cli) -> None:
     # Where the search may not find the newer one, the older stands where it would stand anyway.
     alone = cli("why", port, "gateway port -tag:new", "--json").json
     assert (alone["rank"], alone["below"], alone["hit"]["superseded_by"]["id"]) == (1, None, new)
+
+
+# ---------------------------------------------------------------- the timeline and memories in full
+
+NOVEMBER = datetime(2026, 11, 16, 22, 30, tzinfo=UTC)
+
+
+def entry(number: int, summary: str, at: datetime = NOVEMBER, **fields: Any) -> TimelineEntry:
+    usual: dict[str, Any] = {"space": "s", "kind": "note", "namespace": "general", "tags": ("a",), "session": None}
+    return TimelineEntry(id=f"m{number}", created=at, summary=summary, position=None, **usual | fields)
+
+
+def test_a_timeline_is_listed_by_month_and_day() -> None:
+    """Worked by hand: the days are those of the zone, and only what sets a memory apart is marked."""
+    entries = (
+        entry(1, "Tea at four"),
+        entry(2, "Call me Max", kind="preference", pinned=True),
+        entry(3, "The party", happened=datetime(2026, 11, 1, 12, tzinfo=UTC), kind="episode"),
+        entry(4, "Today's walk", happened=NOVEMBER),
+        entry(5, "two\nlines", datetime(2026, 10, 31, 23, 30, tzinfo=UTC), anchor=True),
+        entry(6, "An old one", datetime(2026, 10, 31, 9, tzinfo=UTC)),
+    )
+    page = Timeline(entries, "next page", {"2026-11": 4, "2026-10": 2})
+    assert encode.brief_timeline(page, UTC) == {
+        "entries": {
+            "2026-11": [
+                "16 m1 Tea at four",
+                "16 m2 [pinned, preference] Call me Max",
+                "16 m3 [2026-11-01] The party",
+                "16 m4 Today's walk",
+            ],
+            "2026-10": ["31 m5 two lines", "31 m6 An old one"],
+        },
+        "next": "next page",
+        "histogram": {"2026-11": 4, "2026-10": 2},
+        "anchor": "m5",
+    }
+    east = encode.brief_timeline(page, timezone(timedelta(hours=2)))["entries"]
+    assert east == {
+        "2026-11": [
+            "17 m1 Tea at four",
+            "17 m2 [pinned, preference] Call me Max",
+            "17 m3 [2026-11-01] The party",
+            "17 m4 Today's walk",
+            "1 m5 two lines",
+        ],
+        "2026-10": ["31 m6 An old one"],
+    }
+    assert encode.brief_timeline(Timeline((), None), UTC) == {"entries": {}}
+
+
+@pytest.mark.parametrize("text", ["word " * 100, "长" * 300, "неделя " * 60, "x" * 500])
+@pytest.mark.parametrize(("many", "room"), [(1, 240), (8, 240), (25, 80), (50, 40), (200, 40)])
+def test_lines_are_shorter_where_there_are_many(text: str, many: int, room: int) -> None:
+    page = Timeline(tuple(entry(number, text) for number in range(many)), None)
+    lines = cast("dict[str, list[str]]", encode.brief_timeline(page, UTC)["entries"])["2026-11"]
+    assert len(lines) == many
+    for line in lines:
+        _, _, said = line.split(" ", 2)
+        assert said.endswith("…")
+        assert text.startswith(said[:-1])
+        assert room // 2 < len(said[:-1].encode()) <= room
+
+
+def test_memories_in_full_without_what_is_usual() -> None:
+    fact = Fact(
+        id="f1", memory_id="m1", space="s", subject="Ada", predicate="lives in", object="Rome", type="location",
+        confidence=0.876, decay_rate=0.1, reinforced=NOVEMBER, touched=NOVEMBER, valid_from=NOVEMBER, valid_to=None,
+        superseded_by=None, quote="lives in Rome", relation=False, single=True, origin="extracted",
+    )  # fmt: skip
+    past = replace(fact, id="f0", object="Oslo", valid_to=NOVEMBER + timedelta(days=1), superseded_by="f1")
+    usual: dict[str, Any] = {"space": "s", "kind": "note", "namespace": "general", "tags": (), "metadata": {}}
+    usual |= {"summary": None, "source": None, "session": None, "position": None, "importance": 0.5}
+    plain = Memory(id="m0", text="Tea at four", created=NOVEMBER, updated=NOVEMBER, **usual)
+    rich = Memory(
+        id="m1", text="Ada lives in Rome", created=NOVEMBER.replace(microsecond=5), pinned=True, origin="o",
+        updated=NOVEMBER + timedelta(hours=1), deleted=NOVEMBER + timedelta(hours=2), happened=NOVEMBER,
+        facts=(past, fact), **usual | {"tags": ("home",), "importance": 0.9, "metadata": {"a": None}, "position": 0,
+        "session": "talk"},
+    )  # fmt: skip
+    found = Fetched(
+        (plain, rich), ("nobody",), {"m0": (), "m1": (Entity(name="Ada", space="s", type=None, aliases=("A",)),)},
+        {"m0": (), "m1": (entry(7, "before"), entry(8, "after"))}, (Update("m1", "m0"),),
+    )  # fmt: skip
+    assert encode.brief_fetched(found, UTC) == {
+        "memories": [
+            {"id": "m0", "text": "Tea at four", "kind": "note", "namespace": "general",
+             "created": "2026-11-16T22:30:00Z", "updated_by": ["m1"]},
+            {"id": "m1", "text": "Ada lives in Rome", "kind": "note", "namespace": "general", "tags": ["home"],
+             "session": "talk", "position": 0, "metadata": {"a": None}, "created": "2026-11-16T22:30:00Z",
+             "happened": "2026-11-16T22:30:00Z", "updated": "2026-11-16T23:30:00Z", "deleted": "2026-11-17T00:30:00Z",
+             "importance": 0.9, "pinned": True,
+             "facts": [
+                 {"id": "f0", "states": "Ada lives in Oslo", "confidence": 0.88, "since": "2026-11-16",
+                  "until": "2026-11-17", "superseded_by": "f1"},
+                 {"id": "f1", "states": "Ada lives in Rome", "confidence": 0.88, "since": "2026-11-16"},
+             ],
+             "updates": ["m0"], "entities": ["Ada"],
+             "neighbours": {"2026-11": ["16 m7 before", "16 m8 after"]}},
+        ],
+        "missing": ["nobody"],
+    }  # fmt: skip
+    assert encode.brief_fetched(Fetched(())) == {"memories": []}
+
+
+def test_what_was_forgotten() -> None:
+    assert encode.forgotten(Forgotten(("a", "b"), ("c",))) == {"forgotten": ["a", "b"], "missing": ["c"]}
+    assert encode.forgotten(Forgotten(())) == {"forgotten": []}

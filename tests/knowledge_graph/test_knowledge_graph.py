@@ -577,10 +577,10 @@ def test_what_is_purged_meanwhile_is_no_error(memory: Nacre, monkeypatch: pytest
     (doomed,) = memory.search("x kind:observation", mode="keyword").hits
     forget = memory.forget
 
-    def purging(ids: Sequence[str]) -> None:
+    def purging(ids: Sequence[str], *, missing_ok: bool) -> None:
         monkeypatch.setattr(memory, "forget", forget)
         memory.purge(doomed.id)
-        forget(ids)
+        forget(ids, missing_ok=missing_ok)
 
     with monkeypatch.context() as patched:
         patched.setattr(memory, "forget", purging)

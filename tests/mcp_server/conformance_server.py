@@ -60,6 +60,7 @@ def _progresses(call: Call) -> Answer:
 def _tool(name: str, answer: Any, given: dict[str, Any] | None = None) -> Tool:
     return Tool(
         name=name,
+        title=name,
         description="A fixture of the conformance suite.",
         effect="reads",
         answer=answer,

@@ -32,8 +32,10 @@ from mcp_clients import (
     asynchronous,
     engines_on,
     initialize,
+    listed,
     message,
     problem,
+    resource,
     said,
     served,
     spoken_to,
@@ -44,8 +46,9 @@ from nacre.analysis.quoting import empty_line
 from nacre.cli.demo import SAMPLES
 from nacre.config import project_space
 from nacre.engine import writer
+from nacre.engine.calendar import local_date
 from nacre.errors import InvalidInput
-from nacre.mcp_server import graph_tools, server_info
+from nacre.mcp_server import chatgpt_tools, graph_tools, server_info
 from nacre.mcp_server import server as server_module
 from nacre.mcp_server.handshake import VERSIONS, early_answer
 from nacre.mcp_server.server import RequestHandlers
@@ -59,9 +62,9 @@ SNAPSHOT = Path(__file__).parents[1] / "data" / "mcp_tools.json"
 RENEW = "NACRE_RENEW_SNAPSHOT"
 ALL = chosen("all")
 
-# Upper estimates, for no tokenizer of a large model is installed. Counted with o200k: 4.1 characters a token for the
+# Upper estimates, for no tokenizer of a large model is installed. Counted with o200k: 4.17 characters a token for the
 # listed tools, and 2.84 for hits, whose ids are costly.
-CHARS_A_TOKEN_OF_TOOLS = 3.7
+CHARS_A_TOKEN_OF_TOOLS = 3.95
 CHARS_A_TOKEN_OF_HITS = 2.7
 
 
@@ -99,7 +102,7 @@ async def refusal(client: Client, name: str, /, **arguments: object) -> str:
 
 async def remembered(client: Client, text: str, /, **fields: object) -> str:
     answer = await call(client, "remember", text=text, **fields)
-    assert answer == {"id": answer["id"], "duplicate": False, "recalled": []}
+    assert answer == {"id": answer["id"], "duplicate": False}
     return str(answer["id"])
 
 
@@ -138,13 +141,13 @@ async def test_remember_search_get_timeline_context_forget(door: Server[Any], me
         plain = memory.search("who is on leave?")  # nobody's session, so nobody was told anything
 
         result = await client.call_tool("search_memories", {"query": "who is on leave?"})
-        assert structured(result) == encode.brief(plain)
+        assert json.loads(said(result)) == encode.brief(plain)
+        assert result.structured_content is None
         assert structured(result)["hits"][0]["id"] == leave
         assert structured(result)["hits"][0]["date"] == "2026-03-01"
-        assert json.loads(said(result)) == structured(result)
 
         result = await client.call_tool("get_memories", {"ids": [oncall, "nobody", leave]})
-        assert structured(result) == encode.fetched(memory.get([oncall, "nobody", leave], missing_ok=True))
+        assert structured(result) == encode.brief_fetched(memory.get([oncall, "nobody", leave], missing_ok=True))
         assert structured(result)["missing"] == ["nobody"]
         full = structured(result)["memories"][1]
         assert {name: full[name] for name in ("text", "namespace", "kind", "tags", "summary", "source")} == {
@@ -156,22 +159,25 @@ async def test_remember_search_get_timeline_context_forget(door: Server[Any], me
             "source": "mail",
         }
         assert (full["happened"], full["importance"]) == ("2026-03-01T12:00:00Z", 0.9)
-        assert json.loads(said(result)) == encode.without_empty(structured(result))
+        assert json.loads(said(result)) == structured(result)
 
         result = await client.call_tool("timeline", {"limit": 1})
-        assert structured(result) == encode.timeline(memory.timeline(limit=1))
-        assert [each["id"] for each in structured(result)["entries"]] == [oncall]
+        assert structured(result) == encode.brief_timeline(memory.timeline(limit=1))
+        assert json.loads(said(result)) == structured(result)
+        assert listed(structured(result)) == [oncall]
         following = await call(client, "timeline", cursor=structured(result)["next"])
-        assert [each["summary"] for each in following["entries"]] == ["Henrik is away"]
+        today = local_date(memory.get(leave)[0].created, None).day
+        ((line,),) = following["entries"].values()
+        assert line == f"{today} {leave} [2026-03-01] Henrik is away"
 
         packed = await client.call_tool("context", {"query": "who takes the pager?", "repeat": True})
-        assert said(packed) == structured(packed)["text"]
+        assert packed.structured_content is None
         assert "Mara takes the pager while Henrik is away" in said(packed)
         expected = encode.context(memory.context("who takes the pager?"))
         assert structured(packed) | {"receipt": None} == expected | {"receipt": None}
 
         assert await call(client, "forget", ids=[leave]) == {"forgotten": [leave]}
-        assert [each["id"] for each in (await call(client, "timeline"))["entries"]] == [oncall]
+        assert listed(await call(client, "timeline")) == [oncall]
         assert leave not in said(await client.call_tool("search_memories", {"query": "who is on leave?"}))
 
 
@@ -193,36 +199,44 @@ async def test_filters_and_times_are_passed_on(door: Server[Any], mode: str) -> 
             wanted = {ids[each] for each in expected}
             found = await call(client, "search_memories", query="fox", mode="keyword", **arguments)
             assert {each["id"] for each in found["hits"]} == wanted, arguments
-            listed = await call(client, "timeline", **arguments)
-            assert {each["id"] for each in listed["entries"]} == wanted, arguments
+            assert set(listed(await call(client, "timeline", **arguments))) == wanted, arguments
             packed = await call(client, "context", query="fox", repeat=True, min_score=0, **arguments)
             assert {each["id"] for each in packed["quoted"]} == wanted, arguments
         red, brown = ids.values()
-        listed = await call(client, "timeline", sessions=["brown"], start="yesterday", histogram="month")
-        assert [each["id"] for each in listed["entries"]] == [brown]
-        assert list(listed["histogram"].values()) == [1]
-        assert (await call(client, "timeline", end="yesterday"))["entries"] == []
+        page = await call(client, "timeline", sessions=["brown"], start="yesterday", histogram="month")
+        assert listed(page) == [brown]
+        assert list(page["histogram"].values()) == [1]
+        assert await call(client, "timeline", end="yesterday") == {"entries": {}}
         around = await call(client, "timeline", around=red, span=1, oldest_first=True)
-        assert [(each["id"], each["anchor"]) for each in around["entries"]] == [(red, True), (brown, False)]
+        assert (listed(around), around["anchor"]) == ([red, brown], red)
         assert (await call(client, "search_memories", query="fox", as_of="2020-01-01"))["hits"] == []
         assert (await call(client, "search_memories", query="fox", limit=1))["hits"][0]["id"] in ids.values()
         assert (await call(client, "search_memories", query="umbrella", min_score=0.9))["hits"] == []
-        assert (await call(client, "context", query="fox", budget_tokens=0))["text"] == ""
+        assert (await call(client, "context", query="fox", budget_tokens=0))["tokens"] == 0
         (one,) = (await call(client, "get_memories", ids=red, neighbours=3, entities=True))["memories"]
-        assert (one["neighbours"], one["entities"]) == ([], [])
+        assert "neighbours" not in one
+        assert "entities" not in one
 
 
 @asynchronous
-async def test_what_says_nothing_is_left_out_of_the_text_only(door: Server[Any], mode: str) -> None:
+async def test_what_says_nothing_is_left_out(door: Server[Any], mode: str) -> None:
+    """Of both kinds of content alike; but an empty list that is the answer stays."""
     async with Client(door, mode=mode) as client:
+        for name, arguments, expected in (
+            ("search_memories", {"query": "tea"}, '{"hits":[]}'),
+            ("timeline", {}, '{"entries":{}}'),
+            ("get_memories", {"ids": []}, '{"memories":[]}'),
+            ("forget", {"ids": []}, '{"forgotten":[]}'),
+            ("facts", {}, '{"facts":[]}'),
+        ):
+            assert said(await client.call_tool(name, arguments)) == expected
         result = await client.call_tool("remember", {"text": "Tea at four"})
-        assert structured(result)["recalled"] == []
-        assert said(result) == f'{{"id":"{structured(result)["id"]}","duplicate":false}}'
-        result = await client.call_tool("timeline", {})
-        (entry,) = structured(result)["entries"]
-        assert entry["position"] is None
-        (short,) = json.loads(said(result))["entries"]
-        assert short == {name: value for name, value in entry.items() if value not in (None, [])}
+        tea = structured(result)["id"]
+        assert said(result) == f'{{"id":"{tea}","duplicate":false}}'
+        (fetched,) = (await call(client, "get_memories", ids=[tea]))["memories"]
+        assert {name: fetched[name] for name in fetched if name != "created"} == {
+            "id": tea, "text": "Tea at four", "kind": "note", "namespace": "general",
+        }  # fmt: skip
 
 
 # ---------------------------------------------------------------- what goes wrong
@@ -231,23 +245,23 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("remember", {}, "text: is missing"),
     ("remember", {"text": None}, "text: is missing"),
     ("remember", {"text": " \n"}, "text: is blank; give 1 to 1,000,000 characters"),
-    ("remember", {"text": 5}, "text: must be a text, not int"),
+    ("remember", {"text": True}, "text: must be a text, not bool"),
     ("remember", {"text": "x" * 1_000_001}, "text: has 1,000,001 characters; at most 1,000,000 are allowed: split it"),
     ("remember", {"text": "x\0y"}, "text: contains a NUL or a lone surrogate; only valid Unicode text is allowed"),
-    ("remember", {"text": "x", "tags": ["t", 1]}, "tags: must be a list of texts, not list"),
+    ("remember", {"text": "x", "tags": ["t", {}]}, "tags: must be a list of texts, not list"),
     ("remember", {"text": "x", "tags": ["t"] * 101}, "tags: has 101 values; at most 100 are allowed"),
     ("remember", {"text": "x", "importance": "high"}, "importance: is 'high'; a number from 0 to 1 is allowed"),
     ("remember", {"text": "x", "happened": "purple"}, "happened: 'purple' is not a time; write it like 7d, "),
-    ("remember", {"text": "x", "happened": 7}, "happened: must be a text like 7d, yesterday or 2026-03-01, not int"),
-    ("remember", {"text": "x", "space": "other"}, "space: is unknown; allowed: text, summary, kind, namespace, source"),
+    ("remember", {"text": "x", "happened": {}}, "happened: must be a text like 7d, yesterday or 2026-03-01, not dict"),
+    ("remember", {"text": "x", "space": "other"}, "space: is unknown; did you mean `namespace`? allowed: text, "),
     ("search_memories", {}, "query: is missing"),
-    ("search_memories", {"query": ["x"]}, "query: must be a text, not list"),
+    ("search_memories", {"query": ["x", "y"]}, "query: must be a text, not list"),
     ("search_memories", {"query": "x", "limit": 1_001}, "limit: is 1001; a whole number from 1 to 1,000 is allowed"),
-    ("search_memories", {"query": "x", "limit": "5"}, "limit: is '5'; a whole number from 1 to 1,000 is allowed"),
+    ("search_memories", {"query": "x", "limit": "many"}, "limit: is 'many'; a whole number from 1 to 1,000 is allowed"),
     ("search_memories", {"query": "x", "mode": "fast"}, "mode: 'fast' is unknown; allowed: keyword, semantic, hybrid"),
     ("search_memories", {"query": "x", "lens": "pink"}, "lens: 'pink' is unknown; allowed: none, debugging, "),
-    ("search_memories", {"query": "x", "spaces": ["other"]}, "spaces: is unknown; allowed: query, limit, mode, "),
-    ("search_memories", {"query": "x", "session": ""}, "session: is blank; give 1 to 200 characters"),
+    ("search_memories", {"query": "x", "spaces": ["other"]}, "spaces: is unknown; did you mean `namespaces`?"),
+    ("search_memories", {"query": "x", "session": "x" * 201}, "session: has 201 characters; at most 200 are allowed"),
     ("timeline", {"start": "2026-02-30"}, "start: '2026-02-30' is not a time; "),
     ("timeline", {"start": "2026-03-02", "end": "2026-03-01"}, "end: must be after start"),
     ("timeline", {"cursor": "next"}, "cursor: 'next' is not one; give the `next` of the page before"),
@@ -257,8 +271,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("get_memories", {"ids": ["x"] * 10_001}, "ids: 10001 are too many; at most 10000 in one call"),
     ("get_memories", {"ids": ["x"], "neighbours": 51}, "neighbours: is 51; a whole number from 0 to 50 is allowed"),
     ("context", {"query": "x", "budget_tokens": -1}, "budget_tokens: is -1; a whole number from 0 to "),
-    ("context", {"query": "x", "repeat": "yes"}, "repeat: must be true or false, not str"),
-    ("forget", {"ids": ["nobody"]}, "id: no memory 'nobody'; "),
+    ("context", {"query": "x", "repeat": "perhaps"}, "repeat: must be true or false, not str"),
+    ("forget", {"ids": ["nobody"]}, "id: no memory 'nobody'; check it with `timeline`"),
     ("forget", {}, "ids: is missing"),
 ]  # fmt: skip
 
@@ -343,7 +357,7 @@ async def test_an_exception_that_nobody_thought_of_is_an_error_and_not_the_end(
             delivered = await refusal(client, "timeline")
         assert "ZeroDivisionError" in delivered
         assert "by nothing" not in delivered  # it may quote what nobody is to see
-        assert await call(client, "timeline") == {"entries": [], "next": None}
+        assert await call(client, "timeline") == {"entries": {}}
 
 
 @asynchronous
@@ -369,8 +383,11 @@ def test_groups_of_tools_are_chosen_by_name() -> None:
     assert chosen(" log , facts,") == (*DEFAULT, *GROUPS["facts"], *GROUPS["log"])
     assert chosen("all,why") == (*DEFAULT, *(tool for tools in GROUPS.values() for tool in tools))
     assert len({each.name for each in ALL}) == len(ALL)
-    with pytest.raises(InvalidInput, match=r"^tools: 'fact' is unknown; allowed: facts, entities, log, .*, all$"):
+    with pytest.raises(InvalidInput, match=r"^tools: 'fact' is unknown; allowed: facts, entities, .*, all, chatgpt$"):
         chosen("why,fact")
+    assert chosen(" chatgpt") == chatgpt_tools.TOOLS
+    with pytest.raises(InvalidInput, match=r"^tools: chatgpt has tools of its own and is not combined"):
+        chosen("chatgpt,why")
 
 
 @asynchronous
@@ -476,7 +493,7 @@ async def test_why(door: Server[Any], mode: str) -> None:
 
 
 @asynchronous
-async def test_more_of_memories(door: Server[Any], mode: str) -> None:
+async def test_more_of_memories(door: Server[Any], memory: nacre.Nacre, mode: str) -> None:
     async with Client(door, mode=mode) as client:
         answer = await call(
             client,
@@ -490,8 +507,8 @@ async def test_more_of_memories(door: Server[Any], mode: str) -> None:
         tea, again, coffee = answer["remembered"]
         assert (tea["duplicate"], again) == (False, {**tea, "duplicate": True})
         kept = (await call(client, "get_memories", ids=[tea["id"], coffee["id"]]))["memories"]
-        assert [each["session"] for each in kept] == [None, "another"]
-        assert [each["origin"] for each in kept] == ["this session", "this session"]
+        assert [each.get("session") for each in kept] == [None, "another"]
+        assert {each.origin for each in memory.get([tea["id"], coffee["id"]])} == {"this session"}
 
         changed = await call(client, "update_memory", id=tea["id"], text="Tea is served at five", tags=["tea", "late"])
         assert (changed["memory"]["text"], changed["memory"]["tags"]) == ("Tea is served at five", ["tea", "late"])
@@ -542,7 +559,7 @@ async def test_progress_is_reported_to_who_asked(door: Server[Any], mode: str, m
 # ---------------------------------------------------------------- how they are listed
 
 
-async def listed(tools: Any, path: Path, mode: str = "legacy") -> list[dict[str, Any]]:
+async def list_of(tools: Any, path: Path, mode: str = "legacy") -> list[dict[str, Any]]:
     engines = engines_on(path)
     async with Client(served(engines, tools, path.parent), mode=mode) as client:
         found = (await client.list_tools()).tools
@@ -552,9 +569,10 @@ async def listed(tools: Any, path: Path, mode: str = "legacy") -> list[dict[str,
 @asynchronous
 async def test_tools_are_listed_as_they_were(path: Path) -> None:
     """Every model reads these words: they change on purpose or not at all."""
-    now = {"default": await listed(DEFAULT, path)}
-    now |= {name: await listed(tools, path) for name, tools in GROUPS.items()}
-    now |= {"knowledge-graph": await listed(graph_tools.TOOLS, path)}
+    now = {"default": await list_of(DEFAULT, path)}
+    now |= {name: await list_of(tools, path) for name, tools in GROUPS.items()}
+    now |= {"chatgpt": await list_of(chatgpt_tools.TOOLS, path)}
+    now |= {"knowledge-graph": await list_of(graph_tools.TOOLS, path)}
     if os.environ.get(RENEW):
         SNAPSHOT.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n", "utf-8")
     before = json.loads(SNAPSHOT.read_text("utf-8"))
@@ -571,12 +589,12 @@ async def test_tools_are_listed_as_they_were(path: Path) -> None:
 
 @asynchronous
 async def test_both_dialects_list_the_same(path: Path) -> None:
-    assert await listed(ALL, path, "auto") == await listed(ALL, path)
+    assert await list_of(ALL, path, "auto") == await list_of(ALL, path)
 
 
 @asynchronous
 async def test_the_usual_tools_are_few_words(path: Path) -> None:
-    text = json.dumps(await listed(DEFAULT, path), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(await list_of(DEFAULT, path), ensure_ascii=False, separators=(",", ":"))
     assert len(text) / CHARS_A_TOKEN_OF_TOOLS < 1_500
 
 
@@ -807,14 +825,13 @@ async def test_a_connection_is_an_origin_and_no_conversation(engines: SpaceEngin
         tea = await remembered(client, "Tea is served at four", pinned=True)
         milk = await remembered(client, "Tea is served with milk", session="a talk")
         await call(client, "state_fact", subject="Tea", predicate="costs", object="nothing")
-        fact = (await call(client, "timeline", limit=1))["entries"][0]["id"]
+        (fact,) = listed(await call(client, "timeline", limit=1))
         found = (await call(client, "get_memories", ids=[tea, milk, fact], neighbours=2))["memories"]
-        assert [each["origin"] for each in found] == ["one", "one", "one"]
-        assert [each["session"] for each in found] == [None, "a talk", None]
-        assert [each["pinned"] for each in found] == [True, False, False]
-        assert [each["neighbours"] for each in found] == [[], [], []]
-        listed = await call(client, "timeline", sessions=["a talk"])
-        assert [each["id"] for each in listed["entries"]] == [milk]
+        assert {each.origin for each in engines.memory("default").get([tea, milk, fact])} == {"one"}
+        assert [each.get("session") for each in found] == [None, "a talk", None]
+        assert [each.get("pinned") for each in found] == [True, None, None]
+        assert [each for each in found if "neighbours" in each] == []
+        assert listed(await call(client, "timeline", sessions=["a talk"])) == [milk]
         await call(client, "search_memories", query="tea at four")
         assert (await call(client, "remember", text="TEA IS SERVED AT FOUR"))["recalled"] == [tea]
         await call(client, "search_memories", query="tea with milk", session="mine")  # named, and remembered without
@@ -912,8 +929,8 @@ async def test_projects_do_not_see_each_other(engines: SpaceEngines, tmp_path: P
         facts = [each["id"] for each in kept["facts"]]
         assert facts
         (receipt,) = (await call(client, "recall_log"))["receipts"]
-        assert kept["space"] == project_space.space_of(theirs)
-    space = kept["space"]
+    space = project_space.space_of(theirs)
+    assert engines.memory(space).get(secret)[0].space == space
     calls: list[tuple[str, dict[str, Any]]] = [
         ("search_memories", {"query": "Ada hides the key"}),
         ("search_memories", {"query": f'"Ada hides" OR space:"{space}"'}),
@@ -1012,17 +1029,16 @@ async def test_a_space_that_was_named_counts_more_than_roots(path: Path, tmp_pat
     for name in ("one", "two"):
         async with working_in(repository(tmp_path / name), engines, mode) as client:
             await remembered(client, f"Said in {name}")
-            entries = (await call(client, "timeline"))["entries"]
-            assert {each["space"] for each in entries} == {"fixed"}
-    assert len(entries) == 2
+            both = listed(await call(client, "timeline"))
+    assert {each.space for each in engines.memory("fixed").get(both)} == {"fixed"}
+    assert len(both) == 2
     engines.close()
 
 
 async def space_told(client: Client) -> str:
     """The space that a client writes to."""
     written = await call(client, "remember", text=f"written at {anyio.current_time()}")
-    (found,) = (await call(client, "get_memories", ids=[written["id"]]))["memories"]
-    return str(found["space"])
+    return str((await resource(client, written["id"]))["space"])
 
 
 @asynchronous

@@ -160,8 +160,10 @@ def update(context: click.Context, /, memory_id: str, meta: tuple[str, ...], **g
 def forget(context: click.Context, ids: tuple[str, ...]) -> None:
     """Hide memories from all searches. `restore` undoes this."""
     with opened(context) as memory:
-        memory.forget(ids)
-    _answer_done(context, "forgotten", ids)
+        done = memory.forget(ids, missing_ok=True)
+    answer(context, encode.forgotten(done), [[("forgotten ", ""), (" ".join(done.ids), "cyan")]] if done.ids else [])
+    if done.missing:
+        raise NotFound(done.missing)
 
 
 @nacre.command()

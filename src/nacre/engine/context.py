@@ -201,15 +201,15 @@ class ContextBuilder:
     def _date(self, moment: datetime) -> str:
         return local_date(moment, self._parts.zone).isoformat()
 
-    def _counter(self, request: ContextRequest) -> Callable[[str], int]:
+    def tokens(self, text: str) -> int:
         """Word pieces, or a token for each four bytes where that is more: in a script that the model does not know,
         a whole line is one piece."""
         embedder = self._parts.embedder
-        if request.count is not None:
-            return request.count
-        if embedder is None:
-            return token_budget.tokens
-        return lambda text: max(sum(pieces for _, pieces in embedder.weigh(text)), token_budget.tokens(text))
+        pieces = 0 if embedder is None else sum(pieces for _, pieces in embedder.weigh(text))
+        return max(pieces, token_budget.tokens(text))
+
+    def _counter(self, request: ContextRequest) -> Callable[[str], int]:
+        return self.tokens if request.count is None else request.count
 
 
 def _statement(fact: Fact) -> str:

@@ -47,6 +47,7 @@ from nacre.types.memory import (
     DEFAULT_SPACE,
     Changes,
     Event,
+    Forgotten,
     Memory,
     NewMemory,
     NewMemoryFields,
@@ -151,9 +152,12 @@ class Nacre:
         """Change the named fields of a live memory. Its history keeps what they were."""
         return self._writer.update(memory_id, changes)
 
-    def forget(self, ids: str | Sequence[str]) -> None:
-        """Hide memories. They are no longer found, and can be restored."""
-        self._writer.forget(ids)
+    def forget(self, ids: str | Sequence[str], *, missing_ok: bool = False) -> Forgotten:
+        """Hide memories. They are no longer found, and can be restored.
+
+        Raises NotFound for missing ids and hides nothing, unless `missing_ok`: then the others are hidden.
+        """
+        return self._writer.forget(ids, missing_ok)
 
     def restore(self, ids: str | Sequence[str]) -> None:
         """Bring forgotten memories back."""
@@ -203,6 +207,10 @@ class Nacre:
         tokens = asked.budget_tokens if budget_tokens is None else budget_tokens
         packed = self._contexts.build(replace(asked, budget_tokens=tokens, **options))
         return replace(packed, notes=(*self.notes, *packed.notes)) if self.notes else packed
+
+    def count_tokens(self, text: str) -> int:
+        """How many tokens a text has, as `context` counts them."""
+        return self._contexts.tokens(text)
 
     # ---- reading
 

@@ -8,10 +8,9 @@ from datetime import datetime
 from nacre import validation
 from nacre.analysis.names import fold
 from nacre.engine.parts import Parts
-from nacre.errors import InvalidInput, NotFound
+from nacre.errors import NotFound
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity, RelatedEntity
 
-DEPTH_MAX = 3  # relations between an entity and one it is related to
 _NEIGHBOURS_MAX = 10_000  # relations that are followed from one distance to the next
 
 
@@ -40,8 +39,7 @@ class EntityService:
         return self._store.entity_counts(validation.spaces(spaces, self._parts.access, self._parts.limits))
 
     def related(self, name: str, depth: int, spaces: Sequence[str], as_of: datetime | None) -> list[RelatedEntity]:
-        if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= DEPTH_MAX:
-            raise InvalidInput("depth", f"is {depth!r}; a whole number from 1 to {DEPTH_MAX} is allowed")
+        validation.depth(depth, self._parts.limits)
         asked = validation.fact_query(
             FactQuery(spaces=spaces, as_of=as_of), self._parts.access, self._parts.clock(), self._parts.limits
         )

@@ -25,7 +25,18 @@ from nacre.facts import statements
 from nacre.interfaces import Embedder
 from nacre.runtime.garbage import collection_paused
 from nacre.types.facts import Fact
-from nacre.types.memory import Changes, Entry, Memory, NewMemory, Passages, Progress, Remembered, Span, Update
+from nacre.types.memory import (
+    Changes,
+    Entry,
+    Forgotten,
+    Memory,
+    NewMemory,
+    Passages,
+    Progress,
+    Remembered,
+    Span,
+    Update,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -136,8 +147,18 @@ class Writer:
                     raise
         raise AssertionError("unreachable")
 
-    def forget(self, ids: str | Sequence[str]) -> None:
-        self._store.forget(self._parts.ids(ids), self._parts.clock())
+    def forget(self, ids: str | Sequence[str], missing_ok: bool) -> Forgotten:
+        wanted = validation.ids([ids] if isinstance(ids, str) else ids, self._parts.limits)
+        missing: tuple[str, ...] = ()
+        while True:  # more than twice only if another process purges some of them at this moment
+            try:
+                self._store.forget(self._parts.ids(wanted), self._parts.clock())
+                return Forgotten(wanted, missing)
+            except NotFound as unknown:
+                if not missing_ok:
+                    raise
+                missing += unknown.ids
+                wanted = tuple(each for each in wanted if each not in unknown.ids)
 
     def restore(self, ids: str | Sequence[str]) -> None:
         self._store.restore(self._parts.ids(ids), self._parts.clock())

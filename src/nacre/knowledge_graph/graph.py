@@ -262,10 +262,7 @@ class KnowledgeGraph:
 
     def _forget(self, ids: Sequence[str]) -> None:
         for some in _slices(ids):
-            try:
-                self._memory.forget(some)
-            except NotFound as purged:  # by another process in the meantime
-                self._memory.forget([each for each in some if each not in purged.ids])
+            self._memory.forget(some, missing_ok=True)  # another process may purge some in the meantime
 
 
 def _slices(ids: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nacre.mcp_server import tool_json
+from nacre.mcp_server import arguments, tool_json
 from nacre.mcp_server.spaces import ROOTS_WAIT_S, SpaceEngines, space_of_roots
-from nacre.mcp_server.tool import Call, Tool
+from nacre.mcp_server.tool import Tool
 from nacre.types.memory import Json
 
 _ROOTS = "nacre-roots"  # the id of our request for the client's roots
@@ -98,8 +98,9 @@ class FirstCall:
                     self._answer(number, {"tools": [tool_json.listed(each) for each in self._tools.values()]})
                 case {"id": number, "method": "tools/call"} if tool := self._plain(params):
                     space = self._space(capabilities)
-                    call = Call(self._engines.memory(space), params.get("arguments", {}), self._session, _not_reported)
-                    self._answer(number, tool_json.answered(tool, call))
+                    memory, given = self._engines.memory(space), params.get("arguments", {})
+                    call = arguments.call_of(tool, memory, given, self._session, _not_reported)
+                    self._answer(number, tool_json.answered(tool, call, self._tools))
                     return Handover((*known, *self._later), space)
                 case _:
                     return Handover((*known, line), None)

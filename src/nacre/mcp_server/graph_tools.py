@@ -6,6 +6,7 @@ One difference: an entity, an observation and a relation are stored once, also w
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from nacre.knowledge_graph import model
@@ -139,8 +140,10 @@ def _shown(found: Graph) -> Answer:
 
 # ---------------------------------------------------------------- the tools
 
+_Tool = partial(Tool, strict=True)  # arguments as the reference server takes them
+
 TOOLS: tuple[Tool, ...] = (
-    Tool(
+    _Tool(
         name="create_entities",
         title="Create Entities",
         description="Create multiple new entities in the knowledge graph",
@@ -150,7 +153,7 @@ TOOLS: tuple[Tool, ...] = (
         input=_schema(_input(entities=_list(_input(**_ENTITY)))),
         output=_schema(_output(entities=_list(_output(**_ENTITY)))),
     ),
-    Tool(
+    _Tool(
         name="create_relations",
         title="Create Relations",
         description=(
@@ -162,7 +165,7 @@ TOOLS: tuple[Tool, ...] = (
         input=_schema(_input(relations=_list(_input(**_RELATION)))),
         output=_schema(_output(relations=_list(_output(**_RELATION)))),
     ),
-    Tool(
+    _Tool(
         name="add_observations",
         title="Add Observations",
         description="Add new observations to existing entities in the knowledge graph",
@@ -190,7 +193,7 @@ TOOLS: tuple[Tool, ...] = (
             )
         ),
     ),
-    Tool(
+    _Tool(
         name="delete_entities",
         title="Delete Entities",
         description="Delete multiple entities and their associated relations from the knowledge graph",
@@ -199,7 +202,7 @@ TOOLS: tuple[Tool, ...] = (
         input=_schema(_input(entityNames=_texts("An array of entity names to delete"))),
         output=_DONE,
     ),
-    Tool(
+    _Tool(
         name="delete_observations",
         title="Delete Observations",
         description="Delete specific observations from entities in the knowledge graph",
@@ -217,7 +220,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         output=_DONE,
     ),
-    Tool(
+    _Tool(
         name="delete_relations",
         title="Delete Relations",
         description="Delete multiple relations from the knowledge graph",
@@ -226,7 +229,7 @@ TOOLS: tuple[Tool, ...] = (
         input=_schema(_input(relations=_list(_input(**_RELATION), description="An array of relations to delete"))),
         output=_DONE,
     ),
-    Tool(
+    _Tool(
         name="read_graph",
         title="Read Graph",
         description="Read the entire knowledge graph",
@@ -235,7 +238,7 @@ TOOLS: tuple[Tool, ...] = (
         input=_schema(_input()),
         output=_GRAPH,
     ),
-    Tool(
+    _Tool(
         name="search_nodes",
         title="Search Nodes",
         description="Search for nodes in the knowledge graph based on a query",
@@ -246,7 +249,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         output=_GRAPH,
     ),
-    Tool(
+    _Tool(
         name="open_nodes",
         title="Open Nodes",
         description="Open specific nodes in the knowledge graph by their names",

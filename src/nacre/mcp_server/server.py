@@ -21,10 +21,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError, NotFound
-from nacre.mcp_server import completion, confirmation, prompts, resources, server_info, tool_json
+from nacre.mcp_server import arguments, completion, confirmation, prompts, resources, server_info, tool_json, wording
 from nacre.mcp_server.client_log import ClientLog
 from nacre.mcp_server.spaces import ROOTS_WAIT_S, SpaceEngines, space_of_roots
-from nacre.mcp_server.tool import Call, Tool
+from nacre.mcp_server.tool import Tool
 from nacre.serialization import encode
 from nacre.types.memory import Json, Progress
 
@@ -75,16 +75,17 @@ class RequestHandlers:
         try:
             memory = await self._memory(context)
         except NacreError as error:
-            return _result(tool_json.failed(str(error)))
-        call = Call(memory, params.arguments or {}, self._session_of(context), _reporter(context))
+            return _result(tool_json.failed(str(error), self._tools))
+        given = params.arguments or {}
+        call = arguments.call_of(tool, memory, given, self._session_of(context), _reporter(context))
         if _can_be_asked(context):
             question = await self._in_thread(confirmation.question, tool.name, call)
             consent = "accept" if question is None else await _consent(context, params, question)
             if isinstance(consent, types.InputRequiredResult):
                 return consent
             if consent != "accept":
-                return _result(tool_json.failed(_REFUSALS[consent]))
-        return _result(await self._in_thread(tool_json.answered, tool, call))
+                return _result(tool_json.failed(_REFUSALS[consent], self._tools))
+        return _result(await self._in_thread(tool_json.answered, tool, call, self._tools))
 
     # ---- resources
 
@@ -108,9 +109,9 @@ class RequestHandlers:
         except NotFound as error:
             modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
             code = types.INVALID_PARAMS if modern else RESOURCE_NOT_FOUND
-            raise MCPError(code, str(error), {"uri": str(params.uri)}) from None
+            raise MCPError(code, self._said(error), {"uri": str(params.uri)}) from None
         except NacreError as error:
-            raise MCPError(types.INTERNAL_ERROR, str(error)) from None
+            raise MCPError(types.INTERNAL_ERROR, self._said(error)) from None
         text = types.TextResourceContents(uri=params.uri, mime_type=resources.JSON, text=encode.dumps(found))
         return types.ReadResourceResult(contents=[text])
 
@@ -124,7 +125,7 @@ class RequestHandlers:
             memory = await self._memory(context)
             said = await self._in_thread(prompts.render, memory, params.name, params.arguments or {})
         except NacreError as error:
-            raise MCPError(types.INVALID_PARAMS, str(error)) from None
+            raise MCPError(types.INVALID_PARAMS, self._said(error)) from None
         message = types.PromptMessage(role="user", content=types.TextContent(text=said))
         return types.GetPromptResult(messages=[message])
 
@@ -141,13 +142,16 @@ class RequestHandlers:
                 ask, name = completion.of_template, ref.uri
             found = await self._in_thread(ask, memory, space, name, argument.name, argument.value)
         except NacreError as error:
-            raise MCPError(types.INVALID_PARAMS, str(error)) from None
+            raise MCPError(types.INVALID_PARAMS, self._said(error)) from None
         more = found.total > len(found.values)
         return types.CompleteResult(completion=types.Completion(values=found.values, total=found.total, has_more=more))
 
     async def set_log_level(self, context: _Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         self.log.set_level(_connection(context), params.level)
         return types.EmptyResult()
+
+    def _said(self, error: NacreError) -> str:
+        return wording.for_agents(str(error), self._tools)
 
     # ---- the client's memory
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Container, Sequence
+from typing import cast
 
 from nacre.errors import NacreError
+from nacre.mcp_server import wording
 from nacre.mcp_server.tool import Answer, Call, Tool
 from nacre.serialization import encode
 from nacre.types.memory import Json
@@ -31,21 +34,30 @@ def listed(tool: Tool) -> dict[str, Json]:
     return {name: value for name, value in entry.items() if value is not None}
 
 
-def answered(tool: Tool, call: Call) -> dict[str, Json]:
-    """Call a tool. Whatever fails is an answer, too, that the model can read."""
+def answered(tool: Tool, call: Call, offered: Container[str]) -> dict[str, Json]:
+    """Call a tool. Whatever fails is an answer, too, that the model can read. `offered` are the names of all tools."""
     try:
-        return _result(tool.answer(call))
+        return _result(tool, tool.answer(call), call.notes, offered)
     except NacreError as error:
-        return failed(str(error))
+        return failed(str(error), offered)
     except Exception as error:  # a bug in Nacre: the agent must not take it for a mistake of its own
         _log.exception("the tool %s failed", tool.name)
-        return failed(f"{tool.name} failed inside the server ({type(error).__name__}); its log on stderr says why")
+        return failed(f"{tool.name} failed inside the server ({type(error).__name__}); its log on stderr says why", ())
 
 
-def failed(message: str) -> dict[str, Json]:
-    return {"content": [{"type": "text", "text": message}], "isError": True}
+def failed(message: str, offered: Container[str]) -> dict[str, Json]:
+    return {"content": [{"type": "text", "text": wording.for_agents(message, offered)}], "isError": True}
 
 
-def _result(answer: Answer) -> dict[str, Json]:
-    text = encode.dumps(encode.without_empty(answer.content), indent=None) if answer.text is None else answer.text
-    return {"content": [{"type": "text", "text": text}], "structuredContent": answer.content, "isError": False}
+def _result(tool: Tool, answer: Answer, notes: Sequence[str], offered: Container[str]) -> dict[str, Json]:
+    content = answer.content
+    said = [*(str(each) for each in cast("list[Json]", content.get("notes", []))), *notes]
+    if said and not tool.strict:
+        content = content | {"notes": [wording.for_agents(each, offered) for each in said]}
+    text = encode.dumps(encode.without_empty(content), indent=None) if answer.text is None else answer.text
+    result: dict[str, Json] = {"content": [{"type": "text", "text": text}], "isError": False}
+    if not tool.text_only:
+        result["structuredContent"] = content
+    if answer.meta:
+        result["_meta"] = {f"nacre/{name}": value for name, value in answer.meta.items()}
+    return result

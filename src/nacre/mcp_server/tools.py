@@ -7,30 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from nacre.analysis import quoting
-from nacre.errors import InvalidInput
-from nacre.mcp_server.json_schema import array, boolean, enum, integer, number, obj, string
+from nacre.errors import InvalidInput, NotFound
+from nacre.mcp_server import chatgpt_tools
+from nacre.mcp_server.json_schema import Schema, array, boolean, closed, enum, integer, mapping, number, obj, of, string
 from nacre.mcp_server.tool import Answer, Call, Effect, Tool
 from nacre.query import lenses
 from nacre.serialization import decode, encode
+from nacre.types.facts import FactQuery, NewFact
 from nacre.types.memory import Changes, Json, NewMemory, Progress
-from nacre.types.recall_log import Receipt
-from nacre.types.search import SearchRequest
-from nacre.types.views import ContextRequest
+from nacre.types.recall_log import Outcome, Receipt
+from nacre.types.search import RelatedRequest, SearchRequest
+from nacre.types.views import ContextRequest, TimelineRequest
 
 ALL = "all"  # the name of all groups together
+CHATGPT = "chatgpt"  # the name of the two tools that ChatGPT asks for, which are offered alone
 
 Asked = TypeVar("Asked", SearchRequest, ContextRequest)
 
 
 def chosen(groups: str) -> Sequence[Tool]:
-    """The default tools and those of the named groups, which are separated by commas."""
+    """The default tools and those of the named groups, which are separated by commas; or ChatGPT's alone."""
     named = [each.strip() for each in groups.split(",") if each.strip()]
+    if CHATGPT in named:
+        if len(set(named)) > 1:
+            raise InvalidInput("tools", f"{CHATGPT} has tools of its own and is not combined with other groups")
+        return chatgpt_tools.TOOLS
     for each in named:
         if each != ALL and each not in GROUPS:
-            raise InvalidInput("tools", f"{each!r} is unknown; allowed: {', '.join((*GROUPS, ALL))}")
+            raise InvalidInput("tools", f"{each!r} is unknown; allowed: {', '.join((*GROUPS, ALL, CHATGPT))}")
     return (*DEFAULT, *(tool for name, tools in GROUPS.items() if name in named or ALL in named for tool in tools))
 
 
@@ -47,7 +54,7 @@ def _remember(call: Call) -> Answer:
     }
     given = decode.fields(call.arguments, readers, ("text",))
     new = NewMemory(origin=call.session, **given)
-    return Answer(encode.remembered(call.memory.remember(new)))
+    return Answer(encode.brief_remembered(call.memory.remember(new)))
 
 
 def _from_connection(request: Asked, call: Call) -> Asked:
@@ -58,11 +65,11 @@ def _from_connection(request: Asked, call: Call) -> Asked:
 def _search(call: Call) -> Answer:
     request = decode.search_request(call.arguments)
     found = call.memory.search(_from_connection(request, call))
-    return Answer(encode.brief(found))
+    return Answer(encode.brief(found), meta={"receipt": found.receipt})
 
 
 def _timeline(call: Call) -> Answer:
-    return Answer(encode.timeline(call.memory.timeline(decode.timeline_request(call.arguments))))
+    return Answer(encode.brief_timeline(call.memory.timeline(decode.timeline_request(call.arguments))))
 
 
 def _get(call: Call) -> Answer:
@@ -73,20 +80,27 @@ def _get(call: Call) -> Answer:
         "session": decode.text,
     }
     given = {"session": call.session, **decode.fields(call.arguments, readers, ("ids",))}
-    return Answer(encode.fetched(call.memory.get(**given, missing_ok=True)))
+    return Answer(encode.brief_fetched(call.memory.get(**given, missing_ok=True)))
 
 
 def _context(call: Call) -> Answer:
     request = decode.context_request(call.arguments)
     packed = call.memory.context(_from_connection(request, call))
     named = [each.id for each in packed.left_out if each.why == packed.outcome]
-    return Answer(encode.context(packed), packed.text or quoting.empty_line(packed.outcome, named))
+    text = packed.text or quoting.empty_line(packed.outcome, named)
+    encoded = encode.context(packed) | {"notes": [*packed.notes, *call.notes]}
+    noted = "\n".join((text, *call.notes))
+    if call.notes and call.memory.count_tokens(noted) <= request.budget_tokens:
+        text = noted
+    return Answer({}, text, {name: value for name, value in encoded.items() if name != "text"})
 
 
 def _forget(call: Call) -> Answer:
     ids = decode.fields(call.arguments, {"ids": decode.texts}, ("ids",))["ids"]
-    call.memory.forget(ids)
-    return Answer({"forgotten": list(ids)})
+    done = call.memory.forget(ids, missing_ok=True)
+    if done.missing and not done.ids:
+        raise NotFound(done.missing)
+    return Answer(encode.forgotten(done))
 
 
 # ---------------------------------------------------------------- facts
@@ -244,50 +258,62 @@ def _history(call: Call) -> Answer:
 
 # ---------------------------------------------------------------- default tools
 
-_FILTERS = {"namespaces": array(), "kinds": array(), "tags": array(description="all of them")}
-_HIT = obj(
-    {"id": string(), "date": string(), "relevance": number(), "score": number(), "snippet": string(), "why": string()}
-)
+_FILTERS: Mapping[str, Schema] = {
+    "namespaces": array(),
+    "kinds": array(),
+    "tags": array(description="all of them"),
+}
+_LINES = mapping(array())
+_FETCHED: Mapping[str, Schema] = {  # the fields that matter; others have the types that they have in `remember`
+    **dict.fromkeys(("id", "text", "created", "kind", "namespace"), string()),
+    "tags": array(),
+    "facts": array(obj({"id": string(), "states": string(), "confidence": number()})),
+}
 
 DEFAULT: tuple[Tool, ...] = (
     Tool(
         name="remember",
+        title="Remember",
         description="Store one self-contained fact, decision, preference or event worth knowing later.",
         effect="adds",
         answer=_remember,
-        input=obj(
+        request=NewMemory,
+        input=closed(
             {
                 "text": string(),
                 "summary": string("one line"),
-                "namespace": string("decisions, learnings, patterns, config, ..."),
+                "namespace": of(NewMemory, "namespace", "or decisions, learnings, patterns, config, ..."),
                 "kind": string("note, fact, preference, instruction, ..."),
                 "tags": array(),
                 "source": string(),
                 "happened": string(),
-                "importance": number("0-1"),
+                "importance": of(NewMemory, "importance"),
                 "supersedes": array(description="ids it replaces"),
-                "pinned": boolean("keep it in every context"),
+                "pinned": of(NewMemory, "pinned", "keep it in every context"),
                 "session": string("its conversation"),
             },
             ("text",),
         ),
-        output=obj({"id": string(), "duplicate": boolean(), "recalled": array()}, ("id",)),
     ),
     Tool(
         name="search_memories",
+        title="Search memories",
         description=(
             "Find memories by words and meaning. Returns snippets, best first; get_memories returns full texts. Query "
             'syntax: "phrase", -word, tag:x, ns:x, kind:x, entity:x, since:7d, until:2026-03.'
         ),
         effect="reads",
+        repeatable=False,
         answer=_search,
-        input=obj(
+        text_only=True,
+        request=SearchRequest,
+        input=closed(
             {
                 "query": string(),
-                "limit": integer(),
-                "mode": enum("hybrid", "keyword", "semantic"),
-                "min_score": number("minimum relevance, 0-1"),
-                "omit_delivered": boolean("without what was given before"),
+                "limit": of(SearchRequest, "limit"),
+                "mode": of(SearchRequest, "mode"),
+                "min_score": of(SearchRequest, "min_score", "least relevance"),
+                "omit_delivered": of(SearchRequest, "omit_delivered", "without what was given before"),
                 "as_of": string(),
                 "lens": string(),
                 "session": string(),
@@ -295,74 +321,85 @@ DEFAULT: tuple[Tool, ...] = (
             },
             ("query",),
         ),
-        output=obj({"hits": array(_HIT), "notes": array()}, ("hits",)),
     ),
     Tool(
         name="timeline",
-        description="List memories by time, one line each, newest first. Use it for recent work, before searching.",
+        title="Timeline",
+        description=(
+            "List memories by time, newest first: by month, each with day, id and summary. Use it for recent work, "
+            "before searching."
+        ),
         effect="reads",
         answer=_timeline,
-        input=obj(
+        request=TimelineRequest,
+        input=closed(
             {
                 "start": string("7d, yesterday, 2026-03-01, ..."),
                 "end": string(),
                 "around": string("id to list neighbours of"),
-                "span": integer("on each side"),
+                "span": of(TimelineRequest, "span", "on each side"),
                 "sessions": array(),
-                "limit": integer(),
-                "oldest_first": boolean(),
+                "limit": of(TimelineRequest, "limit"),
+                "oldest_first": of(TimelineRequest, "oldest_first"),
                 "cursor": string("`next` of the previous page"),
-                "histogram": enum("day", "week", "month"),
+                "histogram": of(TimelineRequest, "histogram"),
                 **_FILTERS,
             }
         ),
-        output=obj({"entries": array(obj())}, ("entries",)),
+        output=obj(
+            {"entries": _LINES, "next": string(), "anchor": string(), "histogram": mapping(integer())}, ("entries",)
+        ),
     ),
     Tool(
         name="get_memories",
+        title="Get memories",
         description="Get full texts by id, with their facts.",
         effect="reads",
+        repeatable=False,
         answer=_get,
-        input=obj(
+        input=closed(
             {
                 "ids": array(),
-                "neighbours": integer("lines around it in its session"),
+                "neighbours": integer("lines around it in its session", "neighbours"),
                 "entities": boolean(),
             },
             ("ids",),
         ),
-        output=obj({"memories": array(obj()), "missing": array()}, ("memories",)),
+        output=obj({"memories": array(obj(_FETCHED)), "missing": array()}, ("memories",)),
     ),
     Tool(
         name="context",
+        title="Context",
         description=(
             "Get what is known about a question or task, within a token budget, without what the named session was "
             "given before. Call it first when you begin a task."
         ),
         effect="reads",
+        repeatable=False,
         answer=_context,
-        input=obj(
+        text_only=True,
+        request=ContextRequest,
+        input=closed(
             {
                 "query": string(),
-                "budget_tokens": integer(),
-                "repeat": boolean("you lost what was given before"),
-                "min_score": number(),
+                "budget_tokens": of(ContextRequest, "budget_tokens"),
+                "repeat": of(ContextRequest, "repeat", "you lost what was given before"),
+                "min_score": of(ContextRequest, "min_score"),
                 "as_of": string(),
                 "session": string("name your conversation to get each memory once"),
                 **_FILTERS,
             },
             ("query",),
         ),
-        output=obj({"text": string(), "tokens": integer(), "outcome": string(), "left_out": array(obj())}, ("text",)),
     ),
     Tool(
         name="forget",
+        title="Forget",
         description="Hide memories that are wrong or obsolete. People can restore them.",
         effect="changes",
         converses=True,
         answer=_forget,
-        input=obj({"ids": array()}, ("ids",)),
-        output=obj({"forgotten": array()}, ("forgotten",)),
+        input=closed({"ids": array()}, ("ids",)),
     ),
 )
 
@@ -375,30 +412,33 @@ def _tool(
     description: str,
     effect: Effect,
     answer: Any,
-    given: Mapping[str, Any],
+    given: Mapping[str, Schema],
     needed: tuple[str, ...] = (),
     *,
+    repeatable: bool = True,
     converses: bool = False,
+    request: type | None = None,
 ) -> Tool:
-    """Results are encoded by the engine's serialization, so the schema allows any object."""
     return Tool(
         name=name,
+        title=name.replace("_", " ").capitalize(),
         description=description,
         effect=effect,
         answer=answer,
-        input=obj(given, needed),
-        output=obj(),
+        input=closed(given, needed),
+        repeatable=repeatable,
         converses=converses,
+        request=request,
     )
 
 
-_FACT = {
+_FACT: Mapping[str, Schema] = {
     "subject": string(),
     "predicate": string(),
     "object": string(),
-    "type": enum("identity", "preference", "relationship", "location", "config", "decision", "kv", "state", "temporal"),
+    "type": of(FactQuery, "type"),
 }
-_IDS = {"ids": array()}
+_IDS: Mapping[str, Schema] = {"ids": array()}
 
 GROUPS: Mapping[str, tuple[Tool, ...]] = {
     "facts": (
@@ -410,11 +450,11 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
             {
                 **_FACT,
                 "memory_id": string(),
-                "relations": boolean("only relations between entities"),
-                "history": boolean("include superseded facts"),
-                "min_confidence": number("after decay, 0-1"),
+                "relations": of(FactQuery, "relations", "only relations between entities"),
+                "history": of(FactQuery, "history", "include superseded facts"),
+                "min_confidence": of(FactQuery, "min_confidence", "after decay"),
                 "as_of": string(),
-                "limit": integer(),
+                "limit": of(FactQuery, "limit", bounds="listed"),
             },
         ),
         _tool(
@@ -424,13 +464,15 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
             _state_fact,
             {
                 **_FACT,
-                "confidence": number("0-1"),
-                "relation": boolean("the object is an entity"),
+                "confidence": of(NewFact, "confidence"),
+                "relation": of(NewFact, "relation", "the object is an entity"),
                 "valid_from": string("ISO 8601"),
                 "valid_to": string(),
                 "memory_id": string("its memory; default: a new one"),
             },
             ("subject", "predicate", "object"),
+            repeatable=False,
+            request=NewFact,
         ),
         _tool(
             "reinforce",
@@ -439,6 +481,7 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
             _reinforce,
             _IDS,
             ("ids",),
+            repeatable=False,
         ),
         _tool("drop_facts", "Delete facts by id. Their memories stay.", "changes", _drop_facts, _IDS, ("ids",)),
         _tool(
@@ -455,14 +498,14 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
             "List the entities that memories are about, with aliases.",
             "reads",
             _entities,
-            {"names": array(), "limit": integer()},
+            {"names": array(), "limit": integer(bounds="listed")},
         ),
         _tool(
             "related_entities",
             "List entities that are connected to one by relations.",
             "reads",
             _related_entities,
-            {"name": string(), "depth": integer("1-3"), "as_of": string()},
+            {"name": string(), "depth": integer(bounds="depth"), "as_of": string()},
             ("name",),
         ),
         _tool(
@@ -480,14 +523,19 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
             "List what searches delivered, newest first, and how it was marked.",
             "reads",
             _log,
-            {"memory_id": string(), "session": string(), "limit": integer(), "before": string("receipt id")},
+            {
+                "memory_id": string(),
+                "session": string(),
+                "limit": integer(bounds="listed"),
+                "before": string("receipt id"),
+            },
         ),
         _tool(
             "mark",
             "Mark memories that were found as used, wrong or opened: used ones rank higher, wrong ones lower.",
             "adds",
             _mark,
-            {**_IDS, "outcome": enum("used", "wrong", "opened"), "receipt": string()},
+            {**_IDS, "outcome": enum(*get_args(Outcome)), "receipt": string()},
             ("ids", "outcome"),
         ),
     ),
@@ -508,8 +556,14 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
             "Explain why a search found a memory, with every number, or why not and what would change that.",
             "reads",
             _why,
-            {"id": string(), "query": string(), "mode": enum("hybrid", "keyword", "semantic"), "limit": integer()},
+            {
+                "id": string(),
+                "query": string(),
+                "mode": of(SearchRequest, "mode"),
+                "limit": of(SearchRequest, "limit"),
+            },
             ("id", "query"),
+            request=SearchRequest,
         ),
     ),
     "more": (
@@ -540,9 +594,15 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
                 "happened": string(),
             },
             ("id",),
+            request=NewMemory,
         ),
         _tool(
-            "related", "Find memories similar to one.", "reads", _related, {"id": string(), "limit": integer()}, ("id",)
+            "related",
+            "Find memories similar to one.",
+            "reads",
+            _related,
+            {"id": string(), "limit": of(RelatedRequest, "limit")},
+            ("id",),
         ),
         _tool(
             "facets",

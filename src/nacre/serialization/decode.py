@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
@@ -25,13 +26,48 @@ Reader = Callable[[str, object], Any]
 
 def fields(data: Mapping[str, Any], readers: Mapping[str, Reader], required: tuple[str, ...] = ()) -> dict[str, Any]:
     """Read the fields that are present, each with its reader."""
-    unknown = sorted(data.keys() - readers.keys())
-    if unknown:
-        raise InvalidInput(unknown[0], f"is unknown; allowed: {', '.join(readers)}")
+    for name in data:
+        if name not in readers:
+            raise unknown_field(name, tuple(readers))
     for name in required:
         if data.get(name) is None:
             raise InvalidInput(name, "is missing")
     return {name: readers[name](name, value) for name, value in data.items() if value is not None}
+
+
+_SYNONYMS: Mapping[str, tuple[str, ...]] = {  # of fields, as other programs call them
+    "limit": ("max_results", "num_results", "top_k", "topk", "k", "n", "count", "size", "max", "page_size"),
+    "query": ("q", "question", "text", "search", "prompt", "input", "topic", "task"),
+    "budget_tokens": ("max_tokens", "tokens", "token_budget", "budget", "token_limit"),
+    "text": ("content", "memory", "body", "value", "message", "note", "fact"),
+    "ids": ("id", "memory_id", "memory_ids"),
+    "id": ("ids", "memory_id", "memory"),
+    "min_score": ("threshold", "score_threshold", "min_relevance", "similarity_threshold"),
+    "start": ("since", "from", "after", "start_date", "start_time"),
+    "end": ("until", "to", "before", "end_date", "end_time"),
+    "cursor": ("next", "page", "offset", "page_token"),
+    "tags": ("labels", "topics", "tag"),
+    "kind": ("type", "category"),
+    "kinds": ("kind", "type", "types"),
+    "namespace": ("collection", "folder"),
+    "namespaces": ("namespace", "collections"),
+    "happened": ("date", "time", "timestamp", "when", "occurred"),
+    "supersedes": ("replaces", "updates", "supersede"),
+    "neighbours": ("neighbors", "context", "around", "surrounding"),
+    "repeat": ("include_delivered", "include_given", "again"),
+    "session": ("session_id", "conversation_id", "thread_id"),
+}
+
+
+def unknown_field(name: str, allowed: Sequence[str], within: str = "") -> InvalidInput:
+    """The error for a field that does not exist, with the one that was probably meant. `within` names its object."""
+    import difflib  # only where something is wrong
+
+    said = re.sub(r"(?<=[a-z])(?=[A-Z])|[\s-]+", "_", name).casefold()
+    meant = [each for each in allowed if said == each or said in _SYNONYMS.get(each, ())]
+    meant += difflib.get_close_matches(said, allowed, 1)
+    hint = f"; did you mean `{meant[0]}`?" if meant else ";"
+    return InvalidInput(f"{within}{name}", f"is unknown{hint} allowed: {', '.join(allowed) or 'none'}")
 
 
 def as_given(_: str, value: object) -> object:
@@ -134,10 +170,10 @@ def new_memory(data: object) -> NewMemory:
     """A memory from a JSON object with the fields of NewMemory."""
     if not isinstance(data, dict):
         raise InvalidInput("memory", f"must be a JSON object, not {type(data).__name__}")
-    allowed = {each.name for each in dataclasses.fields(NewMemory)}
-    unknown = sorted(str(key) for key in data.keys() - allowed)
-    if unknown:
-        raise InvalidInput(unknown[0], f"is not a field of a memory; allowed: {', '.join(sorted(allowed))}")
+    allowed = [each.name for each in dataclasses.fields(NewMemory)]
+    for name in data:
+        if name not in allowed:
+            raise unknown_field(str(name), allowed)
     if "text" not in data:
         raise InvalidInput("text", "is missing; give the text to remember")
     values: dict[str, Any] = dict(data)
@@ -176,7 +212,7 @@ def _object_fields(
     allowed = [each.name for each in dataclasses.fields(kind)]
     for name in data:
         if name not in allowed:
-            raise InvalidInput(f"{field}.{name}", f"is unknown; allowed: {', '.join(allowed)}")
+            raise unknown_field(str(name), allowed, f"{field}.")
     for name in required:
         if name not in data:
             raise InvalidInput(f"{field}.{name}", "is missing")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, tzinfo
 
 from nacre.analysis import highlight
+from nacre.engine.calendar import local_date
 from nacre.engine.explain import Why, WhyNot
 from nacre.errors import Conflict, EmbedderError, InvalidInput, NacreError, NotFound, PartlyRefused, StoreError
 from nacre.ranking.scoring import briefly
 from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
-from nacre.types.memory import Event, Json, Memory, Remembered
+from nacre.types.memory import STANDING_KINDS, Event, Forgotten, Json, Memory, NewMemory, Remembered
 from nacre.types.recall_log import Receipt
 from nacre.types.search import DidYouMean, Hit, Reason, RelationHit, SearchResult, Successor
 from nacre.types.stats import Facets, Stats
@@ -248,7 +249,7 @@ def brief(value: SearchResult) -> dict[str, Json]:
         found["notes"] = list(value.notes)
     if value.did_you_mean is not None:
         found["did_you_mean"] = value.did_you_mean.query
-    return found if value.answerable else found | {"answerable": False}
+    return found if value.answerable or not value.hits else found | {"answerable": False}
 
 
 def _brief_hit(value: Hit) -> dict[str, Json]:
@@ -278,12 +279,17 @@ def _brief_belief(value: Belief) -> str:
     return f"{' '.join(value.fact.statement.split())} ({value.effective:.2f}{mark})"
 
 
-def without_empty(value: Json) -> Json:
-    """The same value without fields that are null or empty."""
+def without_empty(value: dict[str, Json]) -> dict[str, Json]:
+    """The same value without fields that are null or empty. A list or an object at the top stays: it is the answer."""
+    kept = {key: _without_empty(each) for key, each in value.items()}
+    return {key: each for key, each in kept.items() if each not in (None, "")}
+
+
+def _without_empty(value: Json) -> Json:
     if isinstance(value, dict):
-        kept = {key: without_empty(each) for key, each in value.items()}
-        return {key: each for key, each in kept.items() if each is not None and each not in ("", [], {})}
-    return [without_empty(each) for each in value] if isinstance(value, list) else value
+        kept = {key: _without_empty(each) for key, each in value.items()}
+        return {key: each for key, each in kept.items() if each not in (None, "", [], {})}
+    return [_without_empty(each) for each in value] if isinstance(value, list) else value
 
 
 def reason(value: Reason) -> dict[str, Json]:
@@ -318,6 +324,48 @@ def timeline_entry(value: TimelineEntry) -> dict[str, Json]:
     }
 
 
+_LINE_BYTES, _LINE_BYTES_MAX = 40, 240  # of a line of the timeline: in a full page, and in a short one
+_FULL_PAGE = 50
+
+
+def brief_timeline(value: Timeline, zone: tzinfo | None = None) -> dict[str, Json]:
+    """A page of the timeline for clients that pay per token: by month, a line each with the day, the id and a summary.
+
+    Months and lines keep the order of the page. Summaries are shorter the more there are, so that a page of 50 stays
+    under 1,500 tokens. Days are those of the zone; None means the machine's.
+    """
+    room = min(_LINE_BYTES_MAX, max(_LINE_BYTES, _FULL_PAGE * _LINE_BYTES // (len(value.entries) or 1)))
+    months: dict[str, list[Json]] = {}
+    for each in value.entries:
+        day = local_date(each.created, zone)
+        line = f"{day.day} {each.id} {_brief_summary(each, day, zone, room)}"
+        months.setdefault(day.isoformat()[:7], []).append(line)
+    page: dict[str, Json] = {"entries": {**months}}
+    if value.next is not None:
+        page["next"] = value.next
+    if value.histogram:
+        page["histogram"] = dict(value.histogram)
+    anchor = next((each.id for each in value.entries if each.anchor), None)
+    return page if anchor is None else page | {"anchor": anchor}
+
+
+def _brief_summary(value: TimelineEntry, day: date, zone: tzinfo | None, room: int) -> str:
+    """The summary of a memory, with what sets it apart: pinned, a standing kind, an event of another day."""
+    happened = None if value.happened is None else local_date(value.happened, zone)
+    marks = [
+        *(["pinned"] if value.pinned else []),
+        *([value.kind] if value.kind in STANDING_KINDS else []),
+        *([happened.isoformat()] if happened is not None and happened != day else []),
+    ]
+    line = f"[{', '.join(marks)}] {value.summary}" if marks else value.summary
+    line = " ".join(line.split(None, room)[:room])
+    cut = line.encode("utf-8", "replace")[:room].decode(errors="ignore")
+    if len(cut) == len(line):
+        return line
+    between = cut.rfind(" ", len(cut) // 2) if line[len(cut)] != " " else len(cut)
+    return f"{cut[:between] if between > 0 else cut}…"
+
+
 def fetched(value: Fetched) -> dict[str, Json]:
     """Memories in full, with what they update, and with entities and neighbours if these were requested."""
     return {"memories": [_fetched_memory(each, value) for each in value], "missing": list(value.missing)}
@@ -335,6 +383,61 @@ def _fetched_memory(one: Memory, result: Fetched) -> dict[str, Json]:
     if one.id in result.neighbours:
         encoded["neighbours"] = [timeline_entry(each) for each in result.neighbours[one.id]]
     return encoded
+
+
+def brief_fetched(value: Fetched, zone: tzinfo | None = None) -> dict[str, Json]:
+    """Memories in full for clients that pay per token: no empty fields, no usual values, facts as sentences."""
+    found: dict[str, Json] = {"memories": [_brief_memory(each, value, zone) for each in value]}
+    return found | {"missing": list(value.missing)} if value.missing else found
+
+
+def _brief_memory(one: Memory, result: Fetched, zone: tzinfo | None) -> dict[str, Json]:
+    full = _fetched_memory(one, result)
+    brief: dict[str, Json] = {
+        name: full[name]
+        for name in ("id", "text", "summary", "kind", "namespace", "tags", "source", "session", "position", "metadata")
+    }
+    brief |= {name: _second(at) for name, at in (("created", one.created), ("happened", one.happened))}
+    brief["updated"] = _second(one.updated) if one.updated != one.created else None
+    brief["deleted"] = _second(one.deleted)
+    brief["importance"] = one.importance if one.importance != _USUAL.importance else None
+    brief["pinned"] = one.pinned or None
+    brief["facts"] = [_brief_fact(each) for each in one.facts]
+    brief |= {name: full[name] for name in ("updates", "updated_by") if name in full}
+    brief["entities"] = [each.name for each in result.entities.get(one.id, ())]
+    near = Timeline(result.neighbours.get(one.id, ()), None)
+    brief["neighbours"] = brief_timeline(near, zone)["entries"]
+    return {name: each for name, each in brief.items() if each not in (None, "", [], {})}
+
+
+_USUAL = NewMemory(text="")
+
+
+def _second(value: datetime | None) -> str | None:
+    """A moment without its fraction of a second."""
+    return None if value is None else moment(value.replace(microsecond=0))
+
+
+def _brief_fact(value: Fact) -> dict[str, Json]:
+    stated: dict[str, Json] = {
+        "id": value.id,
+        "states": value.statement,
+        "confidence": round(value.confidence, 2),
+        "since": moment(value.valid_from)[:10],
+    }
+    if value.valid_to is not None:
+        stated["until"] = moment(value.valid_to)[:10]
+    return stated if value.superseded_by is None else stated | {"superseded_by": value.superseded_by}
+
+
+def brief_remembered(value: Remembered) -> dict[str, Json]:
+    brief: dict[str, Json] = {"id": value.id, "duplicate": value.duplicate}
+    return brief | {"recalled": list(value.recalled)} if value.recalled else brief
+
+
+def forgotten(value: Forgotten) -> dict[str, Json]:
+    done: dict[str, Json] = {"forgotten": list(value.ids)}
+    return done | {"missing": list(value.missing)} if value.missing else done
 
 
 def event(value: Event) -> dict[str, Json]:

@@ -146,6 +146,13 @@ class Remembered(NamedTuple):
     recalled: tuple[str, ...] = ()
 
 
+class Forgotten(NamedTuple):
+    """The memories that `forget` hid, and the ids that no memory has."""
+
+    ids: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+
 class Update(NamedTuple):
     """A newer memory that updates an older one; both stay. `cue` are the words that show it, empty if it was given."""
 
