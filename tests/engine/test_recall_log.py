@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import nacre
+from nacre.analysis.quotations import Quotations
 from nacre.engine.log_writer import LogWriter
 from nacre.errors import InvalidInput, NacreError, NotFound, StoreBusy, StoreUnavailable
 from nacre.ranking import usage
@@ -35,6 +36,9 @@ from nacre.types.recall_log import QUERY_CHARS_MAX, Delivery, Outcome, Receipt, 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 OUTCOMES: tuple[Outcome, ...] = ("opened", "used", "wrong")
+
+
+TEXT_OF = {"m0": ["x0"], "m1": ["the x1 of the y1"], "m2": ["in", "the x1"]}  # by memory, for queries that quote them
 
 
 def receipt(name: str, *memory_ids: str, at: datetime = NOON, space: str = "a", session: str | None = None) -> Receipt:
@@ -54,7 +58,8 @@ def database(**space_of: str) -> apsw.Connection:
 
 def purge(db: apsw.Connection, memory_id: str) -> None:
     """As the store does it."""
-    sqlite.purge(db, [row for (row,) in db.execute("SELECT row FROM memories WHERE id = ?", (memory_id,))])
+    found = [row for (row,) in db.execute("SELECT row FROM memories WHERE id = ?", (memory_id,))]
+    sqlite.purge(db, found, Quotations(TEXT_OF.get(memory_id, ()), {"z1"}))
     db.execute("DELETE FROM memories WHERE id = ?", (memory_id,))
 
 
@@ -196,6 +201,30 @@ def test_a_purge_reaches_the_searches_that_are_not_logged_yet(path: Path, kind: 
         assert len(memory.search("banana").hits) == 1
         memory.purge(purged)
         assert memory.receipts() == []
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "memory"])
+def test_a_purge_clears_the_queries_that_quote(path: Path, kind: str) -> None:
+    """Searches that delivered others stay in the log, without what they asked."""
+    store = SqliteStore(path) if kind == "sqlite" else MemoryStore()
+    other = nacre.Filter(spaces=["other"])
+    with nacre.Nacre(store, None) as memory:
+        kept = memory.remember("Apple pie is in the oven of the house").id
+        purged = memory.remember("Mara keeps the apple in the house of the oven").id
+        changed = memory.remember("The secret is Zanzibar").id
+        memory.update(changed, text="The apple is gone")
+        for query in ("pie", "who is mara?", "oven pie", "Zanzibar?", "is it in the house of the pie"):
+            memory.search(query, limit=1, where=nacre.Filter(tags_any=["none"]))
+            memory.search(query, where=other)
+        memory.search("pie", limit=1)
+        memory.purge([purged, changed])
+        own, others = memory.receipts(), memory.receipts(spaces=["other"])
+        assert [each.query for each in own] == ["pie", "", "", "oven pie", "", "pie"]
+        assert [each.query for each in others] == ["", "", "oven pie", "", "pie"]
+        assert [each.memory_id for each in own[0].deliveries] == [kept]
+        if kind == "sqlite":
+            assert b"mara" not in written(path).lower()
+            assert b"zanzibar" not in written(path).lower()
 
 
 def test_marks_are_set_once_and_earn_once_a_day() -> None:
@@ -349,7 +378,8 @@ deliveries = st.lists(
     st.builds(Delivery, memory_ids, st.integers(1, 4), st.floats(0, 1, allow_subnormal=False)), max_size=4
 )
 new_receipts = st.builds(
-    Receipt, receipt_ids, moments, st.sampled_from("ab"), st.sampled_from([None, "s", "t"]), st.text(max_size=5),
+    Receipt, receipt_ids, moments, st.sampled_from("ab"), st.sampled_from([None, "s", "t"]),
+    st.text(max_size=5) | st.sampled_from(["X0", "is x1 in the y1", "the x1 of the y1?", "the x1", "Z1!"]),
     st.just("hybrid"), st.sampled_from([None, "work"]), deliveries.map(tuple), st.sampled_from([None, "s", "wire"]),
     st.booleans(),
 )  # fmt: skip
@@ -418,7 +448,7 @@ class Logs(RuleBasedStateMachine):
     def purge(self, memory_id: str) -> None:
         purge(self.db, memory_id)
         self.space_of.pop(memory_id, None)
-        self.log.purge([memory_id])
+        self.log.purge([memory_id], Quotations(TEXT_OF.get(memory_id, ()), {"z1"}))
 
     @rule(memory_id=memory_ids)
     def remember_again(self, memory_id: str) -> None:

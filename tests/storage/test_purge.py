@@ -155,6 +155,23 @@ def searched_and_purged(engine: nacre.Nacre) -> None:
     engine.purge(memory_id)
 
 
+def quoted_and_purged(engine: nacre.Nacre) -> None:
+    """By searches that found others, in this space and in another, before and after it was changed."""
+    memory_id = engine.remember(f"the old {MARKER} hangs behind the boiler").id
+    engine.update(memory_id, text="nothing to see", summary=f"a {MARKER} in the cellar")
+    engine.forget(memory_id)
+    elsewhere = nacre.Filter(spaces=["elsewhere"])
+    for where in (nacre.Filter(), elsewhere):
+        engine.search(f"does the OLD {MARKER} hang behind the rose?", where=where)
+        engine.search(f"a rose, or a {MARKER} in the cellar", where=where, mode="keyword")
+        engine.search(f"the old {MARKER.upper()} hangs", where=where, session="s")
+    engine.context(f"old {MARKER} hangs behind the roses", session="s", repeat=True)
+    engine.purge(memory_id)
+    kept = [*engine.receipts(), *engine.receipts(spaces=["elsewhere"])]
+    assert [each.query for each in kept if each.query] == ["rose"]  # the searches are kept, without their words
+    assert len(kept) == 8
+
+
 def facts_purged(engine: nacre.Nacre) -> None:
     """What it says, given and read from its text."""
     about = nacre.NewFact(
@@ -188,6 +205,7 @@ def entities_purged(engine: nacre.Nacre) -> None:
         rebuilt_and_purged,
         rewritten_and_purged,
         searched_and_purged,
+        quoted_and_purged,
         facts_purged,
         entities_purged,
     ],

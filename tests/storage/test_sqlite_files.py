@@ -278,6 +278,23 @@ def test_what_texts_are_looked_up_by_outlives_its_own_migration(path: Path) -> N
         assert db.execute("SELECT v FROM fts_config WHERE k = 'hashsize'").get == 8 << 20
 
 
+def test_the_log_of_the_sixth_version_still_tells_what_was_given(path: Path) -> None:
+    """Then the session of a search was the connection, where none was named."""
+    with opened(path) as engine:
+        tea = engine.remember("green tea").id
+        engine.search("tea", session="wire")
+    with raw(path) as db:
+        db.execute("DROP INDEX receipts_by_origin; DROP INDEX receipts_repeated")
+        db.execute("ALTER TABLE receipts DROP COLUMN origin; ALTER TABLE receipts DROP COLUMN repeat")
+        db.execute("UPDATE meta SET value = '6' WHERE key = 'schema_version'")
+    with opened(path) as engine:
+        assert engine.stats().schema_version == schema.VERSION
+        (receipt,) = engine.receipts()
+        assert (receipt.session, receipt.origin, receipt.repeat, receipt.query) == ("wire", None, False, "tea")
+        assert engine.remember("GREEN TEA", origin="wire").recalled == (tea,)
+        assert engine.search("tea", session="wire").hits[0].delivered
+
+
 def test_an_interrupted_migration_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It fails at its very end, after everything old was dropped: nothing of that may stay."""
     make_first_version(path)

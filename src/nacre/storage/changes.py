@@ -1,8 +1,9 @@
-"""What did an update change? The same on every store."""
+"""What did an update change, and what was there before? The same on every store."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +19,13 @@ def replaced(old: Memory, new: Memory) -> dict[str, Json]:
         if json.dumps(was) != json.dumps(becomes):
             before[name] = was
     return before
+
+
+def texts_ever(memory: Memory, replaced_before: Iterable[Mapping[str, Json]]) -> list[str]:
+    """The texts and summaries that a memory has and had, by what each of its updates replaced."""
+    versions: list[Mapping[str, Json]] = [{"text": memory.text, "summary": memory.summary}, *replaced_before]
+    said = (version.get(name) for version in versions for name in ("text", "summary"))
+    return [each for each in said if isinstance(each, str)]
 
 
 def _plain(value: Any) -> Json:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from nacre.analysis.quotations import Quotations
 from nacre.errors import InvalidInput, NotFound
 from nacre.ranking.usage import add, earns
 from nacre.types.recall_log import MARK_WITHIN, Delivery, Outcome, Receipt, ReceiptFilter, Usage, logged_query
@@ -131,8 +132,8 @@ class RecallLog:
     def count(self) -> int:
         return len(self._receipts)
 
-    def purge(self, memory_ids: Sequence[str]) -> None:
-        """Delete the receipts that delivered these memories: a query may quote the text that it found.
+    def purge(self, memory_ids: Sequence[str], quotations: Quotations) -> None:
+        """Delete the receipts that delivered these memories, and clear the queries that quote them.
 
         A receipt with `repeat` stays without its query, so that what its session was given before still does not count.
         """
@@ -143,6 +144,10 @@ class RecallLog:
                 del self._receipts[receipt.id]
                 if receipt.repeat:
                     self._receipts[receipt.id] = replace(receipt, query="", deliveries=kept)
+        self._receipts = {
+            each.id: replace(each, query="") if quotations.quoted_in(each.query) else each
+            for each in self._receipts.values()
+        }
         self._usage = {each: usage for each, usage in self._usage.items() if each not in gone}
         self._earned = {key: at for key, at in self._earned.items() if key[0] not in gone}
 

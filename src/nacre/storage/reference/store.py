@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from nacre.analysis import tokenizer
+from nacre.analysis.quotations import Quotations, telling_tokens
 from nacre.errors import Conflict, EmbedderMismatch, NotFound
 from nacre.interfaces import TimePage
 from nacre.query import spelling
@@ -30,7 +31,7 @@ from nacre.query.ast import (
 )
 from nacre.ranking.bm25 import bm25, idf
 from nacre.ranking.scoring import best_first
-from nacre.storage.changes import replaced
+from nacre.storage.changes import replaced, texts_ever
 from nacre.storage.reference.facts import Facts
 from nacre.storage.reference.recall_log import RecallLog
 from nacre.storage.reference.stored_memory import StoredMemory
@@ -132,7 +133,10 @@ class MemoryStore:
                 del self._memories[purged]
                 self._facts.purge(purged)
                 self._updates = {pair: each for pair, each in self._updates.items() if purged not in pair}
-                self._recall_log.purge([purged])
+                former = (event.before for event in self._events if event.memory_id == purged)
+                texts = texts_ever(stored.memory, former)
+                remaining = {token for each in self._live() for token in tokenizer.vocabulary(each.tokens)}
+                self._recall_log.purge([purged], Quotations(texts, telling_tokens(texts) - remaining))
                 self._events = [
                     replace(event, before={}) if event.memory_id == purged else event for event in self._events
                 ]

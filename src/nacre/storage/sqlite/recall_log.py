@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from nacre.analysis.quotations import Quotations
 from nacre.errors import InvalidInput, NotFound
 from nacre.ranking.usage import add, earns
 from nacre.storage.sqlite import rows
@@ -253,8 +254,8 @@ def clear(db: apsw.Connection, spaces: Sequence[str], session: str | None, befor
     return db.changes()
 
 
-def purge(db: apsw.Connection, purged: Sequence[int]) -> None:
-    """Delete the receipts that delivered these rows: a query may quote the text that it found.
+def purge(db: apsw.Connection, purged: Sequence[int], quotations: Quotations) -> None:
+    """Delete the receipts that delivered these rows, and clear the queries that quote them.
 
     A receipt with `repeat` stays without its query, so that what its session was given before still does not count.
     """
@@ -262,6 +263,9 @@ def purge(db: apsw.Connection, purged: Sequence[int]) -> None:
     delivering = f"receipt IN (SELECT receipt FROM deliveries WHERE row IN {_LISTED})"
     db.execute(f"UPDATE receipts SET query = '' WHERE repeat = 1 AND {delivering}", listed)
     db.execute(f"DELETE FROM receipts WHERE repeat = 0 AND {delivering}", listed)
+    queries = (query for (query,) in db.execute("SELECT DISTINCT query FROM receipts"))
+    quoting = [query for query in queries if quotations.quoted_in(query)]
+    db.execute(f"UPDATE receipts SET query = '' WHERE query IN {_LISTED}", (rows.to_json(quoting),))
 
 
 def count(db: apsw.Connection) -> int:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from nacre.analysis import tokenizer
 from nacre.analysis.near_duplicates import sketch
+from nacre.analysis.quotations import Quotations, telling_tokens
 from nacre.analysis.tokenizer import tokens_of
 from nacre.errors import Conflict, StoreError, StoreUnavailable
 from nacre.interfaces import TimePage
@@ -40,7 +41,7 @@ from nacre.storage.sqlite.filters import (
 from nacre.storage.sqlite.keyword_search import lexical
 from nacre.storage.sqlite.neighbours import neighbours
 from nacre.storage.sqlite.signals import signals
-from nacre.storage.sqlite.vocabulary import frequencies, spellings, update_counts
+from nacre.storage.sqlite.vocabulary import absent_terms, frequencies, spellings, update_counts
 from nacre.storage.sqlite.writes import (
     adopt_model,
     bump_revision,
@@ -51,6 +52,7 @@ from nacre.storage.sqlite.writes import (
     log_events,
     model_mismatch,
     rekey_passages,
+    texts_said,
     with_tokens,
     write_passages,
     write_tokens,
@@ -189,7 +191,8 @@ class SqliteStore:
             purged = [row for row, _, _ in found]
             groups = facts.groups_of_rows(db, purged)
             linked = entities.of_rows(db, purged)
-            recall_log.purge(db, purged)
+            texts = [text for _, memory, _ in found for text in texts_said(db, memory)]
+            recall_log.purge(db, purged, Quotations(texts, absent_terms(db, telling_tokens(texts))))
             near_duplicates.unsketch(db, ((row, memory.space, tokens) for row, memory, tokens in found))
             for row, memory, _ in found:
                 db.execute("DELETE FROM tokens WHERE row = ?", (row,))

@@ -73,6 +73,16 @@ def _count(db: apsw.Connection, space: str, texts: Sequence[Tokens], sign: Liter
         )
 
 
+def absent_terms(db: apsw.Connection, terms: Iterable[str]) -> set[str]:
+    """Those of these terms that no live memory of any space has."""
+    asked = set(terms)
+    sql = (
+        "SELECT DISTINCT v.term FROM corpus AS c, json_each(?) AS asked "
+        "CROSS JOIN vocabulary AS v WHERE v.space = c.space AND v.term = asked.value"
+    )
+    return asked - {term for (term,) in fetch(db, sql, (to_json(list(asked)),))}
+
+
 def _add_batch(db: apsw.Connection, space: str, rows: Sequence[int]) -> None:
     """Count the stored tokens in C, so that Python can prepare the next batch meanwhile."""
     db.execute(_BATCH)

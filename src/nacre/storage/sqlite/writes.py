@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 import apsw
 
 from nacre.errors import EmbedderMismatch, NotFound
+from nacre.storage.changes import texts_ever
 from nacre.storage.sqlite import rows
 from nacre.types.memory import Entry, Memory, Passages, Tokens
 
@@ -173,6 +175,12 @@ def with_tokens(db: apsw.Connection, ids: Sequence[str]) -> list[tuple[int, Memo
     if missing:
         raise NotFound(tuple(missing))
     return found
+
+
+def texts_said(db: apsw.Connection, memory: Memory) -> list[str]:
+    """The texts and summaries that a memory has and had."""
+    sql = "SELECT before FROM events WHERE memory_id = ? AND before IS NOT NULL"
+    return texts_ever(memory, [json.loads(before) for (before,) in rows.fetch(db, sql, (memory.id,))])
 
 
 def bump_revision(db: apsw.Connection) -> None:
