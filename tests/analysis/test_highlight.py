@@ -16,8 +16,8 @@ from nacre.types.search import Snippet
 
 
 def shown(text: str, query: str, passage: Span | None = None, chars: int = SNIPPET_CHARS) -> Snippet:
-    terms = parse(query, datetime(2026, 3, 1, tzinfo=UTC), UTC).terms
-    return snippet(text, HighlightTerms(dict.fromkeys(terms, 1.0)), passage, chars)
+    parsed = parse(query, datetime(2026, 3, 1, tzinfo=UTC), UTC)
+    return snippet(text, HighlightTerms.of_query(parsed, dict.fromkeys(parsed.terms, 1.0)), passage, chars)
 
 
 def highlighted(found: Snippet) -> list[str]:
@@ -59,6 +59,25 @@ def filler(chars: int) -> str:
         ("", "absent", []),
         ("a -b c", "c -b", ["c"]),  # what is excluded is not highlighted
         ('the "exact phrase" here', '"exact phrase"', ["exact", "phrase"]),
+        # function words are not highlighted
+        ("The gateway is on the port of the day", "what is the port of the gateway?", ["gateway", "port"]),
+        ("It is what it is", "what is the port?", []),  # though the text has nothing else of the query
+        ("Call getUserName() to get it", "get the user name", ["getUserName"]),
+        ("der Schlüssel liegt in der Schublade", "wo ist der Schlüssel?", ["Schlüssel"]),
+        ("la clé est dans le tiroir", "où est la clé dans le garage", ["clé"]),
+        ("la llave está en el cajón", "dónde está la llave", ["llave"]),
+        ("He is on a diet in La Paz", "how is he in La Paz", ["La", "Paz"]),  # an English question has no such words
+        # but in phrases, where these stand, and where nothing else is asked for
+        ("to be, or not to be, is the question", "to be or not to be", ["to", "be", "or", "not", "to", "be"]),
+        ("The Who played, and the crowd cheered the who", '"the who"', ["The", "Who", "the", "the", "who"]),
+        ("the port, then the gateway of the day", 'gateway "the port"', ["the", "port", "gateway"]),
+        ("the port, then the gateway of the day", '"the port" -gateway', ["the", "port"]),
+        ("the day, and then the port", 'day "the port"', ["day", "the", "port"]),
+        ("port of the day: the best", '"of the day" port', ["port", "of", "the", "day"]),
+        ("of that, the day", '"of the day" port', ["day"]),
+        ("Sie ist die Beste und der Rest", '"die Beste" und wer', ["die", "Beste"]),
+        ("where is it", "where", ["where"]),
+        ("wo ist es", "wo ist", ["wo", "ist"]),
     ],
 )
 def test_highlights_point_at_the_matched_words(text: str, query: str, expected: list[str]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
+from itertools import pairwise
 
 from nacre.analysis import tokenizer
-from nacre.query.ast import Term
+from nacre.analysis.language import foreign_function_words, is_english
+from nacre.query.ast import ParsedQuery, Term, wanted_phrases
 from nacre.types.memory import Span
 from nacre.types.search import Snippet
 
@@ -24,13 +26,38 @@ _FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 
 
 class HighlightTerms:
-    """The terms of a query with their weights, ready to be located in texts."""
+    """The terms of a query with their weights, ready to be located in texts.
 
-    def __init__(self, terms: Mapping[Term, float]) -> None:
+    Function words are not highlighted, except in a quoted phrase, or where the query has no other words.
+    `function_words` are those that are not marked as common: those of another language.
+    """
+
+    def __init__(self, terms: Mapping[Term, float], function_words: Set[str] = frozenset()) -> None:
         least = _SIGNIFICANT_SHARE * max(terms.values(), default=0)
         self.weights = {term.text: weight for term, weight in terms.items()}
-        self.significant = _TermFinder(term for term, weight in terms.items() if weight >= least)
-        self.all = _TermFinder(terms)
+        self._hidden: Set[str] = {each.text for each in terms if each.common or each.text in function_words}
+        self.significant = _TermFinder((term for term, weight in terms.items() if weight >= least), self._hidden)
+        self.all = _TermFinder(terms, self._hidden)
+        self._phrases: Sequence[tuple[str, ...]] = ()
+
+    @classmethod
+    def of_query(cls, query: ParsedQuery, terms: Mapping[Term, float]) -> HighlightTerms:
+        """`terms` are those of the query that memories have."""
+        foreign = frozenset[str]() if is_english(query.text) else foreign_function_words()
+        found = cls(terms, foreign)
+        if all(each.common or each.text in foreign for each in query.terms):
+            found._hidden = frozenset()
+        elif found._hidden and query.quoted:
+            phrases = (each.words for each in wanted_phrases(query.must))
+            found._phrases = [each for each in phrases if not found._hidden.isdisjoint(each)]
+        return found
+
+    def spans(self, text: str, found: Sequence[tuple[Span, str]]) -> list[Span]:
+        """Which of the occurrences in a text are highlighted, and the function words of its phrases."""
+        spans = [span for span, term in found if term not in self._hidden]
+        if not self._phrases:
+            return spans
+        return sorted({*spans, *_phrase_spans(text, self.all.occurrences(text), self._phrases)})
 
 
 def snippet(text: str, query: HighlightTerms, passage: Span | None, chars: int = SNIPPET_CHARS) -> Snippet:
@@ -43,10 +70,10 @@ def snippet(text: str, query: HighlightTerms, passage: Span | None, chars: int =
     if not found and passage is None:
         found = query.all.occurrences(scanned)
     if len(text) <= chars:
-        return Snippet(text, _merged([span for span, _ in found]), 0)
+        return Snippet(text, _merged(query.spans(scanned, found)), 0)
     start = passage.start if passage else 0
     focus = _best_span(found, query.weights, chars) if found else Span(start, start)
-    return _slice(_window(text, focus, chars), text, [span for span, _ in found], 0)
+    return _slice(_window(text, focus, chars), text, query.spans(scanned, found), 0)
 
 
 def shorten(long: Snippet, chars: int) -> Snippet:
@@ -76,10 +103,11 @@ def summary(text: str, chars: int = SUMMARY_CHARS) -> str:
 
 
 class _TermFinder:
-    """Locates terms in texts."""
+    """Locates terms in texts. `getName` matches several; it is found by one that is no function word."""
 
-    def __init__(self, terms: Iterable[Term]) -> None:
+    def __init__(self, terms: Iterable[Term], function_words: Set[str]) -> None:
         listed = list(terms)
+        self._function_words = function_words
         self._exact = {term.text for term in listed if not term.prefix}
         self._prefixes = tuple(term.text for term in listed if term.prefix)
 
@@ -97,11 +125,22 @@ class _TermFinder:
             for span, chunk in (
                 _chunk_parts(raw) if short else tokenizer.chunks_with_spans(raw, None if prefixes else exact)
             ):
-                hit = _matching_token(chunk, exact, prefixes)
+                hit = _matching_token(chunk, exact, prefixes, self._function_words)
                 if hit is not None:
                     found.append((Span(at + span.start, at + span.end), hit))
             at += len(raw)
         return found
+
+
+def _phrase_spans(text: str, found: Sequence[tuple[Span, str]], phrases: Sequence[tuple[str, ...]]) -> Iterator[Span]:
+    """The words of phrases where they stand next to each other in a text."""
+    for at in range(len(found)):
+        for phrase in phrases:
+            run = found[at : at + len(phrase)]
+            if tuple(term for _, term in run) == phrase and not any(
+                char.isalnum() for (one, _), (next_, _) in pairwise(run) for char in text[one.end : next_.start]
+            ):
+                yield from (span for span, _ in run)
 
 
 def _find_chunk(text: str, raw: str, at: int) -> int:
@@ -125,15 +164,18 @@ def _chunk_parts(raw: str) -> tuple[tuple[Span, tokenizer.Chunk], ...]:
     return tuple(tokenizer.chunks_with_spans(raw))
 
 
-def _matching_token(chunk: tokenizer.Chunk, exact: set[str], prefixes: tuple[str, ...]) -> str | None:
-    """The first token or prefix of the query that the chunk matches."""
-    for token in chunk.words + chunk.forms:
-        if token in exact:
+def _matching_token(
+    chunk: tokenizer.Chunk, exact: set[str], prefixes: tuple[str, ...], function_words: Set[str]
+) -> str | None:
+    """The first token or prefix of the query that the chunk matches; function words come last."""
+    tokens = [token for token in chunk.words + chunk.forms if token in exact]
+    for token in tokens:
+        if token not in function_words:
             return token
     for prefix in prefixes:
         if any(word.startswith(prefix) for word in chunk.words):
             return prefix
-    return None
+    return tokens[0] if tokens else None
 
 
 def _best_span(found: Sequence[tuple[Span, str]], weights: Mapping[str, float], chars: int) -> Span:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+
+from nacre.analysis import tokenizer
 
 _WORD = re.compile(r"[^\W\d_]+")
 _READ_CHARS = 300
@@ -34,6 +37,12 @@ _OTHER = frozenset(
     """,
     )
 )
+
+
+@cache
+def foreign_function_words() -> frozenset[str]:
+    """The function words of other languages than English, as tokens of queries."""
+    return frozenset(token for word in _OTHER for token in tokenizer.query_tokens(word))
 
 
 def is_english(text: str) -> bool:

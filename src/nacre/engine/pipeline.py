@@ -257,7 +257,7 @@ class Pipeline:
         lexical, semantic = self._finder.find(plan, frequencies)
         return ranking._replace(
             frequencies=frequencies,
-            terms=highlight.HighlightTerms(weights(plan.query.terms, frequencies)),
+            terms=highlight.HighlightTerms.of_query(plan.query, weights(plan.query.terms, frequencies)),
             lexical=lexical,
             semantic=semantic.matches,
             listed=self._finder.listed(plan),

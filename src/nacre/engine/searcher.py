@@ -123,7 +123,7 @@ class Searcher:
             members = {each for each, memory in memories.items() if memory.session == known.session}
             ranked = boosts.same_session(ranked, members, recipe.tuning.session_weight)
         best = important_first(ranked, importance)
-        terms = highlight.HighlightTerms(weights(query.terms, frequencies))
+        terms = highlight.HighlightTerms.of_query(query, weights(query.terms, frequencies))
         hits = (hit_of(each, memories[each.id], terms) for each in best[: request.limit])
         return SearchResult(tuple(hits), notes)
 

@@ -102,6 +102,20 @@ def both(one: Condition | None, other: Condition) -> Condition:
     return other if one is None else AllOf((one, other))
 
 
+def wanted_phrases(condition: Condition | None) -> Iterator[Phrase]:
+    """The phrases that a condition asks for, without those that it excludes."""
+    match condition:
+        case Phrase():
+            yield condition
+        case Near(phrases):
+            yield from phrases
+        case AnyOf(parts) | AllOf(parts):
+            for part in parts:
+                yield from wanted_phrases(part)
+        case Without(wanted):
+            yield from wanted_phrases(wanted)
+
+
 def matches_everything(where: Filter, must: Condition | None) -> bool:
     """Whether every live memory of the filter's spaces matches."""
     return must is None and where == Filter(spaces=where.spaces)
