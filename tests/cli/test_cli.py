@@ -389,7 +389,6 @@ def test_a_bad_environment_is_named(
         (["remember", "x", "--importance", "2"], 2, "importance"),
         (["remember", "x", "--created", "some day"], 2, "created"),
         (["remember", "x", "--meta", "nothing"], 2, "KEY=VALUE"),
-        (["remember", "x", "--file", "y"], 2, "not both"),
         (["remember", "--file", "missing.txt"], 2, "missing.txt"),
         (["remember", "x", "--position", "1"], 2, "needs a session"),
         (["remember", "x", "--happened", "some day"], 2, "happened"),
