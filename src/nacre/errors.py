@@ -2,7 +2,6 @@
 
     NacreError
     ├── InvalidInput             a value from the caller is not allowed (also a ValueError)
-    │   └── PartlyRefused        some lines or files of an input are not allowed; all others were stored
     ├── NotFound                 no memory, fact, entity or lens has this id or name (also a LookupError)
     ├── Conflict                 the change contradicts what is stored (e.g. a restored twin)
     ├── StoreError               the store failed
@@ -21,7 +20,7 @@ says what was wrong, what is allowed and what to do.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
 
 
 class NacreError(Exception):
@@ -29,29 +28,16 @@ class NacreError(Exception):
 
 
 class InvalidInput(NacreError, ValueError):
-    """A value from the caller is not allowed. `field` names it; `problem` says what is wrong and what is allowed."""
+    """A value from the caller is not allowed. `field` names it; `problem` says what is wrong and what is allowed.
 
-    def __init__(self, field: str, problem: str) -> None:
+    `errors` lists the single problems of an input of many parts, for programs.
+    """
+
+    def __init__(self, field: str, problem: str, errors: Sequence[Mapping[str, str | int | None]] = ()) -> None:
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
-
-
-class Refusal(NamedTuple):
-    """A line or file that was not stored. `field` is None if it could not be read at all."""
-
-    place: int | str  # the number of the line, or the path
-    field: str | None
-    problem: str
-
-
-class PartlyRefused(InvalidInput):
-    """Some lines or files of an input were not stored; all others were."""
-
-    def __init__(self, problem: str, what: Literal["line", "file"], refusals: tuple[Refusal, ...]) -> None:
-        super().__init__("file", problem)
-        self.what = what
-        self.refusals = refusals
+        self.errors = errors
 
 
 class NotFound(NacreError, LookupError):

@@ -389,7 +389,6 @@ def test_a_bad_environment_is_named(
         (["remember", "x", "--importance", "2"], 2, "importance"),
         (["remember", "x", "--created", "some day"], 2, "created"),
         (["remember", "x", "--meta", "nothing"], 2, "KEY=VALUE"),
-        (["remember", "x", "--file", "y"], 2, "not both"),
         (["remember", "--file", "missing.txt"], 2, "missing.txt"),
         (["remember", "x", "--position", "1"], 2, "needs a session"),
         (["remember", "x", "--happened", "some day"], 2, "happened"),
@@ -572,7 +571,7 @@ def test_bad_lines_are_counted_and_listed_by_their_numbers(cli: Cli) -> None:
     stored = [json.loads(line)["id"] for line in answer.out.splitlines()]
     assert [each["text"] for each in cli("get", *stored, "--json").json["memories"]] == ["one", "two", "four", "six"]
     error = json.loads(answer.err)["error"]
-    assert (error["type"], error["field"]) == ("PartlyRefused", "file")
+    assert (error["type"], error["field"]) == ("InvalidInput", "file")
     assert error["message"].startswith("file: 5 lines were not stored; all others were. Repair them and run")
     assert [(each["line"], each["field"]) for each in error["errors"]] == [
         (3, None), (4, "text"), (7, "kind"), (8, "memory"), (10, None)

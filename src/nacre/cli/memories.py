@@ -59,7 +59,13 @@ def _fields(command: Any) -> Any:
 
 @nacre.command()
 @click.argument("text", nargs=-1)
-@click.option("--file", type=click.Path(path_type=Path), help="Read the text from this file; - is stdin.")
+@click.option(
+    "--file",
+    "files",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Store this file, or the texts in this folder; - is stdin. Repeatable; all arguments are files then.",
+)
 @click.option("--jsonl", is_flag=True, help="Read JSON Lines: one object per line with the fields of a memory.")
 @click.option("--created", metavar="TIME", help="Creation time; default: now.")
 @click.option("--entity", "entities", metavar="NAME", multiple=True, help="An entity it is about. Repeatable.")
@@ -73,46 +79,46 @@ def remember(
     context: click.Context,
     /,
     text: tuple[str, ...],
-    file: Path | None,
+    files: tuple[Path, ...],
     jsonl: bool,
     defer_embeddings: bool,
     meta: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Store TEXT, the content of a file, or stdin as a memory."""
+    """Store TEXT, the content of files, or stdin as memories."""
     for name in ("created", "happened"):
         given[name] = to_moment(name, given[name])
     given["extract"] = None if given["extract"] is None else given["extract"] == "on"
     fields = only_given(metadata=to_metadata(meta) or None, **given)
+    paths = (*files, *map(Path, text)) if files else ()
     if jsonl:
-        if text or fields:
+        if fields or (text and not files):
             raise InvalidInput("jsonl", "takes all fields from the input; omit the text and all field options")
-        _remember_lines(context, file, defer_embeddings)
+        if len(paths) > 1:
+            raise InvalidInput("file", f"is given {len(paths)} times; with --jsonl, give one file")
+        _remember_lines(context, paths[0] if paths else None, defer_embeddings)
         return
-    new = NewMemory(text=_text_given(text, file), **fields)
+    if paths:
+        from nacre.cli.files import new_memory, remember_files
+
+        if len(paths) > 1 or paths[0].is_dir():
+            remember_files(context, paths, fields, defer_embeddings)
+            return
+        new = new_memory(paths[0], fields)
+    else:
+        new = NewMemory(text=_text_given(text), **fields)
     with opened(context, create=True, defer_embeddings=defer_embeddings) as memory:
         receipt = memory.remember(new)
     message = "already remembered as" if receipt.duplicate else "remembered"
     answer(context, encode.remembered(receipt), [[(f"{message} ", ""), (receipt.id, "cyan")]])
 
 
-def _text_given(text: tuple[str, ...], file: Path | None) -> str:
-    if text and file:
-        raise InvalidInput("text", "give either a text or --file, not both")
+def _text_given(text: tuple[str, ...]) -> str:
     if text and text != ("-",):
         return " ".join(text)
-    if file and str(file) != "-":
-        return _read(file)
     if sys.stdin.isatty() and text != ("-",):
         raise InvalidInput("text", "is missing; give it as an argument, with --file, or on stdin")
     return sys.stdin.read()
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput("file", f"{file} cannot be read as UTF-8 text ({error})") from None
 
 
 def _remember_lines(context: click.Context, file: Path | None, defer_embeddings: bool) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
 import click
 
 from nacre.analysis.wording import counted
 from nacre.cli.options import wants_json
-from nacre.errors import InvalidInput, NacreError, PartlyRefused, Refusal
+from nacre.errors import InvalidInput, NacreError
 
 if TYPE_CHECKING:
     from nacre.evaluation.questions import Lines
@@ -20,6 +20,14 @@ T = TypeVar("T")
 
 LISTED_MAX = 20  # on stderr
 _KEPT_MAX = 1_000  # in JSON
+
+
+class Refusal(NamedTuple):
+    """A line or file that was not stored. `field` is None if it could not be read at all."""
+
+    place: int | str  # the number of the line, or the path
+    field: str | None
+    problem: str
 
 
 class Refusals:
@@ -49,11 +57,11 @@ class Refusals:
             if self.count > LISTED_MAX:
                 sys.stderr.write(f"… and {self.count - LISTED_MAX:,} more\n")
         said = counted(self.count, f"{self.what} was", f"{self.what}s were")
-        raise PartlyRefused(
+        raise InvalidInput(
+            "file",
             f"{said} not {stored}; all others were. Repair {'it' if self.count == 1 else 'them'} and run the command "
             "again: nothing is stored twice",
-            self.what,
-            tuple(self._kept),
+            [{self.what: each.place, "field": each.field, "message": each.problem} for each in self._kept],
         )
 
 

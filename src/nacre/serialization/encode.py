@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, tzinfo
 from nacre.analysis import highlight
 from nacre.engine.calendar import local_date
 from nacre.engine.explain import Why, WhyNot
-from nacre.errors import Conflict, EmbedderError, InvalidInput, NacreError, NotFound, PartlyRefused, StoreError
+from nacre.errors import Conflict, EmbedderError, InvalidInput, NacreError, NotFound, StoreError
 from nacre.ranking.scoring import briefly
 from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
 from nacre.types.memory import STANDING_KINDS, Event, Forgotten, Json, Memory, NewMemory, Remembered
@@ -37,10 +37,8 @@ def error(value: NacreError) -> dict[str, Json]:
     body: dict[str, Json] = {"type": type(value).__name__, "message": str(value)}
     if isinstance(value, InvalidInput):
         body["field"] = value.field
-    if isinstance(value, PartlyRefused):
-        body["errors"] = [
-            {value.what: each.place, "field": each.field, "message": each.problem} for each in value.refusals
-        ]
+        if value.errors:
+            body["errors"] = [{**each} for each in value.errors]
     return {"error": body}
 
 
