@@ -271,11 +271,27 @@ class Pipeline:
         recipe, frequencies = plan.recipe, ranking.frequencies
         ideal = relevance.ideal(plan.query.terms, frequencies.memories, frequencies.having, recipe)
         coverage = self._finder.vocabulary_coverage(plan) if ranking.semantic else 1.0
-        ranked = fusion.fuse(ranking.lexical or (), ranking.semantic or (), recipe, ranking.listed, coverage, ideal)
+        ranked = fusion.fuse(
+            ranking.lexical or (),
+            ranking.semantic or (),
+            recipe,
+            ranking.listed,
+            coverage,
+            ideal,
+            self._cosines_to_boost(plan, ranking),
+        )
         if plan.request.merge_relations:
             relations = [(each.fact.memory_id, each.score) for each in ranking.relations]
             ranked = fusion.merged(ranked, relations, recipe, ideal)
         return ranking._replace(ranked=ranked)
+
+    def _cosines_to_boost(self, plan: SearchPlan, ranking: Ranking) -> Mapping[str, float]:
+        """For boost fusion, the cosines of what words found and meaning did not."""
+        if plan.recipe.fusion != "boost" or not plan.is_hybrid or not (ranking.lexical and ranking.semantic):
+            return _NOTHING
+        near = {match.id for match in ranking.semantic}
+        found = self._finder.cosines(plan, [match.id for match in ranking.lexical if match.id not in near])
+        return _NOTHING if isinstance(found, str) else found
 
     def _ties_by_importance(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Of matches with equal scores in a channel, the more important has the better rank."""
