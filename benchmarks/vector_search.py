@@ -23,7 +23,7 @@ from benchmarks.common import report
 from benchmarks.common.paths import TRAIN
 from benchmarks.common.population import QUESTIONS, population
 from nacre.runtime.native_packages import usearch_index
-from nacre.storage.sqlite.index.hnsw import CONNECTIVITY, EXPANSION_ADD
+from nacre.types.hnsw import USUAL_HNSW
 from nacre.storage.sqlite.index.segment_builder import quantised
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Cells:
 
 def hnsw(dtype: str, stored: npt.NDArray[Any]) -> Any:
     graph = usearch_index()(
-        ndim=stored.shape[1], metric="cos", dtype=dtype, connectivity=CONNECTIVITY, expansion_add=EXPANSION_ADD
+        ndim=stored.shape[1], metric="cos", dtype=dtype, connectivity=USUAL_HNSW.connectivity, expansion_add=USUAL_HNSW.expansion_add
     )
     for start in range(0, len(stored), _SLICE):
         part = stored[start : start + _SLICE]

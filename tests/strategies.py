@@ -237,6 +237,7 @@ recipes = st.one_of(
         fusion=st.sampled_from(get_args(Fusion)),
         k=st.sampled_from([0, 5, 60]),
         alpha=st.sampled_from([0, 0.3, 0.5, 1]),
+        boost_weight=st.sampled_from([0, 1, 3]),
         pool=st.sampled_from([1, 2, 100]),
         crowd=st.sampled_from([1, 2, 20]),
         echo_next=st.sampled_from([0, 0.5, 1]),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         RelatedEntity,
         Statement,
     )
+    from nacre.types.hnsw import Hnsw
     from nacre.types.intents import Intent
     from nacre.types.memory import Event, Forgotten, Memory, NewMemory, Progress, Remembered, Span, Update
     from nacre.types.recall_log import Delivery, Receipt
@@ -94,6 +95,7 @@ __all__ = [
     "Filter",
     "Forgotten",
     "Hit",
+    "Hnsw",
     "Intent",
     "InvalidInput",
     "LeftOut",
@@ -150,6 +152,7 @@ _HOMES = {
     ),
     "query.lenses": "Lens",
     "types.facts": "Belief Disagreement Entity Fact FactQuery NewEntity NewFact RelatedEntity Statement",
+    "types.hnsw": "Hnsw",
     "types.intents": "Intent",
     "types.memory": "Event Forgotten Memory NewMemory Progress Remembered Span Update",
     "types.recall_log": "Delivery Receipt",

@@ -13,6 +13,7 @@ from typing import Any, cast, get_args
 from nacre.access import Access
 from nacre.errors import InvalidInput
 from nacre.types.facts import DECAY_PER_DAY, FactQuery, FactType, NewEntity, NewFact
+from nacre.types.hnsw import Hnsw
 from nacre.types.intents import IntentName
 from nacre.types.memory import Json, JsonScalar, NewMemory
 from nacre.types.recipe import USUAL_RECIPE, Fusion, Recipe, Tuning, weights_of
@@ -64,6 +65,11 @@ WILDCARDS_MAX = 8  # of one pattern: matching many is slow
 LOG_DAYS_MAX = 36_500
 DELIVERED_MINUTES_MAX = 60 * 24 * 365
 DECAY_MAX = 10.0  # a day; nothing is left after one
+HNSW_BOUNDS: Mapping[str, tuple[int, int]] = {
+    "connectivity": (4, 128),
+    "expansion_add": (8, 4_096),
+    "expansion_search": (8, 4_096),
+}
 NAMESPACE_FACTORS = (0.5, 2.0)  # the least and the most
 _ANYTHING = Filter()
 _SINGLE_FIELDS = ("created_from", "created_until", "metadata", "has", "importance_min", "importance_max")
@@ -305,6 +311,7 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     _intents(value.tuning.intents, limits)
     _number("recipe.bm25_k1", weights["bm25_k1"], 0, 100)
     _number("recipe.bm25_padding", weights["bm25_padding"], 0, 1_000_000)
+    _number("recipe.boost_weight", value.boost_weight, 0, 10)
     for name in ("summary_weight", "tags_weight", "source_weight"):
         _number(f"recipe.{name}", weights[name], 0, 100)
     return value
@@ -432,6 +439,15 @@ def opening(
     _whole("busy_timeout_ms", busy_timeout_ms, 0, 86_400_000)
     _whole("log_days", log_days, 1, LOG_DAYS_MAX)
     _whole("delivered_minutes", delivered_minutes, 0, DELIVERED_MINUTES_MAX)
+
+
+def hnsw(value: Hnsw) -> Hnsw:
+    """Parameters of graphs, within what usearch can build."""
+    if not isinstance(value, Hnsw):
+        raise InvalidInput("hnsw", f"must be a nacre.Hnsw, not {_kind(value)}")
+    for name, (least, most) in HNSW_BOUNDS.items():
+        _whole(f"hnsw.{name}", getattr(value, name), least, most)
+    return value
 
 
 def session_name(value: str, limits: Limits) -> str:

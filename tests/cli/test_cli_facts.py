@@ -706,7 +706,10 @@ def some(cli: Cli) -> str:
             "recipe.namespace_weights['decisions']: is 9.0; a number from 0.5 to 2 is allowed",
         ),
         (["lens", "save", "x", "--recipe", "alpha=much"], "recipe.alpha: is 'much'; a number from 0 to 1 is allowed"),
-        (["lens", "save", "x", "--recipe", "fusion=ranks"], "recipe.fusion: 'ranks' is unknown; allowed: height, rank"),
+        (
+            ["lens", "save", "x", "--recipe", "fusion=ranks"],
+            "recipe.fusion: 'ranks' is unknown; allowed: height, rank, boost",
+        ),
         (["lens", "save", "x", "--recipe", "alpha=2"], "recipe.alpha: is 2; a number from 0 to 1 is allowed"),
         (["lens", "save", "x", "--recipe", "colour=1"], "recipe.colour: is unknown; allowed: fusion, k, alpha"),
         (["lens", "save", "x", "--question", " "], "questions"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nacre.config import settings
+from nacre.errors import InvalidInput
 
 HOME = Path("/home/me")
 XDG = {"XDG_CONFIG_HOME": "/xdg/config", "XDG_DATA_HOME": "/xdg/data"}
@@ -71,3 +72,27 @@ def test_a_command_on_linux_imports_neither_platformdirs_nor_tomlkit(tmp_path: P
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=plain | {"HOME": str(tmp_path)}
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "allowed"),
+    [
+        ("hnsw_connectivity", "3", "from 4 to 128"),
+        ("hnsw_connectivity", "many", "from 0 up"),
+        ("hnsw_expansion_add", "5000", "from 8 to 4,096"),
+        ("hnsw_expansion_search", "7", "from 8 to 4,096"),
+    ],
+)
+def test_graph_parameters_have_bounds(tmp_path: Path, name: str, given: str, allowed: str) -> None:
+    environment = {"NACRE_CONFIG": str(tmp_path / "none.toml"), f"NACRE_{name.upper()}": given}
+    with pytest.raises(InvalidInput, match=allowed) as caught:
+        settings.load({}, environment)
+    assert caught.value.field == f"NACRE_{name.upper()}"
+
+
+def test_graph_parameters_come_from_the_settings(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("hnsw_connectivity = 24\nhnsw_expansion_add = 256\n", "utf-8")
+    found = settings.load({}, {"NACRE_CONFIG": str(file), "NACRE_HNSW_EXPANSION_SEARCH": "64"})
+    given = (found.hnsw_connectivity.value, found.hnsw_expansion_add.value, found.hnsw_expansion_search.value)
+    assert given == (24, 256, 64)

@@ -56,7 +56,7 @@ def test_a_signature_is_that_of_the_code(name: str) -> None:
         if default is None:
             assert each.default is inspect.Parameter.empty, each.name
         else:
-            assert eval(ast.unparse(default), {"Limits": nacre.Limits}) == each.default, each.name
+            assert eval(ast.unparse(default), {"Limits": nacre.Limits, "Hnsw": nacre.Hnsw}) == each.default, each.name
 
 
 def _written(annotation: ast.expr | None) -> str:

@@ -61,7 +61,7 @@ from nacre.validation import recipe as checked_recipe
 PAGE = Path(__file__).parents[2] / "docs" / "ranking.md"
 RECIPE = Recipe()
 FACTORS = ("recency", "confidence", "entity", "intent", "usage")
-REQUESTED = ("namespace", "importance")  # factors that the default recipe does not have
+REQUESTED = ("namespace", "importance", "boost")  # factors that the default recipe does not have
 MOVES = ("exact", "hop", "standing", "temporal", "order", "fresher", "successor", "superseded")
 SHARED = {"words": "lexical", "meaning": "semantic", "relation": "relation", "echo": "echo"}
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -150,6 +150,7 @@ def test_every_table_is_checked() -> None:
         ("lens", "what it does"),
         ("first match", "weight", "coverage", "best", "crowd", "gap", "share"),
         ("nDCG@10", "better channel", "rank fusion", "not reranked", "default"),
+        ("boosted", "BM25", "cosine", "sum"),
         ("neighbour", "share", "default"),
         ("type", "rate a day", "half is left after", "one value at a time"),
         ("reinforcement", "share"),
@@ -265,6 +266,21 @@ def test_the_measured_table_says_what_is_said_of_it() -> None:
         for head in ("rank fusion", "default", "not reranked")
     ]
     assert [len(rows), *lost] == [float(number) for number in delivered]
+
+
+def test_meaning_boosts_so() -> None:
+    rows = RULES.table("boosted", "BM25", "cosine", "sum")
+    by_words = [Match(row["boosted"], float(row["BM25"])) for row in rows if row["BM25"] != "none"]
+    by_cosine = sorted((Match(row["boosted"], float(row["cosine"])) for row in rows), key=lambda each: -each.score)
+    boost = replace(RECIPE, fusion="boost")
+    near = [match for match in by_cosine if match.score >= RECIPE.semantic_floor]
+    cosines = {match.id: match.score for match in by_cosine if match not in near}
+    found = fusion.fuse(sorted(by_words, key=lambda each: -each.score), near, boost, cosines=cosines)
+    assert len(found) == len(rows)
+    for each in found:
+        (row,) = (row for row in rows if row["boosted"] == each.id)
+        assert shows(row["sum"], each.score)
+        assert score(each.reasons) == each.score
 
 
 def test_neighbours_hear_so_much() -> None:

@@ -308,13 +308,18 @@ def test_scores_are_numbers_and_channels_keep_their_order(
     assert fusion.fuse(lexical, semantic, recipe, coverage=known) == ranked
     for each in ranked:
         assert isfinite(each.score)
-        assert 0 <= each.score <= 1 + LEAST_APART  # weights are 1 together, and nothing is above the best
+        assert each.score >= 0
         assert each.score == scoring.score(each.reasons)
-        assert {"gap", "height"}.isdisjoint(each.reasons[0].numbers) == (recipe.fusion == "rank")
+        if recipe.fusion != "boost":
+            assert each.score <= 1 + LEAST_APART  # weights are 1 together, and nothing is above the best
+        assert {"gap", "height"}.isdisjoint(each.reasons[0].numbers) == (recipe.fusion != "height")
     for alone, order in ((fusion.fuse(lexical, [], recipe), lexical), (fusion.fuse([], semantic, recipe), semantic)):
         scores = [each.score for each in alone]
         assert scores == sorted(scores, reverse=True)
-        if recipe.alpha not in (0, 1):  # a channel with a weight of nothing orders nothing
+        if recipe.fusion == "boost":  # raw scores, so that equal ones stay equal
+            raw = {match.id: match.score for match in order}
+            assert [raw[each.id] for each in alone] == pytest.approx([match.score for match in order])
+        elif recipe.alpha not in (0, 1):  # a channel with a weight of nothing orders nothing
             assert ids(alone) == [match.id for match in order]
 
 
@@ -355,7 +360,9 @@ def test_the_scale_of_bm25_does_not_matter(
     one, other = fusion.fuse(lexical, semantic, recipe), fusion.fuse(scaled, semantic, recipe)
     small = 1e-300  # below which a float has no more digits to halve
     if all(match.score > small or match.score == 0 for match in lexical):
-        assert [(each.id, each.score) for each in one] == [(each.id, each.score) for each in other]
+        assert ids(one) == ids(other)
+        if recipe.fusion != "boost":  # which keeps the scale
+            assert [each.score for each in one] == [each.score for each in other]
 
 
 @pytest.mark.slow
@@ -514,3 +521,60 @@ def test_a_question_that_the_embedder_does_not_understand_is_answered_by_words()
         alone = memory.search(query, mode="semantic").hits
         assert {hit.reasons[0].numbers["coverage"] for hit in alone} == {1.0}  # there is nothing else to trust
     assert hits[0].text == texts[0]
+
+
+# ---------------------------------------------------------------- boosted
+
+
+@pytest.mark.parametrize(
+    ("weight", "order", "scores"),
+    [
+        # 6 · (1 + .2 w), 5 · (1 + .6 w), 2 · (1 + 0 w); the last one has least · (.7 + 1) / 4
+        (0.0, ["a", "b", "c", "d"], [6.0, 5.0, 2.0, 0.85]),
+        (0.5, ["a", "b", "c", "d"], [6.6, 6.5, 2.0, 0.85]),
+        (1.0, ["b", "a", "c", "d"], [8.0, 7.2, 2.0, 0.85]),
+        (10.0, ["b", "a", "c", "d"], [35.0, 18.0, 2.0, 0.85]),
+    ],
+)
+def test_boosted_by_hand(weight: float, order: list[str], scores: list[float]) -> None:
+    lexical = [Match("a", 6.0), Match("b", 5.0), Match("c", 2.0)]
+    semantic = [Match("d", 0.7), Match("b", 0.6)]
+    recipe = Recipe(fusion="boost", boost_weight=weight)
+    ranked = fusion.fuse(lexical, semantic, recipe, cosines={"a": 0.2, "c": -0.1})
+    assert ids(ranked) == order
+    assert [each.score for each in ranked] == pytest.approx(scores)
+    for each in ranked:
+        assert each.score == scoring.score(each.reasons)
+    (only_near,) = (each for each in ranked if each.id == "d")
+    assert [reason.signal for reason in only_near.reasons] == ["semantic"]
+    said = [scoring.describe(reason) for each in ranked if each.id == "b" for reason in each.reasons]
+    boost = f"boost: BM25 5.00 × {weight:g} × cosine 0.600 → {5 * weight * 0.6:.5f}"
+    assert said == ["words: BM25 5.00, rank 2 → 5.00000", *([boost] if weight else [])]
+    assert scoring.describe(only_near.reasons[0]) == (
+        "meaning: cosine 0.700, rank 1 → 2.00000 × (0.700 + 1) / 4 = 0.85000"
+    )
+
+
+def test_boosted_where_no_memory_has_the_words() -> None:
+    ranked = fusion.fuse([], [Match("a", 0.6), Match("b", -0.2)], Recipe(fusion="boost"))
+    assert ids(ranked) == ["a", "b"]
+    assert [each.score for each in ranked] == pytest.approx([0.4, 0.2])
+
+
+def test_boosted_searches_compare_every_match_by_words() -> None:
+    """Below the floor, the semantic channel finds nothing; the cosines count all the same."""
+    texts = ("tea pot", "tea " + "and other things that are not meant " * 3, "coffee cup")
+    memory = engine(*texts)
+    plain = Recipe(fusion="boost", recency_weight=0, hop_weight=0)
+    usual = {hit.id: hit.cosine for hit in memory.search("tea pot", recipe=Recipe(semantic_floor=-1)).hits}
+    for floor in (-1.0, 0.5):
+        hits = memory.search("tea pot", recipe=replace(plain, semantic_floor=floor)).hits
+        assert shown(SearchResult(hits))[:2] == ["m000", "m001"]
+        for hit in hits[:2]:
+            assert hit.bm25 is not None
+            assert hit.score == pytest.approx(hit.bm25 * (1 + max(0, usual[hit.id] or 0)))
+    assert len(memory.search("tea pot", recipe=replace(plain, semantic_floor=-1)).hits) == 3
+    by_words = memory.search("tea pot", mode="keyword", recipe=plain).hits
+    assert [hit.score for hit in by_words] == [hit.bm25 for hit in by_words]
+    by_meaning = memory.search("tea pot", mode="semantic", recipe=replace(plain, semantic_floor=-1)).hits
+    assert [hit.cosine for hit in by_meaning] == sorted((hit.cosine or 0 for hit in by_meaning), reverse=True)

@@ -346,13 +346,13 @@ def named_after_nothing(file: Path) -> None:
 
 
 def of_other_dimensions(file: Path) -> None:
-    index = sqlite_graph._new(8)
+    index = sqlite_graph._new(8, nacre.Hnsw())
     index.add(np.arange(10, dtype=np.uint64), np.ones((10, 8), np.int8))
     index.save(str(file))
 
 
 def without_vectors(file: Path) -> None:
-    sqlite_graph._new(32).save(str(file))
+    sqlite_graph._new(32, nacre.Hnsw()).save(str(file))
 
 
 @pytest.mark.parametrize(
@@ -577,7 +577,7 @@ def growing(low: pytest.MonkeyPatch, slices: None) -> Iterator[Gate]:
             def __len__(self) -> int:
                 return len(self._index)
 
-        low.setattr(sqlite_graph, "_new", lambda dimensions: Held(usual(dimensions)))
+        low.setattr(sqlite_graph, "_new", lambda *given: Held(usual(*given)))
         yield gate
 
 
@@ -687,7 +687,7 @@ def test_a_purge_during_a_build_leaves_no_vectors_behind(
         assert len(graph) == engine.stats().passages == purged_key - 1
         assert memory_id not in found(engine, "query 0", 50)
     for file in cache_files(graph_path, ".hnsw"):
-        index = sqlite_graph._new(32)
+        index = sqlite_graph._new(32, nacre.Hnsw())
         index.load(str(file))
         assert len(index) == purged_key - 1
 
@@ -710,3 +710,59 @@ def test_a_graph_made_of_segments_that_lag_behind_knows_what_it_lacks(
 def test_without_its_graph_a_space_answers_as_before(graphed: nacre.Nacre, clustered: Prescribed) -> None:
     index_of(graphed)._spaces.put(SPACE, replace(space_of(graphed), graph=None))
     assert recall(graphed, clustered, QUERIES[:5]) == 1
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def _with(path: Path, embedder: Prescribed, **parameters: int) -> nacre.Nacre:
+    return nacre.open(path, embedder=embedder, log=False, hnsw=nacre.Hnsw(**parameters))
+
+
+@pytest.mark.parametrize("parameters", [{"connectivity": 8}, {"expansion_add": 64}])
+def test_a_graph_is_built_again_with_other_parameters(
+    graphed: nacre.Nacre, graph_path: Path, clustered: Prescribed, parameters: dict[str, int]
+) -> None:
+    (usual,) = cache_files(graph_path, ".hnsw")
+    graphed.close()
+    with _with(graph_path, clustered, **parameters) as engine:
+        graph = graph_after_search(engine)
+        settled(engine)
+        graph = graph_after_search(engine)
+        assert graph is not None
+        assert len(graph) == MEMORIES
+        assert graph.index.connectivity == parameters.get("connectivity", 16)
+        (built,) = cache_files(graph_path, ".hnsw")
+        assert built.name != usual.name
+    with _with(graph_path, clustered, **parameters) as engine:
+        graph_after_search(engine)
+        assert cache_files(graph_path, ".hnsw") == [built]
+
+
+def test_a_graph_is_kept_where_only_the_search_looks_further(
+    graphed: nacre.Nacre, graph_path: Path, clustered: Prescribed
+) -> None:
+    files = cache_files(graph_path, ".hnsw")
+    graphed.close()
+    with _with(graph_path, clustered, expansion_search=512) as engine:
+        graph = graph_after_search(engine)
+        assert graph is not None
+        assert graph.index.expansion_search == 512
+        assert cache_files(graph_path, ".hnsw") == files
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field"),
+    [
+        (nacre.Hnsw(connectivity=3), "hnsw.connectivity"),
+        (nacre.Hnsw(connectivity=129), "hnsw.connectivity"),
+        (nacre.Hnsw(expansion_add=0), "hnsw.expansion_add"),
+        (nacre.Hnsw(expansion_search=5_000), "hnsw.expansion_search"),
+        ({"connectivity": 16}, "hnsw"),
+    ],
+)
+def test_parameters_are_checked_before_a_file_is_created(path: Path, parameters: Any, field: str) -> None:
+    with pytest.raises(nacre.InvalidInput) as caught:
+        nacre.open(path, hnsw=parameters)
+    assert caught.value.field == field
+    assert not path.exists()

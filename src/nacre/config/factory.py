@@ -21,6 +21,7 @@ from nacre.errors import EmbedderMismatch, InvalidInput
 from nacre.interfaces import Embedder, Reranker, Store
 from nacre.storage.sqlite import BUSY_TIMEOUT_MS, SqliteStore
 from nacre.types.facts import FactType
+from nacre.types.hnsw import USUAL_HNSW, Hnsw
 from nacre.types.memory import DEFAULT_SPACE
 from nacre.validation import LIMITS, Limits
 
@@ -58,6 +59,7 @@ def open_store(
     log: bool = True,
     log_days: int = LOG_DAYS,
     delivered_minutes: int = DELIVERED_MINUTES,
+    hnsw: Hnsw = USUAL_HNSW,
 ) -> Nacre:
     """Open a store. A missing file is created, unless `create=False`: then the store is empty, which searches note.
 
@@ -82,12 +84,14 @@ def open_store(
         decay_rates: How fast facts of these types fade, per day, where it differs from the default.
         log: Whether searches are kept in the recall log, for `log_days`.
         delivered_minutes: How long a context leaves out what its session was given; 0: nothing is left out.
+        hnsw: Parameters of the graphs of large spaces. Give all processes of a store the same.
     """
     validation.opening(space, threads, busy_timeout_ms, limits, log_days, delivered_minutes)  # before a file exists
     rates = validation.decay_rates(decay_rates or {})
+    parameters = validation.hnsw(hnsw)
     now = system_clock if clock is None else _checked_clock(clock)
     models = load_models(embedder, reranker, threads)
-    store, missing = _store(Path(path), busy_timeout_ms, create)
+    store, missing = _store(Path(path), busy_timeout_ms, create, parameters)
     try:
         _check_model(path, store.model(), models.embedder, switch_model=switch_model)
         return Nacre(
@@ -112,10 +116,10 @@ def open_store(
         raise
 
 
-def _store(path: Path, busy_timeout_ms: int, create: bool) -> tuple[Store, bool]:
+def _store(path: Path, busy_timeout_ms: int, create: bool, hnsw: Hnsw) -> tuple[Store, bool]:
     """The store, and whether its file is missing. A path where no file can be created is refused."""
     if create or path.exists() or not (path.parent.is_dir() or path.parent == data_folder(os.environ)):
-        return SqliteStore(path, busy_timeout_ms, create), False
+        return SqliteStore(path, busy_timeout_ms, create, hnsw), False
     from nacre.storage.reference.missing import MissingStore
 
     return MissingStore(path), True
@@ -159,6 +163,11 @@ def open_from_settings(
         log=log and settings.log.value,
         log_days=settings.log_days.value,
         delivered_minutes=settings.delivered_minutes.value,
+        hnsw=Hnsw(
+            connectivity=settings.hnsw_connectivity.value,
+            expansion_add=settings.hnsw_expansion_add.value,
+            expansion_search=settings.hnsw_expansion_search.value,
+        ),
     )
     if creates is not None:
         memory.notes = tuple(f"{note}; {creates}" for note in memory.notes)

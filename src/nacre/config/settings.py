@@ -50,6 +50,9 @@ class Settings:
     log: Sourced[bool]
     log_days: Sourced[int]
     delivered_minutes: Sourced[int]
+    hnsw_connectivity: Sourced[int]
+    hnsw_expansion_add: Sourced[int]
+    hnsw_expansion_search: Sourced[int]
 
 
 MEANINGS: Mapping[str, str] = {
@@ -63,6 +66,9 @@ MEANINGS: Mapping[str, str] = {
     "log": "whether searches are kept in the recall log: on or off",
     "log_days": "how long searches stay in the recall log, in days",
     "delivered_minutes": "how long a context leaves out what its session was given, in minutes; 0: nothing",
+    "hnsw_connectivity": "neighbours of a passage in the vector graph of a large space",
+    "hnsw_expansion_add": "candidates looked at for each passage that is added to it",
+    "hnsw_expansion_search": "candidates looked at in each search of it",
 }
 
 
@@ -73,8 +79,10 @@ def variable(name: str) -> str:
 
 def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
     """All settings. `flags` are those of the command line; None means not given."""
+    from nacre import validation
     from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS
     from nacre.storage.sqlite import BUSY_TIMEOUT_MS
+    from nacre.types.hnsw import USUAL_HNSW
     from nacre.types.memory import DEFAULT_SPACE
 
     path = config_path(environment)
@@ -88,8 +96,12 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
         "extract": (_switch, True),
         "decay_rates": (_rates, ""),
         "log": (_switch, True),
-        "log_days": (_days, LOG_DAYS),
-        "delivered_minutes": (_minutes, DELIVERED_MINUTES),
+        "log_days": (_within(1, validation.LOG_DAYS_MAX), LOG_DAYS),
+        "delivered_minutes": (_within(0, validation.DELIVERED_MINUTES_MAX), DELIVERED_MINUTES),
+        **{
+            f"hnsw_{name}": (_within(*bounds), getattr(USUAL_HNSW, name))
+            for name, bounds in validation.HNSW_BOUNDS.items()
+        },
     }
     unknown = sorted(set(file) - readers.keys())
     if unknown:
@@ -221,23 +233,16 @@ def _parts(value: object) -> list[str]:
     return [each for each in str(value).split(",") if each.strip()]
 
 
-def _days(field: str, value: object) -> int:
-    from nacre import validation
+def _within(least: int, most: int) -> Callable[[str, object], int]:
+    """A reader of whole numbers in these bounds."""
 
-    return _within(field, value, 1, validation.LOG_DAYS_MAX)
+    def read(field: str, value: object) -> int:
+        number = _count(field, value)
+        if not least <= number <= most:
+            raise InvalidInput(field, f"is {value!r}; a whole number from {least:,} to {most:,} is allowed")
+        return number
 
-
-def _minutes(field: str, value: object) -> int:
-    from nacre import validation
-
-    return _within(field, value, 0, validation.DELIVERED_MINUTES_MAX)
-
-
-def _within(field: str, value: object, least: int, most: int) -> int:
-    number = _count(field, value)
-    if not least <= number <= most:
-        raise InvalidInput(field, f"is {value!r}; a whole number from {least} to {most:,} is allowed")
-    return number
+    return read
 
 
 def _count(field: str, value: object) -> int:

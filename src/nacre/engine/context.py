@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from nacre import validation
 from nacre.analysis import quoting
 from nacre.engine.calendar import local_date
+from nacre.engine.hits import plain_hit
 from nacre.engine.parts import Parts
-from nacre.engine.pipeline import plain_hit
 from nacre.engine.plan import SearchPlan
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.searcher import Searcher

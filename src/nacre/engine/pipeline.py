@@ -16,6 +16,7 @@ from nacre.analysis.language import is_english
 from nacre.analysis.update_cues import find_cue
 from nacre.analysis.wording import counted
 from nacre.engine.candidates import CandidateFinder
+from nacre.engine.hits import NO_TERMS, beliefs_of, hit_of, shown_text
 from nacre.engine.plan import Planner, SearchPlan
 from nacre.engine.query_resolver import QueryResolver
 from nacre.engine.rerank_stage import RerankStage, rerank_texts
@@ -29,17 +30,14 @@ from nacre.query.lexer import preview
 from nacre.ranking import boosts, dedupe, exact, fusion, hops, neighbours, relevance, superseded, temporal, token_budget
 from nacre.ranking.bm25 import weights
 from nacre.ranking.scoring import best_first, has_ties, important_first
-from nacre.types.facts import Belief, Fact
 from nacre.types.memory import STANDING_KINDS, Memory
 from nacre.types.search import (
     DidYouMean,
     Filter,
     Hit,
     Match,
-    MatchType,
     Period,
     Ranked,
-    Reason,
     RelationHit,
     SearchResult,
     Signals,
@@ -59,7 +57,6 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 _FIRST = 3  # hits whose language shows that of the store
 _RELATIONS_MAX = 10  # shown beside the hits
 _UNKNOWN = Frequencies(0, {})
-_NO_TERMS = highlight.HighlightTerms({})
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -71,7 +68,7 @@ class Ranking(NamedTuple):
     semantic: Sequence[Match] | None = None
     listed: Sequence[str] = ()  # ids that match conditions without words
     frequencies: Frequencies = _UNKNOWN
-    terms: highlight.HighlightTerms = _NO_TERMS  # of the query, to be located in texts
+    terms: highlight.HighlightTerms = NO_TERMS  # of the query, to be located in texts
     relations: tuple[RelationHit, ...] = ()
     # fuse, and every stage that orders
     ranked: Sequence[Ranked] = ()
@@ -271,11 +268,27 @@ class Pipeline:
         recipe, frequencies = plan.recipe, ranking.frequencies
         ideal = relevance.ideal(plan.query.terms, frequencies.memories, frequencies.having, recipe)
         coverage = self._finder.vocabulary_coverage(plan) if ranking.semantic else 1.0
-        ranked = fusion.fuse(ranking.lexical or (), ranking.semantic or (), recipe, ranking.listed, coverage, ideal)
+        ranked = fusion.fuse(
+            ranking.lexical or (),
+            ranking.semantic or (),
+            recipe,
+            ranking.listed,
+            coverage,
+            ideal,
+            self._cosines_to_boost(plan, ranking),
+        )
         if plan.request.merge_relations:
             relations = [(each.fact.memory_id, each.score) for each in ranking.relations]
             ranked = fusion.merged(ranked, relations, recipe, ideal)
         return ranking._replace(ranked=ranked)
+
+    def _cosines_to_boost(self, plan: SearchPlan, ranking: Ranking) -> Mapping[str, float]:
+        """For boost fusion, the cosines of what words found and meaning did not."""
+        if plan.recipe.fusion != "boost" or not plan.is_hybrid or not (ranking.lexical and ranking.semantic):
+            return _NOTHING
+        near = {match.id for match in ranking.semantic}
+        found = self._finder.cosines(plan, [match.id for match in ranking.lexical if match.id not in near])
+        return _NOTHING if isinstance(found, str) else found
 
     def _ties_by_importance(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Of matches with equal scores in a channel, the more important has the better rank."""
@@ -657,7 +670,7 @@ class Pipeline:
                 similar=tuple(sorted(under.get(each.id, ()))),
                 superseded_by=ranking.successors.get(each.id),
                 now=plan.now,
-                beliefs=_beliefs(ranking.signals[each.id].facts, plan),
+                beliefs=beliefs_of(ranking.signals[each.id].facts, plan),
                 cosine=ranking.cosines.get(each.id),
             )
             for each in ranking.kept[: plan.request.limit]
@@ -668,7 +681,7 @@ class Pipeline:
     def _budget(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """As many hits as fit into the caller's tokens."""
         limit, hits = plan.request.token_budget, ranking.hits
-        fitting = token_budget.fitting([_shown_text(hit) for hit in hits], limit)
+        fitting = token_budget.fitting([shown_text(hit) for hit in hits], limit)
         if fitting == len(hits):
             return ranking
         more = counted(len(hits) - fitting, "more does", "more do")
@@ -737,79 +750,3 @@ def _narrowed(where: Filter, period: Period) -> Filter:
     starts = [each for each in (where.created_from, period.start) if each is not None]
     ends = [each for each in (where.created_until, period.end) if each is not None]
     return replace(where, created_from=max(starts, default=None), created_until=min(ends, default=None))
-
-
-def hit_of(
-    ranked: Ranked,
-    memory: Memory,
-    terms: highlight.HighlightTerms,
-    *,
-    relevance: float | None = None,
-    facts: tuple[Fact, ...] = (),
-    similar: tuple[str, ...] = (),
-    superseded_by: Successor | None = None,
-    now: datetime | None = None,
-    beliefs: tuple[Belief, ...] | None = None,
-    cosine: float | None = None,
-) -> Hit:
-    """`now` is the time at which the facts are believed. `cosine` is one that was computed though the semantic channel
-    did not find the memory."""
-    lexical, semantic = ranked.lexical, ranked.semantic
-    cosine = semantic.score if semantic else cosine
-    return Hit(
-        memory=memory,
-        score=ranked.score,
-        match_type=_match_type(ranked),
-        bm25=lexical.score if lexical else None,
-        bm25_rank=lexical.rank if lexical else None,
-        cosine=cosine,
-        similarity=None if cosine is None else (cosine + 1) / 2,
-        cosine_rank=semantic.rank if semantic else None,
-        snippet=highlight.snippet(memory.text, terms, semantic.span if semantic else None),
-        reasons=ranked.reasons,
-        relevance=relevance,
-        facts=facts,
-        similar=similar,
-        superseded_by=superseded_by,
-        effective_confidence=confidence.mean_confidence(facts, now) if facts and now else None,
-        beliefs=beliefs,
-    )
-
-
-def _beliefs(facts: Sequence[Fact], plan: SearchPlan) -> tuple[Belief, ...] | None:
-    """The facts that have not faded too far, if facts are asked for."""
-    if not plan.request.include_facts:
-        return None
-    beliefs = (Belief(each, confidence.effective_confidence(each, plan.now)) for each in facts)
-    return tuple(each for each in beliefs if each.effective >= plan.recipe.min_confidence)
-
-
-def _shown_text(hit: Hit) -> str:
-    """What a hit costs a reader: its snippet, and its facts if they are shown."""
-    return "\n".join([hit.snippet.text, *(each.fact.statement for each in hit.beliefs or ())])
-
-
-def plain_hit(memory: Memory) -> Hit:
-    """A memory as a hit that no query found."""
-    reason = Reason("filter", "add", 0.0, {"rank": 0.0})
-    return hit_of(Ranked(memory.id, 0.0, (reason,), None, None), memory, _NO_TERMS, relevance=0.0)
-
-
-def _match_type(ranked: Ranked) -> MatchType:
-    match ranked.lexical, ranked.semantic:
-        case None, None:
-            match ranked.reasons[0].signal:
-                case "relation":
-                    return "relation"
-                case "echo":
-                    return "echo"
-                case "successor":
-                    return "successor"
-                case "exact" | "hop":
-                    return "bm25"
-            return "filter"
-        case _, None:
-            return "bm25"
-        case None, _:
-            return "semantic"
-    return "hybrid"

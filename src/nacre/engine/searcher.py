@@ -11,8 +11,9 @@ from nacre import validation
 from nacre.analysis import highlight
 from nacre.engine.calendar import histogram
 from nacre.engine.candidates import CandidateFinder
+from nacre.engine.hits import hit_of
 from nacre.engine.parts import Parts
-from nacre.engine.pipeline import Pipeline, SearchTrace, hit_of
+from nacre.engine.pipeline import Pipeline, SearchTrace
 from nacre.engine.plan import Planner, SearchPlan, ValidRequest, pool_size
 from nacre.engine.query_resolver import QueryResolver
 from nacre.engine.recall_log import RecallLog

@@ -1,14 +1,16 @@
-"""Fuses the channels into one order: by how far matches stand out, or by rank alone.
+"""Fuses the channels into one order: by how far matches stand out, by rank alone, or by words that meaning boosts.
 
 By height, the default: a channel weighs more the further its best match stands out from the crowd behind it. On
 conversations words stand out, on code meaning does, and in a language that the model never learned nothing does, so no
-fixed weight suits all. By rank (reciprocal rank fusion): each channel gives `weight / (k + rank)`.
+fixed weight suits all. By rank (reciprocal rank fusion): each channel gives `weight / (k + rank)`. Boosted: words find
+and score, and `BM25 · (1 + w · cosine)` is the score; what only meaning found follows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from nacre.ranking import scoring
 from nacre.ranking.scoring import best_first
@@ -17,6 +19,7 @@ from nacre.types.search import Found, Match, Ranked, Reason
 
 UNRELATED = 0.1  # a cosine that texts about different things have
 CONVINCING = 0.5  # share of the ideal score: where there are few matches, a best below it weighs less
+_NONE: Mapping[str, float] = MappingProxyType({})
 _TAIL = 0.001  # share of a channel's weight, by rank: matches at the floor keep their order
 
 
@@ -94,14 +97,36 @@ def fuse(
     listed: Sequence[str] = (),
     coverage: float = 1.0,
     ideal: float = 0.0,
+    cosines: Mapping[str, float] = _NONE,
 ) -> list[Ranked]:
     """One order out of two channels. A channel that was not asked is empty; ties are broken by id.
 
     `listed` are ids that match the conditions of a query without having its words: they come after those that have,
     in their order. `coverage` is the share of the query that the embedder understands, `ideal` the BM25 score that a
-    memory with all its words comes near to, or 0 where it is not known.
+    memory with all its words comes near to, or 0 where it is not known. `cosines` are those of memories that words
+    found and meaning did not, for boost fusion.
     """
     in_words, in_meaning = places(lexical), places(semantic)
+    if recipe.fusion == "boost":
+        ranked = _boosted(in_words, in_meaning, recipe.boost_weight, cosines)
+    else:
+        ranked = _added(in_words, in_meaning, lexical, semantic, recipe, coverage, ideal)
+    least = min((each.score for each in ranked), default=1.0)
+    others = (each for each in listed if each not in in_words and each not in in_meaning)
+    ranked += [_listed(each, rank, recipe, least) for rank, each in enumerate(others, len(lexical) + 1)]
+    return best_first(ranked)
+
+
+def _added(
+    in_words: Mapping[str, Found],
+    in_meaning: Mapping[str, Found],
+    lexical: Sequence[Match],
+    semantic: Sequence[Match],
+    recipe: Recipe,
+    coverage: float,
+    ideal: float,
+) -> list[Ranked]:
+    """By height or by rank: the sum of a share of each channel."""
     words = by_words("lexical", lexical, 1 - recipe.alpha, recipe, ideal)
     meaning = by_meaning(semantic, recipe.alpha, recipe, coverage)
     by_word, by_nearness = _sharing(words, recipe), _sharing(meaning, recipe)
@@ -117,10 +142,29 @@ def fuse(
         if each not in in_words:
             reason = by_nearness(found)
             ranked.append(Ranked(each, reason.value, (reason,), None, found))
+    return ranked
+
+
+def _boosted(
+    in_words: Mapping[str, Found], in_meaning: Mapping[str, Found], weight: float, cosines: Mapping[str, float]
+) -> list[Ranked]:
+    """BM25 · (1 + weight · cosine), as two shares. What only meaning found has less than half of the least of these."""
+    ranked = []
+    for each, found in in_words.items():
+        also = in_meaning.get(each)
+        cosine = max(0.0, also.score if also else cosines.get(each, 0.0))
+        reasons = [Reason("lexical", "add", found.score, {"bm25": found.score, "rank": found.rank})]
+        if weight and cosine:
+            numbers = {"bm25": found.score, "weight": weight, "cosine": cosine}
+            reasons.append(Reason("boost", "add", found.score * weight * cosine, numbers))
+        ranked.append(Ranked(each, scoring.score(reasons), tuple(reasons), found, also))
     least = min((each.score for each in ranked), default=1.0)
-    others = (each for each in listed if each not in in_words and each not in in_meaning)
-    ranked += [_listed(each, rank, recipe, least) for rank, each in enumerate(others, len(lexical) + 1)]
-    return best_first(ranked)
+    for each, found in in_meaning.items():
+        if each not in in_words:
+            numbers = {"cosine": found.score, "rank": found.rank, "least": least}
+            reason = Reason("semantic", "add", least * (found.score + 1) / 4, numbers)
+            ranked.append(Ranked(each, reason.value, (reason,), None, found))
+    return ranked
 
 
 def merged(
@@ -141,7 +185,7 @@ def merged(
 
 
 def _sharing(of: Channel, recipe: Recipe) -> Callable[[Found], Reason]:
-    if recipe.fusion == "height":
+    if recipe.fusion != "rank":
         return of.sharing(recipe.k)
 
     def by_rank(found: Found) -> Reason:
@@ -153,6 +197,6 @@ def _sharing(of: Channel, recipe: Recipe) -> Callable[[Found], Reason]:
 
 def _listed(memory_id: str, rank: int, recipe: Recipe, least: float) -> Ranked:
     """Below the `least` share that a word or meaning earned."""
-    weight = least if recipe.fusion == "height" else 1 - recipe.alpha or 1.0
+    weight = least if recipe.fusion != "rank" else 1 - recipe.alpha or 1.0
     reason = Reason("filter", "add", weight / (recipe.k + rank), {"rank": rank, "weight": weight, "k": recipe.k})
     return Ranked(memory_id, scoring.score([reason]), (reason,), None, None)

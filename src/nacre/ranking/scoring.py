@@ -101,6 +101,7 @@ _FACTORS = {
 }
 # What moves a memory by a rule, whatever its rank in a channel.
 _MOVES = {
+    "boost": "boost: BM25 {bm25:.2f} × {weight:g} × cosine {cosine:.3f} → {value:.5f}",
     "exact": "exact: has {named:.0f} of what the query names → {value:.5f}",
     "hop": "hop: has {names:.0f} of the names in a first hit → {value:.5f}",
     "standing": "standing: holds for what is to be done, cosine {cosine:.3f} → {value:.5f}",
@@ -146,4 +147,8 @@ def _share(reason: Reason) -> str:
     if "gap" in numbers:
         known = f" × {numbers['coverage']:.2f}³" if numbers["coverage"] < 1 else ""
         return f"→ {numbers['weight']:g}{known} × {numbers['gap']:.2f}² × {numbers['height']:.2f} = {reason.value:.5f}"
+    if "least" in numbers:
+        return f"→ {numbers['least']:.5f} × ({numbers['cosine']:.3f} + 1) / 4 = {reason.value:.5f}"
+    if "k" not in numbers:  # the raw score itself
+        return f"→ {reason.value:.5f}"
     return f"→ {numbers['weight']:g} / ({numbers['k']:g} + {numbers['rank']:.0f}) = {reason.value:.5f}"

@@ -12,7 +12,7 @@ from nacre.types.intents import NAMESPACE_WEIGHTS, IntentName
 
 _NAME_SHOWN = 60  # characters of an unknown name in an error
 
-Fusion: TypeAlias = Literal["height", "rank"]
+Fusion: TypeAlias = Literal["height", "rank", "boost"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +41,12 @@ USUAL_TUNING = Tuning()
 class Recipe:
     """How candidates become a ranking. A weight of 0 switches its signal off."""
 
-    fusion: Fusion = "height"  # share = weight · gap² · height; "rank": weight / (k + rank)
+    fusion: Fusion = (
+        "height"  # share = weight · gap² · height; rank: weight / (k + rank); boost: BM25 · (1 + w · cosine)
+    )
     k: int = 60  # of rank fusion
     alpha: float = 0.75  # weight of meaning; 1 - alpha is the weight of words
+    boost_weight: float = 1.0  # w of boost fusion
     pool: int = 50  # candidates of each channel, at least 2 × limit
     semantic_floor: float = 0.1  # cosine below which a memory is not a semantic match
     rerank_weight: float = 0.15  # of the spread between the first and the last reranked candidate

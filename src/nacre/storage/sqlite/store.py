@@ -58,6 +58,7 @@ from nacre.storage.sqlite.writes import (
     write_tokens,
 )
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
+from nacre.types.hnsw import USUAL_HNSW, Hnsw
 from nacre.types.memory import Entry, Event, Memory, Passages, Remembered, Update
 from nacre.types.recall_log import Outcome, Receipt, ReceiptFilter
 from nacre.types.recipe import Recipe
@@ -80,8 +81,15 @@ INDEXED_MEMORIES_MIN = 50_000  # below, FTS5 answers a keyword search about as f
 class SqliteStore:
     """Implements `nacre.interfaces.Store`. Safe to share between threads; processes may share the file."""
 
-    def __init__(self, path: Path, busy_timeout_ms: int = BUSY_TIMEOUT_MS, create: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+        create: bool = True,
+        hnsw: Hnsw = USUAL_HNSW,
+    ) -> None:
         self._path = path
+        self._hnsw = hnsw
         self._index: Index | None = None
         self._index_lock = threading.Lock()
         self._keyword_searches = 0
@@ -563,7 +571,7 @@ class SqliteStore:
                 from nacre.storage.sqlite.index.space_index import Index
 
                 folder = self._path.with_name(self._path.name + "-cache")
-                self._index = Index(folder, self._store_id, self._connections)
+                self._index = Index(folder, self._store_id, self._connections, self._hnsw)
             return self._index
 
     def _index_in_background(self, entries: Sequence[Entry]) -> None:

@@ -19,12 +19,10 @@ import numpy as np
 
 from nacre.runtime import native_packages
 from nacre.storage.sqlite.index.segment import Array, IntArray, Mask, Segment, is_old, remove
+from nacre.types.hnsw import Hnsw
 
-CONNECTIVITY = 16
-EXPANSION_ADD = 128
-EXPANSION_SEARCH = 128
 SAVED_GROWTH = 2  # a graph that is being built is saved each time it has grown by this factor
-FORMAT = 1  # of the vectors and of the parameters above
+FORMAT = 1  # of the vectors
 
 _SLICE = 500  # vectors that are added at a time; in between, the store may be closed
 _log = logging.getLogger("nacre")
@@ -47,7 +45,9 @@ class Graph:
         return keys
 
 
-def opened(files: Sequence[Path], named: Callable[[int], str | None], dimensions: int) -> Graph | None:
+def opened(
+    files: Sequence[Path], named: Callable[[int], str | None], dimensions: int, parameters: Hnsw
+) -> Graph | None:
     """The largest of these graph files whose name fits this store.
 
     `named` returns the name that the file of an event must have, or None for an event that this reader cannot see yet.
@@ -67,7 +67,7 @@ def opened(files: Sequence[Path], named: Callable[[int], str | None], dimensions
         if best is not None:
             remove(path)
             continue
-        index = _new(dimensions)
+        index = _new(dimensions, parameters)
         try:
             index.view(str(path))
         except Exception as error:  # usearch raises whatever its C++ core throws
@@ -89,13 +89,14 @@ def grown(
     go_on: Callable[[], None],
     fits: Callable[[], bool],
     threads: int,
+    parameters: Hnsw,
 ) -> Graph:
     """A graph of all passages of live memories, saved and memory-mapped.
 
     `go_on` is called now and then and may raise. `fits` says whether the graph may still be saved.
     """
     dimensions = max(part.matrix.shape[1] for part, _ in parts)
-    index = _new(dimensions)
+    index = _new(dimensions, parameters)
     newest, path = -1, None
     if graph is not None and graph.path is not None and graph.path.is_file():
         index.load(str(graph.path))
@@ -111,7 +112,7 @@ def grown(
     path = _saved(index, folder / f"{name}-{newest}.hnsw", path, fits)
     if path is None:
         return Graph(index, newest, None)
-    mapped = _new(dimensions)
+    mapped = _new(dimensions, parameters)
     mapped.view(str(path))  # pages can be shared and dropped
     return Graph(mapped, newest, path)
 
@@ -156,13 +157,13 @@ def _saved(index: Any, path: Path, before: Path | None, fits: Callable[[], bool]
     return path
 
 
-def _new(dimensions: int) -> Any:
+def _new(dimensions: int, parameters: Hnsw) -> Any:
     graph_index = native_packages.usearch_index()  # the import takes 20 ms or more, and small stores do not need it
     return graph_index(
         ndim=dimensions,
         metric="cos",
         dtype="i8",
-        connectivity=CONNECTIVITY,
-        expansion_add=EXPANSION_ADD,
-        expansion_search=EXPANSION_SEARCH,
+        connectivity=parameters.connectivity,
+        expansion_add=parameters.expansion_add,
+        expansion_search=parameters.expansion_search,
     )

@@ -40,6 +40,7 @@ from nacre.storage.sqlite.index.segment import (
 )
 from nacre.storage.sqlite.index.segment_builder import merge, of_rows
 from nacre.storage.sqlite.rows import fetch, meta
+from nacre.types.hnsw import USUAL_HNSW, Hnsw
 
 SAVED_MEMORIES_MIN = 1_024  # fewer are read from rows as fast as from a file
 BITE_EVENTS = 16_384  # that become one segment: bounds the memory that building it needs
@@ -103,7 +104,8 @@ class _Closing(Exception):
 class Index:
     """All spaces of one store."""
 
-    def __init__(self, folder: Path, store_id: str, connections: Connections) -> None:
+    def __init__(self, folder: Path, store_id: str, connections: Connections, parameters: Hnsw = USUAL_HNSW) -> None:
+        self._parameters = parameters  # of the graphs
         self._files = Files(folder)
         self._store_id = store_id
         self._connections = connections
@@ -206,9 +208,10 @@ class Index:
             return None
 
         def named(seq: int) -> str | None:
-            return _graph_name(self._stamp(db, space.name, space.model, 0, seq)) if seq <= newest else None
+            stamp = self._stamp(db, space.name, space.model, 0, seq)
+            return _graph_name(stamp, self._parameters) if seq <= newest else None
 
-        return graphs.opened(self._files.files(space.name, ".hnsw"), named, space.dimensions)
+        return graphs.opened(self._files.files(space.name, ".hnsw"), named, space.dimensions, self._parameters)
 
     def _with_changes(self, db: apsw.Connection, space: Space, until: int) -> Space:
         """The space as of event `until`."""
@@ -403,7 +406,8 @@ class Index:
                 return graph
         parts = [(part.segment, part.alive) for part in space.parts]
         fits = partial(self._fits, space.name, space.seq)
-        return graphs.grown(graph, parts, self._files.folder, _graph_name(stamp), self._go_on, fits, threads)
+        name = _graph_name(stamp, self._parameters)
+        return graphs.grown(graph, parts, self._files.folder, name, self._go_on, fits, threads, self._parameters)
 
     def _attach(self, before: Space, grown: Graph) -> None:
         with self._lock:
@@ -427,9 +431,12 @@ def _merge_small(parts: Sequence[Part]) -> list[Part]:
     return gathered
 
 
-def _graph_name(stamp: Stamp) -> str:
-    """Identifies the store, model and history whose passages a graph has."""
+def _graph_name(stamp: Stamp, parameters: Hnsw) -> str:
+    """Identifies the store, model and history whose passages a graph has, and the parameters it was built with."""
     known = f"{graphs.FORMAT} {stamp.store_id} {stamp.model} {stamp.event}"
+    built = parameters.connectivity, parameters.expansion_add
+    if built != (USUAL_HNSW.connectivity, USUAL_HNSW.expansion_add):  # the usual ones were never part of a name
+        known += f" {built}"
     return f"{digest(stamp.space)}-{digest(known)}-{stamp.seq}"
 
 
