@@ -23,8 +23,8 @@ from benchmarks.common import report
 from benchmarks.common.paths import TRAIN
 from benchmarks.common.population import QUESTIONS, population
 from nacre.runtime.native_packages import usearch_index
-from nacre.types.hnsw import USUAL_HNSW
 from nacre.storage.sqlite.index.segment_builder import quantised
+from nacre.types.hnsw import USUAL_HNSW
 
 if TYPE_CHECKING:
     from nacre.types.memory import FloatMatrix, FloatVector
@@ -119,7 +119,11 @@ class Cells:
 
 def hnsw(dtype: str, stored: npt.NDArray[Any]) -> Any:
     graph = usearch_index()(
-        ndim=stored.shape[1], metric="cos", dtype=dtype, connectivity=USUAL_HNSW.connectivity, expansion_add=USUAL_HNSW.expansion_add
+        ndim=stored.shape[1],
+        metric="cos",
+        dtype=dtype,
+        connectivity=USUAL_HNSW.connectivity,
+        expansion_add=USUAL_HNSW.expansion_add,
     )
     for start in range(0, len(stored), _SLICE):
         part = stored[start : start + _SLICE]
