@@ -10,9 +10,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from mcp import Client
 
 from command_line import Cli
+from mcp_clients import engines_on, said, served
 from nacre.cli.group import nacre as commands
 from nacre.config import client_config
 from nacre.config.client_config import Place
@@ -35,7 +38,7 @@ pytestmark = [
 def test_every_block_is_understood() -> None:
     languages = [each["language"] for each in BLOCKS.finditer(TEXT)]
     assert 2 * len(languages) == TEXT.count("```")
-    assert set(languages) == {"console", "json", "toml"}
+    assert set(languages) == {"console", "json", "toml", "text"}
     for each in BLOCKS.finditer(TEXT):
         match each["language"]:
             case "json":
@@ -97,6 +100,39 @@ def test_the_table_has_all_files() -> None:
         for client in client_config._SERVERS
         for scope in (("user",) if client in client_config.USER_ONLY else ("user", "project"))
     }
+
+
+# ---------------------------------------------------------------- the conversation
+
+TURN = re.compile(r"→ (\w+) (\{[^\n]*\})\n← (.*?)(?=\n\n→|\Z)", re.DOTALL)
+IDS = re.compile(r"\b1m[0-9a-z]{14}\b")
+
+
+def by_order(text: str, names: dict[str, str]) -> str:
+    """The text with ids numbered by their first appearance, and without the day on which it ran."""
+    numbered = IDS.sub(lambda found: names.setdefault(found[0], f"<{len(names) + 1}>"), text)
+    return re.sub(r'date="\d{4}-\d\d-\d\d"', 'date="today"', numbered)
+
+
+def test_the_conversation_is_what_an_agent_is_told(tmp_path: Path) -> None:
+    """With the real models, through the server, in one session from the first block to the last."""
+    blocks = [each["text"].strip() for each in BLOCKS.finditer(TEXT) if each["mark"] == "conversation"]
+    turns = [turn for block in blocks for turn in TURN.findall(block)]
+    assert len(turns) == sum(block.count("→") for block in blocks) == 9
+    shown: dict[str, str] = {}
+    told: dict[str, str] = {}
+
+    async def talk() -> None:
+        engines = engines_on(tmp_path / "memories.db", embedder="minilm")
+        try:
+            async with Client(served(engines, DEFAULT, tmp_path)) as client:
+                for tool, arguments, expected in turns:
+                    answer = said(await client.call_tool(tool, json.loads(arguments)))
+                    assert by_order(answer, told) == by_order(expected, shown), (tool, arguments)
+        finally:
+            engines.close()
+
+    anyio.run(talk)
 
 
 # ---------------------------------------------------------------- hooks
