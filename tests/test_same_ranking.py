@@ -11,8 +11,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +18,15 @@ import pytest
 
 import nacre
 from mcp_clients import Process, engines_on, environment
-from nacre.cli.demo import QUESTION, SAMPLES
+from nacre.cli.demo import QUESTION
 from nacre.config import factory
 from nacre.embedders.hashing import Hashing
 from nacre.embedders.minilm import MiniLM
 from nacre.mcp_server import tools
 from nacre.mcp_server.tool import Call
 from nacre.rerankers.nacre_rerank import NacreRerank
-from nacre.serialization import decode, encode
+from nacre.serialization import encode
+from sample_ranks import sample_store
 
 pytestmark = pytest.mark.slow
 
@@ -41,23 +40,9 @@ QUESTIONS = (
 LIMIT = 8
 
 
-def _sample(line: str, number: int, now: datetime) -> nacre.NewMemory:
-    """A memory of the demo, moved to a time of day twelve hours from now: recency counts whole days, and no memory
-    becomes a day older while the doors are asked one after the other."""
-    memory = decode.new_memory_line(line, number)
-    assert memory.created is not None
-    age = now - memory.created
-    return replace(memory, created=now - timedelta(days=max(0, age.days), hours=12))
-
-
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("ranking") / "memories.db"
-    now = datetime.now(UTC)
-    with nacre.open(path) as memory:
-        lines = SAMPLES.read_text("utf-8").splitlines()
-        memory.remember_many([_sample(line, number, now) for number, line in enumerate(lines, 1)])
-    return path
+    return sample_store(tmp_path_factory.mktemp("ranking") / "memories.db")
 
 
 @pytest.fixture
