@@ -16,7 +16,7 @@ from typing import Any
 
 from nacre.config import settings
 from nacre.errors import NacreError
-from nacre.mcp_server import http, sdk
+from nacre.mcp_server import http, sdk, server_info
 from nacre.mcp_server.tool import Answer, Call, Tool
 from nacre.mcp_server.tools import DEFAULT
 from nacre.types.memory import Progress
@@ -242,7 +242,7 @@ class Handlers(server.RequestHandlers):
 def main() -> None:
     server.RequestHandlers = Handlers  # type: ignore[misc]
     given = settings.load({"store": sys.argv[1], "embedder": "hashing"}, {"NACRE_CONFIG": f"{sys.argv[1]}.toml"})
-    http.serve(given, (*DEFAULT, *TOOLS), tools_only=False, host="127.0.0.1", port=0, token=None)
+    http.serve(given, (*DEFAULT, *TOOLS), profile=server_info.MEMORY, host="127.0.0.1", port=0, token=None)
 
 
 if __name__ == "__main__":

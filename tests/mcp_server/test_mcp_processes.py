@@ -42,7 +42,7 @@ from mcp_clients import (
     tool_call,
 )
 from nacre.config import project_space
-from nacre.mcp_server import graph_tools
+from nacre.mcp_server import chatgpt_tools, graph_tools, server_info
 from nacre.mcp_server import http as http_module
 from nacre.mcp_server.http import guarded, is_loopback
 from nacre.mcp_server.tools import DEFAULT, chosen
@@ -491,16 +491,19 @@ def test_what_it_is_started_with_is_what_it_serves(cli: Cli, path: Path, monkeyp
     started: list[dict[str, Any]] = []
     monkeypatch.setattr(http_module, "serve", lambda _, tools, **more: started.append({"tools": tools, **more}))
     monkeypatch.setenv("NACRE_TOKEN", "of the environment")
-    usual = {"tools": DEFAULT, "tools_only": False, "host": "127.0.0.1", "port": 8642, "token": "of the environment"}
+    usual = {"tools": DEFAULT, "profile": server_info.MEMORY, "host": "127.0.0.1", "port": 8642}
+    usual |= {"token": "of the environment"}
     file = path.with_suffix(".token")
     file.write_text(f"{TOKEN}\n")
     assert cli("mcp", "--http").code == 0
     assert cli("mcp", "--http", "--host", "::1", "--port", "0", "--tools", "why", "--token-file", str(file)).code == 0
     assert cli("mcp", "--http", "--compat", "knowledge-graph").code == 0
+    assert cli("mcp", "--http", "--tools", "chatgpt").code == 0
     assert started == [
         usual,
         {**usual, "tools": chosen("why"), "host": "::1", "port": 0, "token": TOKEN},
-        {**usual, "tools": graph_tools.TOOLS, "tools_only": True},
+        {**usual, "tools": graph_tools.TOOLS, "profile": server_info.GRAPH},
+        {**usual, "tools": chatgpt_tools.TOOLS, "profile": server_info.CHATGPT},
     ]
 
 

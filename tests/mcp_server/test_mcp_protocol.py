@@ -36,7 +36,7 @@ from mcp_clients import (
 )
 from nacre.engine import writer
 from nacre.errors import EmbedderError
-from nacre.mcp_server import completion, confirmation, graph_tools, prompts, resources
+from nacre.mcp_server import completion, confirmation, graph_tools, prompts, resources, server_info
 from nacre.mcp_server import server as server_module
 from nacre.mcp_server.server import RequestHandlers, build_server
 from nacre.mcp_server.spaces import SpaceEngines
@@ -455,7 +455,7 @@ async def test_since_2026_each_request_says_its_level(door: Server[Any]) -> None
 async def test_what_is_declared_is_what_is_there(engines: SpaceEngines, tmp_path: Path) -> None:
     """Lists never change while a server runs, and nothing can be subscribed to."""
     full = build_server(RequestHandlers(engines, ALL, tmp_path, "one"))
-    graph = build_server(RequestHandlers(engines, graph_tools.TOOLS, tmp_path, "one"), tools_only=True)
+    graph = build_server(RequestHandlers(engines, graph_tools.TOOLS, tmp_path, "one"), profile=server_info.GRAPH)
     declared: Callable[[Server[Any]], Any] = lambda each: each.get_capabilities().model_dump(  # noqa: E731
         by_alias=True, exclude_none=True
     )

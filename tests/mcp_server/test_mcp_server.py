@@ -52,6 +52,7 @@ from nacre.mcp_server import chatgpt_tools, graph_tools, server_info
 from nacre.mcp_server import server as server_module
 from nacre.mcp_server.handshake import VERSIONS, early_answer
 from nacre.mcp_server.server import RequestHandlers
+from nacre.mcp_server.server_info import Profile
 from nacre.mcp_server.spaces import SpaceEngines
 from nacre.mcp_server.tool import Tool
 from nacre.mcp_server.tools import DEFAULT, GROUPS, chosen
@@ -115,7 +116,7 @@ async def test_a_client_is_given_who_answers(door: Server[Any], mode: str) -> No
         assert client.protocol_version == {"legacy": VERSIONS[-1], "auto": "2026-07-28"}[mode]
         assert client.server_info is not None
         assert (client.server_info.name, client.server_info.version) == ("nacre", nacre.__version__)
-        assert client.instructions == server_info.INSTRUCTIONS
+        assert client.instructions == server_info.MEMORY.instructions
         able = client.server_capabilities
         assert able.tools is not None
         assert able.resources is not None
@@ -714,14 +715,15 @@ async def test_an_empty_context_says_why(door: Server[Any]) -> None:
         for arguments, outcome, line in (
             ({"query": "zebra crossings"}, "nothing", empty_line("nothing")),
             ({"query": "green tea", "budget_tokens": 30}, "budget", empty_line("budget", [tea])),
-            ({"query": "green tea", "budget_tokens": 1}, "budget", empty_line("budget", [tea])),
+            ({"query": "green tea", "budget_tokens": 23}, "budget", empty_line("budget", [tea], 0)),
+            ({"query": "green tea", "budget_tokens": 1}, "budget", empty_line("budget", [tea], 0)),
             ({"query": "green tea", "session": "talk"}, "answered", None),
             ({"query": "green tea", "session": "talk"}, "delivered", empty_line("delivered", [tea])),
         ):
             answer = await client.call_tool("context", arguments)
             assert structured(answer)["outcome"] == outcome, arguments
             assert line is None or said(answer) == line, arguments
-            assert tea in said(answer) or outcome == "nothing"
+            assert (structured(answer)["tokens"] > 0) == (arguments.get("budget_tokens") != 1)
 
 
 # ---------------------------------------------------------------- sessions
@@ -1122,10 +1124,13 @@ async def test_a_client_that_does_not_say_its_roots_is_served_all_the_same(
 # ---------------------------------------------------------------- line by line
 
 
-async def sdk_answer(request: bytes, tools_only: bool) -> Any:
+PROFILES = (server_info.MEMORY, server_info.GRAPH, server_info.CHATGPT)
+
+
+async def sdk_answer(request: bytes, profile: Profile) -> Any:
     """What the SDK answers to a line; None if nothing."""
     handlers = RequestHandlers(engines_on(Path("never opened.db")), DEFAULT, Path.cwd(), "one")
-    async with spoken_to(server_module.build_server(handlers, tools_only=tools_only)) as line:
+    async with spoken_to(server_module.build_server(handlers, profile=profile)) as line:
         await line.send(request, message(id="then", method="ping"))
         first = await line.receive()
         if first.get("id") == "then":
@@ -1134,16 +1139,16 @@ async def sdk_answer(request: bytes, tools_only: bool) -> Any:
         return first
 
 
-@pytest.mark.parametrize("tools_only", [True, False])
+@pytest.mark.parametrize("profile", PROFILES, ids=["memory", "graph", "chatgpt"])
 @pytest.mark.parametrize("version", VERSIONS)
 @asynchronous
-async def test_the_early_answer_is_the_sdks(version: str, tools_only: bool) -> None:
+async def test_the_early_answer_is_the_sdks(version: str, profile: Profile) -> None:
     for number in (0, 1, -5, "", "one"):
         for capabilities in ({}, {"roots": {"listChanged": True}}, {"sampling": {}, "experimental": {"x": {"y": 1}}}):
             request = initialize(number, version, capabilities=capabilities)
-            early = early_answer(request, tools_only=tools_only)
+            early = early_answer(request, profile=profile)
             assert early is not None, request
-            assert early == await sdk_answer(request, tools_only)
+            assert early == await sdk_answer(request, profile)
 
 
 @asynchronous
@@ -1153,7 +1158,7 @@ async def test_all_versions_that_begin_with_a_handshake_are_answered_early() -> 
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "cursor", "vscode", "python"])
 def test_what_clients_send_is_answered_early(client: str) -> None:
-    assert early_answer(initialize(**FIRST_LINES[client]), tools_only=False) is not None
+    assert early_answer(initialize(**FIRST_LINES[client]), profile=server_info.MEMORY) is not None
 
 
 FIRST_LINES: dict[str, dict[str, Any]] = {
@@ -1204,7 +1209,7 @@ LEFT = {
 
 @pytest.mark.parametrize("line", LEFT.values(), ids=LEFT)
 def test_odd_first_lines_are_left_to_the_sdk(line: bytes) -> None:
-    assert early_answer(line, tools_only=False) is None
+    assert early_answer(line, profile=server_info.MEMORY) is None
 
 
 SMALL = st.recursive(
@@ -1216,14 +1221,14 @@ PARTS = ("jsonrpc", "id", "method", "protocolVersion", "capabilities", "clientIn
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.sampled_from(PARTS), SMALL, st.booleans())
-@example("_meta", 5, False)
-@example("_meta", {}, False)
-@example("extra", 5, False)
-@example("roots", {"listChanged": "yes"}, False)
-@example("title", 5, False)
-@example("title", None, False)
-def test_an_early_answer_is_never_other_than_the_sdks(part: str, value: Any, tools_only: bool) -> None:
+@given(st.sampled_from(PARTS), SMALL, st.sampled_from(PROFILES))
+@example("_meta", 5, server_info.MEMORY)
+@example("_meta", {}, server_info.MEMORY)
+@example("extra", 5, server_info.MEMORY)
+@example("roots", {"listChanged": "yes"}, server_info.MEMORY)
+@example("title", 5, server_info.MEMORY)
+@example("title", None, server_info.MEMORY)
+def test_an_early_answer_is_never_other_than_the_sdks(part: str, value: Any, profile: Profile) -> None:
     """A request with one part exchanged: it is answered as the SDK does, or left to it."""
     client = {"name": "a test", "version": "1"}
     request: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
@@ -1231,9 +1236,9 @@ def test_an_early_answer_is_never_other_than_the_sdks(part: str, value: Any, too
     inside = {"title": client, "roots": params["capabilities"]}.get(part, request if part in request else params)
     inside[part] = value
     line = json.dumps(request | {"params": params}).encode() + b"\n"
-    early = early_answer(line, tools_only=tools_only)
+    early = early_answer(line, profile=profile)
     if early is not None:
-        assert early == anyio.run(sdk_answer, line, tools_only)
+        assert early == anyio.run(sdk_answer, line, profile)
 
 
 @asynchronous

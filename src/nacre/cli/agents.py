@@ -16,13 +16,19 @@ from nacre.errors import InvalidInput
 from nacre.validation import LIMITS
 
 if TYPE_CHECKING:
+    from nacre.mcp_server.server_info import Profile
     from nacre.mcp_server.tool import Tool
 
 GRAPH = "knowledge-graph"
 
 
 @nacre.command()
-@click.option("--tools", metavar="GROUPS", default="", help="Groups of further tools, separated by commas, or all.")
+@click.option(
+    "--tools",
+    metavar="GROUPS",
+    default="",
+    help="Groups of further tools, separated by commas, or all; or chatgpt alone.",
+)
 @click.option(
     "--compat", metavar="NAME", help=f"{GRAPH}: offer the nine tools of the MCP reference memory server instead."
 )
@@ -55,7 +61,7 @@ def mcp(
     token_file: Path | None,
 ) -> None:
     """Serve agents over the Model Context Protocol."""
-    from nacre.mcp_server import sdk
+    from nacre.mcp_server import sdk, server_info
 
     sdk.require()
 
@@ -68,21 +74,28 @@ def mcp(
     if compat and tools:
         raise InvalidInput("tools", "cannot be combined with --compat; give one of the two")
     offered = _graph_tools() if compat else _tools(tools)
+    profile = server_info.GRAPH if compat else _profile(offered)
     if http:
         from nacre.mcp_server import http as over_http
 
         token = _token(token_file)
-        over_http.serve(settings, offered, tools_only=compat is not None, host=host, port=port, token=token)
+        over_http.serve(settings, offered, profile=profile, host=host, port=port, token=token)
     else:
         from nacre.mcp_server import stdio
 
-        stdio.serve(settings, offered, tools_only=compat is not None, session=session)
+        stdio.serve(settings, offered, profile=profile, session=session)
 
 
 def _tools(groups: str) -> Sequence[Tool]:
     from nacre.mcp_server.tools import chosen
 
     return chosen(groups)
+
+
+def _profile(offered: Sequence[Tool]) -> Profile:
+    from nacre.mcp_server import chatgpt_tools, server_info
+
+    return server_info.CHATGPT if offered is chatgpt_tools.TOOLS else server_info.MEMORY
 
 
 def _graph_tools() -> Sequence[Tool]:

@@ -176,10 +176,12 @@ class ContextBuilder:
         """The text, or where nothing is quoted one line that says why, if that fits."""
         if outcome == "answered":
             return packed.text, packed.tokens
-        line = quoting.empty_line(outcome, [each.id for each in left_out if each.why == outcome])
         count = self._counter(request)
-        tokens = count(line)
-        return (line, tokens) if tokens <= request.budget_tokens else (packed.text, packed.tokens)
+        for line in quoting.empty_lines(outcome, [each.id for each in left_out if each.why == outcome]):
+            tokens = count(line)
+            if tokens <= request.budget_tokens:
+                return line, tokens
+        return packed.text, packed.tokens
 
     def _candidate(self, known: _Choice) -> Candidate:
         from nacre.ranking.context_packing import Candidate

@@ -12,12 +12,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Protocol
 
 from nacre.mcp_server import server_info
+from nacre.mcp_server.server_info import Profile
 from nacre.types.memory import Json
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # of the protocol, that begin with `initialize`
 
 
-def early_answer(line: bytes, *, tools_only: bool) -> dict[str, Json] | None:
+def early_answer(line: bytes, *, profile: Profile) -> dict[str, Json] | None:
     """The answer to a line that is a plain `initialize`; anything else is left to the SDK."""
     try:
         request = json.loads(line.decode("utf-8"))
@@ -36,7 +37,7 @@ def early_answer(line: bytes, *, tools_only: bool) -> dict[str, Json] | None:
             },
         } if version in VERSIONS and not isinstance(number, bool) and not more:
             if _are_plain(capabilities) and all(isinstance(each, str) for each in client.values()):
-                return {"jsonrpc": "2.0", "id": number, "result": _result(version, tools_only=tools_only)}
+                return {"jsonrpc": "2.0", "id": number, "result": _result(version, profile=profile)}
     return None
 
 
@@ -51,7 +52,7 @@ def _are_plain(capabilities: dict[str, Any]) -> bool:
     return True
 
 
-def _result(version: str, *, tools_only: bool) -> dict[str, Json]:
+def _result(version: str, *, profile: Profile) -> dict[str, Json]:
     unchanging: dict[str, Json] = {"listChanged": False}
     extras: dict[str, Json] = {
         "completions": {},
@@ -61,9 +62,9 @@ def _result(version: str, *, tools_only: bool) -> dict[str, Json]:
     server: dict[str, Json] = {"name": server_info.NAME, "title": server_info.TITLE, "version": server_info.VERSION}
     return {
         "protocolVersion": version,
-        "capabilities": {**({} if tools_only else extras), "logging": {}, "tools": unchanging},
+        "capabilities": {**({} if profile.tools_only else extras), "logging": {}, "tools": unchanging},
         "serverInfo": server,
-        "instructions": server_info.GRAPH_INSTRUCTIONS if tools_only else server_info.INSTRUCTIONS,
+        "instructions": profile.instructions,
     }
 
 

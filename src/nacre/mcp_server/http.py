@@ -13,6 +13,7 @@ from nacre.config import project_space
 from nacre.config.settings import Settings
 from nacre.errors import InvalidInput
 from nacre.mcp_server import sdk
+from nacre.mcp_server.server_info import Profile
 from nacre.mcp_server.tool import Tool
 
 PATH = "/mcp"
@@ -20,7 +21,7 @@ TOKEN_CHARS_MIN = 16
 
 
 def serve(
-    settings: Settings, tools: Sequence[Tool], *, tools_only: bool, host: str, port: int, token: str | None
+    settings: Settings, tools: Sequence[Tool], *, profile: Profile, host: str, port: int, token: str | None
 ) -> None:
     """Answer clients until interrupted."""
     if token is not None and len(token) < TOKEN_CHARS_MIN:
@@ -43,21 +44,21 @@ def serve(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         # uvicorn writes to stderr. Requests are private, so they are not logged.
-        application = app(engines, tools, tools_only=tools_only, host=host, token=token)
+        application = app(engines, tools, profile=profile, host=host, token=token)
         uvicorn.run(application, host=host, port=port, access_log=False)
     finally:
         hooks.close()
         engines.close()
 
 
-def app(engines: Any, tools: Sequence[Tool], *, tools_only: bool, host: str, token: str | None) -> Any:
+def app(engines: Any, tools: Sequence[Tool], *, profile: Profile, host: str, token: str | None) -> Any:
     """The ASGI application."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     from nacre.mcp_server.server import RequestHandlers, build_server
 
     handlers = RequestHandlers(engines, tools, project_space.working(), None)
-    server = build_server(handlers, tools_only=tools_only)
+    server = build_server(handlers, profile=profile)
     # On loopback the SDK checks the Host header, against DNS rebinding by a page in a browser. Elsewhere the token
     # protects the server, and its host names are not known.
     local = None if is_loopback(host) else TransportSecuritySettings(enable_dns_rebinding_protection=False)

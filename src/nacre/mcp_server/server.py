@@ -23,6 +23,7 @@ from nacre.engine.engine import Nacre
 from nacre.errors import NacreError, NotFound
 from nacre.mcp_server import arguments, completion, confirmation, prompts, resources, server_info, tool_json, wording
 from nacre.mcp_server.client_log import ClientLog
+from nacre.mcp_server.server_info import Profile
 from nacre.mcp_server.spaces import ROOTS_WAIT_S, SpaceEngines, space_of_roots
 from nacre.mcp_server.tool import Tool
 from nacre.serialization import encode
@@ -186,8 +187,8 @@ class RequestHandlers:
         return await anyio.to_thread.run_sync(function, *arguments, limiter=self._limiter)
 
 
-def build_server(handlers: RequestHandlers, *, tools_only: bool = False) -> Server[Any]:
-    """The SDK's server with these handlers; `tools_only` leaves out resources, prompts and completion."""
+def build_server(handlers: RequestHandlers, *, profile: Profile = server_info.MEMORY) -> Server[Any]:
+    """The SDK's server with these handlers; the profile decides what it has besides tools."""
     more: dict[str, Any] = {
         "on_list_resources": handlers.list_resources,
         "on_list_resource_templates": handlers.list_templates,
@@ -200,10 +201,10 @@ def build_server(handlers: RequestHandlers, *, tools_only: bool = False) -> Serv
         server_info.NAME,
         title=server_info.TITLE,
         version=server_info.VERSION,
-        instructions=server_info.GRAPH_INSTRUCTIONS if tools_only else server_info.INSTRUCTIONS,
+        instructions=profile.instructions,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
-        **{} if tools_only else more,
+        **{} if profile.tools_only else more,
     )
     # The SDK warns of arguments for what the protocol of 2026 has dropped, but clients of older versions use it.
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, handlers.set_log_level)

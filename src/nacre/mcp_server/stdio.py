@@ -16,6 +16,7 @@ from nacre.ids import new_ids
 from nacre.mcp_server import sdk
 from nacre.mcp_server.first_call import FirstCall, Handover, Lines
 from nacre.mcp_server.handshake import LinesReplayed, WithoutEarlyAnswer, early_answer
+from nacre.mcp_server.server_info import Profile
 from nacre.mcp_server.tool import Tool
 from nacre.types.memory import Json
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from nacre.mcp_server.spaces import SpaceEngines
 
 
-def serve(settings: Settings, tools: Sequence[Tool], *, tools_only: bool, session: str | None) -> None:
+def serve(settings: Settings, tools: Sequence[Tool], *, profile: Profile, session: str | None) -> None:
     """Answer the client until it closes standard input."""
     lines, answers = _claimed()
 
@@ -33,7 +34,7 @@ def serve(settings: Settings, tools: Sequence[Tool], *, tools_only: bool, sessio
         answers.flush()
 
     first = lines.next()
-    early = early_answer(first, tools_only=tools_only)
+    early = early_answer(first, profile=profile)
     if early is not None:
         send(early)
 
@@ -58,7 +59,7 @@ def serve(settings: Settings, tools: Sequence[Tool], *, tools_only: bool, sessio
 
         replayed = LinesReplayed((first, *handed.lines), lines.next)
         answered = None if early is None else early["id"]
-        anyio.run(_serve, engines, tools, tools_only, session, handed.space, replayed, answered, answers)
+        anyio.run(_serve, engines, tools, profile, session, handed.space, replayed, answered, answers)
     except* BrokenPipeError:  # the client is gone, and nobody can read an error
         pass
     finally:
@@ -82,7 +83,7 @@ def _claimed() -> tuple[Lines, BinaryIO]:
 async def _serve(
     engines: SpaceEngines,
     tools: Sequence[Tool],
-    tools_only: bool,
+    profile: Profile,
     session: str,
     space: str | None,
     lines: LinesReplayed,
@@ -97,7 +98,7 @@ async def _serve(
 
     writer = anyio.wrap_file(io.TextIOWrapper(answers, encoding="utf-8", newline="\n"))
     handlers = RequestHandlers(engines, tools, project_space.working(), session, space)
-    server = build_server(handlers, tools_only=tools_only)
+    server = build_server(handlers, profile=profile)
     stdout = WithoutEarlyAnswer(answered, writer)
     async with stdio_server(cast("Any", lines), cast("Any", stdout)) as (read, write):
         await server.run(read, write, server.create_initialization_options())

@@ -87,7 +87,7 @@ def _context(call: Call) -> Answer:
     request = decode.context_request(call.arguments)
     packed = call.memory.context(_from_connection(request, call))
     named = [each.id for each in packed.left_out if each.why == packed.outcome]
-    text = packed.text or quoting.empty_line(packed.outcome, named)
+    text = packed.text or quoting.empty_line(packed.outcome, named, 0)  # an empty text would say nothing
     encoded = encode.context(packed) | {"notes": [*packed.notes, *call.notes]}
     noted = "\n".join((text, *call.notes))
     if call.notes and call.memory.count_tokens(noted) <= request.budget_tokens:

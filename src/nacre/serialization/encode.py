@@ -322,7 +322,7 @@ def timeline_entry(value: TimelineEntry) -> dict[str, Json]:
     }
 
 
-_LINE_BYTES, _LINE_BYTES_MAX = 40, 240  # of a line of the timeline: in a full page, and in a short one
+_LINE_BYTES, _LINE_BYTES_MAX = 36, 240  # of a line of the timeline: in a full page, and in a short one
 _FULL_PAGE = 50
 
 
