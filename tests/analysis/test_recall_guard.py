@@ -50,7 +50,6 @@ def test_case_punctuation_and_blanks_make_no_news(text: str, of: tuple[str, ...]
     [
         f"{LONDON} Really?",
         f"{LONDON} She rows.",
-        f"I was told that {LONDON}",
         LONDON.replace("3", "4"),
         LONDON.replace("3", "-3"),
         LONDON.replace("3", "30"),
@@ -273,7 +272,7 @@ def test_a_text_with_a_word_less_is_news(delivered: str, place: int) -> None:
     words = delivered.split()
     rest = [*words[:place], *words[place + 1 :]]
     gone = words[place] if place < len(words) else "…"
-    assume(any(map(str.isalnum, gone)))
+    assume(any(map(str.isalnum, gone)) and gone != "note:")  # a label may be dropped
     assume(sorted(word for word in rest if any(map(str.isalnum, word))))
     assert repeated(" ".join(rest).strip("… "), {M1: delivered}) == ()
 

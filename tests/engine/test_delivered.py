@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 import nacre
 from nacre import Filter, InvalidInput, Lens, Limits, Nacre, NewMemory, Recipe, Remembered, SearchResult
+from nacre.analysis import recall_guard
 from nacre.analysis.quoting import HEADER
 from nacre.analysis.recall_guard import DeliveredTexts
 from nacre.embedders.hashing import Hashing
-from nacre.engine import recall_log, writer
+from nacre.engine import recall_log
 from nacre.serialization import decode, encode
 from nacre.storage.reference import MemoryStore
 from nacre.types.views import LeftOut
@@ -649,11 +650,11 @@ def test_delivered_texts_are_read_once_a_batch(words: Nacre, monkeypatch: pytest
     built: list[int] = []
 
     class Counted(DeliveredTexts):
-        def __init__(self, texts: Mapping[str, str]) -> None:
+        def __init__(self, texts: Mapping[str, str], dates: Mapping[str, str] | None = None) -> None:
             built.append(len(texts))
-            super().__init__(texts)
+            super().__init__(texts, dates)
 
-    monkeypatch.setattr(writer, "DeliveredTexts", Counted)
+    monkeypatch.setattr(recall_guard, "DeliveredTexts", Counted)
     words.remember_many([f"told text number {number} of many" for number in range(30)])
     words.search("told text", session="s", limit=30)
     words.remember_many(NewMemory(text=f"new text {number} to keep", session="s") for number in range(500))

@@ -221,11 +221,14 @@ def unlink(context: click.Context, newer: str, older: str) -> None:
 @click.argument("ids", nargs=-1, required=True, metavar="ID…")
 @click.option("--entities", is_flag=True, help="Include the entities that each memory is about.")
 @click.option("--neighbours", type=int, help="Include this many memories before and after each in its session.")
+@click.option("--asked-in", metavar="SESSION", help="The asking session; it was given these in full.")
 @common
 @click.pass_context
-def get(context: click.Context, ids: tuple[str, ...], entities: bool, neighbours: int | None) -> None:
+def get(
+    context: click.Context, ids: tuple[str, ...], entities: bool, neighbours: int | None, asked_in: str | None
+) -> None:
     """Show memories in full."""
-    options = only_given(entities=entities or None, neighbours=neighbours)
+    options = only_given(entities=entities or None, neighbours=neighbours, session=asked_in)
     with opened(context) as memory:
         found = memory.get(ids, missing_ok=True, **options)
     answer(context, encode.fetched(found), render.fetched_lines(found))

@@ -12,6 +12,7 @@ from nacre.engine.facts import FactService
 from nacre.engine.log_writer import LogWriter
 from nacre.engine.parts import Parts
 from nacre.errors import InvalidInput, NotFound
+from nacre.types.memory import Memory
 from nacre.types.recall_log import Delivery, Outcome, Receipt, ReceiptFilter
 from nacre.types.search import SearchRequest, SearchResult
 
@@ -164,8 +165,8 @@ class RecallLog:
         since = self._parts.clock() - self._counts_for
         return self._store.delivered_since(request.where.spaces, request.session, since, DELIVERED_MAX)
 
-    def texts_delivered(self, sessions: Sequence[tuple[str, str]]) -> dict[tuple[str, str], dict[str, str]]:
-        """By space and session or connection, the texts that its searches gave, by id.
+    def memories_delivered(self, sessions: Sequence[tuple[str, str]]) -> dict[tuple[str, str], dict[str, Memory]]:
+        """By space and session or connection, the memories of that space that its searches gave, by id.
 
         These do not lapse, and a repeat does not end them: a text that an agent has lost from its window and finds in
         its notes is still a copy of a memory. They are kept as long as the log.
@@ -178,7 +179,7 @@ class RecallLog:
         memories = self._store.get([each for ids in delivered.values() for each in ids])
         return {
             (space, session): {
-                each: memories[each].text for each in ids if each in memories and memories[each].space == space
+                each: memories[each] for each in ids if each in memories and memories[each].space == space
             }
             for (space, session), ids in delivered.items()
         }

@@ -13,8 +13,8 @@ from nacre import validation
 from nacre.analysis import chunking
 from nacre.analysis.fact_extraction import extract
 from nacre.analysis.happened import happened
-from nacre.analysis.recall_guard import DeliveredTexts
 from nacre.engine import entries
+from nacre.engine.calendar import local_date
 from nacre.engine.entries import Draft, Key
 from nacre.engine.facts import FactService
 from nacre.engine.parts import Parts
@@ -40,6 +40,8 @@ from nacre.types.memory import (
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from nacre.analysis.recall_guard import DeliveredTexts
 
 # One transaction of a bulk write. Large ones spare FTS5 the merging of small segments; but a batch is acknowledged
 # only once it is embedded, which takes a second or two for BATCH_EMBEDDED texts.
@@ -268,18 +270,27 @@ class Writer:
         """By place, for texts that only repeat what their own session or connection was given: those memories."""
         askers = [(each.memory.space, each.memory.session, each.memory.origin) for each in drafts]
         named = [(space, name) for space, *names in dict.fromkeys(askers) for name in names if name is not None]
-        texts = self._log.texts_delivered(named)
+        memories = self._log.memories_delivered(named)
         delivered: dict[tuple[str, str | None, str | None], DeliveredTexts] = {}
-        for space, session, origin in dict.fromkeys(askers) if texts else ():
-            given = {**texts.get((space, session or ""), {}), **texts.get((space, origin or ""), {})}
+        for space, session, origin in dict.fromkeys(askers) if memories else ():
+            given = {**memories.get((space, session or ""), {}), **memories.get((space, origin or ""), {})}
             if given:
-                delivered[space, session, origin] = DeliveredTexts(given)
+                delivered[space, session, origin] = self._texts(given)
         found = {}
         for place, (asker, draft) in enumerate(zip(askers, drafts, strict=True)):
             ids = delivered[asker].repeated(draft.memory.text) if asker in delivered else ()
             if ids:
                 found[place] = ids
         return found
+
+    def _texts(self, memories: Mapping[str, Memory]) -> DeliveredTexts:
+        from nacre.analysis.recall_guard import DeliveredTexts  # most writers were given nothing before
+
+        zone = self._parts.zone
+        return DeliveredTexts(
+            {each: memory.text for each, memory in memories.items()},
+            {each: local_date(memory.moment, zone).isoformat() for each, memory in memories.items()},
+        )
 
     def _write(self, batch: _Batch) -> list[Remembered]:
         """One batch, one transaction."""
