@@ -141,6 +141,10 @@ class WordPiece:
                 break
         return ids[:pieces_max]
 
+    def has_word(self, word: str) -> bool:
+        """Whether a lower-case word without accents is one piece of the vocabulary."""
+        return word in self._ids
+
     def vocabulary_coverage(self, text: str, *, names: bool) -> float:
         """The share of a text's characters in words or word parts of the vocabulary; 0 for an empty text.
 

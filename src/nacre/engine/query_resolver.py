@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from nacre.analysis import tokenizer
 from nacre.interfaces import Store
-from nacre.query import entities, spelling
+from nacre.query import entities, ordinary_words, spelling
 from nacre.query.ast import AllOf, Condition, ParsedQuery, Term
 from nacre.query.parser import parse
 from nacre.types.memory import Memory
@@ -68,14 +68,22 @@ class QueryResolver:
         return self._store.frequencies(list(dict.fromkeys([*(term.text for term in query.terms), *spelled])), spaces)
 
     def did_you_mean(self, query: ParsedQuery, spaces: Sequence[str], known: Frequencies) -> DidYouMean | None:
-        """The query with each word that no memory has replaced by the likeliest known one."""
+        """The query with each word that no memory has and that is not ordinary replaced by the likeliest known one."""
         if not known.memories:
             return None
-        unknown = [each for each in query.spelled if known.having.keys().isdisjoint(_tokens_of(each[0]))]
+        unknown = [
+            each
+            for each in query.spelled
+            if known.having.keys().isdisjoint(_tokens_of(each[0])) and not ordinary_words.is_listed(each[0])
+        ]
         suggestions = {
             word: best
-            for word, _ in unknown[:_CORRECTED_WORDS_MAX]
+            for word, places in unknown[:_CORRECTED_WORDS_MAX]
             if (best := spelling.suggestions(word, self._store.spellings(word, spaces)))
+            and (
+                not ordinary_words.is_ordinary(word)
+                or any(spelling.is_written_as_name(query.text, place) for place in places)
+            )
         }
         if not suggestions:
             return None

@@ -11,6 +11,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from nacre.types.memory import Span
+
+_SENTENCE_ENDS = '.!?:"¿¡'
 _WORD_CHARS = range(4, 31)  # shorter words are too ambiguous, longer ones are no words
 _SCRIPTS_MAX = 2  # Unicode blocks of letters in one word
 _REPLACED_CHARS_MIN = 5
@@ -60,6 +63,12 @@ def single_edits(word: str, until: int) -> Iterator[str]:
         if len(after) > 1:
             yield before + after[1] + after[0] + after[2:]
         yield from [before + letter + after for letter in letters]
+
+
+def is_written_as_name(text: str, place: Span) -> bool:
+    """Whether the word at a place of a query begins with a capital that no sentence has put there."""
+    word, before = text[place.start : place.end], text[: place.start].rstrip()
+    return word[0].isupper() and not word.isupper() and before != "" and before[-1] not in _SENTENCE_ENDS
 
 
 def allows_two_edits(word: str) -> bool:
