@@ -456,7 +456,7 @@ def test_a_context_says_what_is_given_already_and_what_does_not_fit(cli: Cli) ->
     tiny = cli(*asked, "--asked-in", "s", "--budget", "3")
     assert (tiny.out, tiny.err) == (
         "",
-        f"note: Already given to this session: {tea}. Ask with repeat to get it again.\n",
+        f"note: Already given to this session: {tea}. Ask with repeat to get it again, or get it by id.\n",
     )
 
 

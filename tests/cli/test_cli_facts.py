@@ -579,6 +579,14 @@ SESSION: tuple[Step, ...] = (
         "deleted ops",
         lambda memory: _done({"deleted": "ops"}, lambda: memory.drop_lens("ops")),
     ),
+    Step(
+        "cleared",
+        ["log", "clear", "--session", "agent-7", "--before", "2026-06-16T00:00Z", "--in-space", "default", "--yes"],
+        "cleared 1 search",
+        lambda memory: {
+            "cleared": memory.clear_log(session="agent-7", before=_at("2026-06-16T00:00:00+00:00"), spaces=["default"])
+        },
+    ),
 )
 
 
