@@ -265,6 +265,7 @@ CALLS: dict[str, list[Call]] = {
     "drop_lens": [lambda m, _, x: m.drop_lens(x.lens)],
     "save_lens": [lambda m, _, x: m.save_lens(Lens(name="wide", where=in_space(x)))],
     "stats": [lambda m, _, __: m.stats()],
+    "count_tokens": [lambda m, _, x: m.count_tokens(x.memory)],
 }
 UPKEEP = {"close", "rebuild", "reembed"}  # of the whole store; they show nothing and change no memory
 

@@ -573,7 +573,7 @@ async def test_clients_are_served_over_http(http: HttpProcess, mode: str) -> Non
 
 @asynchronous
 async def test_each_client_over_http_has_a_session_of_its_own(http: HttpProcess) -> None:
-    """Several at once: what one was told, another was not."""
+    """Several at once: what one was given, another was not, and each is the origin of what it remembers."""
     ready = anyio.Event()
     counted: list[int] = []
 
@@ -584,9 +584,10 @@ async def test_each_client_over_http_has_a_session_of_its_own(http: HttpProcess)
             if len(counted) == 4:
                 ready.set()
             await ready.wait()  # until all are connected
-            found = await call(client, "search_memories", query="visitor parks in the yard", omit_delivered=True)
+            asked = {"query": "visitor parks in the yard", "omit_delivered": True, "session": f"visit {number}"}
+            found = await call(client, "search_memories", **asked)
             assert len(found["hits"]) == 4, found
-            again = await call(client, "search_memories", query="visitor parks in the yard", omit_delivered=True)
+            again = await call(client, "search_memories", **asked)
             assert again["hits"] == []
             origins.append((await resource(client, mine["id"]))["origin"])
 
