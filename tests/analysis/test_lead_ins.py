@@ -112,6 +112,7 @@ RECOGNISED: Sequence[tuple[str, Sequence[str]]] = [
     (f"**Preference:** {TEA}", [M2]),
     (f"Entscheidung: {GERMAN}", ["german"]),
     (f"The user said that {TEA}", [M2]),
+    (f"You told me: {TEA}", [M2]),
     ("We use Rust 1.80 for the gateway", [M3]),
     ("- we use Rust 1.80 for the gateway.", [M3]),
     ("Note: Decision: we use Rust 1.80 for the gateway", [M3]),
@@ -288,6 +289,12 @@ def test_what_says_something(text: str) -> None:
         ("User: I like tea", "Assistant: I like tea"),
         ("Per record: 5 boxes", "5 boxes"),
         ("we use Rust", "Maybe: we use Rust"),
+        ("user that owns the key", "owns the key"),
+        ("the fact that it rains", "it rains"),
+        ("Product 7 (recalled)", "Product 7"),
+        ("Recall: product 7", "product 7"),
+        ("Stored: 5 boxes", "5 boxes"),
+        ("1. Mai: frei", "2. Mai: frei"),
     ],
 )
 def test_signs_that_belong_to_the_text(text: str, stored: str) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -401,6 +401,31 @@ def test_what_was_delivered_to_a_connection_is_not_new(memory: Nacre, heard: dic
     assert marks(memory, "s", "used").count(True) == 1
     assert memory.remember(LONDON.upper(), origin="s", session="t").recalled == (london,)
     assert memory.remember(TEA.upper(), origin="t").recalled == ()
+
+
+@pytest.mark.parametrize(
+    "around",
+    ["I was told that {}", "- {}", "**Note:** {}", "Recalled memories:\n1. {}", '"{}"', "[2026-03-01] {}", "{} ({id})"],
+)
+def test_what_was_delivered_is_not_new_with_something_around_it(words: Nacre, around: str) -> None:
+    london = words.remember(LONDON, created=MARCH).id
+    words.search("Ada", session="s")
+    receipt = words.remember(around.format(LONDON, id=london), session="s")
+    assert receipt == Remembered(london, duplicate=True, recalled=(london,))
+    assert words.stats().memories == 1
+    other = words.remember(around.format(LONDON.replace("London", "Paris"), id=london), session="s")
+    assert (other.duplicate, other.recalled) == (False, ())
+
+
+def test_the_date_is_that_of_the_users_day(path: Path) -> None:
+    """As the context shows it: of the event, if the memory has one, in the user's zone."""
+    tokyo = timezone(timedelta(hours=9))
+    with nacre.open(path, embedder="none", time_zone=tokyo) as memory:
+        late = datetime(2026, 3, 1, 20, tzinfo=UTC)
+        tea = memory.remember("The tea is in the cupboard", created=MARCH, happened=late).id
+        assert 'date="2026-03-02"' in memory.context("tea", min_score=0.0, session="s").text
+        assert memory.remember("[2026-03-01] The tea is in the cupboard", session="s").recalled == ()
+        assert memory.remember("[2026-03-02] The tea is in the cupboard.", session="s").recalled == (tea,)
 
 
 def test_what_was_given_back_was_used(memory: Nacre, heard: dict[str, str]) -> None:

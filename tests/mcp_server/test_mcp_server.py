@@ -838,6 +838,9 @@ async def test_a_connection_is_an_origin_and_no_conversation(engines: SpaceEngin
         assert (await call(client, "remember", text="TEA IS SERVED AT FOUR"))["recalled"] == [tea]
         await call(client, "search_memories", query="tea with milk", session="mine")  # named, and remembered without
         assert (await call(client, "remember", text="TEA IS SERVED WITH MILK"))["recalled"] == [milk]
+        both = "Recalled memories:\n- Tea is served at four.\n- **Note:** I was told that tea is served with milk"
+        assert (await call(client, "remember", text=both))["recalled"] == [tea, milk]
+        assert (await call(client, "remember", text="Note: tea is served at five")).get("recalled", []) == []
 
 
 @asynchronous

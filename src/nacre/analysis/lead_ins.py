@@ -36,7 +36,7 @@ _BEFORE = re.compile(
 _AFTER = re.compile(
     rf"\s*[\[(]\s*(?:(?:memory\s+|id[:=]?\s*)?(?:{_ID.format('a')}|{_DATE.format('a')})"
     rf"(?:\s*[,;]\s*(?:{_ID.format('b')}|{_DATE.format('b')}))?"
-    r"|from (?:my )?(?:memory|notes)|recalled|already known|aus dem Gedächtnis|de mémoire|de memoria)\s*[\])]\.?\Z",
+    r"|from (?:my )?(?:memory|notes)|already known|aus dem Gedächtnis|de mémoire|de memoria)\s*[\])]\.?\Z",
     re.IGNORECASE,
 )
 _AFTER_CHARS = 80  # the longest of these
@@ -103,10 +103,10 @@ _KINDS: Mapping[str, str] = {
     "event": r"events?|ereignis(?:se)?|événements?|eventos?",
 }
 _SPEAKERS: Mapping[str, str] = {
-    "user": r"user|human|(?:the )?user (?:said|mentioned|stated|noted|told me)|you (?:said|told me|mentioned)"
-    r"|(?:be)?nutzer(?:in)?|utilisat(?:eur|rice)|usuari[oa]",
+    "user": r"user|human|(?:be)?nutzer(?:in)?|utilisat(?:eur|rice)|usuari[oa]",
     "assistant": r"assistant|agent|ai|assistent(?:in)?|assistante|asistente",
 }
+_USER_SAID = r"(?:the )?user (?:said|mentioned|stated|noted|told me)|you (?:said|told me|mentioned)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +137,10 @@ def _lead_in_alone() -> re.Pattern[str]:
 
 
 @cache
-def _labels() -> Mapping[str, re.Pattern[str]]:
-    """By group, a pattern with a named group for each label."""
-    end = r"(?:\s*[:：]\s*|\s+(?:that|dass|que)\s+)"
-    return {
-        name: re.compile("(?:" + "|".join(f"(?P<{each}>{words})" for each, words in table.items()) + f"){end}", re.I)
-        for name, table in (("kind", _KINDS), ("speaker", _SPEAKERS))
-    }
+def _label() -> re.Pattern[str]:
+    """A named group for each label."""
+    named = "|".join(f"(?P<{name}>{words})" for name, words in {**_KINDS, **_SPEAKERS}.items())
+    return re.compile(rf"(?:{named})\s*[:：]\s*|(?P<user_said>{_USER_SAID})(?:\s*[:：,]\s*|\s+that\s+)", re.IGNORECASE)
 
 
 def unemphasised(text: str) -> str:
@@ -215,12 +212,14 @@ def _without_labels(state: Undecorated, *, stored: bool = False) -> Undecorated 
     lead_in = (_note() if stored else _lead_in()).match(text)
     if lead_in is not None:
         return replace(state, text=text[lead_in.end() :])
-    kind, speaker = _labels()["kind"].match(text), _labels()["speaker"].match(text)
-    if kind is not None and state.kind in (None, kind.lastgroup):
-        return replace(state, text=text[kind.end() :], kind=kind.lastgroup)
-    if speaker is not None and state.speaker in (None, speaker.lastgroup):
-        return replace(state, text=text[speaker.end() :], speaker=speaker.lastgroup)
-    return None
+    label = _label().match(text)
+    if label is None:
+        return None
+    name, left = label.lastgroup, text[label.end() :]
+    if name in _KINDS:
+        return replace(state, text=left, kind=name) if state.kind in (None, name) else None
+    speaker = "user" if name == "user_said" else name
+    return replace(state, text=left, speaker=speaker) if state.speaker in (None, speaker) else None
 
 
 def _without_place(state: Undecorated) -> Undecorated | None:
