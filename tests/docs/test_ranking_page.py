@@ -46,6 +46,7 @@ from nacre.ranking.relevance import (
     others,
     relevance,
     with_lead,
+    words_once,
 )
 from nacre.ranking.scoring import score
 from nacre.ranking.usage import CREDITS, INVITING_PLACES
@@ -793,6 +794,8 @@ def _given(ran: Ran) -> Iterator[float]:
     yield from map(ran.damping, ran.ids)
     yield from (match.score for match in ran.trace.ranking.lexical or ())
     yield from (each.score for each in ran.result.relations)
+    for relation in ran.result.relations:
+        yield words_once(tokenizer.tokenise(relation.fact.statement), ran.terms, ran.trace.ranking.frequencies)
     for each in ran.trace.ranking.ranked:
         for reason in each.reasons:
             yield reason.value

@@ -6,17 +6,22 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from math import isclose
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+import nacre
 from engines import NOW, numbered_ids, opened
 from nacre import Entity, Filter, Hit, InvalidInput, NewEntity, NewFact, NewMemory, NotFound, Recipe, RelatedEntity
 from nacre.analysis.names import fold, is_pronoun, predicate_words, relation_words
+from nacre.cli.render import search_lines
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
+from nacre.ranking import scoring
+from nacre.serialization import encode
 from nacre.storage.sqlite import SqliteStore
-from nacre.types.recipe import adjusted
+from nacre.types.recipe import Fusion, adjusted
+from nacre.types.search import Mode, SearchOptions
 
 WORDS_ONLY = Recipe(fusion="rank", alpha=0, recency_weight=0, usage_weight=0, confidence_weight=0, fresh_weight=0)
 
@@ -359,10 +364,16 @@ def test_a_relation_adds_to_what_the_words_gave(memory: Nacre) -> None:
 @pytest.mark.parametrize(
     ("recipe", "share"),
     [
-        ({}, 0.0065574),  # .8 · .5 / 61
-        ({"alpha": 0.3}, 0.0091803),  # .8 · .7 / 61: the larger of the two weights
-        ({"alpha": 0.9}, 0.0118033),  # .8 · .9 / 61
-        ({"relation_weight": 1.0, "k": 0}, 0.5),
+        ({}, 0.0131148),  # .8 / 61, whatever the weights of the channels
+        ({"alpha": 0.3}, 0.0131148),
+        ({"relation_weight": 1.0, "k": 0}, 1.0),
+        ({"relation_weight": 0.5}, 0.0081967),  # .5 / 61
+        # It has both words once, and no memory has any: .8 · 1² · 1, and .001 · .8 · 60 / 61 for its rank. That is
+        # all of what the words are worth, over half of what a memory could have that repeats them: 1 / (.5 · 1.9).
+        ({"fusion": "height"}, 0.8007869),
+        ({"fusion": "height", "relation_weight": 0.5}, 0.5004918),
+        # .8 · 2 · ln(1 + (1 - 0 + .5) / (0 + .5))
+        ({"fusion": "boost"}, 2.2180710),
     ],
 )
 def test_the_share_of_a_relation(memory: Nacre, recipe: dict[str, Any], share: float) -> None:
@@ -376,6 +387,90 @@ def test_the_share_of_a_relation(memory: Nacre, recipe: dict[str, Any], share: f
         merge_relations=True,
     ).hits
     assert [round(hit.score, 7) for hit in hits] == [pytest.approx(share * factor(hits[0], "confidence"), abs=2e-7)]
+
+
+WORLD = {
+    "minutes": "Minutes of the Tuesday meeting: budgets, hiring plans and the new office",
+    "evening": "Ada likes the sun in the evening",
+    "anvils": "Acme sells anvils and rocket skates",
+    "home": "We work from home on Fridays",
+}
+
+
+def fill_world(memory: Nacre) -> dict[str, str]:
+    ids = {name: memory.remember(text, extract=False).id for name, text in WORLD.items()}
+    memory.add_facts(ids["minutes"], [NewFact(subject="Ada", predicate="works at", object="Acme", relation=True)])
+    memory.add_facts(
+        ids["anvils"], [NewFact(subject="Acme", predicate="competes with", object="Initech", relation=True)]
+    )
+    return ids
+
+
+@pytest.mark.parametrize("how", get_args(Fusion))
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_a_relation_that_answers_best_is_the_first_hit(memory: Nacre, mode: Mode, how: Fusion) -> None:
+    """Its memory has no word of the question. The relation has both of them, and no text has more than one."""
+    ids = fill_world(memory)
+    options: SearchOptions = {"mode": mode, "recipe": Recipe(fusion=how), "collapse": False}
+    plain = memory.search("Where does Ada work?", **options)
+    assert plain.hits[0].id in (ids["evening"], ids["home"])
+    assert all(hit.match_type != "relation" and hit.relation is None for hit in plain.hits)
+    merged = memory.search("Where does Ada work?", **options | {"merge_relations": True})
+    found = next(hit for hit in merged.hits if hit.id == ids["minutes"])
+    assert found.relation is not None
+    assert (found.match_type, found.snippet.text) == ("relation", "Ada works at Acme")
+    assert [found.snippet.text[span.start : span.end] for span in found.snippet.highlights] == ["Ada", "works"]
+    assert (found.relation.memory_id, found.memory.text) == (ids["minutes"], WORLD["minutes"])
+    assert isclose(found.score, scoring.score(found.reasons))
+    # Ranks do not tell how much better it is: .8 / (60 + 1) is less than the share of the fifteenth text.
+    assert merged.hits[0] == found or how == "rank"
+    others = [hit.id for hit in merged.hits if hit.id != ids["minutes"]]
+    assert others == [hit.id for hit in plain.hits if hit.id != ids["minutes"]]
+    assert [hit.relation for hit in merged.hits if hit.id != ids["minutes"]] == [None] * len(others)
+
+
+def test_a_text_that_has_as_much_keeps_its_lead_over_a_relation(memory: Nacre) -> None:
+    """A relation is worth .8 of a text with the same words."""
+    fill_world(memory)
+    text = memory.remember("Ada had to work").id
+    for how in get_args(Fusion):
+        options: SearchOptions = {"mode": "keyword", "recipe": Recipe(fusion=how), "merge_relations": True}
+        first, *others = memory.search("Where does Ada work?", **options).hits
+        assert (first.id, first.match_type) == (text, "bm25")
+        assert others[0].match_type == "relation" or how == "rank"
+
+
+def test_a_relation_that_has_little_of_the_question_wins_nothing(memory: Nacre) -> None:
+    ids = fill_world(memory)
+    query = "Which anvils and rocket skates does Acme sell?"
+    merged = memory.search(query, merge_relations=True, recipe=Recipe(usage_weight=0))
+    assert merged.hits[0].id == ids["anvils"]
+    assert (merged.hits[0].relation, merged.hits[0].snippet.text) == (None, WORLD["anvils"])
+
+
+def test_every_door_shows_the_relation(memory: Nacre) -> None:
+    ids = fill_world(memory)
+    result = memory.search("Where does Ada work?", merge_relations=True)
+    encoded: Any = encode.search_result(result)
+    assert encoded["hits"][0]["relation"]["object"] == "Acme"
+    brief: Any = encode.brief(result)
+    assert (brief["hits"][0]["id"], brief["hits"][0]["snippet"]) == (ids["minutes"], "Ada works at Acme")
+    assert brief["hits"][0]["why"].startswith("relation 1")
+    lines = ["".join(text for text, _ in line) for line in search_lines(result, why=True)]
+    assert lines[0].endswith("[Ada] [works] at Acme")
+    assert "  relation" in lines[1]
+    assert lines[2].strip().startswith("relation: BM25 1.39, rank 1 → 0.8 × 1.00² × ")
+
+
+@pytest.mark.slow
+def test_a_relation_is_first_with_the_models_that_ship(path: Path) -> None:
+    with nacre.open(path, clock=lambda: NOW) as engine:
+        ids = fill_world(engine)
+        plain = engine.search("Where does Ada work?")
+        assert plain.hits[0].id in (ids["evening"], ids["home"])
+        first = engine.search("Where does Ada work?", merge_relations=True).hits[0]
+        assert (first.id, first.match_type, first.snippet.text) == (ids["minutes"], "relation", "Ada works at Acme")
+        assert (first.relevance or 0) > (plain.hits[0].relevance or 0)
 
 
 # ---------------------------------------------------------------- how entities are related

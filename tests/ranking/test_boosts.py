@@ -110,7 +110,7 @@ FAVOURS = [
     Favour("intent", 1.0135, query="how do I {}", worse={"namespace": "patterns"}),
     # Each was delivered once, .005: 1 + .1 · 1.005 / 5.005, and 1 + .1 · (.005 - 2) / 6.005
     Favour("usage", 1.0200799, 0.9667777, then=_marks),
-    # .8 of what the best match has, where it is the only relation found
+    # .8 of what the best match by words has
     Favour("relation", 0, worse={"facts": [RELATION]}, options={"merge_relations": True}),
 ]
 
@@ -153,7 +153,7 @@ def test_no_signal_buries_an_answer(memory: Nacre, favour: Favour, others: int) 
     assert (hits[worse].bm25_rank or 0) > 10
     assert (hits[worse].cosine_rank or 99) > 10
     if favour.signal == "relation":
-        assert 0.4 < value(hits[worse], "relation") / fused(hits[better]) < 0.802
+        assert 0 < value(hits[worse], "relation") < 0.01  # it has one word of four, which nearly all have
     else:
         assert isclose(value(hits[worse], favour.signal), favour.on_worse, rel_tol=1e-6)
     assert isclose(value(hits[better], favour.signal), favour.on_better, rel_tol=1e-6)

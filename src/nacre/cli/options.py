@@ -231,7 +231,7 @@ def search_options(command: F) -> F:
         ("--asked-in", str, "SESSION", "The asking session, for the recall log."),
     )
     flags = (
-        ("--merge-relations", "Rank memories of matching relations higher."),
+        ("--merge-relations", "Let matching relations compete with texts in one list."),
         ("--omit-delivered", "Omit memories that were delivered to the asking session before."),
         ("--include-facts", "Show the facts of each hit with their confidence after decay."),
         ("--all-words", "Find only memories that have every word of QUERY but stop words."),

@@ -127,6 +127,8 @@ def _place(hit: Hit, *, with_space: bool) -> Iterator[str]:
         yield f"space {memory.space}"
     if memory.importance != DEFAULT_IMPORTANCE:
         yield f"importance {memory.importance:g}"
+    if hit.relation is not None:
+        yield "relation"
     if hit.similar:
         yield f"+{len(hit.similar)} similar"
     if hit.delivered:
@@ -227,7 +229,7 @@ def _snippet(hit: Hit) -> Iterator[tuple[str, str]]:
         yield (word if marked else f"[{word}]"), _MATCH
         at = span.end
     yield _flat(text[at:]), ""
-    if start + len(text) < len(hit.memory.text):
+    if start + len(text) < len(hit.found_text):
         yield "…", ""
 
 

@@ -27,21 +27,24 @@ def hit_of(
     now: datetime | None = None,
     beliefs: tuple[Belief, ...] | None = None,
     cosine: float | None = None,
+    relation: Fact | None = None,
 ) -> Hit:
     """`now` is the time at which the facts are believed. `cosine` is one that was computed though the semantic channel
-    did not find the memory."""
+    did not find the memory. `relation` is the one that was found, and not the text."""
     lexical, semantic = ranked.lexical, ranked.semantic
     cosine = semantic.score if semantic else cosine
     return Hit(
         memory=memory,
         score=ranked.score,
-        match_type=_match_type(ranked),
+        match_type="relation" if relation else _match_type(ranked),
         bm25=lexical.score if lexical else None,
         bm25_rank=lexical.rank if lexical else None,
         cosine=cosine,
         similarity=None if cosine is None else (cosine + 1) / 2,
         cosine_rank=semantic.rank if semantic else None,
-        snippet=highlight.snippet(memory.text, terms, semantic.span if semantic else None),
+        snippet=highlight.snippet(relation.statement, terms, None)
+        if relation
+        else highlight.snippet(memory.text, terms, semantic.span if semantic else None),
         reasons=ranked.reasons,
         relevance=relevance,
         facts=facts,
@@ -49,6 +52,7 @@ def hit_of(
         superseded_by=superseded_by,
         effective_confidence=confidence.mean_confidence(facts, now) if facts and now else None,
         beliefs=beliefs,
+        relation=relation,
     )
 
 

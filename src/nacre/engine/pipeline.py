@@ -30,10 +30,12 @@ from nacre.query.lexer import preview
 from nacre.ranking import boosts, dedupe, exact, fusion, hops, neighbours, relevance, superseded, temporal, token_budget
 from nacre.ranking.bm25 import weights
 from nacre.ranking.scoring import best_first, has_ties, important_first
+from nacre.types.facts import Fact
 from nacre.types.memory import STANDING_KINDS, Memory
 from nacre.types.search import (
     DidYouMean,
     Filter,
+    Found,
     Hit,
     Match,
     Period,
@@ -60,6 +62,13 @@ _UNKNOWN = Frequencies(0, {})
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
+class FoundRelation(NamedTuple):
+    """A relation that was found in place of its memory, and the BM25 of a memory with its words."""
+
+    fact: Fact
+    words: float
+
+
 class Ranking(NamedTuple):
     """What the stages have found so far, and what they have left out. A tuple, because each stage makes a new one."""
 
@@ -72,6 +81,7 @@ class Ranking(NamedTuple):
     relations: tuple[RelationHit, ...] = ()
     # fuse, and every stage that orders
     ranked: Sequence[Ranked] = ()
+    found_relations: Mapping[str, FoundRelation] = _NOTHING  # by memory, where its relation counts more than its text
     # neighbours
     echoing: Sequence[str] = ()  # ids whose score their neighbours got a share of
     neighbours: Mapping[str, Neighbours] = _NOTHING
@@ -277,10 +287,19 @@ class Pipeline:
             ideal,
             self._cosines_to_boost(plan, ranking),
         )
-        if plan.request.merge_relations:
-            relations = [(each.fact.memory_id, each.score) for each in ranking.relations]
-            ranked = fusion.merged(ranked, relations, recipe, ideal)
-        return ranking._replace(ranked=ranked)
+        if not plan.request.merge_relations or not ranking.relations:
+            return ranking._replace(ranked=ranked)
+        matched = [
+            fusion.MatchedRelation(
+                each.fact.memory_id,
+                each.score,
+                relevance.words_once(tokenizer.tokenise(each.fact.statement), plan.query.terms, frequencies),
+            )
+            for each in ranking.relations
+        ]
+        ranked, winning = fusion.merged(ranked, matched, recipe, ideal)
+        found = {each: FoundRelation(ranking.relations[at].fact, matched[at].words) for each, at in winning.items()}
+        return ranking._replace(ranked=ranked, found_relations=found)
 
     def _cosines_to_boost(self, plan: SearchPlan, ranking: Ranking) -> Mapping[str, float]:
         """For boost fusion, the cosines of what words found and meaning did not."""
@@ -338,7 +357,12 @@ class Pipeline:
         unknown = beside - ranking.signals.keys() - ranking.hidden
         visible = (beside & ranking.signals.keys()) | self._matching(unknown, plan.where, plan.query)
         memories = self._memories([*(each.id for each in best), *visible], ranking)
-        texts = rerank_texts(best, memories, near, ranking.terms)
+        stated = {
+            each: replace(memories[each], text=f"{found.fact.statement}. {memories[each].text}")
+            for each, found in ranking.found_relations.items()
+            if each in memories
+        }
+        texts = rerank_texts(best, {**memories, **stated}, near, ranking.terms)
         ranked, leads, answers, notes = self._reranker.rerank(plan, ranking.ranked, texts, selection)
         return ranking._replace(
             ranked=ranked,
@@ -564,6 +588,7 @@ class Pipeline:
         wanted = dict.fromkeys([*(each.id for each in ranked), *of_links])
         ids = dict.fromkeys([*wanted, *ranking.echoing])
         by_words, by_meaning = fusion.places(lexical or (), ids), fusion.places(semantic or (), ids)
+        by_words |= self._words_of_relations(ranking, by_words, lexical or ())
         alone = {
             each: relevance.relevance(relevance.evidence(by_words.get(each), by_meaning.get(each), among))
             for each in ids
@@ -578,6 +603,18 @@ class Pipeline:
             likely |= self._by_reading(plan, ranking, [each for each in ranking.ranked if each.id in wanted])
         likely = superseded.relevance_behind(likely, linked)
         return {each.id: likely[each.id] for each in ranked}
+
+    @staticmethod
+    def _words_of_relations(
+        ranking: Ranking, by_words: Mapping[str, Found], lexical: Sequence[Match]
+    ) -> dict[str, Found]:
+        """What was found by its relation has the words of that, where they are more than those of its text."""
+        best = lexical[0].score if lexical else 0.0
+        return {
+            each: Found(found.words, 1 if found.words >= best else 2)
+            for each, found in ranking.found_relations.items()
+            if each not in by_words or found.words > by_words[each].score
+        }
 
     @staticmethod
     def _by_reading(plan: SearchPlan, ranking: Ranking, ranked: Sequence[Ranked]) -> dict[str, float]:
@@ -672,6 +709,7 @@ class Pipeline:
                 now=plan.now,
                 beliefs=beliefs_of(ranking.signals[each.id].facts, plan),
                 cosine=ranking.cosines.get(each.id),
+                relation=ranking.found_relations[each.id].fact if each.id in ranking.found_relations else None,
             )
             for each in ranking.kept[: plan.request.limit]
             if each.id in ranking.memories  # not purged since the channels looked

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from nacre.ranking import scoring
 from nacre.ranking.scoring import best_first
@@ -19,6 +20,7 @@ from nacre.types.search import Found, Match, Ranked, Reason
 
 UNRELATED = 0.1  # a cosine that texts about different things have
 CONVINCING = 0.5  # share of the ideal score: where there are few matches, a best below it weighs less
+HIGHEST = 2.0  # height of a relation that has more of the question than any memory
 _NONE: Mapping[str, float] = MappingProxyType({})
 _TAIL = 0.001  # share of a channel's weight, by rank: matches at the floor keep their order
 
@@ -167,21 +169,54 @@ def _boosted(
     return ranked
 
 
+class MatchedRelation(NamedTuple):
+    """A relation that matches a question: its memory, its BM25 among relations, and that of a memory with its words."""
+
+    memory_id: str
+    bm25: float
+    words: float
+
+
 def merged(
-    ranked: Sequence[Ranked], relations: Sequence[tuple[str, float]], recipe: Recipe, ideal: float = 0.0
-) -> list[Ranked]:
-    """Add a share for memories whose relations match. Relations are given by memory and score, best first."""
-    # By height a relation is worth a part of the best match, however few relations there are to stand out from.
-    best = max((each.score for each in ranked), default=1.0)
-    weight = recipe.tuning.relation_weight * (max(recipe.alpha, 1 - recipe.alpha) if recipe.fusion == "rank" else best)
-    matches = [Match(memory_id, score) for memory_id, score in relations]
-    share = _sharing(by_words("relation", matches, weight, recipe, ideal), recipe)
-    first: dict[str, Reason] = {}
-    for rank, match in enumerate(matches, 1):
-        first.setdefault(match.id, share(Found(match.score, rank)))
-    raised = [scoring.with_reason(each, first.pop(each.id)) if each.id in first else each for each in ranked]
-    alone = [Ranked(memory_id, reason.value, (reason,), None, None) for memory_id, reason in first.items()]
-    return best_first(raised + alone)
+    ranked: Sequence[Ranked], relations: Sequence[MatchedRelation], recipe: Recipe, ideal: float = 0.0
+) -> tuple[list[Ranked], dict[str, int]]:
+    """Add a share for memories whose relations match: of each memory, that of the relation that gives most.
+
+    Relations are given best first. Also the places of the relations that gave their memory more than all channels did:
+    there it is the relation that was found.
+    """
+    most = max((each.lexical.score for each in ranked if each.lexical), default=0.0)
+    best: dict[str, tuple[Reason, int]] = {}
+    for at, relation in enumerate(relations):
+        reason = _of_relation(relation, at + 1, recipe, ideal, most)
+        if relation.memory_id not in best or reason.value > best[relation.memory_id][0].value:
+            best[relation.memory_id] = reason, at
+    known = {each.id: each.score for each in ranked}
+    winning = {each: at for each, (reason, at) in best.items() if reason.value > known.get(each, 0.0)}
+    raised = [scoring.with_reason(each, best[each.id][0]) if each.id in best else each for each in ranked]
+    alone = [
+        Ranked(each, reason.value, (reason,), None, None) for each, (reason, _) in best.items() if each not in known
+    ]
+    return best_first(raised + alone), winning
+
+
+def _of_relation(relation: MatchedRelation, rank: int, recipe: Recipe, ideal: float, most: float) -> Reason:
+    """The share of a relation: as of a text with its words, where words have all the weight that there is.
+
+    `most` is the best BM25 of a memory. A relation has no vector, so nothing can be said of its meaning.
+    """
+    weight, words = recipe.tuning.relation_weight, relation.words
+    numbers = {"bm25": relation.bm25, "rank": rank, "weight": weight}
+    match recipe.fusion:
+        case "rank":
+            return Reason("relation", "add", weight / (recipe.k + rank), numbers | {"k": recipe.k})
+        case "boost":
+            return Reason("relation", "add", weight * words, numbers | {"words": words})
+    gap = min(1.0, words / (CONVINCING * ideal)) if ideal > 0 else 1.0
+    height = min(HIGHEST, words / most) if most > 0 else 1.0
+    flat = max(recipe.k, 1)
+    value = weight * gap**2 * height + _TAIL * weight * flat / (flat + rank)
+    return Reason("relation", "add", value, numbers | {"coverage": 1.0, "gap": gap, "height": height})
 
 
 def _sharing(of: Channel, recipe: Recipe) -> Callable[[Found], Reason]:

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import NamedTuple
 
-from nacre.query.ast import Term, significant_terms
+from nacre.query.ast import Term, occurs, significant_terms
 from nacre.ranking.bm25 import idf
+from nacre.types.memory import Tokens
 from nacre.types.recipe import Recipe
 from nacre.types.search import Found, Match
+from nacre.types.stats import Frequencies
 
 CROWD = 10  # the place whose cosine stands for "memories that any such question finds"
 UNRELATED = 0.3  # a cosine that texts about different things have: memories below it do not count as others
@@ -229,6 +231,13 @@ def ideal(terms: Sequence[Term], memories: int, having: Mapping[str, int], recip
     """
     idfs = (idf(memories, having.get(term.text, 0), common=term.common) for term in significant_terms(terms))
     return (recipe.tuning.bm25_k1 + 1) * sum(idfs)
+
+
+def words_once(tokens: Tokens, terms: Sequence[Term], frequencies: Frequencies) -> float:
+    """BM25 of a memory of mean length that has the significant terms that these tokens have, each once: Σ idf."""
+    memories, having = frequencies
+    standing = [term for term in significant_terms(terms) if occurs(term, tokens)]
+    return sum(idf(memories, having.get(term.text, 0), common=term.common) for term in standing)
 
 
 def evidence(lexical: Found | None, semantic: Found | None, among: Others) -> Evidence:

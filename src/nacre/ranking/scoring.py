@@ -147,6 +147,8 @@ def _share(reason: Reason) -> str:
     if "gap" in numbers:
         known = f" × {numbers['coverage']:.2f}³" if numbers["coverage"] < 1 else ""
         return f"→ {numbers['weight']:g}{known} × {numbers['gap']:.2f}² × {numbers['height']:.2f} = {reason.value:.5f}"
+    if "words" in numbers:
+        return f"→ {numbers['weight']:g} × {numbers['words']:.2f} = {reason.value:.5f}"
     if "least" in numbers:
         return f"→ {numbers['least']:.5f} × ({numbers['cosine']:.3f} + 1) / 4 = {reason.value:.5f}"
     if "k" not in numbers:  # the raw score itself

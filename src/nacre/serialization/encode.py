@@ -226,6 +226,7 @@ def hit(value: Hit) -> dict[str, Json]:
         "similar": list(value.similar),
         "delivered": value.delivered,
         "superseded_by": None if value.superseded_by is None else successor(value.superseded_by),
+        "relation": None if value.relation is None else fact(value.relation),
     }
 
 
@@ -253,7 +254,8 @@ def brief(value: SearchResult) -> dict[str, Json]:
 def _brief_hit(value: Hit) -> dict[str, Json]:
     found = value.memory
     short = highlight.shorten(value.snippet, _BRIEF_CHARS)
-    before, after = found.text[: short.start].strip(), found.text[short.start + len(short.text) :].strip()
+    whole = value.found_text
+    before, after = whole[: short.start].strip(), whole[short.start + len(short.text) :].strip()
     hit: dict[str, Json] = {
         "id": found.id,
         "date": moment(found.moment)[:10],

@@ -204,11 +204,14 @@ class Ranked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A part of the memory's text. `highlights` are slices of `text`, in order, not overlapping."""
+    """A part of the memory's text, or of the relation that was found.
+
+    `highlights` are slices of `text`, in order, not overlapping.
+    """
 
     text: str
     highlights: tuple[Span, ...]
-    start: int  # where it begins in the memory's text
+    start: int  # where it begins in that text
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +236,8 @@ class Hit:
     effective_confidence: float | None = None  # the mean over its facts at the time of the search; None without facts
     beliefs: tuple[Belief, ...] | None = None  # its facts with their confidence then; None: not asked for
 
+    relation: Fact | None = None  # of the memory, where that was found and not its text: the snippet states it
+
     @property
     def id(self) -> str:
         return self.memory.id
@@ -240,6 +245,11 @@ class Hit:
     @property
     def text(self) -> str:
         return self.memory.text
+
+    @property
+    def found_text(self) -> str:
+        """The text that the snippet is a part of."""
+        return self.memory.text if self.relation is None else self.relation.statement
 
 
 @dataclass(frozen=True, slots=True)
