@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from nacre import validation
+from nacre.config import custom_models
 from nacre.config.settings import data_folder
 from nacre.engine.engine import Nacre, system_clock
 from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS
@@ -184,10 +185,14 @@ def load_models(
 ) -> Models:
     """The models of an engine. Their files are read when they are first needed."""
     chosen = _embedder_named(embedder, threads) if isinstance(embedder, str) else embedder
+    if chosen is not None and chosen is embedder:
+        custom_models.check_embedder(chosen)
     if reranker == "auto":
         return Models(chosen, _reranker_for(chosen, threads))
     if isinstance(reranker, str):
         raise InvalidInput("reranker", f"{reranker!r} is unknown; allowed: auto, None, or a reranker of your own")
+    if reranker is not None:
+        custom_models.check_reranker(reranker)
     return Models(chosen, reranker)
 
 

@@ -159,7 +159,9 @@ class CandidateFinder:
     def _query_vector(self, embedder: Embedder, text: str) -> FloatVector:
         vector = self._query_vectors.get(text)
         if vector is None:
-            vector = embedder.embed_query(text)
+            from nacre.storage.vectors import checked  # numpy is imported only where there are vectors
+
+            vector = checked([embedder.embed_query(text)], 1)[0]
             self._query_vectors.put(text, vector)
         return vector
 

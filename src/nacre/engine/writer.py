@@ -371,7 +371,9 @@ def _passages(embedder: Embedder, texts: dict[str, str]) -> dict[str, Passages]:
             (Span(0, len(text)),) if short else chunking.split_passages(text, embedder.weigh(text), embedder.pieces_max)
         )
     slices = [texts[each][span.start : span.end] for each, several in spans.items() for span in several]
-    vectors = embedder.embed_passages(slices)
+    from nacre.storage.vectors import checked  # numpy is imported only where there are vectors
+
+    vectors = checked(embedder.embed_passages(slices), len(slices))
     embedded: dict[str, Passages] = {}
     at = 0
     for memory_id, several in spans.items():

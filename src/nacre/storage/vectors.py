@@ -9,10 +9,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nacre.errors import EmbedderError
+
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from nacre.types.memory import FloatMatrix, FloatVector
 
 STORED = np.dtype("<f2")
+
+
+def checked(vectors: npt.ArrayLike, texts: int) -> FloatMatrix:
+    """The vectors of an embedder. Raises EmbedderError unless there is one of finite numbers for each text."""
+    matrix: FloatMatrix = np.asarray(vectors, np.float32)
+    if matrix.ndim != 2 or len(matrix) != texts or not matrix.size:
+        raise EmbedderError(
+            f"embedder: an array of shape {matrix.shape} is not one row of numbers for each of {texts} texts"
+        )
+    if not np.isfinite(matrix).all():
+        raise EmbedderError("embedder: a vector has NaN or infinity; all numbers must be finite")
+    return matrix
 
 
 def pack(vector: FloatVector) -> bytes:

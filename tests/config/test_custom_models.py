@@ -1,0 +1,166 @@
+"""A caller's own embedder and reranker: what is wrong with one is said when a store is opened, all of it at once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nacre
+from nacre import InvalidInput
+from nacre.config import custom_models
+from nacre.embedders.hashing import Hashing
+from nacre.embedders.minilm import MiniLM
+from nacre.interfaces import Embedder, Reranker, RerankScore
+from nacre.rerankers.nacre_rerank import NacreRerank
+
+
+class Ours:
+    """Right in everything. Tests change one attribute."""
+
+    fingerprint = "ours/1"
+    pieces_max = 100
+
+    def weigh(self, text: str) -> list[Any]:
+        return Hashing().weigh(text)
+
+    def vocabulary_coverage(self, _: str) -> float:
+        return 1.0
+
+    def embed_passages(self, texts: Sequence[str]) -> Any:
+        return Hashing(16).embed_passages(texts)
+
+    def embed_query(self, text: str) -> Any:
+        return Hashing(16).embed_query(text)
+
+    def scores(self, _: str, texts: Sequence[Any]) -> list[RerankScore]:
+        return [RerankScore(0.0) for _ in texts]
+
+
+class Theirs(Ours):
+    """Wrong in something."""
+
+
+class Unreadable(Ours):
+    @property
+    def fingerprint(self) -> str:  # type: ignore[override]
+        raise OSError("no such file")
+
+
+def changed(**attributes: Any) -> Any:
+    given = Theirs()
+    for name, value in attributes.items():
+        setattr(given, name, value)
+    return given
+
+
+async def _later(_: str) -> None: ...
+
+
+NEEDS = (
+    "It needs fingerprint, pieces_max, weigh(text), vocabulary_coverage(text), embed_passages(texts), "
+    'embed_query(text); see "Your own embedder" in docs/api.md'
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (changed(fingerprint=""), "Theirs is none: fingerprint is '', not a text that is not empty."),
+        (changed(fingerprint=7), "Theirs is none: fingerprint is 7, not a text that is not empty."),
+        (changed(fingerprint=lambda: "x"), "fingerprint is a method, not a text that is not empty."),
+        (Unreadable(), "fingerprint fails (no such file)."),
+        (changed(pieces_max=0), "pieces_max is 0, not a whole number from 1."),
+        (changed(pieces_max=-3), "pieces_max is -3, not a whole number from 1."),
+        (changed(pieces_max=True), "pieces_max is True, not a whole number from 1."),
+        (changed(pieces_max="256"), "pieces_max is '256', not a whole number from 1."),
+        (changed(weigh=None), "weigh is None, not a method."),
+        (changed(embed_query=_later), "embed_query is asynchronous."),
+        (changed(embed_passages=lambda: None), "embed_passages does not take (texts)."),
+        (changed(embed_passages=lambda _, __: None), "embed_passages does not take (texts)."),
+        (
+            object(),
+            "object is none: fingerprint is missing; pieces_max is missing; weigh is missing; vocabulary_coverage is ",
+        ),
+        (len, "builtin_function_or_method is none: fingerprint is missing;"),
+    ],
+)
+def test_a_wrong_embedder_is_refused(path: Path, given: Any, problem: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        nacre.open(path, embedder=given)
+    assert refused.value.field == "embedder"
+    assert problem in refused.value.problem
+    assert refused.value.problem.endswith(NEEDS)
+    assert not path.exists()  # nothing was written
+
+
+def test_a_class_is_no_object(path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"^embedder: is the class Ours; give an object of it, such as Ours\(\)$"):
+        nacre.open(path, embedder=Ours)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (changed(scores=lambda _: None), "scores does not take (question, texts)."),
+        (changed(fingerprint=None), "fingerprint is None, not a text that is not empty."),
+        (Hashing(), "Hashing is none: scores is missing."),
+    ],
+)
+def test_a_wrong_reranker_is_refused(path: Path, given: Any, problem: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        nacre.open(path, embedder=None, reranker=given)
+    assert refused.value.field == "reranker"
+    assert problem in refused.value.problem
+    assert '"Your own reranker" in docs/api.md' in refused.value.problem
+
+
+@pytest.mark.parametrize(
+    ("protocol", "check", "ours"),
+    [
+        (Embedder, custom_models.check_embedder, [Ours(), Hashing(), MiniLM()]),
+        (Reranker, custom_models.check_reranker, [Ours(), NacreRerank()]),
+    ],
+)
+def test_all_that_the_protocol_has_is_checked(protocol: Any, check: Callable[[object], None], ours: list[Any]) -> None:
+    for each in ours:
+        check(each)
+    for name in (each for each in vars(protocol) if not each.startswith("_")):
+        with pytest.raises(InvalidInput, match=f"{name} "):
+            check(changed(**{name: None}))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "said"),
+    [
+        (lambda _: np.ones(16, np.float32), "shape (16,) is not one row of numbers for each of 1 texts"),
+        (lambda _: np.ones((3, 16), np.float32), "shape (3, 16) is not one row"),
+        (lambda texts: np.ones((len(texts), 0), np.float32), "shape (1, 0) is not one row"),
+        (lambda texts: np.full((len(texts), 16), np.nan, np.float32), "has NaN or infinity"),
+        (lambda _: [["a"]], "could not convert"),
+    ],
+)
+def test_wrong_vectors_are_a_failure_of_the_model(
+    path: Path, vectors: Callable[[Sequence[str]], Any], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = changed(embed_passages=vectors, embed_query=lambda text: vectors([text])[0])
+    with nacre.open(path, embedder=given) as memory, caplog.at_level(logging.WARNING, "nacre"):
+        kept = memory.remember("apple pie").id
+        assert said in caplog.text
+        assert memory.stats().pending == 1
+        (hit,) = memory.search("apple").hits
+        assert (hit.id, hit.match_type) == (kept, "bm25")
+
+
+def test_vectors_may_be_lists(path: Path) -> None:
+    given = changed(
+        embed_passages=lambda texts: [[1.0, float(len(text))] for text in texts],
+        embed_query=lambda text: [1.0, float(len(text))],
+    )
+    with nacre.open(path, embedder=given) as memory:
+        memory.remember("apple pie")
+        assert memory.search("tart", mode="semantic").hits[0].match_type == "semantic"
