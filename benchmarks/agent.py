@@ -1,4 +1,4 @@
-"""How long does an agent wait for `nacre mcp`: its start, the first searches, several clients at once?
+"""How long does an agent wait for `nacre mcp`: its start, the first answers, several clients at once, and a hook?
 
 python -m benchmarks.agent
 python -m benchmarks.agent --rival node path/to/server-memory/dist/index.js
@@ -25,6 +25,20 @@ from nacre.cli.demo import QUESTION, SAMPLES
 
 RUNS = 11
 CLIENTS, CALLS = 4, 50
+PROMPTS = (
+    "Where do we keep secrets?",
+    "Who is on call this week?",
+    "Why are members charged twice?",
+    "How do I deploy the kiosk?",
+    "Which houses do we have?",
+    "What did we decide about payments?",
+    "Fix the failing login test",
+    "When does Valencia open?",
+    "Which queue do we use for jobs?",
+    "Write the release notes",
+    "What does Mara dislike about ORMs?",
+    "How long do sessions last?",
+)
 NACRE = [sys.executable, "-m", "nacre"]
 
 
@@ -83,23 +97,56 @@ def main() -> None:
         subprocess.run([*NACRE, "remember", "--jsonl", "--file", str(SAMPLES), *store], check=True, capture_output=True)
         server = [*NACRE, "mcp", *store]
         rows = [*_started(server, options.runs), *_sizes(server), _at_once(server)]
+        rows += _hooks(store, server, options.runs)
         if options.rival:
             rows += _rival(options.rival, options.runs)
     report.write(options.name, {"From the start of the server process": rows})
 
 
+FIRST_CALLS: dict[str, tuple[str, dict[str, str]]] = {
+    "first keyword search": ("search_memories", {"query": QUESTION, "mode": "keyword"}),
+    "first hybrid search": ("search_memories", {"query": QUESTION}),
+    "first context": ("context", {"query": QUESTION}),
+}
+
+
 def _started(server: list[str], runs: int) -> list[dict[str, object]]:
+    """Each first call in a process of its own, and a second call right after it, which waits for the SDK."""
     steps: dict[str, list[float]] = {}
-    for _ in range(runs + 1):
-        agent = Agent(server)
-        agent.initialize()
-        steps.setdefault("initialize, ms from start", []).append(agent.ms())
-        agent.call("search_memories", query=QUESTION, mode="keyword")
-        steps.setdefault("first keyword search, ms from start", []).append(agent.ms())
-        agent.call("search_memories", query=QUESTION)
-        steps.setdefault("first hybrid search after that, ms from start", []).append(agent.ms())
-        agent.close()
-    return [_row(name, taken[1:]) for name, taken in steps.items()]  # the first run warms the disk cache
+    for run in range(runs + 1):
+        for name, (tool, arguments) in FIRST_CALLS.items():
+            agent = Agent(server)
+            agent.initialize()
+            taken = {"initialize, ms from start": agent.ms()}
+            agent.call(tool, **arguments)
+            taken[f"{name}, ms from start"] = agent.ms()
+            agent.call("timeline")
+            taken["a second call right after that, ms from start"] = agent.ms()
+            agent.close()
+            if run:  # the first run warms the disk cache
+                for step, ms in taken.items():
+                    steps.setdefault(step, []).append(ms)
+    return [_row(name, taken) for name, taken in steps.items()]
+
+
+def _hooks(store: list[str], server: list[str], runs: int) -> list[dict[str, object]]:
+    """A hook for prompts that were not asked before, without a server and with one that runs."""
+    alone = [_hook(store, prompt) for prompt in PROMPTS[:runs]]
+    agent = Agent(server)
+    agent.initialize()
+    agent.call("context", query=QUESTION)
+    asked = [_hook(store, prompt) for prompt in PROMPTS]
+    agent.close()
+    return [_row("hook without a server, ms", alone), _row("hook with a server, ms", asked)]
+
+
+def _hook(store: list[str], prompt: str) -> float:
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": prompt, "prompt": prompt, "cwd": "."}
+    start = time.perf_counter()
+    subprocess.run(
+        [*NACRE, "hook", "context", *store], input=json.dumps(event).encode(), check=True, capture_output=True
+    )
+    return 1000 * (time.perf_counter() - start)
 
 
 def _row(name: str, taken: list[float]) -> dict[str, object]:
