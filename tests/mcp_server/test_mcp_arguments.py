@@ -101,6 +101,15 @@ def test_nothing_as_a_text_is_not_given(name: str, value: str) -> None:
     assert found == ({"query": "x"}, (f"{name}: {json.dumps(value)} was read as not given",))
 
 
+def test_objects_in_lists_have_the_fields_of_the_request() -> None:
+    (many,) = (each for each in chosen("more") if each.name == "remember_many")
+    given = [{"text": "x", "tags": "a,b", "importance": "0.7", "pinned": "true"}, {"text": "y", "facts": []}]
+    found = read(many, {"memories": given})
+    expected = [{"text": "x", "tags": ["a", "b"], "importance": 0.7, "pinned": True}, {"text": "y", "facts": []}]
+    assert found.arguments == {"memories": expected}
+    assert len(found.notes) == 1
+
+
 def test_null_is_passed_on_and_means_not_given() -> None:
     assert read(TOOL, {"query": "x", "many": None}) == ({"query": "x", "many": None}, ())
     assert decode.fields({"many": None}, {"many": decode.as_given}) == {}
@@ -202,7 +211,8 @@ def test_bounds_and_defaults_are_those_of_the_requests() -> None:
     assert search["limit"] == {
         "type": "integer", "default": SearchRequest(query="").limit, "minimum": 1, "maximum": LIMITS.results_max,
     }  # fmt: skip
-    assert search["mode"]["default"] == SearchRequest(query="").mode
+    modes = {"type": "string", "enum": ["keyword", "semantic", "hybrid"], "default": SearchRequest(query="").mode}
+    assert search["mode"] == listed["why"]["mode"] == modes
     assert timeline["limit"]["default"] == TimelineRequest().limit
     assert (timeline["span"]["default"], timeline["span"]["minimum"]) == (TimelineRequest().span, 0)
     assert context["budget_tokens"] == {
@@ -224,6 +234,7 @@ def test_fields_of_a_dataclass() -> None:
     assert fields["metadata"] == {"type": "object"}
     assert fields["created"] == {"type": "string"}
     assert "facts" not in fields
+    assert fields_of(SearchRequest)["mode"]["enum"] == ["keyword", "semantic", "hybrid", "text", "vector"]
     assert of(TimelineRequest, "histogram", "of all") == {
         "type": "string", "enum": ["day", "week", "month"], "description": "of all",
     }  # fmt: skip

@@ -611,6 +611,10 @@ async def test_effects_are_given(door: Server[Any]) -> None:
         "related_entities", "recall_log", "lenses", "why", "related", "facets", "history",
     }  # fmt: skip
     assert destroys == {"forget", "drop_facts", "save_lens", "update_memory"}
+    again = {name for name, hint in hints.items() if hint is not None and not hint.idempotent_hint}
+    assert again == {  # they deliver, open, or confirm facts: what a later call gives depends on it
+        "search_memories", "get_memories", "context", "state_fact", "reinforce",
+    }  # fmt: skip
     assert all(hint is not None and hint.open_world_hint is False for hint in hints.values())
 
 

@@ -37,8 +37,8 @@ def read(tool: Tool, given: Mapping[str, Any]) -> Read:
     """The arguments of a call. Unknown ones are passed on: the tool refuses them, and knows which it has."""
     if tool.strict:
         return Read(dict(given))
-    schemas: dict[str, Any] = {} if tool.request is None else dict(json_schema.fields_of(tool.request))
-    schemas |= _mapping(tool.input.get("properties"))
+    accepted: Mapping[str, Any] = {} if tool.request is None else json_schema.fields_of(tool.request)
+    schemas = {**accepted, **_mapping(tool.input.get("properties"))}
     required = tool.input.get("required")
     arguments: dict[str, Any] = {}
     notes: list[str] = []
@@ -50,7 +50,7 @@ def read(tool: Tool, given: Mapping[str, Any]) -> Read:
         elif optional and _is_nothing(value, schema):
             notes.append(f"{name}: {_quoted(value)} was read as not given")
         else:
-            arguments[name] = _fitted(name, value, schema)
+            arguments[name] = _fitted(name, value, schema, accepted)
             if not _same(arguments[name], value):
                 notes.append(f"{name}: {_quoted(value)} was read as {_quoted(arguments[name])}")
     return Read(arguments, tuple(notes))
@@ -68,8 +68,8 @@ def _is_nothing(value: object, schema: Mapping[str, Any]) -> bool:
     return isinstance(value, str) and value.strip() in _NULLS and value not in schema.get("enum", ())
 
 
-def _fitted(name: str, value: Any, schema: Mapping[str, Any]) -> Any:
-    """The value as its schema has it; unchanged if that is not plain."""
+def _fitted(name: str, value: Any, schema: Mapping[str, Any], accepted: Mapping[str, Any]) -> Any:
+    """The value as its schema has it; unchanged if that is not plain. Objects in lists have `accepted` fields, too."""
     match schema.get("type"):
         case "integer":
             return _whole(value)
@@ -78,9 +78,9 @@ def _fitted(name: str, value: Any, schema: Mapping[str, Any]) -> Any:
         case "boolean":
             return _truth(value)
         case "array":
-            return _list(name, value, _mapping(schema.get("items")))
+            return _list(name, value, _mapping(schema.get("items")), accepted)
         case "object":
-            return _object(value, schema)
+            return _object(value, _mapping(schema.get("properties")))
         case "string":
             return _text(value, schema)
     return value
@@ -111,7 +111,7 @@ def _truth(value: Any) -> Any:
 
 
 def _text(value: Any, schema: Mapping[str, Any]) -> Any:
-    if isinstance(value, list) and len(value) == 1:
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str | int | float):
         (value,) = value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
@@ -121,7 +121,7 @@ def _text(value: Any, schema: Mapping[str, Any]) -> Any:
     return value
 
 
-def _list(name: str, value: Any, items: Mapping[str, Any]) -> Any:
+def _list(name: str, value: Any, items: Mapping[str, Any], accepted: Mapping[str, Any]) -> Any:
     if isinstance(value, str):
         parsed = _parsed(value)
         if isinstance(parsed, list):
@@ -133,17 +133,20 @@ def _list(name: str, value: Any, items: Mapping[str, Any]) -> Any:
             value = [parsed]
     elif isinstance(value, dict) and items.get("type") == "object":
         value = [value]
-    return [_fitted(name, each, items) for each in value] if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    if items.get("type") == "object":
+        return [_object(each, {**accepted, **_mapping(items.get("properties"))}) for each in value]
+    return [_fitted(name, each, items, accepted) for each in value]
 
 
-def _object(value: Any, schema: Mapping[str, Any]) -> Any:
+def _object(value: Any, schemas: Mapping[str, Any]) -> Any:
     if isinstance(value, str):
         parsed = _parsed(value)
         value = parsed if isinstance(parsed, dict) else value
     if not isinstance(value, dict):
         return value
-    schemas = _mapping(schema.get("properties"))
-    return {name: _fitted(name, each, schemas[name]) if name in schemas else each for name, each in value.items()}
+    return {name: _fitted(name, each, schemas[name], {}) if name in schemas else each for name, each in value.items()}
 
 
 def _parsed(text: str) -> Any:

@@ -108,8 +108,10 @@ def _of_hint(hint: Any) -> Schema | None:
         return enum(*inner)
     if origin in (typing.Union, UnionType):
         several = [each for each in inner if each is not NoneType]
+        if all(typing.get_origin(each) is Literal for each in several):
+            return enum(*(value for each in several for value in typing.get_args(each)))
         return _of_hint(several[-1])  # `str | Sequence[str]` is an array: a single one counts as one of one
-    if origin is Sequence:
+    if origin in (Sequence, tuple):
         items = _of_hint(inner[0])
         return None if items is None else array(items)
     return obj() if origin is Mapping else None

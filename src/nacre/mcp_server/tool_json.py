@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import cast
 
 from nacre.errors import NacreError
@@ -50,14 +50,18 @@ def failed(message: str, offered: Container[str]) -> dict[str, Json]:
 
 
 def _result(tool: Tool, answer: Answer, notes: Sequence[str], offered: Container[str]) -> dict[str, Json]:
-    content = answer.content
-    said = [*(str(each) for each in cast("list[Json]", content.get("notes", []))), *notes]
-    if said and not tool.strict:
-        content = content | {"notes": [wording.for_agents(each, offered) for each in said]}
+    content = answer.content if tool.strict else _noted(answer.content, notes, offered)
     text = encode.dumps(encode.without_empty(content), indent=None) if answer.text is None else answer.text
     result: dict[str, Json] = {"content": [{"type": "text", "text": text}], "isError": False}
     if not tool.text_only:
         result["structuredContent"] = content
     if answer.meta:
-        result["_meta"] = {f"nacre/{name}": value for name, value in answer.meta.items()}
+        result["_meta"] = {f"nacre/{name}": value for name, value in _noted(answer.meta, (), offered).items()}
     return result
+
+
+def _noted(content: Mapping[str, Json], more: Sequence[str], offered: Container[str]) -> dict[str, Json]:
+    """The content with its notes and more of them, in words for agents."""
+    notes = [*(str(each) for each in cast("list[Json]", content.get("notes", []))), *more]
+    said: list[Json] = [wording.for_agents(each, offered) for each in notes]
+    return {**content, "notes": said} if said else {**content}

@@ -19,7 +19,7 @@ from nacre.serialization import decode, encode
 from nacre.types.facts import FactQuery, NewFact
 from nacre.types.memory import Changes, Json, NewMemory, Progress
 from nacre.types.recall_log import Outcome, Receipt
-from nacre.types.search import RelatedRequest, SearchRequest
+from nacre.types.search import Mode, RelatedRequest, SearchRequest
 from nacre.types.views import ContextRequest, TimelineRequest
 
 ALL = "all"  # the name of all groups together
@@ -263,6 +263,7 @@ _FILTERS: Mapping[str, Schema] = {
     "kinds": array(),
     "tags": array(description="all of them"),
 }
+_MODE = of(SearchRequest, "mode") | {"enum": [*get_args(Mode)]}  # without the aliases, which are accepted, too
 _LINES = mapping(array())
 _FETCHED: Mapping[str, Schema] = {  # the fields that matter; others have the types that they have in `remember`
     **dict.fromkeys(("id", "text", "created", "kind", "namespace"), string()),
@@ -311,7 +312,7 @@ DEFAULT: tuple[Tool, ...] = (
             {
                 "query": string(),
                 "limit": of(SearchRequest, "limit"),
-                "mode": of(SearchRequest, "mode"),
+                "mode": _MODE,
                 "min_score": of(SearchRequest, "min_score", "least relevance"),
                 "omit_delivered": of(SearchRequest, "omit_delivered", "without what was given before"),
                 "as_of": string(),
@@ -548,6 +549,7 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
             _save_lens,
             {"name": string(), "description": string(), "where": obj(), "recipe": obj(), "questions": array()},
             ("name",),
+            request=lenses.Lens,
         ),
     ),
     "why": (
@@ -559,7 +561,7 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
             {
                 "id": string(),
                 "query": string(),
-                "mode": of(SearchRequest, "mode"),
+                "mode": _MODE,
                 "limit": of(SearchRequest, "limit"),
             },
             ("id", "query"),
@@ -574,6 +576,7 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
             _remember_many,
             {"memories": array(obj({"text": string()}, ("text",)), "each as for `remember`")},
             ("memories",),
+            request=NewMemory,
             converses=True,
         ),
         _tool(
