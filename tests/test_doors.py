@@ -713,7 +713,7 @@ LEARNED = (
           (lambda m: tell(m, "another"), f"{TELLING} --asked-in another",
            ("search_memories", {**TELLING_MCP, "session": "another"})),
           (lambda m: opened(m.get(["turn-11"], session=SESSION)), "get turn-11 --asked-in s",
-           ("get_memories", {"ids": ["turn-11"]})),
+           ("get_memories", {"ids": ["turn-11"], "session": "s"})),
           (lambda m: receipts(m.receipts(limit=2)), "log --limit 2", ("recall_log", {"limit": 2}))),
     story("mark",
           TOLD,

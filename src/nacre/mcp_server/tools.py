@@ -363,6 +363,7 @@ DEFAULT: tuple[Tool, ...] = (
                 "ids": array(),
                 "neighbours": integer("lines around it in its session", "neighbours"),
                 "entities": boolean(),
+                "session": string(),
             },
             ("ids",),
         ),
