@@ -307,7 +307,7 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     _number("recipe.semantic_floor", value.semantic_floor, -1, 1)
     for name in _FRACTIONS:
         _fraction(f"recipe.{name}", weights[name])
-    _namespace_weights(value.namespace_weights, limits)
+    namespace_weights("recipe.namespace_weights", value.namespace_weights, limits)
     _intents(value.tuning.intents, limits)
     _number("recipe.bm25_k1", weights["bm25_k1"], 0, 100)
     _number("recipe.bm25_padding", weights["bm25_padding"], 0, 1_000_000)
@@ -317,13 +317,14 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     return value
 
 
-def _namespace_weights(value: object, limits: Limits) -> None:
+def namespace_weights(field: str, value: object, limits: Limits) -> Mapping[str, float]:
     if not isinstance(value, Mapping) or len(value) > limits.filter_values_max:
         most = f"of at most {limits.filter_values_max:,} namespaces"
-        raise InvalidInput("recipe.namespace_weights", f"must be a mapping {most} to factors, not {_kind(value)}")
+        raise InvalidInput(field, f"must be a mapping {most} to factors, not {_kind(value)}")
     for namespace, weight in value.items():
-        _name("recipe.namespace_weights", namespace, limits)
-        _number(f"recipe.namespace_weights[{namespace!r}]", weight, *NAMESPACE_FACTORS)
+        _name(field, namespace, limits)
+        _number(f"{field}[{namespace!r}]", weight, *NAMESPACE_FACTORS)
+    return value
 
 
 def _intents(value: object, limits: Limits) -> None:

@@ -96,3 +96,27 @@ def test_graph_parameters_come_from_the_settings(tmp_path: Path) -> None:
     found = settings.load({}, {"NACRE_CONFIG": str(file), "NACRE_HNSW_EXPANSION_SEARCH": "64"})
     given = (found.hnsw_connectivity.value, found.hnsw_expansion_add.value, found.hnsw_expansion_search.value)
     assert given == (24, 256, 64)
+
+
+@pytest.mark.parametrize("given", ["decisions:1.5, config:0.8", '{"decisions": 1.5, "config": 0.8}'])
+def test_namespace_weights_come_from_the_settings(tmp_path: Path, given: str) -> None:
+    environment = {"NACRE_CONFIG": str(tmp_path / "none.toml"), "NACRE_NAMESPACE_WEIGHTS": given}
+    assert settings.load({}, environment).namespace_weights.value == {"decisions": 1.5, "config": 0.8}
+    file = tmp_path / "config.toml"
+    file.write_text("[namespace_weights]\ndecisions = 1.5\n", "utf-8")
+    assert settings.load({}, {"NACRE_CONFIG": str(file)}).namespace_weights.value == {"decisions": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("decisions", "write it like decisions:1.5,config:0.8"),
+        ("decisions:9", "decisions: is 9.0; a number from 0.5 to 2 is allowed"),
+        ("5", "must be a mapping"),
+    ],
+)
+def test_wrong_namespace_weights_are_refused(tmp_path: Path, given: str, problem: str) -> None:
+    environment = {"NACRE_CONFIG": str(tmp_path / "none.toml"), "NACRE_NAMESPACE_WEIGHTS": given}
+    with pytest.raises(InvalidInput, match=problem) as caught:
+        settings.load({}, environment)
+    assert caught.value.field == "NACRE_NAMESPACE_WEIGHTS"

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import nacre
 from engines import numbered_ids
 from nacre import Filter, Hit, InvalidInput, Lens, NewFact, NotFound, Recipe
 from nacre.embedders.hashing import Hashing
@@ -286,6 +287,21 @@ def test_namespace_weights_act_whatever_the_intent(
     assert value(hit, "namespace") == factor
     assert isclose(hit.score, plain.score * factor)
     assert isclose(scoring.score(hit.reasons), hit.score)
+
+
+def test_an_engine_has_namespace_weights_unless_others_are_given(path: Path, clock: Clock) -> None:
+    with opened(SqliteStore(path), clock, namespace_weights={"mine": 1.5}) as memory:
+        memory.remember("deploy the gateway", namespace="mine")
+        memory.save_lens(Lens(name="own", recipe={"namespace_weights": {"mine": 2}}))
+
+        def weight(**options: Any) -> float:
+            return value(memory.search("deploy", **options).hits[0], "namespace")
+
+        assert weight() == weight(lens="none") == weight(recipe=Recipe(alpha=0.5)) == 1.5
+        assert weight(lens="own") == 2
+        assert weight(recipe=Recipe(namespace_weights={"other": 2})) == 1
+    with pytest.raises(InvalidInput, match=r"namespace_weights\['mine'\]: is 3; a number from 0.5 to 2"):
+        nacre.open(path, namespace_weights={"mine": 3})
 
 
 def test_a_lens_brings_its_namespace_weights_and_the_caller_wins(memory: Nacre) -> None:

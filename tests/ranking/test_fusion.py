@@ -201,20 +201,37 @@ def test_the_order_by_rank_alone_is_flat() -> None:
         assert isclose(first.score, 0.001 * 0.25 * share)
 
 
-def test_a_relation_is_worth_a_part_of_the_best() -> None:
-    """a .25, b .25 · .2 = .05. The relations of b and c have all and half of the best: .8 · .25 = .2, and .1.
+def test_a_relation_is_worth_a_part_of_a_text_with_its_words() -> None:
+    """a .25, b .25 · .2 = .05. The relations of b and c have .3 and .15 of the best text: .8 · .3 = .24, and .12.
 
-    Of what every word would give, .3 of the .5 that convince: .6 squared = .36, so .072 and .036.
+    With an ideal of 10, 3 and 1.5 are .6 and .3 of the 5 that convince: .36 · .24 = .0864, and .09 · .12 = .0108.
     """
     ranked = fusion.fuse([Match("a", 10.0), Match("b", 2.0)], [], Recipe(alpha=0.75))
-    relations = [("b", 3.0), ("c", 1.5), ("c", 0.1)]
-    for ideal, expected in ((0.0, {"a": 0.25, "b": 0.25, "c": 0.1}), (10.0, {"a": 0.25, "b": 0.122, "c": 0.036})):
-        merged = fusion.merged(ranked, relations, Recipe(alpha=0.75), ideal)
-        assert {each.id: each.score for each in merged} == pytest.approx(expected, abs=LEAST_APART)
+    relations = [
+        fusion.MatchedRelation("b", 9.0, 3.0),
+        fusion.MatchedRelation("c", 9.0, 0.1),
+        fusion.MatchedRelation("c", 8.0, 1.5),
+    ]
+    for ideal, expected in ((0.0, {"a": 0.25, "b": 0.29, "c": 0.12}), (10.0, {"a": 0.25, "b": 0.1364, "c": 0.0108})):
+        merged, winning = fusion.merged(ranked, relations, Recipe(alpha=0.75), ideal)
+        assert {each.id: each.score for each in merged} == pytest.approx(expected, abs=2 * LEAST_APART)
         assert all(each.score == scoring.score(each.reasons) for each in merged)
-    alone = fusion.merged([], relations, Recipe(alpha=0.75))
+        assert winning == {"b": 0, "c": 2}  # more than .05, and more than nothing
+    alone, _ = fusion.merged([], relations, Recipe(alpha=0.75))
     assert [(each.id, each.reasons[0].signal) for each in alone] == [("b", "relation"), ("c", "relation")]
     assert [each.score for each in alone] == pytest.approx([0.8, 0.4], abs=LEAST_APART)
+
+
+def test_a_relation_can_be_the_best_and_its_height_is_bounded() -> None:
+    ranked = fusion.fuse([Match("a", 10.0)], [], Recipe(alpha=0.75))
+    for words, share in ((10.0, 0.8), (15.0, 1.2), (20.0, 1.6), (99.0, 1.6)):
+        relation = fusion.MatchedRelation("b", 9.0, words)
+        merged, winning = fusion.merged(ranked, [relation], Recipe(alpha=0.75), ideal=20.0)
+        assert ids(merged) == ["b", "a"]
+        assert merged[0].score == pytest.approx(share, abs=LEAST_APART)
+        assert winning == {"b": 0}
+    _, winning = fusion.merged(ranked, [fusion.MatchedRelation("a", 9.0, 1.0)], Recipe(alpha=0.75), ideal=20.0)
+    assert winning == {}  # the text says more
 
 
 def test_what_the_embedder_does_not_understand_counts_less() -> None:

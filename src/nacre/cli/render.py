@@ -445,16 +445,16 @@ def settings_lines(settings: Settings) -> Iterator[Line]:
 
     for name in settings.__dataclass_fields__:
         sourced = getattr(settings, name)
-        shown = _setting(sourced.value)
-        yield [(f"{name:<16}", _BOLD), (shown, ""), (f"  ({sourced.source}): {MEANINGS[name]}", _DIM)]
+        shown = _setting(sourced.value, ":" if name == "namespace_weights" else "=")
+        yield [(f"{name:<23}", _BOLD), (shown, ""), (f"  ({sourced.source}): {MEANINGS[name]}", _DIM)]
 
 
-def _setting(value: object) -> str:
-    """A setting as the user writes it."""
+def _setting(value: object, joint: str) -> str:
+    """A setting as the user writes it. `joint` stands between a name and its number."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, dict):
-        return ",".join(f"{name}={rate:g}" for name, rate in value.items()) or "default"
+        return ",".join(f"{name}{joint}{rate:g}" for name, rate in value.items()) or "default"
     return str(value)
 
 

@@ -61,6 +61,7 @@ def open_store(
     log_days: int = LOG_DAYS,
     delivered_minutes: int = DELIVERED_MINUTES,
     hnsw: Hnsw = USUAL_HNSW,
+    namespace_weights: Mapping[str, float] | None = None,
 ) -> Nacre:
     """Open a store. A missing file is created, unless `create=False`: then the store is empty, which searches note.
 
@@ -86,10 +87,12 @@ def open_store(
         log: Whether searches are kept in the recall log, for `log_days`.
         delivered_minutes: How long a context leaves out what its session was given; 0: nothing is left out.
         hnsw: Parameters of the graphs of large spaces. Give all processes of a store the same.
+        namespace_weights: Factors by namespace for searches whose recipe and lens have none.
     """
     validation.opening(space, threads, busy_timeout_ms, limits, log_days, delivered_minutes)  # before a file exists
     rates = validation.decay_rates(decay_rates or {})
     parameters = validation.hnsw(hnsw)
+    weights = validation.namespace_weights("namespace_weights", namespace_weights or {}, limits)
     now = system_clock if clock is None else _checked_clock(clock)
     models = load_models(embedder, reranker, threads)
     store, missing = _store(Path(path), busy_timeout_ms, create, parameters)
@@ -109,6 +112,7 @@ def open_store(
             log=log and not missing,
             log_days=log_days,
             delivered_minutes=delivered_minutes,
+            namespace_weights=weights,
             clock=now,
             notes=(f"no memories yet: the store {path} does not exist",) if missing else (),
         )
@@ -169,6 +173,7 @@ def open_from_settings(
             expansion_add=settings.hnsw_expansion_add.value,
             expansion_search=settings.hnsw_expansion_search.value,
         ),
+        namespace_weights=settings.namespace_weights.value,
     )
     if creates is not None:
         memory.notes = tuple(f"{note}; {creates}" for note in memory.notes)

@@ -53,6 +53,7 @@ class Settings:
     hnsw_connectivity: Sourced[int]
     hnsw_expansion_add: Sourced[int]
     hnsw_expansion_search: Sourced[int]
+    namespace_weights: Sourced[Mapping[str, float]]
 
 
 MEANINGS: Mapping[str, str] = {
@@ -69,6 +70,7 @@ MEANINGS: Mapping[str, str] = {
     "hnsw_connectivity": "neighbours of a passage in the vector graph of a large space",
     "hnsw_expansion_add": "candidates looked at for each passage that is added to it",
     "hnsw_expansion_search": "candidates looked at in each search of it",
+    "namespace_weights": "factors on the scores of namespaces, from 0.5 to 2: decisions:1.5,config:0.8",
 }
 
 
@@ -102,6 +104,7 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
             f"hnsw_{name}": (_within(*bounds), getattr(USUAL_HNSW, name))
             for name, bounds in validation.HNSW_BOUNDS.items()
         },
+        "namespace_weights": (_namespace_weights, ""),
     }
     unknown = sorted(set(file) - readers.keys())
     if unknown:
@@ -227,6 +230,19 @@ def _rates(field: str, value: object) -> dict[str, float]:
         name = error.field.removeprefix("decay_rates").lstrip(".")
         raise InvalidInput(field, f"{name}: {error.problem}" if name else error.problem) from None
     return rates
+
+
+def _namespace_weights(field: str, value: object) -> dict[str, float]:
+    """`decisions:1.5,config:0.8`, as in a recipe, or a TOML table."""
+    from nacre import validation
+    from nacre.types.recipe import parse_weight
+
+    try:
+        weights = value if isinstance(value, Mapping) else parse_weight("namespace_weights", str(value))
+        return dict(validation.namespace_weights("recipe.namespace_weights", weights, validation.LIMITS))
+    except InvalidInput as error:
+        namespace = error.field.removeprefix("recipe.namespace_weights").strip("[]'")
+        raise InvalidInput(field, f"{namespace}: {error.problem}" if namespace else error.problem) from None
 
 
 def _parts(value: object) -> list[str]:

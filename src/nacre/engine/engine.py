@@ -94,12 +94,14 @@ class Nacre:
         log: bool = True,
         log_days: int = LOG_DAYS,
         delivered_minutes: int = DELIVERED_MINUTES,
+        namespace_weights: Mapping[str, float] | None = None,
         clock: Callable[[], datetime] = system_clock,
         make_ids: Callable[[datetime, int], list[str]] = new_ids,
         notes: Sequence[str] = (),
     ) -> None:
         access = Access(validation.space_name(space, limits), confined)
-        parts = Parts(store, embedder, access, limits, zone, clock, make_ids, Threads())
+        weights = validation.namespace_weights("namespace_weights", namespace_weights or {}, limits)
+        parts = Parts(store, embedder, access, limits, zone, clock, make_ids, Threads(), weights)
         self._parts = parts
         self._store = store
         self.notes = tuple(notes)  # on the store itself; every search, context and count has them

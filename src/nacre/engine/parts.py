@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
 from nacre import validation
@@ -27,6 +27,7 @@ class Parts:
     clock: Callable[[], datetime]
     make_ids: Callable[[datetime, int], list[str]]
     threads: Threads
+    namespace_weights: Mapping[str, float] = field(default_factory=dict)  # of searches that bring none of their own
 
     # ---- memories by id, as far as access allows
 

@@ -135,7 +135,7 @@ class Planner:
             applied = lenses.apply(lens, request)
             condition = None if applied.also == Filter() else Only(applied.also)
             valid = ValidRequest(applied.request, valid.choices, lens.name, condition, applied.possible)
-        return self._without_delivered(valid, delivered)
+        return self._without_delivered(self._weighed(valid), delivered)
 
     def plan(self, valid: ValidRequest) -> SearchPlan:
         """Parse the query and aim it at the spaces it may search."""
@@ -186,6 +186,13 @@ class Planner:
         )
 
     # ---- lenses
+
+    def _weighed(self, valid: ValidRequest) -> ValidRequest:
+        """With the engine's weights of namespaces, unless the caller or the lens has given others."""
+        usual, recipe = self._parts.namespace_weights, valid.request.recipe
+        if not usual or recipe.namespace_weights:
+            return valid
+        return replace(valid, request=replace(valid.request, recipe=replace(recipe, namespace_weights=usual)))
 
     def _without_delivered(self, valid: ValidRequest, delivered: Set[str]) -> ValidRequest:
         """The pool grows by what is omitted, because nothing may be left out after the cut."""

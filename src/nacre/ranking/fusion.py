@@ -186,6 +186,7 @@ def merged(
     there it is the relation that was found.
     """
     most = max((each.lexical.score for each in ranked if each.lexical), default=0.0)
+    most = most or max((each.words for each in relations), default=0.0)
     best: dict[str, tuple[Reason, int]] = {}
     for at, relation in enumerate(relations):
         reason = _of_relation(relation, at + 1, recipe, ideal, most)
@@ -203,7 +204,8 @@ def merged(
 def _of_relation(relation: MatchedRelation, rank: int, recipe: Recipe, ideal: float, most: float) -> Reason:
     """The share of a relation: as of a text with its words, where words have all the weight that there is.
 
-    `most` is the best BM25 of a memory. A relation has no vector, so nothing can be said of its meaning.
+    `most` is the best BM25 of a memory, or of these relations where no memory has a word. A relation has no vector, so
+    nothing can be said of its meaning.
     """
     weight, words = recipe.tuning.relation_weight, relation.words
     numbers = {"bm25": relation.bm25, "rank": rank, "weight": weight}
