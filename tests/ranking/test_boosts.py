@@ -556,6 +556,29 @@ def test_a_lens_is_named_chosen_or_kept_away(memory: Nacre) -> None:
     assert seen("how do we deploy?") == (None, {ops, app})
 
 
+@pytest.mark.parametrize(
+    ("query", "intent"),
+    [
+        ("login test", "general"),
+        ("the login test of Ada", "general"),
+        ("where is the login test?", "location"),
+        ("how do I run the login test?", "how-to"),
+        ("why does the login test fail with a timeout?", "troubleshoot"),
+    ],
+)
+def test_debugging_acts_on_plain_questions(memory: Nacre, query: str, intent: str) -> None:
+    """Its factors by hand: 1 + 10 · .015, .01 and .005."""
+    for number, namespace in enumerate(("general", "testing", "learnings", "blockers", "decisions")):
+        memory.remember(f"the login test {number}", namespace=namespace)
+    usual, result = memory.search(query, collapse=False), memory.search(query, collapse=False, lens="debugging")
+    assert result.intent is not None
+    assert (usual.lens, result.lens, result.intent.name) == (None, "debugging", intent)
+    factors = {hit.memory.namespace: value(hit, "namespace") for hit in result.hits}
+    assert factors == pytest.approx({"blockers": 1.15, "learnings": 1.1, "testing": 1.05, "general": 1, "decisions": 1})
+    assert result.hits[0].memory.namespace == "blockers"
+    assert {value(hit, "namespace") for hit in usual.hits} == {1.0}
+
+
 def test_a_lens_may_boost_entities(memory: Nacre) -> None:
     memory.remember("engine notes", entities=["Ada"])
     memory.save_lens(Lens(name="ada", boost_entities=("Ada",)))

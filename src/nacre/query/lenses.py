@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from nacre import validation
 from nacre.access import Access
@@ -22,7 +22,7 @@ from nacre.analysis.names import fold
 from nacre.errors import InvalidInput
 from nacre.query.ast import has_wildcards
 from nacre.query.lexer import preview
-from nacre.types.intents import NAMESPACE_WEIGHTS, IntentName
+from nacre.types.intents import NAMESPACE_WEIGHTS
 from nacre.types.memory import Json
 from nacre.types.recipe import CLASSIC, Recipe, adjusted, check_known, weights_of
 from nacre.types.search import Filter, Mode, ModeAlias, SearchRequest
@@ -86,14 +86,15 @@ def _recipe_changes(recipe: Recipe) -> dict[str, Json]:
 
 
 def _built_in() -> dict[str, Lens]:
-    # The caller named the lens, so every question counts as troubleshooting, whatever its own intent.
-    stronger = {namespace: 1 + 10 * (weight - 1) for namespace, weight in NAMESPACE_WEIGHTS["troubleshoot"].items()}
-    weights: dict[str, Json] = {name: {**stronger} for name in get_args(IntentName)}
+    # The caller named the lens, so its namespaces count for every question, also for one without a detected intent.
+    stronger: dict[str, Json] = {
+        namespace: 1 + 10 * (weight - 1) for namespace, weight in NAMESPACE_WEIGHTS["troubleshoot"].items()
+    }
     lenses = (
         Lens(
             name="debugging",
             description="Blockers, learnings, tests and recent memories first; keywords such as error codes count more",
-            recipe={"alpha": 0.6, "recency_weight": 0.4, "intents": weights},
+            recipe={"alpha": 0.6, "recency_weight": 0.4, "namespace_weights": stronger},
         ),
         Lens(
             name="decisions",

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from nacre.analysis import stopwords, tokenizer
-from nacre.analysis.language import foreign_function_words
+from nacre.analysis import stopwords
 from nacre.errors import EmbedderUnavailable
 
-# Words of work and daily life that the vocabulary lacks.
+# All lists are without accents, as tokens are. These are words of work and daily life that the vocabulary lacks.
 _ENGLISH = """
 adapter adapters admin admins agendas airbnb allergies allergy anniversaries apis appraisal appraisals auth
 authenticate authorize avocado babysitter backend backlog benchmark benchmarks birthdays blogging bluetooth bookings
@@ -38,58 +37,63 @@ whiteboard wifi workflow workflows workouts yoghurt yogurt
 """
 _GERMAN = """
 aber alle allem allen alles also anderen anders antwort arbeit arbeiten auch bald beide beiden beim bekannt bekommen
-besser beste bitte bleiben brauche brauchen bringen dabei dafür damals damit danach dann daran darauf darf darum
+besser beste bitte bleiben brauche brauchen bringen dabei dafur damals damit danach dann daran darauf darf darum
 dass davon davor dazu deine denn deren deshalb dessen dich diese diesem diesen dieser dieses dinge doch dort durch
 eben eigentlich einfach einige einmal ende endlich erst erste ersten etwa etwas euch euer eure fangen fast finde
-finden frage fragen früher fünf ganz geburtstag gegen gehen geht gehört gekauft gemacht genau genug gerade gern
-gesagt gestern getan gewesen gibt ging glaube gleich groß gute guten habe haben hast hatte hatten heisst heißen
-heißt heute hier hinter hinweis hätte ihnen ihre ihrem ihren immer inzwischen jahr jahre jede jedem jeden jeder
-jemand jetzt kann kannst kaufen kaum kein keine keinen kennen kleine kommen kommt konnte können könnte lange langsam
-lassen leben letzte letzten letzter leute lieblings liegt mache machen macht manche mehr mehrere mein meine meinem
-meinen meiner meist mich minuten mittag mittwoch monat morgen muss musste müssen nachher name namen natürlich neben
-nehmen neue neuen neuer neues nichts niemand noch nächste nächsten nächster oben oder ohne paar recht richtig sage
-sagen sagt sagte schlecht schließlich schnell schon schreiben sehen sehr seid sein seine seinem seinen seiner selbst
-setzen sich sieht sind sofort sogar solche soll sollen sollte sondern sonst spät später stand stehen steht stelle
-stunde stunden suche suchen tagen trotz unser unsere unserem unseren unter viel viele vielen vielleicht vier voll
-vorher wahr wann ward waren warst warum weil weiter welche welchem welchen welcher welches wenig weniger wenn werden
-wird wirklich wissen woche wochen woher wohin wohl wohne wohnen wohnt wohnte wollen wollte worden worum wurde wurden
-während wären würde zeigen zeit ziemlich zuerst zuletzt zurück zusammen zwei zwischen über überall übrigens
+finden frage fragen fruher funf ganz geburtstag gegen gehen gehort geht gekauft gemacht genau genug gerade gern
+gesagt gestern getan gewesen gibt ging glaube gleich gross gute guten habe haben hast hatte hatten heissen heisst
+heute hier hinter hinweis ihnen ihre ihrem ihren immer inzwischen jahr jahre jede jedem jeden jeder jemand jetzt
+kann kannst kaufen kaum kein keine keinen kennen kleine kommen kommt konnen konnte lange langsam lassen leben letzte
+letzten letzter leute lieblings liegt mache machen macht manche mehr mehrere mein meine meinem meinen meiner meist
+mich minuten mittag mittwoch monat morgen muss mussen musste nachher nachste nachsten nachster name namen naturlich
+neben nehmen neue neuen neuer neues nichts niemand noch oben oder ohne paar recht richtig sage sagen sagt sagte
+schlecht schliesslich schnell schon schreiben sehen sehr seid sein seine seinem seinen seiner selbst setzen sich
+sieht sind sofort sogar solche soll sollen sollte sondern sonst spat spater stand stehen steht stelle stunde stunden
+suche suchen tagen trotz uber uberall ubrigens unser unsere unserem unseren unter viel viele vielen vielleicht vier
+voll vorher wahr wahrend wann ward waren warst warum weil weiter welche welchem welchen welcher welches wenig
+weniger wenn werden wird wirklich wissen woche wochen woher wohin wohl wohne wohnen wohnt wohnte wollen wollte
+worden worum wurde wurden zeigen zeit ziemlich zuerst zuletzt zuruck zusammen zwei zwischen
 """
 _FRENCH = """
-acheté afin aime aimer ainsi aller alors année années appelle apporter après assez aucun aujourd aujourdhui aura
-aussi autant autre autres avaient avais avait avant avec avez avoir avons beaucoup besoin bien bientôt bonjour bonne
+achete afin aime aimer ainsi aller alors annee annees appelle apporter apres assez aucun aujourd aujourdhui aura
+aussi autant autre autres avaient avais avait avant avec avez avoir avons beaucoup besoin bien bientot bonjour bonne
 cela celle celles celui cent certain certains cette ceux chaque chez chose choses cinq combien comme comment connais
-connaître contre dans date demain depuis dernier derniers dernière dernières derrière dessus deux devait devant
-devons devrait dire disait dois doit doivent donc donner dont dormir déjà elle elles encore enfin ensuite entre
-environ essayer exemple faire fait faites faut fera fois font grand grande général habite habiter heure heures hier
-homme jamais jour jours jusque juste laquelle lequel lesquels leur leurs lieu loin long longtemps lors lorsque
-maintenant mais manière matin meilleur merci mettre mien mieux moins mois moment montrer mots même mêmes nombre
-notre notres nous nouveau nouveaux nouvelle nouvelles parce pareil parfois parle parler part partie partir partout
-passé pendant pense penser personne peut peuvent peux plein plus plusieurs plutôt pour pourquoi pourrait pouvait
-pouvez pouvoir premier première prendre presque prochain prochaine propre préfère puis puisque qualité quand quel
-quelle quelles quelque quelques quels question quoi raison rappelle rien sais sait sans savez savoir selon semaine
-semaines sera seront seul seule seulement sinon soir sommes sont sous souvent suis suivant sujet surtout tandis tant
-tard tellement temps toujours tous tout toute toutes travail travailler trois trop trouve trouver très vais vers
-veut veux vient voici voilà voir vois vont votre voulait vouloir voulu vous vrai vraiment étaient étais était être
+connaitre contre dans date deja demain depuis dernier derniere dernieres derniers derriere dessus deux devait devant
+devons devrait dire disait dois doit doivent donc donner dont dormir elle elles encore enfin ensuite entre environ
+essayer etaient etais etait etre exemple faire fait faites faut fera fois font general grand grande habite habiter
+heure heures hier homme jamais jour jours jusque juste laquelle lequel lesquels leur leurs lieu loin long longtemps
+lors lorsque maintenant mais maniere matin meilleur meme memes merci mettre mien mieux moins mois moment montrer
+mots nombre notre notres nous nouveau nouveaux nouvelle nouvelles parce pareil parfois parle parler part partie
+partir partout passe pendant pense penser personne peut peuvent peux plein plus plusieurs plutot pour pourquoi
+pourrait pouvait pouvez pouvoir prefere premier premiere prendre presque prochain prochaine propre puis puisque
+qualite quand quel quelle quelles quelque quelques quels question quoi raison rappelle rien sais sait sans savez
+savoir selon semaine semaines sera seront seul seule seulement sinon soir sommes sont sous souvent suis suivant
+sujet surtout tandis tant tard tellement temps toujours tous tout toute toutes travail travailler tres trois trop
+trouve trouver vais vers veut veux vient voici voila voir vois vont votre voulait vouloir voulu vous vrai vraiment
 """
 _SPANISH = """
-además adónde ahora algo alguien alguna algunas alguno algunos allá allí alto amigo antes aquel aquella aquellos
-aquí asunto aunque ayer años bajo bastante bien buena buenas bueno buenos buscar cada casi cerca cierto cinco claro
-como compró conmigo conocer contra cosa cosas creo cual cuales cualquier cuando cuanta cuantas cuantos cuatro
-cumpleaños cuál cuáles cuándo cuánta cuánto cómo dado debe deben debería debo decir dejar demasiado dentro desde
-después detrás dice dices dicho dijo donde durante días dónde ella ellas ellos encima encontrar entonces entre eran
-eres esas escribir esos esta estaba estaban estado estamos estar estas este estos estoy estuvo están fecha final
-forma fuera fueron gente gracias gran grande gusta haber habla hablar habrá había habían hace hacemos hacen hacer
-hacia hacía hago hasta haya hecho hemos hicimos hizo hora horas igual incluso jamás junto lado largo lejos llama
-luego lugar manera mañana mejor menos mientras misma mismo mismos momento mucha muchas mucho muchos muestra nada
-nadie necesita necesito ninguna ninguno ningún noche nombre nosotros nuestra nuestras nuestro nuestros nueva nuevas
-nuevo nuevos nunca número otra otras otro otros palabra para parece parte pasa pasado pero persona personas podemos
-poder podía poner porque posible prefiere primer primera primero proyecto próxima próximo puede pueden puedes puedo
-pues puesto querer quería quiere quieren quiero quizás quién quiénes razón respuesta reunión sabe saber sabes seguro
-según semana semanas será sería siempre siendo sigue sino sobre solo somos sólo también tampoco tanto tarde tema
-tendría tenemos tener tengo tenía tiempo tiene tienen tienes toda todas todavía todo todos trabajo tres tuvo unas
-unos usted ustedes vamos varias varios veces venir verdad vida viene vive vivir vosotros vuestra vuestro última
-último últimos
+ademas adonde ahora algo alguien alguna algunas alguno algunos alla alli alto amigo anos antes aquel aquella
+aquellos aqui asunto aunque ayer bajo bastante bien buena buenas bueno buenos buscar cada casi cerca cierto cinco
+claro como compro conmigo conocer contra cosa cosas creo cual cuales cualquier cuando cuanta cuantas cuanto cuantos
+cuatro cumpleanos dado debe deben deberia debo decir dejar demasiado dentro desde despues detras dias dice dices
+dicho dijo donde durante ella ellas ellos encima encontrar entonces entre eran eres esas escribir esos esta estaba
+estaban estado estamos estan estar estas este estos estoy estuvo fecha final forma fuera fueron gente gracias gran
+grande gusta haber habia habian habla hablar habra hace hacemos hacen hacer hacia hago hasta haya hecho hemos
+hicimos hizo hora horas igual incluso jamas junto lado largo lejos llama luego lugar manana manera mejor menos
+mientras misma mismo mismos momento mucha muchas mucho muchos muestra nada nadie necesita necesito ningun ninguna
+ninguno noche nombre nosotros nuestra nuestras nuestro nuestros nueva nuevas nuevo nuevos numero nunca otra otras
+otro otros palabra para parece parte pasa pasado pero persona personas podemos poder podia poner porque posible
+prefiere primer primera primero proxima proximo proyecto puede pueden puedes puedo pues puesto querer queria quien
+quienes quiere quieren quiero quizas razon respuesta reunion sabe saber sabes segun seguro semana semanas sera seria
+siempre siendo sigue sino sobre solo somos tambien tampoco tanto tarde tema tendria tenemos tener tengo tenia tiempo
+tiene tienen tienes toda todas todavia todo todos trabajo tres tuvo ultima ultimo ultimos unas unos usted ustedes
+vamos varias varios veces venir verdad vida viene vive vivir vosotros vuestra vuestro
+"""
+# Function words of other languages, and what the lists above lack.
+_FUNCTION_WORDS = """
+come degil degli dove eine einem einen einer gdzie icin inte jest jullie kiedy komt laat naar nach nasil nell nella
+nerede nicht niet onde oraz przez qual quale quando quante quem seit siamo sinds sono till voor waar wanneer wordt
+zaman zijn
 """
 _NAMES = """
 aaron abigail adam adrian agnes alan albert alex alexander alexandra alexis alfred alice alicia alison allan allen
@@ -142,7 +146,7 @@ def is_ordinary(word: str) -> bool:
 
 @cache
 def _listed() -> frozenset[str]:
-    return foreign_function_words().union(tokenizer.tokenise(f"{_ENGLISH} {_GERMAN} {_FRENCH} {_SPANISH}").words)
+    return frozenset(f"{_ENGLISH} {_GERMAN} {_FRENCH} {_SPANISH} {_FUNCTION_WORDS}".split())
 
 
 @cache
