@@ -155,7 +155,7 @@ class ContextBuilder:
 
         count = self._counter(request)
         candidates = [self._candidate(each) for each in found.known.values()]
-        lines = [quoting.fact_line(_statement(fact), fact.memory_id, self._date(fact.valid_from)) for fact in facts]
+        lines = [quoting.fact_line(fact.statement, fact.memory_id, self._date(fact.valid_from)) for fact in facts]
         delivered = [each.id for each in found.left_out if each.why == "delivered"]
         if candidates and delivered:
             for named in DELIVERED_NAMED:
@@ -196,7 +196,7 @@ class ContextBuilder:
             span=Span(start, start + len(hit.snippet.text)),
             focus=tuple(Span(start + at.start, start + at.end) for at in hit.snippet.highlights),
             notes=tuple(
-                f"now: {_statement(fact)} ({fact.memory_id}, {self._date(fact.valid_from)})" for fact in known.now
+                f"now: {fact.statement} ({fact.memory_id}, {self._date(fact.valid_from)})" for fact in known.now
             ),
         )
 
@@ -212,10 +212,6 @@ class ContextBuilder:
 
     def _counter(self, request: ContextRequest) -> Callable[[str], int]:
         return self.tokens if request.count is None else request.count
-
-
-def _statement(fact: Fact) -> str:
-    return f"{fact.subject} {fact.predicate} {fact.object}"
 
 
 def _says_more(hit: Hit, current: Mapping[str, Fact], elsewhere: Sequence[Fact]) -> bool:
