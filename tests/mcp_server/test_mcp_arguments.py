@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -203,6 +203,11 @@ def test_schemas_are_closed_and_titled(tool: Tool) -> None:
     assert tool.input["additionalProperties"] is False
     assert tool.title
     assert tool.text_only <= (tool.output is None)
+    for name, schema in cast("dict[str, Any]", tool.input["properties"]).items():
+        if "default" in schema:
+            assert read(tool, {name: schema["default"]}).notes == (), name
+            assert schema["default"] in schema.get("enum", [schema["default"]]), name
+            assert schema.get("minimum", schema["default"]) <= schema["default"], name
 
 
 def test_bounds_and_defaults_are_those_of_the_requests() -> None:
