@@ -97,6 +97,7 @@ FILTERS = (
     Filter(metadata={"b": 1}),
     Filter(has=["summary"]),
     Filter(has=["facts"]),
+    Filter(fact_types=["kv", "location"]),
     Filter(importance_min=1 / 3, importance_max=0.9),
     Filter(importance_max=0),
     Filter(kinds=["unknown"]),
