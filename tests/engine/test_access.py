@@ -130,6 +130,7 @@ CALLS: dict[str, list[Call]] = {
         lambda m, _, x: m.forget(x.memory),
         lambda m, own, x: m.forget([own.memory, x.memory, UNKNOWN.entity]),
         lambda m, _, x: m.forget([UNKNOWN.entity, x.forgotten]),
+        lambda m, _, x: m.forget([x.memory, x.forgotten], missing_ok=True),
     ],
     "restore": [lambda m, _, x: m.restore(x.forgotten), lambda m, own, x: m.restore([own.forgotten, x.forgotten])],
     "purge": [

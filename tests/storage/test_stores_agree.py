@@ -347,9 +347,10 @@ class Machine(RuleBasedStateMachine):
         (memory_id,) = self.chosen([number])
         self.pair.same(lambda nacre: nacre.update(memory_id, **change), embedding)
 
-    @rule(numbers=numbers)
-    def forget(self, numbers: list[int]) -> None:
-        self.pair.same(lambda nacre: nacre.forget(self.chosen(numbers)))
+    @rule(numbers=numbers, unknown=st.booleans())
+    def forget(self, numbers: list[int], unknown: bool) -> None:
+        ids = [*self.chosen(numbers), *(["nobody"] if unknown else [])]
+        self.pair.same(lambda nacre: nacre.forget(ids, missing_ok=unknown))
 
     @rule(numbers=numbers)
     def restore(self, numbers: list[int]) -> None:
