@@ -366,6 +366,8 @@ SEARCHES = (
     brief("all words", "nightly backup", {"match": "all"}, "--all-words", match="all"),
     brief("no memory has all words", "nightly backup of the pipeline in Lisbon", {"match": "all"}, "--all-words",
           match="all", many=0),
+    brief("merged relations", "who works at Acme", {"merge_relations": True}, "--merge-relations",
+          merge_relations=True),
     brief("similarity", "where Ada lives", {"min_similarity": 0.2}, "--min-similarity 0.2", min_similarity=0.2),
     brief("nothing is similar", "where Ada lives", {"min_similarity": 1}, "--min-similarity 1", min_similarity=1,
           many=0),

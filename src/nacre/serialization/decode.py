@@ -130,6 +130,7 @@ def search_request(data: Mapping[str, Any]) -> SearchRequest:
         "include_facts": as_given,
         "match": text,
         "min_similarity": as_given,
+        "merge_relations": as_given,
         "session": text,
         "recipe": lambda _, value: recipe_of(value),
     }
