@@ -44,15 +44,17 @@ def read(tool: Tool, given: Mapping[str, Any]) -> Read:
     notes: list[str] = []
     for name, value in given.items():
         schema = schemas.get(name)
-        optional = not isinstance(required, list) or name not in required
         if schema is None:
             arguments[name] = value
-        elif optional and _is_nothing(value, schema):
+            continue
+        optional = not isinstance(required, list) or name not in required
+        fitted = value if _is_nothing(value, schema) else _fitted(name, value, schema, accepted)
+        if optional and _is_nothing(fitted, schema):
             notes.append(f"{name}: {_quoted(value)} was read as not given")
-        else:
-            arguments[name] = _fitted(name, value, schema, accepted)
-            if not _same(arguments[name], value):
-                notes.append(f"{name}: {_quoted(value)} was read as {_quoted(arguments[name])}")
+            continue
+        arguments[name] = fitted
+        if not _same(fitted, value):
+            notes.append(f"{name}: {_quoted(value)} was read as {_quoted(fitted)}")
     return Read(arguments, tuple(notes))
 
 

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlparse
-from urllib.request import url2pathname
 
 from nacre.config import project_space
 from nacre.config.factory import models_from_settings, open_from_settings
@@ -69,10 +68,15 @@ def space_of_root(uri: str) -> str | None:
         parts = urlparse(uri)
         if parts.scheme != "file" or not parts.path.startswith("/"):
             return None
-        # On POSIX a name that is not UTF-8 keeps its bytes. On Windows the path begins with the letter of a drive.
-        windows = os.name == "nt"
-        return project_space.space_of(
-            url2pathname(parts.path) if windows else os.fsdecode(unquote_to_bytes(parts.path))
-        )
+        return project_space.space_of(_path(parts.path))
     except (ValueError, OSError):  # not the name of a folder
         return None
+
+
+def _path(path: str) -> str:
+    """On POSIX a name that is not UTF-8 keeps its bytes. On Windows the path begins with the letter of a drive."""
+    if os.name != "nt":
+        return os.fsdecode(unquote_to_bytes(path))
+    from urllib.request import url2pathname  # 25 ms, which the first answer need not wait for
+
+    return url2pathname(path)
