@@ -75,7 +75,7 @@ NONSENSE = (
 )
 
 
-# Another graph, which nothing was tuned on: one is asked for in words that it does not have.
+# A second graph: one is asked for in words that it does not have.
 OTHERS = (
     Node("Elena Marsh", "person", ("Vegetarian since 2015", "Plays in a brass band", "Her laptop has a broken hinge")),
     Node("Greenhouse", "project", ("Predicts the demand for vegetables", "Budget of 40,000 euros")),
