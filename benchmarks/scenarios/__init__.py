@@ -1,6 +1,7 @@
 """Is an agent told the right thing: what still holds, when it was, and nothing where nothing is known?
 
     python -m benchmarks.scenarios [--half report] [--classes updates,time] [--failures] [--name scenarios]
+    python -m benchmarks.scenarios --recipe rerank_pool=8
 
 Each world is a store of its own with a clock: its memories are written when they were created, and its questions are
 asked at its `now`, with the defaults of `nacre.open`, `search(ask, limit=10)` and `context(ask, budget_tokens=300)`.
@@ -20,6 +21,8 @@ from benchmarks.scenarios.asking import ask_all
 from benchmarks.scenarios.judge import FAILURES, Asked
 from benchmarks.scenarios.report import HALVES, failed, figures, in_half, tables
 from benchmarks.scenarios.worlds import CLASSES, FOLDER, BadWorld, load
+from nacre.errors import InvalidInput
+from nacre.types.recipe import recipe_of
 
 PROGRESS = 10  # worlds between two messages
 NOISE = "noise"  # most contexts that hold an answer hold more, so it is listed only where it is named
@@ -39,15 +42,23 @@ def main() -> None:
     except BadWorld as error:
         parser.error(str(error))
     worlds = [world for world in worlds if in_half(options.half, world.name)]
+    try:
+        recipe = recipe_of(dict(pair.split("=", 1) for pair in options.recipe))
+    except (ValueError, InvalidInput) as error:
+        parser.error(f"--recipe: {error}")
     asked: list[Asked] = []
-    for number, found in enumerate(ask_all(worlds), 1):
+    for number, found in enumerate(ask_all(worlds, recipe=recipe), 1):
         asked += found
         if number % PROGRESS == 0:
             print(f"{number}/{len(worlds)} worlds", file=sys.stderr, flush=True)
     for paragraph in failed(asked, worlds, kinds):
         print(paragraph, end="\n\n", file=sys.stderr if options.json else sys.stdout)
     named = "All worlds" if options.half == "all" else f"The {options.half} half of the worlds"
-    measured = circumstances() | {"notes": [f"{named}, with the defaults."]} | figures(asked, options.half)
+    measured = (
+        circumstances()
+        | {"notes": [f"{named}, with {' '.join(options.recipe) or 'the defaults'}."]}
+        | figures(asked, options.half)
+    )
     text = keep(options.name, measured, tables) if options.name else page(measured, tables)
     print(json.dumps(measured, indent=1, ensure_ascii=False) if options.json else text)
 
@@ -66,6 +77,7 @@ def arguments() -> argparse.ArgumentParser:
         metavar="KINDS",
         help=f"print each failed question; comma-separated kinds: {', '.join(FAILURES)} (default: all but {NOISE})",
     )
+    parser.add_argument("--recipe", metavar="FIELD=VALUE", action="append", default=[], help="repeatable")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--name", help="write the results to benchmarks/results/NAME.json and .md")
     return parser

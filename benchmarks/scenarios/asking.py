@@ -15,6 +15,7 @@ from benchmarks.common.paths import CACHE
 from benchmarks.scenarios.judge import Asked, ContextGiven, Shown
 from benchmarks.scenarios.worlds import Question, World
 from nacre.config.factory import Models, load_models
+from nacre.types.recipe import USUAL_RECIPE
 from nacre.types.search import Hit, Reason
 from nacre.types.views import Context
 
@@ -27,16 +28,16 @@ _NOTES = re.compile(r'notes="(\d+)"')
 _SUPERSEDED = re.compile(r"\bsuperseded\b|^\[now: ", re.MULTILINE)
 
 
-def ask_all(worlds: Iterable[World], cache: Path = CACHE) -> Iterator[list[Asked]]:
+def ask_all(worlds: Iterable[World], cache: Path = CACHE, recipe: nacre.Recipe = USUAL_RECIPE) -> Iterator[list[Asked]]:
     """For each world what its questions got, with the models that `nacre.open` uses."""
     models = load_models("minilm", "auto", 0)
     assert models.embedder is not None
     with closing(CachedEmbedder(models.embedder, cache)) as embedder:  # a base is embedded once, not in each world
         for world in worlds:
-            yield ask(world, Models(embedder, models.reranker))
+            yield ask(world, Models(embedder, models.reranker), recipe)
 
 
-def ask(world: World, models: Models) -> list[Asked]:
+def ask(world: World, models: Models, recipe: nacre.Recipe = USUAL_RECIPE) -> list[Asked]:
     """Each memory is written when it was created, and the questions are asked at the world's `now`.
 
     Nothing is logged, so that no question changes what the next one gets.
@@ -66,12 +67,14 @@ def ask(world: World, models: Models) -> list[Asked]:
             )
             labels[receipt.id] = each.label
         clock.now = world.now
-        return [_asked(memory, world, question, labels) for question in world.questions]
+        return [_asked(memory, world, question, labels, recipe) for question in world.questions]
 
 
-def _asked(memory: nacre.Nacre, world: World, question: Question, labels: Mapping[str, str]) -> Asked:
-    hits = memory.search(question.ask, limit=LIMIT).hits
-    context = memory.context(question.ask, budget_tokens=BUDGET_TOKENS, repeat=True)
+def _asked(
+    memory: nacre.Nacre, world: World, question: Question, labels: Mapping[str, str], recipe: nacre.Recipe
+) -> Asked:
+    hits = memory.search(question.ask, limit=LIMIT, recipe=recipe).hits
+    context = memory.context(question.ask, budget_tokens=BUDGET_TOKENS, repeat=True, recipe=recipe)
     return Asked(
         world.name,
         world.class_name,
