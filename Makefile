@@ -9,18 +9,21 @@ TRAIN ?= ../shared/train
 # seconds on rewriting the assertions of all test files.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-fast check format node-clients bench bench-speed bench-quality clean
+# Where npm is, the tests also run clients for Node.js. Without a registry they are skipped.
+NODE := $(if $(shell command -v npm),.node/.installed)
+
+.PHONY: demo test test-fast check format bench bench-speed bench-quality clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/nacre demo
 
-test: $(VENV)/.dev
+test: $(VENV)/.dev $(NODE)
 	$(PYTEST)
 
 test-fast: $(VENV)/.dev
 	$(PYTEST) -m 'not slow'
 
-check: $(VENV)/.dev
+check: $(VENV)/.dev $(NODE)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -30,9 +33,8 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Clients for Node.js that tests/mcp_server/test_node_clients.py uses where they are installed.
-node-clients:
-	$(PYTHON) tools/install_node_clients.py
+.node/.installed: tools/node_clients/package-lock.json
+	-$(PYTHON) tools/install_node_clients.py && touch $@
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed --data $(TRAIN) --engines nacre --sizes 1000,10000,100000 --merge

@@ -1,4 +1,4 @@
-"""Clients for Node.js, which `make node-clients` installs. Tests that need them are skipped where they are missing."""
+"""Clients for Node.js, which `make test` installs if there is npm. Without them their tests are skipped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS = 120
 
 needs_node = pytest.mark.skipif(
     not (COMMANDS / "mcp-inspector").exists(),
-    reason="clients for Node.js are missing: install them with `make node-clients`",
+    reason="clients for Node.js are missing: install npm, and run `make test` or tools/install_node_clients.py",
 )
 
 

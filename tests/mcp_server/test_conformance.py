@@ -1,6 +1,6 @@
 """The MCP conformance suite, run against our server with the suite's fixtures added (conformance_server.py).
 
-`make node-clients` installs the suite. Where it is missing, this test is skipped.
+`make test` installs the suite if there is npm. Where it is missing, this test is skipped.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Other people's clients, which are written for Node.js: the official TypeScript SDK and the inspector.
 
-`make node-clients` installs them. Where they are missing, these tests are skipped.
+`make test` installs them if there is npm. Where they are missing, these tests are skipped.
 """
 
 from __future__ import annotations
