@@ -96,7 +96,8 @@ def inspected(target: dict[str, Any], folder: Path, method: str, *options: str) 
         reached, command = ["--transport", "http", "--server-url", target["url"]], []
     else:
         variables = {name: value for name, value in target["env"].items() if name.startswith(("NACRE_", "PYTHON"))}
-        reached = [part for name, value in variables.items() for part in ("-e", f"{name}={value}")]
+        # The inspector refuses an empty value.
+        reached = [part for name, value in variables.items() if value for part in ("-e", f"{name}={value}")]
         command = ["--", target["command"], *target["args"]]
     done = node(
         COMMANDS / "mcp-inspector", "--cli", *reached, "--quiet", "--method", method, *options, *command, folder=folder
