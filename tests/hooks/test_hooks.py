@@ -223,6 +223,15 @@ def test_a_long_or_strange_text_loses_no_other(stage: Stage) -> None:
     assert texts[2:] == ["last"]
 
 
+def test_a_line_of_another_shape_loses_no_other(stage: Stage) -> None:
+    contents = ["first", ["a block"], [{"type": "text", "text": None}], 5, None, [[]], [{"type": ["text"]}], "last"]
+    lines = [json.dumps(line("user", each)) for each in contents]
+    deep = '{"type": "user", "message": {"content": ' + "[" * 100_000
+    (stage.root / "transcript.jsonl").write_text("\n".join([deep, *lines]), "utf-8")
+    assert stage.remember(claude_event(stage, "SessionEnd", reason="other")) == (0, "", "")
+    assert [each.text for each in stage.remembered(SESSION)] == ["first", "a block", "last"]
+
+
 def test_codex_remembers_a_turn(stage: Stage) -> None:
     event = {
         "type": "agent-turn-complete",
@@ -380,6 +389,8 @@ BAD_EVENTS: dict[str, Spoil] = {
     "no session": lambda stage: claude_event(stage, "SessionEnd") | {"session_id": None},
     "no transcript": lambda stage: claude_event(stage, "SessionEnd"),
     "no text": lambda _: "\ufffd\x00",
+    "no path": lambda stage: claude_event(stage, "SessionEnd", cwd="/a\0b", transcript_path="/a\0b"),
+    "half a character": lambda stage: claude_event(stage, "SessionEnd", cwd="/\ud800", transcript_path="/\ud800"),
 }
 
 
@@ -390,6 +401,32 @@ def test_a_hook_never_fails(stage: Stage, event: str) -> None:
         assert ran.code == 0
         assert len(ran.err.splitlines()) <= 1
         assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize("options", [["--bogus"], ["--space"], ["--budget", "many"]])
+def test_wrong_options_refuse_no_prompt(stage: Stage, options: list[str]) -> None:
+    """Exit code 2 of a hook lets Claude Code and Cursor refuse the prompt."""
+    ran = stage.context(claude_event(stage, "UserPromptSubmit", prompt="gateway"), *options)
+    assert (ran.code, ran.out) == (0, "")
+    assert options[0] in ran.err
+
+
+def test_a_hook_whose_folder_is_gone_does_not_fail(stage: Stage) -> None:
+    stage.know(*KNOWN)
+    command = f"mkdir gone && cd gone && rmdir ../gone && {sys.executable} -m nacre hook context"
+    event = claude_event(stage, "UserPromptSubmit", prompt="gateway port")
+    with stage.server():
+        done = subprocess.run(
+            ["sh", "-c", command],
+            input=json.dumps(event),
+            text=True,
+            capture_output=True,
+            cwd=stage.root,
+            env=stage.environment,
+            check=False,
+        )
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
 
 
 def test_a_hook_says_what_failed(stage: Stage) -> None:

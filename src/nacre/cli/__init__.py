@@ -49,7 +49,8 @@ def run(arguments: list[str]) -> int:
             _failed(InvalidInput("arguments", error.format_message()), as_json=True)
         else:
             error.show()
-        return error.exit_code
+        # For clients of agents, exit code 2 of a hook means that the prompt is refused.
+        return 0 if arguments[:1] == ["hook"] else error.exit_code
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -81,8 +82,13 @@ def _answered_by_server(arguments: list[str]) -> bool:
 
     from nacre.hooks import client
 
+    if sys.stdin is None:
+        return False
     event = sys.stdin.buffer.read()
-    said = client.ask(arguments, event, os.environ)
+    try:
+        said = client.ask(arguments, event, os.environ)
+    except OSError:  # a folder is gone
+        said = None
     if said is None:
         sys.stdin = io.TextIOWrapper(io.BytesIO(event), encoding="utf-8", errors="replace")
         return False

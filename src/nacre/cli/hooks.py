@@ -82,8 +82,8 @@ def _without_failing(run: Callable[[], None]) -> None:
         render.complain(str(error))
     except (KeyError, TypeError, AttributeError) as error:  # an event of another shape
         render.complain(f"event: is not one of a known client ({type(error).__name__}: {error})")
-    except OSError as error:
-        render.complain(str(error))
+    except Exception as error:  # whatever it is, an agent's client must not stop for it
+        render.complain(str(error) or type(error).__name__)
 
 
 def _store(call: answer.Call) -> None:

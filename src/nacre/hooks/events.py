@@ -60,7 +60,8 @@ def said(event: Mapping[str, Any], environment: Mapping[str, str], working: str,
     """`now_ms` places turns whose client does not count them: they follow those of earlier events."""
     folder = _folder(event, environment, working)
     if event.get("type") == "agent-turn-complete":
-        turns = [("user", each) for each in event.get("input-messages", ())]
+        asked = event.get("input-messages") or ()
+        turns = [("user", each) for each in ([asked] if isinstance(asked, str) else asked)]
         turns.append(("assistant", event.get("last-assistant-message")))
         return Said("codex", event["thread-id"], folder, turns, now_ms)
     if "conversation_id" in event:
@@ -93,17 +94,27 @@ def _folder(event: Mapping[str, Any], environment: Mapping[str, str], working: s
 
 
 def _transcript(path: str) -> Iterator[tuple[str, str | None]]:
-    """What user and assistant said, in order: no thoughts, no tools and their results, no other agents."""
+    """What user and assistant said, in order: no thoughts, no tools and their results, no other agents.
+
+    A line of an unknown shape loses no other.
+    """
     with Path(path).open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             try:
                 entry = json.loads(line)
                 who, content = entry["type"], entry["message"]["content"]
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue  # something else, or a line that is not complete yet
             if who not in ("user", "assistant"):
                 continue
             if entry.get("isMeta") or entry.get("isSidechain") or entry.get("isCompactSummary"):
                 continue
-            blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
-            yield who, "\n".join(each.get("text", "") for each in blocks if each.get("type") == "text")
+            yield who, "\n".join(_texts(content))
+
+
+def _texts(content: object) -> Iterator[str]:
+    """The texts of a message: it is one, or a list of blocks."""
+    for each in content if isinstance(content, list) else [content]:
+        text = each.get("text") if isinstance(each, dict) and each.get("type") == "text" else each
+        if isinstance(text, str):
+            yield text
