@@ -455,7 +455,7 @@ def wait_until(done: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def loads_the_engine(stage: Stage, *options: str) -> bool:
+def loads_the_engine(stage: Stage, *options: str, **environment: str) -> bool:
     """Whether a hook had to answer by itself."""
     event = json.dumps(claude_event(stage, "UserPromptSubmit", prompt="gateway port", session_id=str(time.time_ns())))
     code = (
@@ -469,7 +469,7 @@ def loads_the_engine(stage: Stage, *options: str) -> bool:
         input=event.encode(),
         capture_output=True,
         cwd=stage.root / "elsewhere",
-        env=stage.environment,
+        env=stage.environment | environment,
         check=True,
     )
     assert KNOWN[1] in done.stdout.decode()
@@ -560,3 +560,77 @@ def test_a_strange_request_ends_nothing(stage: Stage, sent: bytes) -> None:
             except OSError:  # it does not read on
                 pass
         assert not loads_the_engine(stage)
+
+
+# ---------------------------------------------------------------- a server that would answer otherwise
+
+
+def test_a_server_with_other_settings_is_not_asked(stage: Stage) -> None:
+    stage.know(*KNOWN)
+    with stage.server():
+        for name, value in (
+            ("NACRE_DELIVERED_MINUTES", "5"),
+            ("NACRE_NAMESPACE_WEIGHTS", "config:0.8"),
+            ("NACRE_DECAY_RATES", "state=0.2"),
+            ("NACRE_HNSW_EXPANSION_SEARCH", "500"),
+        ):
+            assert loads_the_engine(stage, **{name: value}), name
+        assert not loads_the_engine(stage, NACRE_THREADS="1", NACRE_BUSY_TIMEOUT_MS="70")
+
+
+def test_a_server_is_not_asked_about_what_only_the_hook_can_read(stage: Stage) -> None:
+    """Variables, the home folder and paths from the working folder are those of each process."""
+    stage.know(*KNOWN)
+    (stage.root / "elsewhere" / "config.toml").write_text('store = "$ROOT/memories.db"\n')
+    (stage.root / "other").mkdir()
+    with stage.server():
+        assert loads_the_engine(stage, NACRE_STORE="$ROOT/memories.db", ROOT=str(stage.root))
+        assert loads_the_engine(stage, NACRE_CONFIG="config.toml")
+        assert loads_the_engine(stage, NACRE_STORE="", NACRE_CONFIG="config.toml", ROOT=str(stage.root))
+        absolute = str(stage.root / "elsewhere" / "config.toml")
+        assert loads_the_engine(stage, NACRE_STORE="", NACRE_CONFIG=absolute, ROOT=str(stage.root))
+        assert loads_the_engine(stage, HOME=str(stage.root / "other"))
+        assert loads_the_engine(stage, "--space", "folder:../project")
+        assert not loads_the_engine(stage, "--space", f"folder:{stage.project}")
+
+
+def test_a_server_whose_store_was_replaced_is_not_asked(stage: Stage) -> None:
+    stage.know(*KNOWN)
+    with stage.server():
+        assert not loads_the_engine(stage)
+        for each in stage.root.glob("memories.db*"):
+            each.rename(stage.root / f"old-{each.name}")
+        assert ask(stage, "gateway port") == ""
+        stage.know(*KNOWN)
+        assert loads_the_engine(stage)
+
+
+def test_servers_that_hang_cost_five_seconds_in_all(stage: Stage) -> None:
+    stage.know(*KNOWN)
+    listening = []
+    with stage.server() as process:
+        folder = stage.sockets()[0].parent
+        for number in range(3):
+            listening.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            listening[-1].bind(str(folder / f"9999999{number}.sock"))
+            listening[-1].listen()
+        process.send_signal(signal.SIGSTOP)
+        try:
+            begun = time.monotonic()
+            assert KNOWN[1] in ask(stage, "gateway port", "one")
+            assert time.monotonic() - begun < 9
+        finally:
+            process.send_signal(signal.SIGCONT)
+            for each in listening:
+                each.close()
+    with nacre.open(stage.store, embedder="none", space=project_space.space_of(stage.project)) as memory:
+        assert len(memory.receipts(session="one")) == 1  # the server was too late to say anything
+
+
+def test_a_folder_with_a_long_name_is_passed_over(stage: Stage) -> None:
+    """The path of a socket has at most 108 bytes, on some platforms fewer."""
+    stage.know(*KNOWN)
+    long = stage.root / ("x" * 120)
+    (long / "nacre").mkdir(parents=True, mode=0o700)
+    (long / "nacre" / "1.sock").touch()
+    assert loads_the_engine(stage, XDG_RUNTIME_DIR=str(long))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from nacre import __version__
 from nacre.hooks import sockets
 
-WAIT_S = 5.0  # for a server; then the hook answers by itself
+WAIT_S = 5.0  # for all servers together; then the hook answers by itself
 _OPTIONS = ("--store", "--space", "--embedder", "--budget")
 _VARIABLES = ("HOME", "CLAUDE_PROJECT_DIR")  # besides those of Nacre and of the platform's folders
 
@@ -34,27 +35,30 @@ def ask(arguments: Sequence[str], event: bytes, environment: Mapping[str, str]) 
         },
         "working": os.getcwd(),
         "event": event.decode("utf-8", "replace"),
+        "until": time.time() + WAIT_S,
     }
     data = json.dumps(request).encode()
+    until = time.monotonic() + WAIT_S
     names = sorted((each for each in os.listdir(where) if each.endswith(sockets.SUFFIX)), reverse=True)
     for name in names:
-        answer = _asked(os.path.join(where, name), data)
+        answer = _asked(os.path.join(where, name), data, until)
         if answer is not None:
             return answer
     return None
 
 
-def _asked(path: str, data: bytes) -> str | None:
-    """The answer of one server; None if it is gone, fails, or serves another store."""
+def _asked(path: str, data: bytes, until: float) -> str | None:
+    """The answer of one server; None if it is gone, hangs, fails, or serves another store."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(WAIT_S)
+            connection.settimeout(max(until - time.monotonic(), 0.01))
             connection.connect(path)
             connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)
             parts = []
             while part := connection.recv(65_536):
                 parts.append(part)
+                connection.settimeout(max(until - time.monotonic(), 0.01))
         answer = json.loads(b"".join(parts))
     except ConnectionRefusedError:  # it was killed
         with suppress(OSError):

@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +25,12 @@ from nacre.hooks import sockets
 if TYPE_CHECKING:
     from nacre.config.settings import Settings
     from nacre.engine.engine import Nacre
+    from nacre.hooks.answer import Call
 
 WAIT_S = 5.0  # for the rest of a request
+# Of these settings, each hook brings its own store and space, and the others change no answer.
+_MAY_DIFFER = frozenset({"store", "space", "threads", "busy_timeout_ms", "extract", "log_days"})
+_OF_A_PROCESS = re.compile(r"\$|folder:(?![/~])")  # variables, and paths from the folder that it runs in
 _log = logging.getLogger("nacre")
 
 
@@ -35,6 +42,7 @@ class Listener:
         self._memory = memory
         self._path: Path | None = None
         self._socket: socket.socket | None = None
+        self._file = _identity(settings.store.value)
 
     def start(self) -> None:
         where = sockets.folder(os.environ)
@@ -76,13 +84,16 @@ class Listener:
             connection.settimeout(WAIT_S)
             try:
                 request = json.loads(_received(connection))
-                said = self._said(request) if request["version"] == __version__ else None
+                if request["version"] != __version__ or request["until"] < time.time():
+                    said = None  # of one that has answered by itself, the log must not say that it was given more
+                else:
+                    said = self._said(request)
                 connection.sendall(json.dumps({"out": said}).encode())
             except Exception as error:
                 _log.debug("a hook was not answered: %s", error)
 
     def _said(self, request: Mapping[str, Any]) -> str | None:
-        """None if the hook's settings name another store or other models than this server has."""
+        """None if the hook's settings name another store or other models than this server has, or may do so."""
         from nacre.hooks import answer, events
 
         flags, environment, working = dict(request["flags"]), request["environment"], request["working"]
@@ -90,11 +101,40 @@ class Listener:
         call = answer.Call(answer.parse(request["event"]), flags, environment, working)
         asked = events.question(call.event, environment, working)
         wanted = answer.settings_for(call, asked.folder)
-        store = answer.store_of(call, wanted)
-        same = all(getattr(wanted, name).value == getattr(self._settings, name).value for name in ("embedder", "log"))
-        if not same or store != self._settings.store.value.resolve() or not store.exists():
+        if not (_mean_the_same_here(call, asked.folder) and self._serves(answer.store_of(call, wanted), wanted)):
             return None
         return answer.context(asked, lambda: self._memory(wanted.space.value), budget)
+
+    def _serves(self, store: Path, wanted: Settings) -> bool:
+        """Whether this server has the file that is at this path now, and would answer as the hook itself."""
+        names = {each.name for each in fields(wanted)} - _MAY_DIFFER
+        same = all(getattr(wanted, name).value == getattr(self._settings, name).value for name in names)
+        if not same or store != self._settings.store.value.resolve():
+            return False
+        file = _identity(store)
+        self._file = self._file or file
+        return file is not None and file == self._file
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Of a file; another one may be put in its place."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _mean_the_same_here(call: Call, folder: str) -> bool:
+    """Whether the hook's settings can be read in this process, which has other variables and runs in another folder."""
+    from nacre.config.settings import config_path
+
+    config = config_path(call.environment)
+    given = [folder, *map(str, call.flags.values()), *call.environment.values()]
+    with suppress(OSError):
+        given.append(config.read_text("utf-8", "replace"))
+    home = call.environment.get("HOME") == os.environ.get("HOME")
+    return home and config.is_absolute() and not any(map(_OF_A_PROCESS.search, given))
 
 
 def _received(connection: socket.socket) -> bytes:
