@@ -62,7 +62,7 @@ def cli(own_settings: None, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     assert own_settings is None
 
     def call(*arguments: str, stdin: str = "") -> Answer:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8"))
         code = run(list(arguments))
         captured = capsys.readouterr()
         return Answer(code, captured.out, captured.err)

@@ -893,7 +893,8 @@ class Doors:
         def ask(step: Step, more: Mapping[str, str]) -> Any:
             out, err = io.StringIO(), io.StringIO()
             arguments = [*flags, *shlex.split(step.cli), *(f"--{name}={value}" for name, value in more.items())]
-            with redirect_stdout(out), redirect_stderr(err), mock.patch("sys.stdin", io.StringIO(step.stdin)):
+            stdin = io.TextIOWrapper(io.BytesIO(step.stdin.encode("utf-8", "surrogatepass")), "utf-8", "surrogatepass")
+            with redirect_stdout(out), redirect_stderr(err), mock.patch("sys.stdin", stdin):
                 code = run(arguments)
             if not out.getvalue():
                 return json.loads(err.getvalue()) | {"code": code}

@@ -596,6 +596,14 @@ def test_a_line_that_is_no_text_costs_no_other(cli: Cli, tmp_path: Path) -> None
     answer = cli("remember", "--jsonl", "--file", str(file))
     assert (answer.code, answer.out) == (2, "remembered 2 (0 already stored)\n")
     assert answer.err.startswith("line 2: is not JSON ('utf-8' codec can't decode byte 0xff")
+    piped = subprocess.run(
+        [sys.executable, "-m", "nacre", "remember", "--jsonl", "--store", str(tmp_path / "x.db"), "--embedder", "none"],
+        input=file.read_bytes(),
+        capture_output=True,
+        check=False,
+    )
+    assert (piped.returncode, piped.stdout.split()) == (2, answer.out.encode().split())
+    assert piped.stderr.startswith(b"line 2: is not JSON")
     missing = cli("remember", "--jsonl", "--file", str(tmp_path / "none"))
     assert (missing.code, missing.out) == (2, "")
 

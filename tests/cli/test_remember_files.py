@@ -149,6 +149,13 @@ def test_a_link_in_a_circle_ends(cli: Cli, folder: Path) -> None:
     assert cli("remember", "--file", "notes").out.startswith("remembered 3 files")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="there are no named pipes in folders there")
+def test_a_pipe_in_a_folder_is_not_waited_for(cli: Cli, folder: Path) -> None:
+    os.mkfifo(folder / "pipe.md")
+    answer = cli("remember", "--file", "notes")
+    assert (answer.code, answer.out.split(" (")[0]) == (0, "remembered 3 files")
+
+
 def test_progress_counts_files(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Progress] = []
 

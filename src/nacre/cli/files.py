@@ -114,8 +114,9 @@ def _found(paths: Iterable[Path], refusals: Refusals, skipped: Counter[str]) -> 
             skipped["hidden"] += sum(name.startswith(".") for name in (*folders, *names))
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in sorted(name for name in names if not name.startswith(".")):
-                if Path(name).suffix.lower() in TEXTS:
-                    yield Path(folder, name), False
+                file = Path(folder, name)
+                if file.suffix.lower() in TEXTS and not (file.is_fifo() or file.is_socket()):  # reading would wait
+                    yield file, False
                 else:
                     skipped["other"] += 1
 

@@ -46,7 +46,7 @@ def import_(context: click.Context, /, file: Path, format_: str | None, dry_run:
     """Import memories of another server from FILE; - is stdin. A repeated import adds only what is new."""
     merged = MergeCounts()
     with lines_of(file) as lines:
-        size = 0 if lines is sys.stdin else file.stat().st_size  # in bytes, where that is known
+        size = 0 if lines is sys.stdin.buffer else file.stat().st_size  # in bytes, where that is known
         reader = LineReader(lines if format_ else _recognised(file, lines), _decoded)
         with _target(context, dry_run, defer_embeddings) as memory, render.progress("importing") as bar:
             for so_far in KnowledgeGraph(memory).merge(reader, dry_run=dry_run):

@@ -72,7 +72,7 @@ def settings_of(context: click.Context) -> Settings:
 def lines_of(file: Path) -> Iterator[Lines]:
     """The lines of a file; - is stdin."""
     if str(file) == "-":
-        yield sys.stdin
+        yield sys.stdin.buffer  # as in a file, a mark at the start is skipped, and a line that is no text is refused
         return
     try:
         lines = file.open("rb")
