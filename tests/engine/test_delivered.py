@@ -417,6 +417,19 @@ def test_what_was_delivered_is_not_new_with_something_around_it(words: Nacre, ar
     assert (other.duplicate, other.recalled) == (False, ())
 
 
+@pytest.mark.parametrize("around", ["{}", "Note: {}"])
+def test_what_replaces_another_memory_is_new(words: Nacre, around: str) -> None:
+    """Of two memories that contradict each other, an agent learns which one is right."""
+    blue, red = words.remember(TEA).id, words.remember(TEA.replace("blue", "red")).id
+    words.search("tea", session="s")
+    receipt = words.remember(around.format(TEA), session="s", supersedes=[red])
+    assert receipt.recalled == ()
+    assert (receipt.id == blue) == (around == "{}")
+    assert (red, "superseded") in words.context("Where is the tea?", min_score=0.0).left_out
+    again = words.remember(around.format(TEA), session="s", supersedes=[blue])
+    assert again.recalled == (blue,)
+
+
 def test_the_date_is_that_of_the_users_day(path: Path) -> None:
     """As the context shows it: of the event, if the memory has one, in the user's zone."""
     tokyo = timezone(timedelta(hours=9))

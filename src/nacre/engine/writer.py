@@ -267,7 +267,10 @@ class Writer:
         return draft if moment is None else draft._replace(memory=replace(memory, happened=moment))
 
     def _recalled(self, drafts: Sequence[Draft]) -> dict[int, tuple[str, ...]]:
-        """By place, for texts that only repeat what their own session or connection was given: those memories."""
+        """By place, for texts that only repeat what their own session or connection was given: those memories.
+
+        A text that is given to replace another memory says more than the same text without it.
+        """
         askers = [(each.memory.space, each.memory.session, each.memory.origin) for each in drafts]
         named = [(space, name) for space, *names in dict.fromkeys(askers) for name in names if name is not None]
         memories = self._log.memories_delivered(named)
@@ -279,7 +282,7 @@ class Writer:
         found = {}
         for place, (asker, draft) in enumerate(zip(askers, drafts, strict=True)):
             ids = delivered[asker].repeated(draft.memory.text) if asker in delivered else ()
-            if ids:
+            if ids and set(draft.supersedes) <= set(ids):
                 found[place] = ids
         return found
 
