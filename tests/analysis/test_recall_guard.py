@@ -95,12 +95,23 @@ def test_small_words_are_words(word: str, place: int) -> None:
         ("we use C", "we use C++"),
         ("it costs 5", "it costs $5"),
         ("it rose by 5", "it rose by 5%"),
+        ("it is 5' wide", "it is 5\" wide"),
+        ("it is called apiKey", "it is called APIKey"),
+        ("it is called apiKey", "it is called apikey"),
+        ("No es lunes", "No, es lunes"),
+        ("No deploys on Friday", "No. Deploys on Friday"),
     ],
 )
 def test_signs_that_belong_to_a_word_are_heard(one: str, other: str) -> None:
     assert repeated(one, {M1: other}) == ()
     assert repeated(other, {M1: one}) == ()
     assert repeated(f"  {other.upper()}! ", {M1: other}) == (M1,)
+
+
+@pytest.mark.parametrize("sign", "-+")
+def test_a_change_is_more_than_its_line(sign: str) -> None:
+    assert repeated(f"```diff\n{sign} retries: five\n```", {M1: "retries: five"}) == ()
+    assert repeated(f"```yaml\n{sign} retries: five\n```", {M1: "retries: five"}) == (M1,)
 
 
 @pytest.mark.parametrize("preamble", ["Note:", "so,", "Well,", "Remember:"])

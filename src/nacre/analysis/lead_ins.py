@@ -19,7 +19,7 @@ _STEPS_MAX = 8  # of decoration around one text
 # A sign before a number may belong to it: "- 3 degrees", "> 5 GB", "# 1".
 _MARKER = re.compile(r"(?:[•‣◦▪*]|(?:[-+–—>]|#{1,6})(?=\s+(?![.,$€£]?[0-9]))|[0-9]{1,2}\)|1\.)\s+")
 _NUMBERED = re.compile(r"\s*([0-9]{1,2})\.\s+")
-_CODE_BLOCK = re.compile(r"```\w*\n([^`]+)\n```")
+_CODE_BLOCK = re.compile(r"```(?!diff|patch)\w*\n([^`]+)\n```")
 # Nothing inside of these is emphasis: `2**3**4`, `*.py`, `__init__`.
 _BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*\n]+)(?<=\S)\*\*(?![\w*])")
 _CODE = re.compile(r"(?<![\w`])`([^`\n]+)`(?![\w`])")

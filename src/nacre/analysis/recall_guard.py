@@ -7,6 +7,7 @@ word, or an excerpt of one, marked by `…` where it was cut. Around it may stan
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -18,6 +19,9 @@ _BREAK = "\x00"  # between words; no text has it
 _QUESTION_MARKS = frozenset("?？؟")  # a question states nothing, even with the words of a statement
 _OPENING = "\"'“”„«»([{"
 _CLOSING = "\"'“”«»)]}.,;:!?…。，、；：！？؟،"
+_ANSWERS = frozenset(("no", "non", "não", "nein", "nej"))  # "No, es lunes" answers, "no es lunes" denies
+_INNER_CAPITAL = re.compile(r"[a-z][A-Z]")  # of a name in code, where case counts: apiKey
+_MEASURE = re.compile(r"[0-9]['\"]\Z")  # feet or inches
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "ʼ": "'"})
 _LINES_MAX = 40  # of a text that is recognised among others
 _LIST_LINES_MAX = 2_000  # a session is not given more
@@ -140,7 +144,11 @@ def _normalised(text: str) -> str:
     """The words without case and surrounding punctuation, separated by breaks. A question mark counts as a word."""
     words = []
     for chunk in text.translate(_PLAIN).split():
-        words.append((chunk.lstrip(_OPENING).rstrip(_CLOSING) or chunk).casefold())
+        word = chunk.lstrip(_OPENING)
+        word = (word if _MEASURE.search(chunk) and word == chunk else word.rstrip(_CLOSING)) or chunk
+        words.append(word if _INNER_CAPITAL.search(word) else word.casefold())
+        if chunk[-1] in ".,;:!" and words[-1] in _ANSWERS:
+            words.append(",")
         if not _QUESTION_MARKS.isdisjoint(chunk):
             words.append("?")
     return _BREAK + "".join(f"{word}{_BREAK}" for word in words)
