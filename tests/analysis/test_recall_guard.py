@@ -95,7 +95,7 @@ def test_small_words_are_words(word: str, place: int) -> None:
         ("we use C", "we use C++"),
         ("it costs 5", "it costs $5"),
         ("it rose by 5", "it rose by 5%"),
-        ("it is 5' wide", "it is 5\" wide"),
+        ("it is 5' wide", 'it is 5" wide'),
         ("it is called apiKey", "it is called APIKey"),
         ("it is called apiKey", "it is called apikey"),
         ("No es lunes", "No, es lunes"),

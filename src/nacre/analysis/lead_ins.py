@@ -48,7 +48,8 @@ _MEMORY = r"(?:stored |own )?(?:memory|memories|notes?)"
 _NOTES = "|".join(
     (
         r"notes?|note to self|n\.?b\.?|nota bene|remember|(?:just a )?reminder|memories|memory(?!\s*[:：]\s*[0-9])",
-        r"from (?:my )?(?:memory|notes)|from earlier|(?:to )?recap|(?:just )?f\.?y\.?i\.?|info|context|background",
+        r"memory #?[0-9]{1,2}(?!\s*[:：]\s*[0-9])|remembered|(?:(?:just )?to )?recap",
+        r"from (?:my )?(?:memory|notes)|from earlier|(?:just )?f\.?y\.?i\.?|info|context|background",
         r"for (?:the record|reference|context|your information)|(?:already )?known|known facts?|key (?:facts?|points?)",
         r"(?:recalled|relevant|retrieved|stored|saved|existing|known|previous|earlier) (?:memor(?:y|ies)|notes?)",
         r"(?:here(?:'s| is) )?what (?:i|we) (?:know|remember|recall|was told|were told)|what is known|it is known",
@@ -67,7 +68,8 @@ _NOTES = "|".join(
 _PHRASES = "|".join(
     (
         r"i (?:was|have been) (?:told|informed)|i've been (?:told|informed)",
-        r"(?:i|we) (?:recall|remember|know|noted|learned|learnt)",
+        r"(?:i|we) (?:already )?(?:recall|remember|know|noted|learned|learnt)|as a reminder|according to my records",
+        r"(?:i|we)(?:'ve| have) (?:already )?(?:noted|learned|learnt|recorded)",
         r"it(?:'s| is) known|it (?:was|has been) (?:noted|recorded)",
         rf"(?:my|the) {_MEMORY} (?:say|state|show|mention)s?|memory (?:says|states)",
         r"(?:please )?(?:note|remember|keep in mind|bear in mind)",
@@ -200,8 +202,10 @@ def _without_frame(state: Undecorated) -> Undecorated | None:
     marker = _MARKER.match(text)
     if marker is not None:
         return replace(state, text=text[marker.end() :])
-    first, last, inner = text[:1], text[-1:], text[1:-1]
-    quoted = first in _QUOTES and last in _QUOTES[first] and len(text) > 1
+    first = text[:1]
+    whole = text.rstrip(".,;!") if first in _QUOTES else text  # a sentence may end after its quotation
+    last, inner = whole[-1:], whole[1:-1]
+    quoted = first in _QUOTES and last in _QUOTES[first] and len(whole) > 1
     italic = first in ("*", "_") and first == last and first not in inner and " " in inner and inner.strip() == inner
     return replace(state, text=inner.strip()) if quoted or italic else None
 
