@@ -18,7 +18,9 @@ import pytest
 
 import nacre
 from nacre.config import project_space
-from nacre.hooks import sockets
+from nacre.config import settings as settings_module
+from nacre.hooks import client, sockets
+from nacre.hooks.listener import Listener
 from nacre.types.memory import Memory
 from nacre.types.search import Filter
 
@@ -625,6 +627,28 @@ def test_servers_that_hang_cost_five_seconds_in_all(stage: Stage) -> None:
                 each.close()
     with nacre.open(stage.store, embedder="none", space=project_space.space_of(stage.project)) as memory:
         assert len(memory.receipts(session="one")) == 1  # the server was too late to say anything
+
+
+def test_a_server_that_does_not_listen_yet_is_not_taken_for_a_killed_one(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(stage.root))
+    seen: list[list[Path]] = []
+    listen = socket.socket.listen
+
+    def listening(self: socket.socket) -> None:
+        assert client.ask((), b"{}", os.environ) is None
+        seen.append(stage.sockets())
+        listen(self)
+
+    monkeypatch.setattr(socket.socket, "listen", listening)
+    settings = settings_module.load({"store": str(stage.store)}, stage.environment)
+    listener = Listener(settings, lambda _: pytest.fail("nobody asks"))
+    listener.start()
+    assert seen == [[]]
+    assert [each.name for each in stage.sockets()] == [f"{os.getpid()}{sockets.SUFFIX}"]
+    listener.close()
+    assert list((stage.root / "nacre").iterdir()) == []
 
 
 def test_a_folder_with_a_long_name_is_passed_over(stage: Stage) -> None:

@@ -53,10 +53,12 @@ class Listener:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not sockets.is_private(where):
                 return
-            path.unlink(missing_ok=True)  # of a process with this number that was killed
+            bound = path.with_suffix("")  # hooks see it once it listens: they remove those that refuse them
+            bound.unlink(missing_ok=True)  # of a process with this number that was killed
             listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            listening.bind(str(path))
+            listening.bind(str(bound))
             listening.listen()
+            bound.replace(path)
         except OSError as error:
             _log.debug("hooks are not answered: %s", error)
             return
