@@ -88,7 +88,7 @@ def _recipe_changes(recipe: Recipe) -> dict[str, Json]:
 def _built_in() -> dict[str, Lens]:
     # The caller named the lens, so its namespaces count for every question, also for one without a detected intent.
     stronger: dict[str, Json] = {
-        namespace: 1 + 10 * (weight - 1) for namespace, weight in NAMESPACE_WEIGHTS["troubleshoot"].items()
+        namespace: round(1 + 10 * (weight - 1), 3) for namespace, weight in NAMESPACE_WEIGHTS["troubleshoot"].items()
     }
     lenses = (
         Lens(
