@@ -974,10 +974,35 @@ def test_a_note_says_what_no_memory_has_all_of(make: Make) -> None:
     found = engine.search("deploy tea", match="all", mode="keyword")
     assert (ids(found), found.notes) == ([], ("no memory has all of: deploy, tea; 2 have one of them or more",))
     found = engine.search("deploy tea slowly ns:nowhere", match="all", mode="keyword")
-    assert found.notes == ("no memory has all of: deploy, tea, slowly; 0 have one of them or more",)
+    assert found.notes == ("no memory that meets the other conditions has any of: deploy, tea, slowly",)
     why = engine.why_not("deploy tea", "m0", match="all")
     assert why.stage == "condition"
     assert "ask for any of the words" in why.remedy
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("xyzzy", "no memory has the word xyzzy"),
+        ("xyzzy plugh", "no memory has any of: xyzzy, plugh"),
+        # A memory has "tea", but not together with the phrase, whose words are not among those that are counted.
+        ('"deploy to" tea', "no memory that meets the other conditions has the word tea"),
+        ('"deploy to" tea four', "no memory that meets the other conditions has any of: tea, four"),
+        (
+            '"tea at" four staging',
+            "no memory that meets the other conditions has all of: four, staging; 1 has one of them or more",
+        ),
+        (
+            "staging slow -is",
+            "no memory that meets the other conditions has all of: staging, slow; 1 has one of them or more",
+        ),
+        ("sta* tea", "no memory has all of: sta*, tea; 3 have one of them or more"),
+    ],
+)
+def test_the_note_on_all_words_counts_what_meets_the_other_conditions(make: Make, query: str, note: str) -> None:
+    engine = make("deploy to staging", "tea at four", "staging is slow")
+    found = engine.search(query, match="all", mode="keyword")
+    assert (ids(found), found.notes) == ([], (note,))
 
 
 def test_how_words_match_is_checked(make: Make) -> None:

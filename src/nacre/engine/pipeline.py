@@ -197,15 +197,11 @@ class Pipeline:
                 notes = (*other.notes, *notes)
                 return SearchTrace(reworded, other._replace(did_you_mean=ranking.did_you_mean, notes=notes))
         if plan.query.every:
-            ranking = ranking._replace(notes=(*ranking.notes, self._lacking(plan)))
+            loose = self._planner.reworded(
+                replace(plan, request=replace(plan.request, match="any")), plan.request.query
+            ).query
+            ranking = ranking._replace(notes=(*ranking.notes, self._resolver.lacking(plan.query, loose, plan.where)))
         return SearchTrace(plan, ranking)
-
-    def _lacking(self, plan: SearchPlan) -> str:
-        """Says that no memory has all words, and how many have some."""
-        words = preview(", ".join(plan.query.every))
-        loose = replace(plan, request=replace(plan.request, match="any"))
-        some = self._store.facet_counts(self._planner.reworded(loose, plan.request.query).query, plan.where).total
-        return f"no memory has all of: {words}; {some:,} {'has' if some == 1 else 'have'} one of them or more"
 
     def _in_known_time(self, plan: SearchPlan) -> SearchPlan:
         """A period near which nothing lies is only words: documents tell of years in which nobody wrote them."""

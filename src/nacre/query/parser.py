@@ -98,7 +98,7 @@ def parse(
         spaces=tuple(dict.fromkeys(group.spaces)),
         time=time,
         quoted=quoted,
-        every=tuple(dict.fromkeys(reader.demanded)),
+        every=reader.demanded,
         listing=group.must is not None and (group.wordless or all(term.common for term in terms)),
     )
 
@@ -193,7 +193,7 @@ class _Parser:
         self._phrase_words = 0
         self._every = every
         self.notes: list[str] = []
-        self.demanded: list[str] = []  # words that `every` made conditions
+        self.demanded: dict[str, tuple[Term, ...]] = {}  # words that `every` made conditions
 
     def alternatives(self) -> _Group:
         """group OR group OR …"""
@@ -256,7 +256,9 @@ class _Parser:
         """Words that only rank, and words that a memory must have: all that are not common, if there are any."""
         telling = [each for each in words if any(not term.common for term in each.terms)] or words
         demanded = [each for each in telling if each.condition is not None]
-        self.demanded += [text.strip(_PUNCTUATION) for each in demanded for _, text in each.meaning]
+        for each in demanded:
+            star = "*" if any(term.prefix for term in each.terms) else ""
+            self.demanded |= {text.strip(_PUNCTUATION) + star: each.terms for _, text in each.meaning}
         required = [replace(each, must=each.condition) for each in demanded]
         return [each for each in words if each not in demanded], required
 
