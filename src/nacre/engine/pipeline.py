@@ -693,11 +693,15 @@ class Pipeline:
         under: dict[str, list[str]] = {}
         for each, better in ranking.duplicates.items():
             under.setdefault(better, []).append(each)
+        relations = ranking.found_relations
+        # A relation may have words of the query that no text has.
+        every = dict.fromkeys(plan.query.terms, 1.0)
+        in_relations = highlight.HighlightTerms.of_query(plan.query, every) if relations else NO_TERMS
         hits = tuple(
             hit_of(
                 each,
                 ranking.memories[each.id],
-                ranking.terms,
+                in_relations if each.id in relations else ranking.terms,
                 relevance=ranking.relevance[each.id],
                 facts=ranking.signals[each.id].facts,
                 similar=tuple(sorted(under.get(each.id, ()))),
@@ -705,7 +709,7 @@ class Pipeline:
                 now=plan.now,
                 beliefs=beliefs_of(ranking.signals[each.id].facts, plan),
                 cosine=ranking.cosines.get(each.id),
-                relation=ranking.found_relations[each.id].fact if each.id in ranking.found_relations else None,
+                relation=relations[each.id].fact if each.id in relations else None,
             )
             for each in ranking.kept[: plan.request.limit]
             if each.id in ranking.memories  # not purged since the channels looked
