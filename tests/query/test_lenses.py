@@ -86,7 +86,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("token_budget 0", {"token_budget": 0}, "token_budget", "whole number"),
     ("string as entities", {"boost_entities": "Ada"}, "boost_entities", "list"),
     ("blank entity", {"boost_entities": (" ",)}, "boost_entities", "blank"),
-    ("list as recipe", {"recipe": ["alpha"]}, "recipe", "must be a mapping"),
+    ("list as recipe", {"recipe": ["alpha"]}, "recipe", "must map fields to values"),
     ("unknown recipe field", {"recipe": {"salt": 1}}, "recipe.salt", "allowed: fusion, k, alpha"),
     (
         "an unknown recipe field among others",

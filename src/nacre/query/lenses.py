@@ -175,7 +175,9 @@ def _check_name(name: object, limits: Limits) -> None:
 
 def _recipe(overrides: object) -> Recipe:
     if not isinstance(overrides, Mapping):
-        raise InvalidInput("recipe", f"must be a mapping of recipe fields to values, not {type(overrides).__name__}")
+        raise InvalidInput(
+            "recipe", f'must map fields to values, like {{"recency_weight": 0.5}}, not {type(overrides).__name__}'
+        )
     check_known(overrides)
     return adjusted(Recipe(), **overrides)
 
