@@ -962,6 +962,28 @@ def test_all_words_restrict_every_channel(make: Make, mode: Mode) -> None:
     assert (ids(found), found.notes) == (["m0"], ())
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Wo war die Besprechung?",
+        "wann ist die Besprechung im Saal",
+        "où est la réunion ?",
+        "¿dónde está el horno?",
+        "donde esta el horno",
+        "die Besprechung AND der Saal",
+    ],
+)
+def test_stop_words_of_other_languages_are_not_among_all_words(make: Make, query: str) -> None:
+    engine = make("Besprechung am Dienstag, Saal 4", "Une réunion mardi", "Otro horno", "tea")
+    found = engine.search(query, match="all", mode="keyword")
+    assert (len(found.hits), found.notes) == (1, ())
+
+
+def test_a_word_that_is_a_stop_word_elsewhere_is_asked_for_in_english(make: Make) -> None:
+    engine = make("plants die in winter", "plants in winter")
+    assert ids(engine.search("which plants die in the winter", match="all", mode="keyword")) == ["m0"]
+
+
 def test_all_words_are_looked_for_in_their_nearest_spelling(make: Make) -> None:
     engine = make("deploy to staging", "deploy to production")
     found = engine.search("deploy stagign", match="all", mode="keyword")
