@@ -211,6 +211,13 @@ def test_a_recipe_is_set_on_every_command_that_ranks(cli: Cli) -> None:
     assert both["hits"] == cli("search", "berlin", "--json", "--alpha", "1").json["hits"]
 
 
+@pytest.mark.parametrize("option", ["--recipe", "--lens", "--limit"])
+def test_an_option_without_its_value_is_named(cli: Cli, option: str) -> None:
+    refused = cli("search", "berlin", option)
+    assert (refused.code, refused.out) == (2, "")
+    assert f"Option '{option}' requires an argument" in refused.err
+
+
 def test_related_memories_have_no_relevance(cli: Cli) -> None:
     first, second = (cli("remember", text, "--json").json["id"] for text in ("the red cache", "the red cache is warm"))
     lines = cli("related", first).out.splitlines()
