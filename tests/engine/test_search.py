@@ -999,7 +999,10 @@ def test_a_note_says_what_no_memory_has_all_of(make: Make) -> None:
     assert found.notes == ("no memory that meets the other conditions has any of: deploy, tea, slowly",)
     why = engine.why_not("deploy tea", "m0", match="all")
     assert why.stage == "condition"
-    assert "ask for any of the words" in why.remedy
+    assert why.explanation == "it lacks tea, and every word is asked for"
+    assert why.remedy == "ask for any of the words"
+    why = engine.why_not("staging slow -is", "m2", match="all")
+    assert (why.stage, "lacks" in why.explanation) == ("condition", False)
 
 
 @pytest.mark.parametrize(
