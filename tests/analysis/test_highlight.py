@@ -75,6 +75,7 @@ def filler(chars: int) -> str:
         ("the day, and then the port", 'day "the port"', ["day", "the", "port"]),
         ("port of the day: the best", '"of the day" port', ["port", "of", "the", "day"]),
         ("of that, the day", '"of the day" port', ["day"]),
+        ("Store the running costs of it", '"the running costs"', ["the", "running", "costs"]),  # terms are stems
         ("Sie ist die Beste und der Rest", '"die Beste" und wer', ["die", "Beste"]),
         ("where is it", "where", ["where"]),
         ("wo ist es", "wo ist", ["wo", "ist"]),

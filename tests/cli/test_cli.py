@@ -205,10 +205,17 @@ def test_a_recipe_is_set_on_every_command_that_ranks(cli: Cli) -> None:
         assert wrong.startswith("error: recipe.alfa: is unknown; did you mean `alpha`? allowed: fusion, k, alpha, ")
         assert "must be FIELD=VALUE" in cli(*command, "--recipe", "alpha").error
     weighed = cli("search", "berlin", "--why", "--recipe", "namespace_weights=config:2", "--recipe", "fusion=rank")
-    assert "namespace: weighted by the caller → × 2.0000" in weighed.out
+    assert "namespace: weighted by the recipe → × 2.0000" in weighed.out
     assert " / (60 + 1) = " in weighed.out
     both = cli("search", "berlin", "--json", "--alpha", "1", "--recipe", "alpha=0").json
     assert both["hits"] == cli("search", "berlin", "--json", "--alpha", "1").json["hits"]
+
+
+@pytest.mark.parametrize("option", ["--recipe", "--lens", "--limit"])
+def test_an_option_without_its_value_is_named(cli: Cli, option: str) -> None:
+    refused = cli("search", "berlin", option)
+    assert (refused.code, refused.out) == (2, "")
+    assert f"Option '{option}' requires an argument" in refused.err
 
 
 def test_related_memories_have_no_relevance(cli: Cli) -> None:

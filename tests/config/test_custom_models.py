@@ -70,8 +70,8 @@ NEEDS = (
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        (changed(fingerprint=""), "Theirs is none: fingerprint is '', not a text that is not empty."),
-        (changed(fingerprint=7), "Theirs is none: fingerprint is 7, not a text that is not empty."),
+        (changed(fingerprint=""), "Theirs is no embedder: fingerprint is '', not a text that is not empty."),
+        (changed(fingerprint=7), "Theirs is no embedder: fingerprint is 7, not a text that is not empty."),
         (changed(fingerprint=lambda: "x"), "fingerprint is a method, not a text that is not empty."),
         (Unreadable(), "fingerprint fails (no such file)."),
         (changed(pieces_max=0), "pieces_max is 0, not a whole number from 1."),
@@ -84,9 +84,9 @@ NEEDS = (
         (changed(embed_passages=lambda _, __: None), "embed_passages does not take (texts)."),
         (
             object(),
-            "object is none: fingerprint is missing; pieces_max is missing; weigh is missing; vocabulary_coverage is ",
+            "object is no embedder: fingerprint is missing; pieces_max is missing; weigh is missing;",
         ),
-        (len, "builtin_function_or_method is none: fingerprint is missing;"),
+        (len, "builtin_function_or_method is no embedder: fingerprint is missing;"),
     ],
 )
 def test_a_wrong_embedder_is_refused(path: Path, given: Any, problem: str) -> None:
@@ -108,7 +108,7 @@ def test_a_class_is_no_object(path: Path) -> None:
     [
         (changed(scores=lambda _: None), "scores does not take (question, texts)."),
         (changed(fingerprint=None), "fingerprint is None, not a text that is not empty."),
-        (Hashing(), "Hashing is none: scores is missing."),
+        (Hashing(), "Hashing is no reranker: scores is missing."),
     ],
 )
 def test_a_wrong_reranker_is_refused(path: Path, given: Any, problem: str) -> None:

@@ -78,7 +78,7 @@ def test_a_command_on_linux_imports_neither_platformdirs_nor_tomlkit(tmp_path: P
     ("name", "given", "allowed"),
     [
         ("hnsw_connectivity", "3", "from 4 to 128"),
-        ("hnsw_connectivity", "many", "from 0 up"),
+        ("hnsw_connectivity", "many", "from 4 to 128"),
         ("hnsw_expansion_add", "5000", "from 8 to 4,096"),
         ("hnsw_expansion_search", "7", "from 8 to 4,096"),
     ],

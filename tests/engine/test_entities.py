@@ -462,6 +462,26 @@ def test_every_door_shows_the_relation(memory: Nacre) -> None:
     assert lines[2].strip().startswith("relation: BM25 1.39, rank 1 → 0.8 × 1.00² × ")
 
 
+def test_a_word_that_only_the_relation_has_is_highlighted(memory: Nacre) -> None:
+    minutes = memory.remember("Minutes of the Tuesday meeting", extract=False).id
+    memory.add_facts(minutes, [NewFact(subject="Grace", predicate="reports to", object="Ada", relation=True)])
+    (hit,) = memory.search("who does Grace report to?", mode="keyword", merge_relations=True).hits
+    assert [hit.snippet.text[span.start : span.end] for span in hit.snippet.highlights] == ["Grace", "reports"]
+
+
+def test_a_relation_that_is_a_hit_is_not_shown_again(memory: Nacre) -> None:
+    minutes = memory.remember("Minutes of the Tuesday meeting", extract=False).id
+    pairs = [("Grace", "reports to", "Ada"), ("Ada", "works at", "Acme")]
+    memory.add_facts(minutes, [NewFact(subject=s, predicate=p, object=o, relation=True) for s, p, o in pairs])
+    result = memory.search("does Grace report to Ada?", mode="keyword", merge_relations=True)
+    assert [hit.snippet.text for hit in result.hits] == ["Grace reports to Ada"]
+    assert [each.fact.statement for each in result.relations] == ["Grace reports to Ada", "Ada works at Acme"]
+    brief: Any = encode.brief(result)
+    assert brief["relations"] == ["Ada works at Acme"]
+    lines = ["".join(text for text, _ in line) for line in search_lines(result, why=False)]
+    assert [each.strip().split("  ")[0] for each in lines[-2:]] == ["relations", "Ada · works at · Acme"]
+
+
 @pytest.mark.slow
 def test_a_relation_is_first_with_the_models_that_ship(path: Path) -> None:
     with nacre.open(path, clock=lambda: NOW) as engine:

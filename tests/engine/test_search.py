@@ -962,6 +962,28 @@ def test_all_words_restrict_every_channel(make: Make, mode: Mode) -> None:
     assert (ids(found), found.notes) == (["m0"], ())
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Wo war die Besprechung?",
+        "wann ist die Besprechung im Saal",
+        "où est la réunion ?",
+        "¿dónde está el horno?",
+        "donde esta el horno",
+        "die Besprechung AND der Saal",
+    ],
+)
+def test_stop_words_of_other_languages_are_not_among_all_words(make: Make, query: str) -> None:
+    engine = make("Besprechung am Dienstag, Saal 4", "Une réunion mardi", "Otro horno", "tea")
+    found = engine.search(query, match="all", mode="keyword")
+    assert (len(found.hits), found.notes) == (1, ())
+
+
+def test_a_word_that_is_a_stop_word_elsewhere_is_asked_for_in_english(make: Make) -> None:
+    engine = make("plants die in winter", "plants in winter")
+    assert ids(engine.search("which plants die in the winter", match="all", mode="keyword")) == ["m0"]
+
+
 def test_all_words_are_looked_for_in_their_nearest_spelling(make: Make) -> None:
     engine = make("deploy to staging", "deploy to production")
     found = engine.search("deploy stagign", match="all", mode="keyword")
@@ -974,10 +996,38 @@ def test_a_note_says_what_no_memory_has_all_of(make: Make) -> None:
     found = engine.search("deploy tea", match="all", mode="keyword")
     assert (ids(found), found.notes) == ([], ("no memory has all of: deploy, tea; 2 have one of them or more",))
     found = engine.search("deploy tea slowly ns:nowhere", match="all", mode="keyword")
-    assert found.notes == ("no memory has all of: deploy, tea, slowly; 0 have one of them or more",)
+    assert found.notes == ("no memory that meets the other conditions has any of: deploy, tea, slowly",)
     why = engine.why_not("deploy tea", "m0", match="all")
     assert why.stage == "condition"
-    assert "ask for any of the words" in why.remedy
+    assert why.explanation == "it lacks tea, and every word is asked for"
+    assert why.remedy == "ask for any of the words"
+    why = engine.why_not("staging slow -is", "m2", match="all")
+    assert (why.stage, "lacks" in why.explanation) == ("condition", False)
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("xyzzy", "no memory has the word xyzzy"),
+        ("xyzzy plugh", "no memory has any of: xyzzy, plugh"),
+        # A memory has "tea", but not together with the phrase, whose words are not among those that are counted.
+        ('"deploy to" tea', "no memory that meets the other conditions has the word tea"),
+        ('"deploy to" tea four', "no memory that meets the other conditions has any of: tea, four"),
+        (
+            '"tea at" four staging',
+            "no memory that meets the other conditions has all of: four, staging; 1 has one of them or more",
+        ),
+        (
+            "staging slow -is",
+            "no memory that meets the other conditions has all of: staging, slow; 1 has one of them or more",
+        ),
+        ("sta* tea", "no memory has all of: sta*, tea; 3 have one of them or more"),
+    ],
+)
+def test_the_note_on_all_words_counts_what_meets_the_other_conditions(make: Make, query: str, note: str) -> None:
+    engine = make("deploy to staging", "tea at four", "staging is slow")
+    found = engine.search(query, match="all", mode="keyword")
+    assert (ids(found), found.notes) == ([], (note,))
 
 
 def test_how_words_match_is_checked(make: Make) -> None:

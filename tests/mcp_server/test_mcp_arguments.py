@@ -59,7 +59,7 @@ READ: list[tuple[str, Any, Any]] = [
     ("items", '[{"text": "x"}]', [{"text": "x"}]), ("items", {"text": "x"}, [{"text": "x"}]),
     ("items", '{"text": "x"}', [{"text": "x"}]), ("items", [{"text": 5, "many": "2"}], [{"text": "5", "many": 2}]),
     ("include_facts", "true", True),  # the schema does not name it, the request does
-    ("limit", "5", 5), ("boost_entities", '["Ada"]', ["Ada"]),
+    ("limit", "5", 5), ("boost_entities", '["Ada"]', ["Ada"]), ("recipe", '{"fusion": "rank"}', {"fusion": "rank"}),
 ]
 KEPT: list[tuple[str, Any]] = [
     ("many", 5), ("many", 5.5), ("many", "5.5x"), ("many", "many"), ("many", True), ("many", [5]), ("many", "nan"),

@@ -48,7 +48,7 @@ def test_a_recipe_is_made_of_its_fields() -> None:
 @pytest.mark.parametrize(
     ("given", "field", "problem"),
     [
-        (["alpha"], "recipe", "must be a mapping of recipe fields to values, not list"),
+        (["alpha"], "recipe", 'must map fields to values, like {"recency_weight": 0.5}, not list'),
         ({"aplha": 1}, "recipe.aplha", "did you mean `alpha`?"),
         ({7: 1}, "recipe.7", "is unknown; allowed"),
         ({"alpha": "0,5"}, "recipe", "must be FIELD=VALUE"),

@@ -137,10 +137,18 @@ def _phrase_spans(text: str, found: Sequence[tuple[Span, str]], phrases: Sequenc
     for at in range(len(found)):
         for phrase in phrases:
             run = found[at : at + len(phrase)]
-            if tuple(term for _, term in run) == phrase and not any(
+            if _has_words(text, run, phrase) and not any(
                 char.isalnum() for (one, _), (next_, _) in pairwise(run) for char in text[one.end : next_.start]
             ):
                 yield from (span for span, _ in run)
+
+
+def _has_words(text: str, run: Sequence[tuple[Span, str]], phrase: tuple[str, ...]) -> bool:
+    """Whether these occurrences are the words of a phrase. A term may be a stem, the words of a phrase are not."""
+    return len(run) == len(phrase) and all(
+        word == term or word in _chunk_tokens(text[span.start : span.end])
+        for (span, term), word in zip(run, phrase, strict=True)
+    )
 
 
 def _find_chunk(text: str, raw: str, at: int) -> int:

@@ -37,12 +37,16 @@ _OTHER = frozenset(
     """,
     )
 )
+# These do not tell the language: English has them as other words, or people leave their accents out.
+_ALSO = frozenset(
+    re.findall(r"\S+", "am bin cual cuando die donde era esta fue habe haben hat man quien son war waren zu")
+)
 
 
 @cache
 def foreign_function_words() -> frozenset[str]:
-    """The function words of other languages than English, as tokens of queries."""
-    return frozenset(token for word in _OTHER for token in tokenizer.query_tokens(word))
+    """The function words of other languages than English, as tokens of queries that are not English."""
+    return frozenset(token for word in _OTHER | _ALSO for token in tokenizer.query_tokens(word))
 
 
 def is_english(text: str) -> bool:

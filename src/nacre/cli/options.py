@@ -132,7 +132,8 @@ class QueryCommand(click.Command):
                 for before, each in pairwise(["", *args])
                 if _excludes(each) and not (before.startswith("--") and _is_number(each))
             ]
-            args = [*(each for each in args if each not in words), "--", *words]
+            if words:  # else a last option without its value would take the dashes for it
+                args = [*(each for each in args if each not in words), "--", *words]
         return super().parse_args(context, args)
 
 

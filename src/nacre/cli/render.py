@@ -149,9 +149,9 @@ def _percent(relevance: float) -> str:
 def _footer_lines(result: SearchResult, *, why: bool) -> Iterator[Line]:
     if result.hits and not result.answerable:
         yield [("none of these is likely to answer the question", _BOLD)]
-    if result.relations:
+    if result.relations_beside_hits:
         yield [("relations", _BOLD)]
-        yield from relation_lines(result.relations, scores=why)
+        yield from relation_lines(result.relations_beside_hits, scores=why)
     if result.did_you_mean is not None:
         yield [("did you mean: ", _DIM), (result.did_you_mean.query, _BOLD)]
     if result.lens is not None:

@@ -46,7 +46,7 @@ def _check(field: str, value: object, needed: Mapping[str, type | tuple[str, ...
     if problems:
         has = ", ".join(name if isinstance(what, type) else _call(name, what) for name, what in needed.items())
         see = f'see "Your own {field}" in docs/api.md'
-        raise InvalidInput(field, f"{kind} is none: {'; '.join(problems)}. It needs {has}; {see}")
+        raise InvalidInput(field, f"{kind} is no {field}: {'; '.join(problems)}. It needs {has}; {see}")
 
 
 def _problem(value: object, name: str, what: type | tuple[str, ...]) -> str | None:

@@ -253,7 +253,10 @@ def _within(least: int, most: int) -> Callable[[str, object], int]:
     """A reader of whole numbers in these bounds."""
 
     def read(field: str, value: object) -> int:
-        number = _count(field, value)
+        try:
+            number = int(str(value))
+        except ValueError:
+            number = least - 1
         if not least <= number <= most:
             raise InvalidInput(field, f"is {value!r}; a whole number from {least:,} to {most:,} is allowed")
         return number

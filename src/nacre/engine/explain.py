@@ -13,7 +13,8 @@ from nacre.engine.pipeline import SearchTrace
 from nacre.engine.searcher import Searcher
 from nacre.errors import NotFound
 from nacre.interfaces import Store
-from nacre.query.ast import filter_matches
+from nacre.query.ast import either, filter_matches
+from nacre.query.lexer import preview
 from nacre.types.memory import Memory
 from nacre.types.search import Filter, Hit, Match
 from nacre.validation import Limits
@@ -104,11 +105,15 @@ class Explainer:
             said = "it was created after the time the search is as of" if as_of else f"the filter {unmet[0]} refuses it"
             return WhyNot("filter", said, f"search without {'as_of' if as_of else ', '.join(unmet)}")
         if query.must is not None and not self._store.matching([memory.id], query.must):
+            words = query.every.items()
+            lacking = [word for word, terms in words if not self._store.matching([memory.id], either(terms))]
+            if lacking:
+                said = f"it lacks {preview(', '.join(lacking))}, and every word is asked for"
+                return WhyNot("condition", said, "ask for any of the words")
             return WhyNot(
                 "condition",
-                "it does not match a condition of the query or the lens (a phrase, AND, NOT or a filter such as tag:)"
-                + (", or lacks a word: all of them are asked for" if query.every else ""),
-                "leave the conditions out, or quote less" + (", or ask for any of the words" if query.every else ""),
+                "it does not match a condition of the query or the lens (a phrase, AND, NOT or a filter such as tag:)",
+                "leave the conditions out, or quote less",
             )
         return None
 

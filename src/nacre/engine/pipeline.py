@@ -197,15 +197,11 @@ class Pipeline:
                 notes = (*other.notes, *notes)
                 return SearchTrace(reworded, other._replace(did_you_mean=ranking.did_you_mean, notes=notes))
         if plan.query.every:
-            ranking = ranking._replace(notes=(*ranking.notes, self._lacking(plan)))
+            loose = self._planner.reworded(
+                replace(plan, request=replace(plan.request, match="any")), plan.request.query
+            ).query
+            ranking = ranking._replace(notes=(*ranking.notes, self._resolver.lacking(plan.query, loose, plan.where)))
         return SearchTrace(plan, ranking)
-
-    def _lacking(self, plan: SearchPlan) -> str:
-        """Says that no memory has all words, and how many have some."""
-        words = preview(", ".join(plan.query.every))
-        loose = replace(plan, request=replace(plan.request, match="any"))
-        some = self._store.facet_counts(self._planner.reworded(loose, plan.request.query).query, plan.where).total
-        return f"no memory has all of: {words}; {some:,} {'has' if some == 1 else 'have'} one of them or more"
 
     def _in_known_time(self, plan: SearchPlan) -> SearchPlan:
         """A period near which nothing lies is only words: documents tell of years in which nobody wrote them."""
@@ -697,11 +693,15 @@ class Pipeline:
         under: dict[str, list[str]] = {}
         for each, better in ranking.duplicates.items():
             under.setdefault(better, []).append(each)
+        relations = ranking.found_relations
+        # A relation may have words of the query that no text has.
+        every = dict.fromkeys(plan.query.terms, 1.0)
+        in_relations = highlight.HighlightTerms.of_query(plan.query, every) if relations else NO_TERMS
         hits = tuple(
             hit_of(
                 each,
                 ranking.memories[each.id],
-                ranking.terms,
+                in_relations if each.id in relations else ranking.terms,
                 relevance=ranking.relevance[each.id],
                 facts=ranking.signals[each.id].facts,
                 similar=tuple(sorted(under.get(each.id, ()))),
@@ -709,7 +709,7 @@ class Pipeline:
                 now=plan.now,
                 beliefs=beliefs_of(ranking.signals[each.id].facts, plan),
                 cosine=ranking.cosines.get(each.id),
-                relation=ranking.found_relations[each.id].fact if each.id in ranking.found_relations else None,
+                relation=relations[each.id].fact if each.id in relations else None,
             )
             for each in ranking.kept[: plan.request.limit]
             if each.id in ranking.memories  # not purged since the channels looked

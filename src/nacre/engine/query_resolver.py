@@ -11,10 +11,11 @@ from functools import lru_cache
 from nacre.analysis import tokenizer
 from nacre.interfaces import Store
 from nacre.query import entities, ordinary_words, spelling
-from nacre.query.ast import AllOf, Condition, ParsedQuery, Term
+from nacre.query.ast import AllOf, Condition, ParsedQuery, Term, matches_everything
+from nacre.query.lexer import preview
 from nacre.query.parser import parse
 from nacre.types.memory import Memory
-from nacre.types.search import DidYouMean
+from nacre.types.search import DidYouMean, Filter
 from nacre.types.stats import Frequencies
 from nacre.validation import Limits
 
@@ -94,6 +95,19 @@ class QueryResolver:
         for place, suggestion in sorted(places, reverse=True):  # from the end, so that earlier places stay valid
             text = text[: place.start] + suggestion + text[place.end :]
         return DidYouMean(text, suggestions)
+
+    def lacking(self, query: ParsedQuery, loose: ParsedQuery, where: Filter) -> str:
+        """Says that no memory has all words, and how many have some. `loose` is the query that asks for any of them."""
+        words = preview(", ".join(query.every))
+        none = "no memory" if matches_everything(where, loose.must) else "no memory that meets the other conditions"
+        if len(query.every) == 1:
+            return f"{none} has the word {words}"
+        # The words of a phrase are terms too, but not among those that are asked for here.
+        terms = tuple(term for several in query.every.values() for term in several)
+        some = self._store.facet_counts(replace(loose, terms=terms), where).total
+        if not some:
+            return f"{none} has any of: {words}"
+        return f"{none} has all of: {words}; {some:,} {'has' if some == 1 else 'have'} one of them or more"
 
     def like(self, memory: Memory, spaces: Sequence[str]) -> ParsedQuery:
         """A query made of a memory's rarest words."""

@@ -14,11 +14,19 @@ from types import NoneType, UnionType
 from typing import Any, Literal, cast
 
 from nacre.types.memory import Json
+from nacre.types.recipe import Recipe
 from nacre.validation import LIMITS
 
 Schema = dict[str, Json]
 
-_NAMES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string", datetime: "string"}
+_NAMES: Mapping[type, str] = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    datetime: "string",
+    Recipe: "object",
+}
 _UNBOUNDED = 2**31  # a bound beyond this tells a model nothing
 
 

@@ -236,7 +236,8 @@ def _update(call: Call) -> Answer:
 
 
 def _related(call: Call) -> Answer:
-    given = decode.fields(call.arguments, {"id": decode.text, "limit": decode.as_given}, ("id",))
+    readers = {"id": decode.text, "limit": decode.as_given, "recipe": decode.recipe}
+    given = decode.fields(call.arguments, readers, ("id",))
     return Answer(encode.brief(call.memory.related(given.pop("id"), **given)))
 
 
@@ -607,6 +608,7 @@ GROUPS: Mapping[str, tuple[Tool, ...]] = {
             _related,
             {"id": string(), "limit": of(RelatedRequest, "limit")},
             ("id",),
+            request=RelatedRequest,
         ),
         _tool(
             "facets",

@@ -146,7 +146,8 @@ class ParsedQuery:
     spaces: tuple[str, ...] = ()
     time: TimeQuestion | None = None
     quoted: bool = False  # a phrase is among the conditions
-    every: tuple[str, ...] = ()  # words that are among the conditions because all were asked for
+    # Words that are among the conditions because all were asked for, with their terms.
+    every: Mapping[str, tuple[Term, ...]] = field(default_factory=dict)
     listing: bool = False  # conditions alone are enough: no word has to be found
 
     @property

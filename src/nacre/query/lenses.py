@@ -88,7 +88,7 @@ def _recipe_changes(recipe: Recipe) -> dict[str, Json]:
 def _built_in() -> dict[str, Lens]:
     # The caller named the lens, so its namespaces count for every question, also for one without a detected intent.
     stronger: dict[str, Json] = {
-        namespace: 1 + 10 * (weight - 1) for namespace, weight in NAMESPACE_WEIGHTS["troubleshoot"].items()
+        namespace: round(1 + 10 * (weight - 1), 3) for namespace, weight in NAMESPACE_WEIGHTS["troubleshoot"].items()
     }
     lenses = (
         Lens(
@@ -175,7 +175,9 @@ def _check_name(name: object, limits: Limits) -> None:
 
 def _recipe(overrides: object) -> Recipe:
     if not isinstance(overrides, Mapping):
-        raise InvalidInput("recipe", f"must be a mapping of recipe fields to values, not {type(overrides).__name__}")
+        raise InvalidInput(
+            "recipe", f'must map fields to values, like {{"recency_weight": 0.5}}, not {type(overrides).__name__}'
+        )
     check_known(overrides)
     return adjusted(Recipe(), **overrides)
 

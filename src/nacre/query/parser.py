@@ -25,6 +25,7 @@ from datetime import datetime, tzinfo
 from functools import lru_cache
 
 from nacre.analysis import tokenizer
+from nacre.analysis.language import foreign_function_words, is_english
 from nacre.analysis.names import fold
 from nacre.query import dates, filters, lexer, spelling, time_questions
 from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, ParsedQuery, Phrase, Term, Without, either
@@ -41,7 +42,7 @@ _FEW = 16  # conditions that are not deduplicated
 _SENTENCE_WORDS_MIN = 5
 _CACHED_CHARS_MAX = 64
 _LETTERS = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w)")
-_PUNCTUATION = ".,;:!?"
+_PUNCTUATION = ".,;:!?¿¡"
 _QUESTION_MARKS = ("?", "？", "؟", "\u037e")
 
 
@@ -65,7 +66,8 @@ def parse(
         found = [_as_word(each) for each in found]
         quoted = False
     plain = all(each.role in ("word", "loose") and not each.minus for each in found)
-    reader = _Parser(found, now, zone, every=every)
+    optional = foreign_function_words() if every and not is_english(text) else frozenset[str]()
+    reader = _Parser(found, now, zone, every=every, optional=optional)
     if plain:
         time = None if timeless else time_questions.understand(text, now, zone)
         if time is not None and not asks_about_past(text, time):
@@ -73,7 +75,8 @@ def parse(
         asked = time.rest.strip() if time else text.strip()
         searched = words_to_search(text, time) if time else " ".join(each.text for each in found)
         if every:  # the words of a period are not looked for
-            reader = _Parser([Lexeme("word", each, 0) for each in searched.split()], now, zone, every=True)
+            words = [Lexeme("word", each, 0) for each in searched.split()]
+            reader = _Parser(words, now, zone, every=True, optional=optional)
         group = _Group(_terms(searched), must=reader.alternatives().must if every else None)
     else:
         group = reader.alternatives()
@@ -98,7 +101,7 @@ def parse(
         spaces=tuple(dict.fromkeys(group.spaces)),
         time=time,
         quoted=quoted,
-        every=tuple(dict.fromkeys(reader.demanded)),
+        every=reader.demanded,
         listing=group.must is not None and (group.wordless or all(term.common for term in terms)),
     )
 
@@ -185,15 +188,24 @@ class _Group:
 class _Parser:
     """A recursive descent parser over lexemes with balanced parentheses."""
 
-    def __init__(self, found: Sequence[Lexeme], now: datetime, zone: tzinfo | None, *, every: bool = False) -> None:
+    def __init__(
+        self,
+        found: Sequence[Lexeme],
+        now: datetime,
+        zone: tzinfo | None,
+        *,
+        every: bool = False,
+        optional: Set[str] = frozenset(),
+    ) -> None:
         self._lexemes = found
         self._now = now
         self._zone = zone
         self._at = 0
         self._phrase_words = 0
         self._every = every
+        self._optional = optional  # tokens that `every` does not ask for, beside common ones
         self.notes: list[str] = []
-        self.demanded: list[str] = []  # words that `every` made conditions
+        self.demanded: dict[str, tuple[Term, ...]] = {}  # words that `every` made conditions
 
     def alternatives(self) -> _Group:
         """group OR group OR …"""
@@ -253,12 +265,17 @@ class _Parser:
         return group
 
     def _demanded(self, words: Sequence[_Group]) -> tuple[list[_Group], list[_Group]]:
-        """Words that only rank, and words that a memory must have: all that are not common, if there are any."""
-        telling = [each for each in words if any(not term.common for term in each.terms)] or words
+        """Words that only rank, and words that a memory must have: all that are no stop words, if there are any."""
+        telling = [each for each in words if any(self._is_telling(term) for term in each.terms)] or words
         demanded = [each for each in telling if each.condition is not None]
-        self.demanded += [text.strip(_PUNCTUATION) for each in demanded for _, text in each.meaning]
+        for each in demanded:
+            star = "*" if any(term.prefix for term in each.terms) else ""
+            self.demanded |= {text.strip(_PUNCTUATION) + star: each.terms for _, text in each.meaning}
         required = [replace(each, must=each.condition) for each in demanded]
         return [each for each in words if each not in demanded], required
+
+    def _is_telling(self, term: Term) -> bool:
+        return not term.common and term.text not in self._optional
 
     def _take_not(self) -> bool:
         """Take NOT or AND NOT before the next operand, and say whether there was one."""

@@ -95,7 +95,7 @@ _FACTORS = {
     "session": "session: the same",
     "entity": "entity: about a boosted one",
     "confidence": "confidence: {effective:.2f} in its facts",
-    "namespace": "namespace: weighted by the caller",
+    "namespace": "namespace: weighted by the recipe",
     "importance": "importance: {importance:g}",
     "intent": "intent: a namespace for such queries, confidence {confidence:.2f}",
 }

@@ -17,7 +17,7 @@ from nacre.errors import InvalidInput
 from nacre.query import dates
 from nacre.types.facts import NewEntity, NewFact
 from nacre.types.memory import NewMemory
-from nacre.types.recipe import recipe_of
+from nacre.types.recipe import Recipe, recipe_of
 from nacre.types.search import Filter, SearchRequest
 from nacre.types.views import ContextRequest, TimelineRequest
 
@@ -97,6 +97,10 @@ def moment(field: str, value: object) -> datetime:
     return parse_time(field, value, datetime.now(UTC))
 
 
+def recipe(_: str, value: object) -> Recipe:
+    return recipe_of(value)
+
+
 _FILTERS: Mapping[str, tuple[str, Reader]] = {
     "namespaces": ("namespaces", texts),
     "kinds": ("kinds", texts),
@@ -132,7 +136,7 @@ def search_request(data: Mapping[str, Any]) -> SearchRequest:
         "min_similarity": as_given,
         "merge_relations": as_given,
         "session": text,
-        "recipe": lambda _, value: recipe_of(value),
+        "recipe": recipe,
     }
     return SearchRequest(**_request_fields(data, readers, _SEARCH_FILTERS, ("query",)))
 
@@ -159,7 +163,7 @@ def context_request(data: Mapping[str, Any]) -> ContextRequest:
         "session": text,
         "repeat": as_given,
         "as_of": moment,
-        "recipe": lambda _, value: recipe_of(value),
+        "recipe": recipe,
     }
     return ContextRequest(**_request_fields(data, readers, _SEARCH_FILTERS, ("query",)))
 

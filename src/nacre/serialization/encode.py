@@ -242,8 +242,8 @@ _IMPORTANT = 0.8  # the importance from which a brief hit mentions it: each fiel
 def brief(value: SearchResult) -> dict[str, Json]:
     """A search result for clients that pay per token: short snippets, short reasons, and no empty fields."""
     found: dict[str, Json] = {"hits": [_brief_hit(each) for each in value.hits]}
-    if value.relations:
-        found["relations"] = [each.fact.statement for each in value.relations[:_BRIEF_RELATIONS]]
+    if value.relations_beside_hits:
+        found["relations"] = [each.fact.statement for each in value.relations_beside_hits[:_BRIEF_RELATIONS]]
     if value.notes:
         found["notes"] = list(value.notes)
     if value.did_you_mean is not None:

@@ -87,7 +87,9 @@ def adjusted(recipe: Recipe, **weights: Any) -> Recipe:
 def recipe_of(given: object) -> Recipe:
     """The default recipe with these fields, by name. Texts are read by `parse_weight`. Bounds are not checked here."""
     if not isinstance(given, Mapping):
-        raise InvalidInput("recipe", f"must be a mapping of recipe fields to values, not {type(given).__name__}")
+        raise InvalidInput(
+            "recipe", f'must map fields to values, like {{"recency_weight": 0.5}}, not {type(given).__name__}'
+        )
     check_known(given)
     read = {name: parse_weight(name, value) if isinstance(value, str) else value for name, value in given.items()}
     return adjusted(USUAL_RECIPE, **read)

@@ -281,3 +281,9 @@ class SearchResult:
     intent: Intent | None = None
     answerable: bool = True  # False: no hit is likely to answer the query
     receipt: str | None = field(default=None, compare=False)  # its id in the recall log
+
+    @property
+    def relations_beside_hits(self) -> tuple[RelationHit, ...]:
+        """Those that no hit states already."""
+        stated = {hit.relation.id for hit in self.hits if hit.relation is not None}
+        return tuple(each for each in self.relations if each.fact.id not in stated)
