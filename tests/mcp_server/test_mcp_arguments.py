@@ -124,6 +124,11 @@ def test_notes_are_short() -> None:
     )
 
 
+def test_a_note_does_not_say_that_a_value_was_read_as_itself() -> None:
+    found = read(TOOL, {"items": [{"text": "a long text, and a number behind it", "many": "2"}]})
+    assert found.notes == ('items: [{"text": "a long text, … was read as its schema says',)
+
+
 def test_strict_tools_take_arguments_as_they_are() -> None:
     assert all(each.strict for each in graph_tools.TOOLS)
     names = {"names": "a,b"}

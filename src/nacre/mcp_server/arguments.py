@@ -57,7 +57,9 @@ def read(tool: Tool, given: Mapping[str, Any]) -> Read:
             continue
         arguments[name] = fitted
         if not _same(fitted, value):
-            notes.append(f"{name}: {_quoted(value)} was read as {_quoted(fitted)}")
+            before, after = _quoted(value), _quoted(fitted)
+            changed = before != after  # otherwise what differs is further inside, and not quoted
+            notes.append(f"{name}: {before} was read as {after if changed else 'its schema says'}")
     return Read(arguments, tuple(notes))
 
 
