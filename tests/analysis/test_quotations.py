@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.analysis.quotations import RUN_WORDS, Quotations, telling_tokens
+from nacre.analysis.quotations import RUN_WORDS, Quotations, significant_tokens
 
 DOOR = "The spare key of the house in Mill Lane hangs behind the boiler, ask Mara."
 KEY = "Staging uses the key sk-Live_9aZ81x, and root@db.example.org has the password hunter2-Winter"
@@ -65,12 +65,12 @@ def test_words_that_others_have_do_not(text: str, query: str) -> None:
     ],
 )
 def test_a_word_that_no_memory_has_any_more_quotes(text: str, query: str) -> None:
-    assert Quotations([text], telling_tokens([text])).quoted_in(query)
-    assert not Quotations([text], telling_tokens([text])).quoted_in("what is the other one of it?")
+    assert Quotations([text], significant_tokens([text])).quoted_in(query)
+    assert not Quotations([text], significant_tokens([text])).quoted_in("what is the other one of it?")
 
 
 def test_function_words_tell_nothing() -> None:
-    assert telling_tokens(["The key is in the house", "of it"]) == {"key", "hous"}
+    assert significant_tokens(["The key is in the house", "of it"]) == {"key", "hous"}
 
 
 def test_one_of_several_is_enough() -> None:
@@ -93,6 +93,6 @@ def test_any_run_of_four_words_is_a_quotation(text: list[str], data: st.DataObje
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_text_will_do(text: str, query: str) -> None:
-    quotations = Quotations([text], telling_tokens([text]))
+    quotations = Quotations([text], significant_tokens([text]))
     assert quotations.quoted_in(query) in (True, False)
     assert not quotations.quoted_in("")

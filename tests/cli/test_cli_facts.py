@@ -746,6 +746,13 @@ def test_bad_input_is_named_with_exit_code_2(cli: Cli, arguments: list[str], sai
 
 
 @pytest.mark.usefixtures("some")
+def test_quotes_and_commas_in_the_name_of_an_entity_are_part_of_it(cli: Cli) -> None:
+    cli("remember", "The kiln is cold", "--entity", "Kiln, north", "--entity", 'The "Bo" kiln')
+    cli("remember", "Bo was here")
+    assert "The kiln is cold" in cli("entity", "show", "Kiln, north").out
+    assert "Bo was here" not in cli("entity", "show", 'The "Bo" kiln').out
+
+
 def test_errors_are_json_where_that_is_asked_for(cli: Cli) -> None:
     for arguments, kind, field in (
         (["search", "x", "--lens", "nope"], "InvalidInput", "lens"),

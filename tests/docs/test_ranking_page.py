@@ -252,7 +252,7 @@ def test_shares_have_this_bound() -> None:
 def test_few_words_are_trusted_by_the_share_of_the_ideal() -> None:
     assert f"`gap = best / ({fusion.CONVINCING} · ideal)`, at most 1" in RULES.prose
     for best, gap in ((3.0, 0.5), (6.0, 1.0), (9.0, 1.0)):
-        assert fusion.by_words("any", [Match("a", best), Match("b", 1.0)], 1, RECIPE, ideal=12.0).gap == gap
+        assert fusion.by_words([Match("a", best), Match("b", 1.0)], 1, RECIPE, ideal=12.0).gap == gap
 
 
 def test_the_measured_table_says_what_is_said_of_it() -> None:

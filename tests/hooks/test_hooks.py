@@ -439,6 +439,12 @@ def test_a_hook_says_what_failed(stage: Stage) -> None:
     assert "is not JSON" in stage.context("{").err
 
 
+def test_help_does_not_wait_for_an_event(stage: Stage) -> None:
+    command = [sys.executable, "-m", "nacre", "hook", "context", "--help"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=stage.environment) as process:
+        assert process.wait(30) == 0  # its input is still open, as on a terminal
+
+
 def test_telling_makes_no_store(stage: Stage) -> None:
     assert ask(stage, "anything") == ""
     assert not stage.store.exists()

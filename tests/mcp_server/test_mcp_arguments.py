@@ -58,6 +58,7 @@ READ: list[tuple[str, Any, Any]] = [
     ("where", '{"a": 1}', {"a": 1}), ("where", '{"many": "5"}', {"many": 5}),
     ("items", '[{"text": "x"}]', [{"text": "x"}]), ("items", {"text": "x"}, [{"text": "x"}]),
     ("items", '{"text": "x"}', [{"text": "x"}]), ("items", [{"text": 5, "many": "2"}], [{"text": "5", "many": 2}]),
+    ("importance_min", "0.7", 0.7), ("fact_types", "kv,state", ["kv", "state"]),  # filters, which it does not name
     ("include_facts", "true", True),  # the schema does not name it, the request does
     ("limit", "5", 5), ("boost_entities", '["Ada"]', ["Ada"]), ("recipe", '{"fusion": "rank"}', {"fusion": "rank"}),
 ]
@@ -121,6 +122,11 @@ def test_notes_are_short() -> None:
         'ids: "1m59szpcx8czexx7,1m59sz… was read as ["1m59szpcx8czexx7", "1m…',
         'many: "5" was read as 5',
     )
+
+
+def test_a_note_does_not_say_that_a_value_was_read_as_itself() -> None:
+    found = read(TOOL, {"items": [{"text": "a long text, and a number behind it", "many": "2"}]})
+    assert found.notes == ('items: [{"text": "a long text, … was read as its schema says',)
 
 
 def test_strict_tools_take_arguments_as_they_are() -> None:

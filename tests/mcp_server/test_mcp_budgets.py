@@ -57,7 +57,7 @@ async def test_a_context_costs_no_more_than_its_budget(engines: SpaceEngines, tm
                     assert result.structured_content is None
                     assert costs(engines, result) <= budget, (query, budget, said(result))
                     known = given(result)
-                    assert known["tokens"] <= budget
+                    assert known["tokens"] == engines.memory("default").count_tokens(said(result)) <= budget
                     outcomes.add(known["outcome"])
                     assert len(known["notes"]) >= (2 if isinstance(arguments["budget_tokens"], str) else 0)
     assert {"answered", "delivered"} <= outcomes

@@ -155,6 +155,7 @@ async def test_a_list_has_an_end(door: Server[Any], engines: SpaceEngines, mode:
 COMPLETED: list[tuple[Prompt | Template, str, str, list[str]]] = [
     (Template(uri="nacre://tag/{tag}"), "tag", "", ["tea", "Teatime", "a/b c", "daily", "kettle"]),
     (Template(uri="nacre://tag/{tag}"), "tag", "T", ["tea", "Teatime", "kettle"]),
+    (Template(uri="nacre://tag/{tag}"), "tag", "a", ["a/b c", "tea", "Teatime", "daily"]),
     (Template(uri="nacre://tag/{tag}"), "tag", "bee", []),
     (Template(uri="nacre://namespace/{namespace}"), "namespace", "h", ["habits", "house"]),
     (Template(uri="nacre://entity/{name}"), "name", "AN", ["Anna", 'Ann, B. "Bo"']),

@@ -33,7 +33,7 @@ def matches(*scores: float, name: str = "w") -> list[Match]:
 
 
 def words(found: Sequence[Match], recipe: Recipe | None = None, ideal: float = 0.0) -> fusion.Channel:
-    return fusion.by_words("lexical", found, 1.0, recipe or Recipe(), ideal)
+    return fusion.by_words(found, 1.0, recipe or Recipe(), ideal)
 
 
 def meaning(found: Sequence[Match], recipe: Recipe | None = None) -> fusion.Channel:

@@ -16,7 +16,7 @@ RUN_WORDS = 4
 _WORD = re.compile(r"\w+")
 
 
-def telling_tokens(texts: Iterable[str]) -> set[str]:
+def significant_tokens(texts: Iterable[str]) -> set[str]:
     """The tokens of texts, as queries look them up, without function words."""
     return {token for text in texts for token in tokenizer.query_tokens(text) if not tokenizer.is_common(token)}
 
@@ -53,7 +53,7 @@ def _words(text: str) -> list[str]:
 
 def _runs(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
     """All runs of so many words that say something."""
-    telling = [not tokenizer.is_common(word) for word in words]
+    significant = [not tokenizer.is_common(word) for word in words]
     for at in range(len(words) - length + 1):
-        if any(telling[at : at + length]):
+        if any(significant[at : at + length]):
             yield tuple(words[at : at + length])

@@ -23,7 +23,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr, sys.stdin):  # Windows code pages cannot encode every character
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    if sys.argv[1:3] == ["hook", "context"] and _answered_by_server(sys.argv[3:]):
+    help_wanted = not {"-h", "--help"}.isdisjoint(sys.argv)  # then there is no event to read, and a terminal would wait
+    if sys.argv[1:3] == ["hook", "context"] and not help_wanted and _answered_by_server(sys.argv[3:]):
         return
     _begin(sys.argv[1:])
     import logging

@@ -32,7 +32,9 @@ GRAPH = "knowledge-graph"
 @click.option(
     "--compat", metavar="NAME", help=f"{GRAPH}: offer the nine tools of the MCP reference memory server instead."
 )
-@click.option("--session", metavar="SESSION", help="The session of all calls. Default: one for each connection.")
+@click.option(
+    "--session", metavar="SESSION", help="The name of the connection, for the log and the origin of memories."
+)
 @click.option("--http", is_flag=True, help="Serve many clients over streamable HTTP instead of one over stdio.")
 @click.option(
     "--host",

@@ -10,6 +10,7 @@ from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import common, in_space, only_given, opened, to_moment
 from nacre.errors import InvalidInput
+from nacre.query.filters import quoted
 from nacre.serialization import encode
 from nacre.types.recipe import Recipe
 
@@ -60,7 +61,7 @@ def entity_show(context: click.Context, name: str, limit: int) -> None:
             raise InvalidInput("name", f"no entity is called {name!r}; see `nacre entity list`")
         facts = memory.facts(subject=name)
         recipe = Recipe(confidence_weight=0, min_confidence=0, usage_weight=0)
-        query = f'entity:"{known[0].name}"'
+        query = f"entity:{quoted(known[0].name)}"
         hits = memory.search(query, mode="keyword", limit=limit, lens="none", recipe=recipe).hits
     encoded = encode.entity(known[0]) | {
         "facts": [encode.belief(each) for each in facts],

@@ -20,11 +20,14 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class Commands(click.Group):
-    """Import command modules one by one until one defines the wanted command, so that a command starts fast."""
+    """Import command modules one by one until one defines the wanted command, so that a command starts fast.
+
+    The modules of commands that somebody waits for come first.
+    """
 
     modules = (
-        "search", "memories", "agents", "explain", "lenses", "recall_log", "facts", "entities", "maintenance",
-        "import_", "install", "hooks", "evaluation", "demo",
+        "search", "memories", "agents", "hooks", "explain", "lenses", "recall_log", "facts", "entities", "maintenance",
+        "import_", "install", "evaluation", "demo",
     )  # fmt: skip
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:

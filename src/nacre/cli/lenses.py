@@ -10,7 +10,7 @@ import click
 
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
-from nacre.cli.options import common, filters, only_given, opened, recipe_fields, to_filter, to_recipe_fields
+from nacre.cli.options import MODES, common, filters, only_given, opened, recipe_fields, to_filter, to_recipe_fields
 from nacre.errors import InvalidInput
 from nacre.query import lenses
 from nacre.query.lenses import Lens
@@ -30,7 +30,7 @@ def lens() -> None:
 @click.option(
     "--file", type=click.Path(path_type=Path), help="Read the lens from this JSON file, as `lens show` prints it."
 )
-@click.option("--mode", metavar="MODE", help="keyword (or text), semantic (or vector), hybrid.")
+@click.option("--mode", metavar="MODE", help=f"{MODES}.")
 @click.option("--limit", type=int, help="Maximum number of hits.")
 @click.option("--min-score", type=float, help="Minimum relevance of a hit, from 0 to 1.")
 @click.option("--token-budget", type=int, help="Maximum size of all hits in tokens.")

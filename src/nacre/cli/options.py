@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+MODES = "keyword (or text), semantic (or vector), hybrid"
+
 
 def _remember_flag(context: click.Context, parameter: click.Parameter, value: object) -> None:
     """Keep a flag for the whole command line. It may come before or after the command; the last one wins."""
@@ -96,6 +98,7 @@ def opened(
 
     `shows_notes`: the command prints the notes of its result, those on the store among them.
     """
+    from nacre.cli import render
     from nacre.config.factory import open_from_settings
 
     settings = settings_of(context)
@@ -108,8 +111,7 @@ def opened(
         creates="`nacre remember` creates it",
     ) as memory:
         if not (shows_notes or wants_json(context)):
-            for note in memory.notes:
-                click.echo(f"note: {note}", err=True)
+            render.remark(memory.notes)
         yield memory
         if defer_embeddings and settings.embedder.value != "none":
             waiting = memory.stats().pending
@@ -221,7 +223,7 @@ def search_options(command: F) -> F:
 
     usual = SearchRequest(query="")
     valued = (
-        ("--mode", str, "MODE", f"keyword (or text), semantic (or vector), hybrid; default: {usual.mode}."),
+        ("--mode", str, "MODE", f"{MODES}; default: {usual.mode}."),
         ("--limit", int, "NUMBER", f"Maximum number of hits; default: {usual.limit}."),
         ("--alpha", float, "WEIGHT", f"Weight of meaning against words, from 0 to 1; default: {usual.recipe.alpha:g}."),
         ("--lens", str, "NAME", "Search with this lens; `none` disables automatic lenses."),

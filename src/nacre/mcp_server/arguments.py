@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nacre.mcp_server import json_schema
 from nacre.mcp_server.tool import Call, Tool
 from nacre.types.memory import Json, Progress
+from nacre.types.search import Filter
 
 if TYPE_CHECKING:
     from nacre.engine.engine import Nacre
@@ -37,7 +38,9 @@ def read(tool: Tool, given: Mapping[str, Any]) -> Read:
     """The arguments of a call. Unknown ones are passed on: the tool refuses them, and knows which it has."""
     if tool.strict:
         return Read(dict(given))
-    accepted: Mapping[str, Any] = {} if tool.request is None else json_schema.fields_of(tool.request)
+    accepted: Mapping[str, Any] = {}
+    if tool.request is not None:  # filters are arguments of their own, next to the fields of the request
+        accepted = {**json_schema.fields_of(Filter), **json_schema.fields_of(tool.request)}
     schemas = {**accepted, **_mapping(tool.input.get("properties"))}
     required = tool.input.get("required")
     arguments: dict[str, Any] = {}
@@ -54,7 +57,9 @@ def read(tool: Tool, given: Mapping[str, Any]) -> Read:
             continue
         arguments[name] = fitted
         if not _same(fitted, value):
-            notes.append(f"{name}: {_quoted(value)} was read as {_quoted(fitted)}")
+            before, after = _quoted(value), _quoted(fitted)
+            changed = before != after  # otherwise what differs is further inside, and not quoted
+            notes.append(f"{name}: {before} was read as {after if changed else 'its schema says'}")
     return Read(arguments, tuple(notes))
 
 

@@ -92,6 +92,8 @@ def _context(call: Call) -> Answer:
     noted = "\n".join((text, *call.notes))
     if call.notes and call.memory.count_tokens(noted) <= request.budget_tokens:
         text = noted
+    if text != packed.text:
+        encoded["tokens"] = call.memory.count_tokens(text)
     return Answer({}, text, {name: value for name, value in encoded.items() if name != "text"})
 
 

@@ -38,6 +38,11 @@ _IMPORTANCE = re.compile(r"(?P<sign>[<>]=?|)(?P<number>[0-9]*\.?[0-9]+)(?:\.\.(?
 _TRAILING = "?!;.,"  # punctuation of the sentence around a filter, not part of its value
 
 
+def quoted(value: str) -> str:
+    """A value as it is written in a filter. The syntax has no escape for quotes, so spaces take their place."""
+    return '"' + value.replace('"', " ") + '"'
+
+
 def split_values(key: str, value: str) -> tuple[str, ...]:
     """The values of a filter. They are separated by commas; a value with a comma is quoted."""
     found = []

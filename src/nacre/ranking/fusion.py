@@ -63,15 +63,15 @@ class Channel:
         return share
 
 
-def by_words(signal: str, matches: Sequence[Match], weight: float, recipe: Recipe, ideal: float) -> Channel:
-    """A channel scored by BM25. Where it has few matches, everything else has no word at all, so the best stands out by
+def by_words(matches: Sequence[Match], weight: float, recipe: Recipe, ideal: float) -> Channel:
+    """The lexical channel. Where it has few matches, everything else has no word at all, so the best stands out by
     its share of `ideal`, the score that a memory with every word comes near to."""
     scores = [match.score for match in matches]
     best = scores[0] if scores else 0.0
     convincing = min(1.0, best / (CONVINCING * ideal)) if ideal > 0 else 1.0
     crowd = scores[recipe.tuning.crowd - 1] if len(scores) >= recipe.tuning.crowd else best * (1 - convincing)
     floor = scores[recipe.pool - 1] if len(scores) >= recipe.pool else 0.0
-    return Channel(signal, "bm25", weight, best, crowd, floor)
+    return Channel("lexical", "bm25", weight, best, crowd, floor)
 
 
 def by_meaning(matches: Sequence[Match], weight: float, recipe: Recipe, coverage: float) -> Channel:
@@ -129,7 +129,7 @@ def _added(
     ideal: float,
 ) -> list[Ranked]:
     """By height or by rank: the sum of a share of each channel."""
-    words = by_words("lexical", lexical, 1 - recipe.alpha, recipe, ideal)
+    words = by_words(lexical, 1 - recipe.alpha, recipe, ideal)
     meaning = by_meaning(semantic, recipe.alpha, recipe, coverage)
     by_word, by_nearness = _sharing(words, recipe), _sharing(meaning, recipe)
     ranked = []

@@ -13,7 +13,7 @@ from nacre.engine.explain import Why, WhyNot
 from nacre.errors import Conflict, EmbedderError, InvalidInput, NacreError, NotFound, StoreError
 from nacre.ranking.scoring import briefly
 from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
-from nacre.types.memory import STANDING_KINDS, Event, Forgotten, Json, Memory, NewMemory, Remembered
+from nacre.types.memory import DEFAULT_IMPORTANCE, STANDING_KINDS, Event, Forgotten, Json, Memory, Remembered
 from nacre.types.recall_log import Receipt
 from nacre.types.search import DidYouMean, Hit, Reason, RelationHit, SearchResult, Successor
 from nacre.types.stats import Facets, Stats
@@ -400,7 +400,7 @@ def _brief_memory(one: Memory, result: Fetched, zone: tzinfo | None) -> dict[str
     brief |= {name: _second(at) for name, at in (("created", one.created), ("happened", one.happened))}
     brief["updated"] = _second(one.updated) if one.updated != one.created else None
     brief["deleted"] = _second(one.deleted)
-    brief["importance"] = one.importance if one.importance != _USUAL.importance else None
+    brief["importance"] = one.importance if one.importance != DEFAULT_IMPORTANCE else None
     brief["pinned"] = one.pinned or None
     brief["facts"] = [_brief_fact(each) for each in one.facts]
     brief |= {name: full[name] for name in ("updates", "updated_by") if name in full}
@@ -408,9 +408,6 @@ def _brief_memory(one: Memory, result: Fetched, zone: tzinfo | None) -> dict[str
     near = Timeline(result.neighbours.get(one.id, ()), None)
     brief["neighbours"] = brief_timeline(near, zone)["entries"]
     return {name: each for name, each in brief.items() if each not in (None, "", [], {})}
-
-
-_USUAL = NewMemory(text="")
 
 
 def _second(value: datetime | None) -> str | None:

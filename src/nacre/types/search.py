@@ -235,7 +235,6 @@ class Hit:
     superseded_by: Successor | None = None  # what holds in its place
     effective_confidence: float | None = None  # the mean over its facts at the time of the search; None without facts
     beliefs: tuple[Belief, ...] | None = None  # its facts with their confidence then; None: not asked for
-
     relation: Fact | None = None  # of the memory, where that was found and not its text: the snippet states it
 
     @property

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from nacre.analysis import tokenizer
-from nacre.analysis.quotations import Quotations, telling_tokens
+from nacre.analysis.quotations import Quotations, significant_tokens
 from nacre.errors import Conflict, EmbedderMismatch, NotFound
 from nacre.interfaces import TimePage
 from nacre.query import spelling
@@ -136,7 +136,7 @@ class MemoryStore:
                 former = (event.before for event in self._events if event.memory_id == purged)
                 texts = texts_ever(stored.memory, former)
                 remaining = {token for each in self._live() for token in tokenizer.vocabulary(each.tokens)}
-                self._recall_log.purge([purged], Quotations(texts, telling_tokens(texts) - remaining))
+                self._recall_log.purge([purged], Quotations(texts, significant_tokens(texts) - remaining))
                 self._events = [
                     replace(event, before={}) if event.memory_id == purged else event for event in self._events
                 ]

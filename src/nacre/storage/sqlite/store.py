@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from nacre.analysis import tokenizer
 from nacre.analysis.near_duplicates import sketch
-from nacre.analysis.quotations import Quotations, telling_tokens
+from nacre.analysis.quotations import Quotations, significant_tokens
 from nacre.analysis.tokenizer import tokens_of
 from nacre.errors import Conflict, StoreError, StoreUnavailable
 from nacre.interfaces import TimePage
@@ -200,7 +200,7 @@ class SqliteStore:
             groups = facts.groups_of_rows(db, purged)
             linked = entities.of_rows(db, purged)
             texts = [text for _, memory, _ in found for text in texts_said(db, memory)]
-            recall_log.purge(db, purged, Quotations(texts, absent_terms(db, telling_tokens(texts))))
+            recall_log.purge(db, purged, Quotations(texts, absent_terms(db, significant_tokens(texts))))
             near_duplicates.unsketch(db, ((row, memory.space, tokens) for row, memory, tokens in found))
             for row, memory, _ in found:
                 db.execute("DELETE FROM tokens WHERE row = ?", (row,))
