@@ -592,6 +592,40 @@ def test_a_timeline_is_listed_by_month_and_day() -> None:
     assert encode.brief_timeline(Timeline((), None), UTC) == {"entries": {}}
 
 
+def test_a_timeline_of_many_months_is_listed_by_year() -> None:
+    months = [(2026 - at // 12, 12 - at % 12) for at in range(13)]
+    entries = [
+        entry(at, "Tea at four", datetime(year, month, 3, tzinfo=UTC)) for at, (year, month) in enumerate(months)
+    ]
+    year = cast("dict[str, list[str]]", encode.brief_timeline(Timeline(tuple(entries[:12]), None), UTC)["entries"])
+    assert [*year] == [f"2026-{month:02}" for month in range(12, 0, -1)]
+    assert encode.brief_timeline(Timeline(tuple(entries), None), UTC)["entries"] == {
+        "2026": [f"{month:02}-03 m{12 - month} Tea at four" for month in range(12, 0, -1)],
+        "2025": ["12-03 m12 Tea at four"],
+    }
+
+
+def test_a_mark_leaves_room_for_what_happened() -> None:
+    """In a script without spaces, the one after the mark is not a place to cut."""
+    long = "金曜日の夜にデータベースを新しいサーバーへ移行することに決めました。"
+    page = Timeline(tuple(entry(at, long, pinned=True) for at in range(50)), None)
+    lines = cast("dict[str, list[str]]", encode.brief_timeline(page, UTC)["entries"])["2026-11"]
+    assert {line.split(" ", 2)[2] for line in lines} == {"[pinned] 金曜日の夜にデータベース…"}
+
+
+@pytest.mark.parametrize(
+    ("chars", "line"),
+    [(60, "[pinned] word word word word word word word…"), (40, "[pinned] word word word word…"), (24, "word…")],
+)
+def test_a_page_is_cut_until_it_costs_little(chars: int, line: str) -> None:
+    """A counter that lets a line of a full page have so many characters. Without its summary it has 9 and the marks."""
+    page = Timeline(tuple(entry(at, "word " * 20, pinned=True) for at in range(10, 60)), None)
+    found = encode.brief_timeline(page, UTC, lambda text: len(text) * 1_450 // (50 * chars))
+    lines = cast("dict[str, list[str]]", found["entries"])["2026-11"]
+    assert lines == [f"16 m{at} {line}" for at in range(10, 60)]
+    assert len(encode.dumps(found, indent=None)) <= 50 * (chars + 1)
+
+
 @pytest.mark.parametrize("text", ["word " * 100, "长" * 300, "неделя " * 60, "x" * 500])
 @pytest.mark.parametrize(("many", "room"), [(1, 240), (7, 240), (25, 72), (50, 36), (200, 36)])
 def test_lines_are_shorter_where_there_are_many(text: str, many: int, room: int) -> None:

@@ -22,6 +22,7 @@ from nacre.cli.demo import SAMPLES
 from nacre.mcp_server.spaces import SpaceEngines
 from nacre.mcp_server.tools import DEFAULT
 from nacre.serialization import decode
+from nacre.types.memory import NewMemory
 from sample_ranks import PROMISED
 
 BUDGETS = (50, 75, 100, 150, 200, 300, 500, 800, 1_200, 2_000)
@@ -70,23 +71,39 @@ async def test_a_note_on_arguments_is_said_where_there_is_room(engines: SpaceEng
         assert said(result).endswith('\nbudget_tokens: "2000" was read as 2000')
 
 
-@pytest.mark.parametrize("apart", [timedelta(days=1), timedelta(minutes=7)], ids=["days", "minutes"])
+LANGUAGES = {
+    "Russian": "Мы решили перенести базу данных на новый сервер в пятницу вечером, номер {}.",
+    "Chinese": "我们决定在星期五晚上把数据库迁移到新的服务器，以免影响客户的使用，编号{}。",
+    "Arabic": "قررنا نقل قاعدة البيانات إلى خادم جديد مساء الجمعة حتى لا نزعج العملاء رقم {}.",
+    "paths": "/usr/local/lib/x{}/foo_bar-baz.qux:37: 0xDEADBEEF != {{a:[1,2],b:3}}",
+}
+
+
+@pytest.mark.parametrize("apart", [timedelta(days=31), timedelta(days=1), timedelta(minutes=7)], ids=str)
+@pytest.mark.parametrize("language", ["English", *LANGUAGES])
 @asynchronous
 async def test_fifty_entries_of_a_timeline_are_cheap(
-    engines: SpaceEngines, path: Path, tmp_path: Path, apart: timedelta
+    engines: SpaceEngines, path: Path, tmp_path: Path, apart: timedelta, language: str
 ) -> None:
-    """Texts without a summary, and with one that is as long."""
+    """Texts without a summary, and with one that is as long. With a month each, they are listed by year."""
     last = datetime(2026, 7, 1, 12, tzinfo=UTC)
-    texts = [each.text for each in engines.memory("default").every()]
+    texts = [each.text for each in engines.memory("default").every()][: ENTRIES + 1]
+    if language != "English":
+        texts = [LANGUAGES[language].format(at) for at in range(ENTRIES + 1)]
     with nacre.open(path, embedder="none") as memory:
-        for at, text in enumerate(texts[: ENTRIES + 1]):
-            summary = text if at % 2 else None
-            memory.remember(text, created=last - apart * at, pinned=at % 10 == 0, summary=summary)
-    listing = engines_on(path)
+        memory.remember_many(
+            NewMemory(text=text, created=last - apart * at, pinned=at % 10 == 0, summary=text if at % 2 else None)
+            for at, text in enumerate(texts)
+        )
+    listing = engines_on(path, embedder="minilm")
     async with Client(served(listing, DEFAULT, tmp_path)) as client:
-        result = await client.call_tool("timeline", {})
+        result = await client.call_tool("timeline", {"limit": str(ENTRIES)})
     listing.close()
-    assert len(listed(given(result))) == ENTRIES
-    assert "next" in given(result)
+    known = given(result)
+    assert len(listed(known)) == ENTRIES
+    assert known["notes"]
+    assert "next" in known
+    assert [len(group) for group in known["entries"]] == [7 if apart < timedelta(31) else 4] * len(known["entries"])
+    assert all(len(line.split(" ", 2)[2]) > 4 for lines in known["entries"].values() for line in lines)
     assert json.loads(said(result)) == result.structured_content
     assert costs(engines, result) < TIMELINE_TOKENS, said(result)

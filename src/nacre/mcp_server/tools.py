@@ -69,7 +69,8 @@ def _search(call: Call) -> Answer:
 
 
 def _timeline(call: Call) -> Answer:
-    return Answer(encode.brief_timeline(call.memory.timeline(decode.timeline_request(call.arguments))))
+    page = call.memory.timeline(decode.timeline_request(call.arguments))
+    return Answer(encode.brief_timeline(page, count=call.memory.count_tokens))
 
 
 def _get(call: Call) -> Answer:
@@ -330,8 +331,8 @@ DEFAULT: tuple[Tool, ...] = (
         name="timeline",
         title="Timeline",
         description=(
-            "List memories by time, newest first: by month, each with day, id and summary. Use it for recent work, "
-            "before searching."
+            "List memories by time, newest first: by month or year, each with day, id and summary. Use it for recent "
+            "work, before searching."
         ),
         effect="reads",
         answer=_timeline,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from datetime import UTC, date, datetime, tzinfo
 
@@ -324,40 +324,60 @@ def timeline_entry(value: TimelineEntry) -> dict[str, Json]:
     }
 
 
-_LINE_BYTES, _LINE_BYTES_MAX = 36, 240  # of a line of the timeline: in a full page, and in a short one
-_FULL_PAGE = 50
+_LINE_BYTES, _LINE_BYTES_MAX = 36, 240  # of a summary in the timeline: in a full page, and in a short one
+_FULL_PAGE, _FULL_TOKENS = 50, 1_450  # a page of 50 costs less than 1,500 tokens, a note or two included
+# While a page costs more: shares of these bytes, with or without marks.
+_SIZES = (*((tenths / 10, True) for tenths in range(10, 3, -1)), *((tenths / 10, False) for tenths in range(8, 1, -2)))
+_MONTHS_MAX = 12  # of a page: a heading costs more than the month in each line
 
 
-def brief_timeline(value: Timeline, zone: tzinfo | None = None) -> dict[str, Json]:
+def brief_timeline(
+    value: Timeline, zone: tzinfo | None = None, count: Callable[[str], int] | None = None
+) -> dict[str, Json]:
     """A page of the timeline for clients that pay per token: by month, a line each with the day, the id and a summary.
 
-    Months and lines keep the order of the page. Summaries are shorter the more there are, so that a page of 50 stays
-    under 1,500 tokens. Days are those of the zone; None means the machine's.
+    A page of more than 12 months is grouped by year. Groups and lines keep the order of the page. Summaries are shorter
+    the more there are, and the more tokens `count` finds in them. Days are those of the zone; None means the machine's.
     """
     room = min(_LINE_BYTES_MAX, max(_LINE_BYTES, _FULL_PAGE * _LINE_BYTES // (len(value.entries) or 1)))
-    months: dict[str, list[Json]] = {}
-    for each in value.entries:
-        day = local_date(each.created, zone)
-        line = f"{day.day} {each.id} {_brief_summary(each, day, zone, room)}"
-        months.setdefault(day.isoformat()[:7], []).append(line)
-    page: dict[str, Json] = {"entries": {**months}}
-    if value.next is not None:
-        page["next"] = value.next
+    tokens_max = _FULL_TOKENS * max(len(value.entries), _FULL_PAGE) // _FULL_PAGE
+    frame: dict[str, Json] = {} if value.next is None else {"next": value.next}
+    page: dict[str, Json] = {}
+    for share, marked in _SIZES:
+        page = {"entries": _timeline_groups(value, zone, int(room * share), marked=marked), **frame}
+        if count is None or count(dumps(page, indent=None)) <= tokens_max:
+            break
     if value.histogram:
         page["histogram"] = dict(value.histogram)
     anchor = next((each.id for each in value.entries if each.anchor), None)
     return page if anchor is None else page | {"anchor": anchor}
 
 
-def _brief_summary(value: TimelineEntry, day: date, zone: tzinfo | None, room: int) -> str:
-    """The summary of a memory, with what sets it apart: pinned, a standing kind, an event of another day."""
+def _timeline_groups(value: Timeline, zone: tzinfo | None, room: int, *, marked: bool) -> dict[str, Json]:
+    days = [local_date(each.created, zone) for each in value.entries]
+    by_year = len({(day.year, day.month) for day in days}) > _MONTHS_MAX
+    groups: dict[str, list[Json]] = {}
+    for each, day in zip(value.entries, days, strict=True):
+        whole = day.isoformat()
+        group, within = (whole[:4], whole[5:]) if by_year else (whole[:7], str(day.day))
+        marks = _timeline_marks(each, day, zone) if marked else ""
+        groups.setdefault(group, []).append(f"{within} {each.id} {marks}{_cut(each.summary, room)}")
+    return {**groups}
+
+
+def _timeline_marks(value: TimelineEntry, day: date, zone: tzinfo | None) -> str:
+    """What sets a memory apart: pinned, a standing kind, an event of another day."""
     happened = None if value.happened is None else local_date(value.happened, zone)
     marks = [
         *(["pinned"] if value.pinned else []),
         *([value.kind] if value.kind in STANDING_KINDS else []),
         *([happened.isoformat()] if happened is not None and happened != day else []),
     ]
-    line = f"[{', '.join(marks)}] {value.summary}" if marks else value.summary
+    return f"[{', '.join(marks)}] " if marks else ""
+
+
+def _cut(line: str, room: int) -> str:
+    """A text in one line of at most so many bytes, cut between words where that leaves half of it."""
     line = " ".join(line.split(None, room)[:room])
     cut = line.encode("utf-8", "replace")[:room].decode(errors="ignore")
     if len(cut) == len(line):
