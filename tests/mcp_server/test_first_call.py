@@ -209,6 +209,36 @@ def test_a_client_that_goes_away_when_asked(engines: SpaceEngines, tmp_path: Pat
     assert (handed.space, rest) == ("default", [])
 
 
+HALVES = [  # what stands in JSON, and what it means
+    (rb"\ud83d", "\ufffd"),
+    (rb"\uDE00 and \uD83D", "\ufffd and \ufffd"),
+    (rb"\ud83d\ude00", "\U0001f600"),
+    (rb"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+    (rb"C:\\ud83d", "C:\\ud83d"),
+    (rb"\\\ud83d", "\\\ufffd"),
+    (rb"\"\ud83d\n", '"\ufffd\n'),
+]
+
+
+@pytest.mark.parametrize(("escaped", "text"), HALVES)
+def test_half_a_character_is_read_as_an_unknown_one(escaped: bytes, text: str) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b'["' + escaped + b'"]\n')
+    os.close(writing)
+    assert json.loads(Lines(reading).next()) == [text]
+
+
+@pytest.mark.slow
+def test_half_a_character_does_not_end_the_server(path: Path) -> None:
+    """Neither before the SDK is loaded nor afterwards, where its line would have no answer."""
+    with Process(path) as server:
+        server.begin()
+        for number in ("1", "2"):
+            call = tool_call(number, "context", **{"que?ry": "tea"}).replace(b"?", rb"\ud83d")
+            assert server.ask(call)["result"]["content"][0]["text"].startswith("que\ufffdry: is unknown; did you mean")
+        assert server.close() == 0
+
+
 @pytest.mark.slow
 def test_a_process_goes_on_with_the_sdk(path: Path, tmp_path: Path) -> None:
     """In the space that was found, in the same session, with what came meanwhile."""

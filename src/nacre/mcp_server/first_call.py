@@ -50,7 +50,7 @@ class Lines:
         while data := os.read(self._pipe, _READ_BYTES):
             *whole, begun = (begun + data).split(b"\n")
             for each in whole:
-                self._lines.put(each + b"\n")
+                self._lines.put(_whole_characters(each) + b"\n")
         if begun:
             self._lines.put(begun)
         self._lines.put(b"")
@@ -142,6 +142,18 @@ class FirstCall:
 
     def _answer(self, number: Json, result: Json) -> None:
         self._send({"jsonrpc": "2.0", "id": number, "result": result})
+
+
+def _whole_characters(line: bytes) -> bytes:
+    """JSON in which half a character is U+FFFD. JavaScript escapes one where a text was cut in the middle of an emoji;
+    the SDK takes no such line, and the client would wait for an answer."""
+    if b"\\ud" not in line.lower():
+        return line
+    import re  # rarely needed
+
+    pair = rb"ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"
+    escape = re.compile(rb"\\(?:" + pair + rb"|(?P<half>ud[89a-f][0-9a-f]{2})|.)", re.IGNORECASE)
+    return escape.sub(lambda found: rb"\ufffd" if found["half"] else found[0], line)
 
 
 def _parsed(line: bytes) -> Message:
