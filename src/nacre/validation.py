@@ -118,7 +118,12 @@ def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> New
 
 def facts(value: object, limits: Limits) -> tuple[NewFact, ...]:
     listed = _listed("facts", value, limits.facts_max)
-    return tuple(_fact(f"facts[{at}]", each, limits) for at, each in enumerate(listed))
+    return tuple(_fact(f"facts[{at}].", each, limits) for at, each in enumerate(listed))
+
+
+def fact(value: object, limits: Limits) -> NewFact:
+    """A fact that is given alone."""
+    return _fact("", value, limits)
 
 
 def _superseded(value: str | Sequence[str], limits: Limits) -> tuple[str, ...]:
@@ -126,32 +131,32 @@ def _superseded(value: str | Sequence[str], limits: Limits) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_names("supersedes", named, limits)))
 
 
-def _fact(field: str, value: object, limits: Limits) -> NewFact:
+def _fact(within: str, value: object, limits: Limits) -> NewFact:
     if not isinstance(value, NewFact):
-        raise InvalidInput(field, f"must be a NewFact, not {_kind(value)}")
+        raise InvalidInput(within.rstrip(".") or "fact", f"must be a NewFact, not {_kind(value)}")
     if value.type not in get_args(FactType):
-        raise InvalidInput(f"{field}.type", f"{value.type!r} is unknown; allowed: {', '.join(get_args(FactType))}")
-    _number(f"{field}.confidence", value.confidence, *limits.ranges["confidence"])
+        raise InvalidInput(f"{within}type", f"{value.type!r} is unknown; allowed: {', '.join(get_args(FactType))}")
+    _number(f"{within}confidence", value.confidence, *limits.ranges["confidence"])
     if value.decay_rate is not None:
-        _number(f"{field}.decay_rate", value.decay_rate, 0, DECAY_MAX)
+        _number(f"{within}decay_rate", value.decay_rate, 0, DECAY_MAX)
     starts, ends = (
-        None if moment is None else _moment(f"{field}.{name}", moment)
+        None if moment is None else _moment(f"{within}{name}", moment)
         for name, moment in (("valid_from", value.valid_from), ("valid_to", value.valid_to))
     )
     if starts is not None and ends is not None and ends <= starts:
-        raise InvalidInput(f"{field}.valid_to", "must be after valid_from")
+        raise InvalidInput(f"{within}valid_to", "must be after valid_from")
     return replace(
         value,
-        subject=_name(f"{field}.subject", value.subject, limits),
-        predicate=_name(f"{field}.predicate", value.predicate, limits),
-        object=_text(f"{field}.object", value.object, limits.object_chars_max),
+        subject=_name(f"{within}subject", value.subject, limits),
+        predicate=_name(f"{within}predicate", value.predicate, limits),
+        object=_text(f"{within}object", value.object, limits.object_chars_max),
         confidence=float(value.confidence),
         decay_rate=None if value.decay_rate is None else float(value.decay_rate),
         valid_from=starts,
         valid_to=ends,
-        quote=None if value.quote is None else _text(f"{field}.quote", value.quote, limits.object_chars_max),
-        relation=_yes_or_no(f"{field}.relation", value.relation),
-        single=value.single if value.single is None else _yes_or_no(f"{field}.single", value.single),
+        quote=None if value.quote is None else _text(f"{within}quote", value.quote, limits.object_chars_max),
+        relation=_yes_or_no(f"{within}relation", value.relation),
+        single=value.single if value.single is None else _yes_or_no(f"{within}single", value.single),
     )
 
 
@@ -511,7 +516,8 @@ def _moment(field: str, value: object) -> datetime:
 
 def _whole(field: str, value: object, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InvalidInput(field, f"is {value!r}; a whole number from {least:,} to {most:,} is allowed")
+        allowed = f"of {least:,} or more" if most >= _INT64 else f"from {least:,} to {most:,}"
+        raise InvalidInput(field, f"is {value!r}; a whole number {allowed} is allowed")
 
 
 def _number(field: str, value: object, least: float, most: float) -> None:

@@ -658,11 +658,11 @@ def some(cli: Cli) -> str:
     [
         (["fact", "add", "Ada", "is"], "OBJECT"),
         (["fact", "add", "Ada", "is", "well", "--memory", "nobody"], "no memory 'nobody'"),
-        (["fact", "add", " ", "is", "well"], "facts[0].subject: is blank"),
-        (["fact", "add", "Ada", "is", "well", "--confidence", "2"], "facts[0].confidence: is 2.0"),
+        (["fact", "add", " ", "is", "well"], "subject: is blank"),
+        (["fact", "add", "Ada", "is", "well", "--confidence", "2"], "confidence: is 2.0"),
         (["fact", "add", "Ada", "is", "well", "--confidence", "much"], "--confidence"),
-        (["fact", "add", "Ada", "is", "well", "--decay-rate", "11"], "facts[0].decay_rate: is 11.0"),
-        (["fact", "add", "Ada", "is", "well", "--type", "colour"], "facts[0].type: 'colour' is unknown; allowed: iden"),
+        (["fact", "add", "Ada", "is", "well", "--decay-rate", "11"], "decay_rate: is 11.0"),
+        (["fact", "add", "Ada", "is", "well", "--type", "colour"], "type: 'colour' is unknown; allowed: iden"),
         (["fact", "add", "Ada", "is", "well", "--valid-from", "soon"], "valid_from: 'soon' is not a time"),
         (["fact", "add", "Ada", "is", "well", "--valid-to", "2020-01-01"], "valid_to: is before the memory's time"),
         (["fact", "list", "--limit", "0"], "limit: is 0; a whole number from 1 to 10,000 is allowed"),
@@ -686,7 +686,7 @@ def some(cli: Cli) -> str:
         (["entity", "related", "Ada", "--depth", "4"], "depth: is 4; a whole number from 1 to 3 is allowed"),
         (["entity", "related", "Ada", "--depth", "deep"], "--depth"),
         (["entity", "related", "Ada", "--as-of", "soon"], "as_of: 'soon' is not a time"),
-        (["relation", "add", "Ada", "knows", ""], "facts[0].object: is blank"),
+        (["relation", "add", "Ada", "knows", ""], "object: is blank"),
         (["relation", "list", "--limit", "0"], "limit: is 0"),
         (["relation", "search"], "QUERY"),
         (["similar", "nobody"], "no memory 'nobody'"),
@@ -759,7 +759,7 @@ def test_errors_are_json_where_that_is_asked_for(cli: Cli) -> None:
         (["fact", "drop", "nobody"], "NotFound", None),
         (["mark", "liked", "x"], "InvalidInput", "outcome"),
         (["entity", "related", "Ada", "--depth", "9"], "InvalidInput", "depth"),
-        (["fact", "add", "a", "b", "c", "--confidence", "2"], "InvalidInput", "facts[0].confidence"),
+        (["fact", "add", "a", "b", "c", "--confidence", "2"], "InvalidInput", "confidence"),
     ):
         answer = cli(*arguments, "--json")
         assert (answer.code, answer.out) == (2, "")

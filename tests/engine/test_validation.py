@@ -497,7 +497,7 @@ def test_an_unknown_field_cannot_be_changed(shared: Nacre, name: str) -> None:
 
 def test_an_update_of_nothing_is_refused(shared: Nacre) -> None:
     kept = shared.remember("a good one").id
-    with refused(shared, "changes", "allowed: happened, importance"):
+    with refused(shared, "changes", "give at least one of happened, importance"):
         shared.update(kept)
 
 

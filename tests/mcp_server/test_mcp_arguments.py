@@ -57,6 +57,7 @@ READ: list[tuple[str, Any, Any]] = [
     ("query", 5, "5"), ("query", 0.5, "0.5"), ("query", ["tea"], "tea"),
     ("where", '{"a": 1}', {"a": 1}), ("where", '{"many": "5"}', {"many": 5}),
     ("items", '[{"text": "x"}]', [{"text": "x"}]), ("items", {"text": "x"}, [{"text": "x"}]),
+    ("ids", "a b", ["a", "b"]), ("ids", "a, b c ", ["a", "b", "c"]),
     ("items", '{"text": "x"}', [{"text": "x"}]), ("items", [{"text": 5, "many": "2"}], [{"text": "5", "many": 2}]),
     ("importance_min", "0.7", 0.7), ("fact_types", "kv,state", ["kv", "state"]),  # filters, which it does not name
     ("include_facts", "true", True),  # the schema does not name it, the request does

@@ -69,6 +69,12 @@ def test_every_command_that_the_engine_names_has_words_for_agents() -> None:
         ("limit: is 0; 1 to 9 is allowed", (), "limit: is 0; 1 to 9 is allowed"),
         ("give the `next` of the page before", (), "give the `next` of the page before"),
         ("`nacre frobnicate`", ALL, "`nacre frobnicate`"),
+        ("text: must be a text, not NoneType", (), "text: must be a text, not null"),
+        ("tags: must be a list of texts, not dict (item 2 of the input)", (),
+         "tags: must be a list of texts, not an object (item 2 of the input)"),
+        ("mode: 'fast, not list' is unknown", (), "mode: 'fast, not list' is unknown"),
+        (f"limit: is '{'x' * 9_999}'; 1 to 9 is allowed", (),
+         f"limit: is '{'x' * 989} … {'x' * 980}'; 1 to 9 is allowed"),
     ],
 )  # fmt: skip
 def test_commands_become_tools(text: str, offered: Any, expected: str) -> None:
@@ -96,6 +102,22 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("search_memories", {"query": "x", "lens": "pink"}),
     ("recall_log", {"before": "nothing"}),
 ]
+FIELDS: list[tuple[str, dict[str, Any], str]] = [
+    ("state_fact", {"subject": "a", "predicate": "b"}, "object: is missing"),
+    ("state_fact", {"subject": "a", "predicate": "b", "object": "c", "confidence": "high"},
+     "confidence: is 'high'; a number from 0 to 1 is allowed"),
+    ("state_fact", {"subject": "a", "predicate": "b", "object": "c", "sure": True}, "sure: is unknown; allowed: "),
+    ("update_memory", {"id": "TEA"}, "changes: are missing; give at least one of happened, importance, "),
+]  # fmt: skip
+
+
+@asynchronous
+async def test_errors_name_arguments(path: Path, tmp_path: Path) -> None:
+    engines = engines_on(path)
+    async with Client(served(engines, chosen("all"), tmp_path)) as client:
+        for name, arguments, expected in FIELDS:
+            assert problem(await client.call_tool(name, arguments)).startswith(expected), (name, arguments)
+    engines.close()
 
 
 @asynchronous

@@ -266,6 +266,7 @@ class Nacre:
 
     def state_fact(self, fact: NewFact, memory_id: str | None = None, origin: str | None = None) -> Belief:
         """Keep a fact with a memory, or with a new one that says it. Returns it with its confidence."""
+        fact = validation.fact(fact, self._parts.limits)
         if memory_id is None:
             text = f"{fact.subject} {fact.predicate} {fact.object}"
             new = NewMemory(text=text, kind="fact", origin=origin, extract=False, facts=[fact])

@@ -128,7 +128,9 @@ class Writer:
         unknown = sorted(set(changes) - Changes.__annotations__.keys())
         if unknown or not changes:
             allowed = ", ".join(sorted(Changes.__annotations__))
-            raise InvalidInput(unknown[0] if unknown else "changes", f"cannot be changed; allowed: {allowed}")
+            if not unknown:
+                raise InvalidInput("changes", f"are missing; give at least one of {allowed}")
+            raise InvalidInput(unknown[0], f"cannot be changed; allowed: {allowed}")
         for attempt in range(_UPDATE_TRIES):
             previous = self._parts.live(memory_id)
             now = max(self._parts.clock(), previous.updated)

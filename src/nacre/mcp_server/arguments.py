@@ -23,6 +23,7 @@ _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 _NULLS = frozenset({"", "null", "None"})  # not "none", which is a lens
 _WITH_COMMAS = frozenset({"names", "aliases", "questions"})  # lists of texts that may have commas
+_IDS = frozenset({"ids", "memory_ids", "supersedes"})  # lists of texts without spaces, as a context lists them
 _JSON_CHARS_MAX = 1_000_000  # of a list or an object in a text
 _QUOTED_CHARS = 24  # of a value in a note
 
@@ -134,8 +135,11 @@ def _list(name: str, value: Any, items: Mapping[str, Any], accepted: Mapping[str
         if isinstance(parsed, list):
             value = parsed
         elif items.get("type") == "string":
-            value = value.split(",") if "," in value and name not in _WITH_COMMAS else [value]
-            value = [each.strip() for each in value if each.strip()] if len(value) > 1 else value
+            if name in _IDS and " " in value.strip():
+                value = value.replace(",", " ").split()
+            else:
+                value = value.split(",") if "," in value and name not in _WITH_COMMAS else [value]
+                value = [each.strip() for each in value if each.strip()] if len(value) > 1 else value
         elif isinstance(parsed, dict):
             value = [parsed]
     elif isinstance(value, dict) and items.get("type") == "object":

@@ -123,7 +123,10 @@ def _state_fact(call: Call) -> Answer:
     given = dict(call.arguments)
     memory_id = given.pop("memory_id", None)
     memory_id = None if memory_id is None else decode.text("memory_id", memory_id)
-    new = decode.new_fact("fact", given)
+    try:
+        new = decode.new_fact("fact", given)
+    except InvalidInput as error:  # the fields of the fact are arguments here
+        raise InvalidInput(error.field.removeprefix("fact."), error.problem) from None
     return Answer({"facts": [encode.belief(call.memory.state_fact(new, memory_id, call.session))]})
 
 

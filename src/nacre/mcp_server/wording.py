@@ -19,11 +19,29 @@ PEOPLE: tuple[tuple[str, str], ...] = (
     (r"install them with `pip [^`]*`", "ask the user to install them"),
     (r"replace the CPU package with `pip [^`]*` and `pip [^`]*`", "ask the user to replace the CPU package"),
 )
+_KINDS: Mapping[str, str] = {  # Python's names of what JSON has
+    "str": "a text",
+    "int": "a number",
+    "float": "a number",
+    "bool": "true or false",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "an object",
+    "NoneType": "null",
+}
+_CHARS_MAX, _END_CHARS = 2_000, 1_000  # of a message, whatever it quotes; its end says what is allowed
+_KIND = re.compile(rf", not ({'|'.join(_KINDS)})(?![\w'])")
 _COMMAND = re.compile(r"((?:see|check it with) )?`nacre ([a-z ]+)`")
 
 
 def for_agents(text: str, offered: Container[str]) -> str:
-    """The text with tools in place of commands. `offered` are the names of the tools that the caller has."""
+    """The text with tools in place of commands and JSON's types in place of Python's, and not too long.
+
+    `offered` are the names of the tools that the caller has.
+    """
+    if len(text) > _CHARS_MAX:
+        text = f"{text[: _CHARS_MAX - _END_CHARS]} … {text[-_END_CHARS:]}"
+    text = _KIND.sub(lambda found: f", not {_KINDS[found[1]]}", text)
     if "`" not in text:
         return text
     for pattern, words in PEOPLE:

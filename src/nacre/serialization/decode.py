@@ -59,6 +59,9 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {  # of fields, as other programs cal
 }
 
 
+_TIMES = frozenset({"start", "end", *_SYNONYMS["start"], *_SYNONYMS["end"], "date_from", "date_to", "time_range"})
+
+
 def unknown_field(name: str, allowed: Sequence[str], within: str = "") -> InvalidInput:
     """The error for a field that does not exist, with the one that was probably meant. `within` names its object."""
     import difflib  # only where something is wrong
@@ -67,6 +70,8 @@ def unknown_field(name: str, allowed: Sequence[str], within: str = "") -> Invali
     meant = [each for each in allowed if said == each or said in _SYNONYMS.get(each, ())]
     meant += difflib.get_close_matches(said, allowed, 1)
     hint = f"; did you mean `{meant[0]}`?" if meant else ";"
+    if not meant and "query" in allowed and said in _TIMES:
+        hint = "; write since:7d or until:2026-03 in the query;"
     return InvalidInput(f"{within}{name}", f"is unknown{hint} allowed: {', '.join(allowed) or 'none'}")
 
 
@@ -85,9 +90,9 @@ def texts(field: str, value: object) -> tuple[str, ...]:
     """A list of texts. A single text counts as a list of one, since models often write it that way."""
     if isinstance(value, str):
         return (value,)
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list):
         raise InvalidInput(field, f"must be a list of texts, not {type(value).__name__}")
-    return tuple(value)
+    return tuple(text(f"{field}[{at}]", each) for at, each in enumerate(value))
 
 
 def moment(field: str, value: object) -> datetime:
