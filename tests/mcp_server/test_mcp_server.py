@@ -532,9 +532,36 @@ async def test_more_of_memories(door: Server[Any], memory: nacre.Nacre, mode: st
         assert await call(client, "restore", ids=[tea["id"]]) == {"restored": [tea["id"]]}
         assert (await call(client, "facets"))["total"] == 2
 
-        delivered = await refusal(client, "remember_many", memories=[{"text": "new"}, {"text": ""}])
-        assert delivered == "text: is blank; give 1 to 1,000,000 characters (item 2 of the input)"
+
+@asynchronous
+async def test_a_bad_memory_does_not_lose_the_others(door: Server[Any], memory: nacre.Nacre, mode: str) -> None:
+    bad: list[Any] = [
+        {"txt": "Bad"},
+        {"text": ""},
+        5,
+        {"text": "x", "tags": {}},
+        {"text": "x", "supersedes": ["nobody"]},
+    ]
+    async with Client(door, mode=mode) as client:
+        answer = await call(client, "remember_many", memories=["Tea at four", *bad, {"text": "Coffee at ten"}])
+        assert [each.text for each in memory.get([each["id"] for each in answer["remembered"]])] == [
+            "Tea at four", "Coffee at ten",
+        ]  # fmt: skip
+        places = [each.partition(": ") for each in answer["refused"]]
+        assert [place for place, _, _ in places] == [f"memories[{at}]" for at in range(1, 6)]
+        assert [problem[:40] for _, _, problem in places] == [
+            "txt: is unknown; did you mean `text`? al", "text: is blank; give 1 to 1,000,000 char",
+            "memory: must be a JSON object, not a num", "tags: must be a list of texts, not an ob",
+            "id: no memory 'nobody'; `supersedes` nam",
+        ]  # fmt: skip
+
+        delivered = await refusal(client, "remember_many", memories=[{"text": ""}])
+        assert delivered.splitlines() == [
+            "memories: none was stored",
+            "memories[0]: text: is blank; give 1 to 1,000,000 characters",
+        ]
         assert (await call(client, "facets"))["total"] == 2
+        assert await call(client, "remember_many", memories=[]) == {"remembered": []}
 
 
 @asynchronous

@@ -61,7 +61,10 @@ def _result(tool: Tool, answer: Answer, notes: Sequence[str], offered: Container
 
 
 def _noted(content: Mapping[str, Json], more: Sequence[str], offered: Container[str]) -> dict[str, Json]:
-    """The content with its notes and more of them, in words for agents."""
-    notes = [*(str(each) for each in cast("list[Json]", content.get("notes", []))), *more]
-    said: list[Json] = [wording.for_agents(each, offered) for each in notes]
-    return {**content, "notes": said} if said else {**content}
+    """The content with its notes and more of them, and with what was refused, in words for agents."""
+    said = {**content}
+    for name, added in (("refused", ()), ("notes", more)):
+        given = [*cast("list[Json]", content.get(name, [])), *added]
+        if given:
+            said[name] = [wording.for_agents(str(each), offered) for each in given]
+    return said

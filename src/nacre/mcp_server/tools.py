@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, get_args
 
 from nacre.analysis import quoting
-from nacre.errors import InvalidInput, NotFound
+from nacre.errors import InvalidInput, NacreError, NotFound
 from nacre.mcp_server import chatgpt_tools
 from nacre.mcp_server.json_schema import Schema, array, boolean, closed, enum, integer, mapping, number, obj, of, string
 from nacre.mcp_server.tool import Answer, Call, Effect, Tool
@@ -214,16 +214,32 @@ def _remember_many(call: Call) -> Answer:
     given = decode.fields(call.arguments, {"memories": decode.as_given}, ("memories",))["memories"]
     if not isinstance(given, list):
         given = [given]
-    items = [_new(each, call) for each in given]
+    items: dict[int, NewMemory] = {}  # by their place
+    refused: dict[int, NacreError] = {}
+    for at, each in enumerate(given):
+        try:
+            items[at] = _new(each, call)
+        except InvalidInput as error:
+            refused[at] = error
+    places = list(items)
     remembered: list[Json] = []
-    for batch in call.memory.remember_batches(items):
+    batches = call.memory.remember_batches(
+        items.values(), refused=lambda number, error: refused.update({places[number - 1]: error})
+    )
+    for batch in batches:
         remembered += [encode.remembered(each) for each in batch]
         call.report(Progress(len(remembered), len(items)))
-    return Answer({"remembered": remembered})
+    problems: list[Json] = [f"memories[{at}]: {refused[at]}" for at in sorted(refused)]
+    if problems and not remembered:
+        raise InvalidInput("memories", "\n".join(["none was stored", *map(str, problems)]))
+    done: dict[str, Json] = {"remembered": remembered}
+    return Answer(done | {"refused": problems} if problems else done)
 
 
 def _new(given: object, call: Call) -> NewMemory:
-    """A memory as `remember` takes it. Times may be written as people say them."""
+    """A memory as `remember` takes it, or its text alone. Times may be written as people say them."""
+    if isinstance(given, str):
+        given = {"text": given}
     if not isinstance(given, dict):
         return decode.new_memory(given)
     moments = {
