@@ -580,6 +580,13 @@ def pack_noted(m: Nacre) -> Any:
     return found | {"text": noted if m.count_tokens(noted) <= 300 else found["text"], "notes": [note]}
 
 
+def pack_nothing(m: Nacre) -> Each:
+    """A model reads the text alone, so that has the note."""
+    found = encode.context(m.context("", session=SESSION))
+    noted = f"{found['text']}\nthe query asks for nothing: give some words"
+    return Each(found, found | {"text": noted, "tokens": m.count_tokens(noted)})
+
+
 PACKED = (pack, PACKING, ("context", PACKING_MCP))
 CONTEXTS = (
     packed("as usual", "what about the deploy pipeline and the ports of services?", {}),
@@ -597,7 +604,7 @@ CONTEXTS = (
     packed("a recipe", "where does Ada live?", {"min_score": 0, "recipe": {"alpha": 0, "recency_weight": 0}},
            "--min-score 0 --recipe alpha=0 --recipe recency_weight=0", min_score=0,
            recipe=Recipe(alpha=0, recency_weight=0)),
-    packed("nothing asked", "", {}, many=0),
+    one("context, nothing asked", pack_nothing, "context --asked-in s -- ''", ("context", {"query": ""}), many=0),
     one("context, a number as a text", pack_noted, Lacks("options of a command are texts"),
         ("context", {"query": "deploy pipeline", "budget_tokens": "300"})),
     story("context, without what the session was given, and with it",

@@ -71,6 +71,24 @@ async def test_a_note_on_arguments_is_said_where_there_is_room(engines: SpaceEng
         assert said(result).endswith('\nbudget_tokens: "2000" was read as 2000')
 
 
+@pytest.mark.parametrize(
+    ("query", "last"),
+    [
+        ("", "the query asks for nothing: give some words"),
+        ("since:whenever who is on call?", "since:whenever is not a time; write it like 7d, yesterday, last-week, "),
+    ],
+)
+@asynchronous
+async def test_a_note_on_the_question_is_said_where_there_is_room(
+    engines: SpaceEngines, tmp_path: Path, query: str, last: str
+) -> None:
+    async with Client(served(engines, DEFAULT, tmp_path)) as client:
+        assert said(await client.call_tool("context", {"query": query})).splitlines()[-1].startswith(last)
+        short = await client.call_tool("context", {"query": query, "budget_tokens": 25})
+        assert costs(engines, short) <= 25
+        assert given(short)["notes"][0].startswith(last)
+
+
 LANGUAGES = {
     "Russian": "Мы решили перенести базу данных на новый сервер в пятницу вечером, номер {}.",
     "Chinese": "我们决定在星期五晚上把数据库迁移到新的服务器，以免影响客户的使用，编号{}。",

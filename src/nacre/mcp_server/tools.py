@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 
 from nacre.analysis import quoting
 from nacre.errors import InvalidInput, NacreError, NotFound
-from nacre.mcp_server import chatgpt_tools
+from nacre.mcp_server import chatgpt_tools, wording
 from nacre.mcp_server.json_schema import Schema, array, boolean, closed, enum, integer, mapping, number, obj, of, string
 from nacre.mcp_server.tool import Answer, Call, Effect, Tool
 from nacre.query import lenses
@@ -89,10 +89,12 @@ def _context(call: Call) -> Answer:
     packed = call.memory.context(_from_connection(request, call))
     named = [each.id for each in packed.left_out if each.why == packed.outcome]
     text = packed.text or quoting.empty_line(packed.outcome, named, 0)  # an empty text would say nothing
-    encoded = encode.context(packed) | {"notes": [*packed.notes, *call.notes]}
-    noted = "\n".join((text, *call.notes))
-    if call.notes and call.memory.count_tokens(noted) <= request.budget_tokens:
-        text = noted
+    notes = [*packed.notes, *call.notes]
+    encoded = encode.context(packed) | {"notes": [*notes]}
+    for note in notes:  # a model reads the text alone
+        noted = f"{text}\n{wording.for_agents(note, [each.name for each in DEFAULT])}"
+        if call.memory.count_tokens(noted) <= request.budget_tokens:
+            text = noted
     if text != packed.text:
         encoded["tokens"] = call.memory.count_tokens(text)
     return Answer({}, text, {name: value for name, value in encoded.items() if name != "text"})
