@@ -71,7 +71,9 @@ def memory(engines: SpaceEngines) -> nacre.Nacre:
     made = engines.memory("default")
     made.remember("Tea is served at four", tags=["tea", "daily"], namespace="habits", entities=["Anna"])
     made.remember("Anna prefers green tea", tags=["tea"], namespace="habits", entities=["Anna", 'Ann, B. "Bo"'])
-    made.remember("The kettle is descaled", tags=["kettle", "a/b c"], namespace="house", entities=["Kettle & Co"])
+    made.remember(
+        "The kettle is descaled", tags=["kettle", "a/b c"], namespace="house", entities=["Kettle & Co", "Lee, Bo"]
+    )
     made.remember("Coffee is for guests", tags=["Teatime"], namespace="habits")
     made.save_lens(nacre.Lens(name="tea-talk", where=nacre.Filter(tags_all=["tea"])))
     return made
@@ -113,6 +115,7 @@ async def test_templates_list_memories(door: Server[Any], mode: str) -> None:
         assert anna["entity"]["name"] == "Anna"
         assert set(lines(anna)) == {"Anna prefers green tea", "Tea is served at four"}
         assert lines(await read(client, "nacre://entity/Kettle%20%26%20Co")) == ["The kettle is descaled"]
+        assert lines(await read(client, "nacre://entity/Lee%2C%20Bo")) == ["The kettle is descaled"]
         lens = await read(client, "nacre://lens/tea-talk")
         assert lens["lens"]["name"] == "tea-talk"
         assert lines(lens) == ["Anna prefers green tea", "Tea is served at four"]

@@ -10,6 +10,7 @@ from nacre.analysis import highlight
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NotFound
 from nacre.query import lenses
+from nacre.query.filters import quoted
 from nacre.serialization import encode
 from nacre.types.memory import Json
 from nacre.types.search import Filter
@@ -84,9 +85,7 @@ def _entity(memory: Nacre, _: str, name: str) -> Json:
     known = memory.entities([name], limit=1)
     if not known:
         return None
-    # The syntax of filters has no escape for quotes, and splits at commas.
-    named = known[0].name.replace('"', " ").replace(",", " ")
-    found = memory.search(f'entity:"{named}"', mode="keyword", limit=LINES_MAX, rerank=False)
+    found = memory.search(f"entity:{quoted(known[0].name)}", mode="keyword", limit=LINES_MAX, rerank=False)
     lines: list[Json] = [
         {
             "id": each.memory.id,
