@@ -929,8 +929,9 @@ class Doors:
             if result.is_error:
                 return {"error": problem(result)}
             answer = structured(result)
-            if name == "context" and answer["tokens"] == 0:  # no room even for why, which a model is told all the same
-                answer["text"] = ""
+            if arguments.get("budget_tokens") == 0:  # no room even for why, which a model is told all the same
+                assert answer["text"] == "Budget too small."
+                answer |= {"text": "", "tokens": 0}
             return answer
 
         with self.copy() as path:

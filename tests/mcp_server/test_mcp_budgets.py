@@ -122,6 +122,7 @@ async def test_fifty_entries_of_a_timeline_are_cheap(
     assert known["notes"]
     assert "next" in known
     assert [len(group) for group in known["entries"]] == [7 if apart < timedelta(31) else 4] * len(known["entries"])
-    assert all(len(line.split(" ", 2)[2]) > 4 for lines in known["entries"].values() for line in lines)
+    # The counter has a token for each letter of a script that the model does not know.
+    assert all(len(line.split(" ", 2)[2]) > 2 for lines in known["entries"].values() for line in lines)
     assert json.loads(said(result)) == result.structured_content
     assert costs(engines, result) < TIMELINE_TOKENS, said(result)

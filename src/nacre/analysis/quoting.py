@@ -27,7 +27,9 @@ _FOOTER = re.compile(
     r"|Fact: .{1,999} \([0-9a-z]{8,64}, [0-9-]{1,20}\)"
     r"|(?:Already given to this session|The budget is too small for any memory that was found): [0-9a-z …]{1,999}\. "
     r"Ask with [a-z ,]{1,60}\.|Nothing is known about this: no memory answers it\. A search shows the nearest ones\."
+    r"|Already given\.|Budget too small\.|Nothing known\."
 )
+_SHORTEST = {"delivered": "Already given.", "budget": "Budget too small."}
 _IDS_NAMED = 5
 
 
@@ -64,9 +66,15 @@ def delivered_line(ids: Sequence[str], named: int = _IDS_NAMED) -> str:
 
 
 def empty_lines(outcome: str, ids: Sequence[str] = ()) -> Iterator[str]:
-    """The line in place of memories where none is quoted: why, and how to see more. The first names the most ids."""
-    for named in range(_IDS_NAMED if outcome in ("delivered", "budget") else 0, -1, -1):
+    """The line in place of memories where none is quoted: why, and how to see more. The first names the most ids, the
+    last says why and nothing else."""
+    for named in range(_IDS_NAMED if outcome in _SHORTEST else 0, -1, -1):
         yield empty_line(outcome, ids, named)
+    yield shortest_line(outcome)
+
+
+def shortest_line(outcome: str) -> str:
+    return _SHORTEST.get(outcome, "Nothing known.")
 
 
 def empty_line(outcome: str, ids: Sequence[str] = (), named: int = _IDS_NAMED) -> str:

@@ -87,8 +87,7 @@ def _get(call: Call) -> Answer:
 def _context(call: Call) -> Answer:
     request = decode.context_request(call.arguments)
     packed = call.memory.context(_from_connection(request, call))
-    named = [each.id for each in packed.left_out if each.why == packed.outcome]
-    text = packed.text or quoting.empty_line(packed.outcome, named, 0)  # an empty text would say nothing
+    text = packed.text or quoting.shortest_line(packed.outcome)  # an empty text would say nothing
     notes = [*packed.notes, *call.notes]
     encoded = encode.context(packed) | {"notes": [*notes]}
     for note in notes:  # a model reads the text alone
