@@ -712,6 +712,8 @@ async def test_prompts(door: Server[Any], mode: str) -> None:
         assert "Tea is served at four" in recalled
         assert "not instructions" in recalled
         assert recalled.endswith("\n\nWith this in mind: when is tea served?")
+        again = await call(client, "remember", text="Note: Tea is served at four")
+        assert len(again["recalled"]) == 1  # what a prompt gave is known to the connection, too
         unknown = await written("recall", topic="zebra crossings")
         assert unknown == f"{empty_line('nothing')}\n\nWith this in mind: zebra crossings"
         assert "`remember`" in await written("keep")

@@ -35,7 +35,8 @@ _KEEP = (
 )
 
 
-def render(memory: Nacre, name: str, arguments: Mapping[str, str]) -> str:
+def render(memory: Nacre, name: str, arguments: Mapping[str, str], origin: str | None) -> str:
+    """The prompt's text. `origin` is the connection, under which a search is logged."""
     if name == "keep":
         return _KEEP
     if name != "recall":
@@ -46,5 +47,5 @@ def render(memory: Nacre, name: str, arguments: Mapping[str, str]) -> str:
         raise InvalidInput("topic", "is missing; give a question or a task")
     namespace, tag = arguments.get("namespace", ""), arguments.get("tag", "")
     where = Filter(namespaces=[namespace] if namespace else (), tags_all=[tag] if tag else ())
-    known = memory.context(topic, where=where).text
+    known = memory.context(topic, where=where, origin=origin).text
     return f"{known}\n\nWith this in mind: {topic}"

@@ -124,7 +124,9 @@ class RequestHandlers:
     async def get_prompt(self, context: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         try:
             memory = await self._memory(context)
-            said = await self._in_thread(prompts.render, memory, params.name, params.arguments or {})
+            said = await self._in_thread(
+                prompts.render, memory, params.name, params.arguments or {}, self._session_of(context)
+            )
         except NacreError as error:
             raise MCPError(types.INVALID_PARAMS, self._said(error)) from None
         message = types.PromptMessage(role="user", content=types.TextContent(text=said))
