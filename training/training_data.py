@@ -268,6 +268,13 @@ def padded(rows: Sequence[Sequence[int]], device: str) -> tuple[torch.Tensor, to
     return torch.from_numpy(ids).to(device, non_blocking=True), torch.from_numpy(mask).to(device, non_blocking=True)
 
 
+class Asked(NamedTuple):
+    """A question, the text that answers it, and texts that do not."""
+
+    question: Sequence[int]
+    texts: list[Pieces]
+
+
 class Lists:
     """Makes lists to rank: one text that answers, then `many` that do not."""
 
@@ -288,13 +295,24 @@ class Lists:
         self._meetings = [each for each in corpus.meetings if each.split == "train"]
 
     def of(self, number: int) -> list[list[int]]:
-        """The list of one question, in a random form."""
+        """The list of one question, in a random form, as rows of question and text."""
         return self.drawn(number)[1]
 
     def drawn(self, number: int) -> tuple[str, list[list[int]]]:
         """A random form, and the list of one question in it."""
+        form, (question, texts) = self.asked(number)
+        rows = [paired(question, text) for text in texts]
+        while len(rows) < self._many + 1:  # rare: there are too few negatives
+            rows.append(rows[self.chance.randrange(1, len(rows))] if len(rows) > 1 else paired(question, [TARGET]))
+        return form, rows
+
+    def asked(self, number: int) -> tuple[str, Asked]:
+        """A random form, and a question in it with the texts to rank: the first answers."""
         form = self.chance.choices(list(self._mix), list(self._mix.values()))[0]
-        forms: dict[str, Callable[[int], list[Pieces]]] = {
+        return form, self._forms()[form](number)
+
+    def _forms(self) -> dict[str, Callable[[int], Asked]]:
+        return {
             "spoken": self._spoken,
             "turns": self._turns,
             "sentences": self._sentences,
@@ -302,7 +320,6 @@ class Lists:
             "quoted": self._quoted,
             "meeting": self._meeting,
         }
-        return form, forms[form](number)
 
     def _question(self, asked: Question) -> list[int]:
         """The question, or as people type it: without the words that say little."""
@@ -323,7 +340,7 @@ class Lists:
                 found.append(at)
         return found[: self._many]
 
-    def _spoken(self, number: int) -> list[list[int]]:
+    def _spoken(self, number: int) -> Asked:
         """In the first person: the name becomes "I", and a date may become a word like "yesterday"."""
         corpus, asked = self._corpus, self._corpus.questions[number]
         right = corpus.sentences[asked.sentence].text
@@ -346,7 +363,7 @@ class Lists:
         encoded = self._pieces.encode(question, add_special_tokens=False).ids
         if self.chance.random() < 0.1:
             encoded = [piece for piece in encoded if piece not in self._mined.common] or encoded
-        return self._listed(encoded, texts)
+        return Asked(encoded, texts)
 
     def _said(self, text: str, unit: Unit, name: str, speaker: str, other: str) -> list[int]:
         """A sentence as a turn of one speaker between turns of the other."""
@@ -368,7 +385,7 @@ class Lists:
         after = [] if unit.after is None else turn(units[unit.after].text, other, BESIDE_PIECES)
         return [*before, TARGET, *here, TARGET_END, *after]
 
-    def _turns(self, number: int) -> list[list[int]]:
+    def _turns(self, number: int) -> Asked:
         corpus, asked = self._corpus, self._corpus.questions[number]
         named = self.chance.random() < 0.5
         beside = self.chance.choice((BESIDE_PIECES, BESIDE_PIECES, BESIDE_PIECES // 2))
@@ -376,18 +393,18 @@ class Lists:
         for at in (asked.sentence, *self._wrong_sentences(number)):
             names = self.chance.sample(self._names, 2) if named else ([], [])
             texts.append(marked(corpus.sentences[at], corpus.sentences, names, beside))
-        return self._listed(self._question(asked), texts)
+        return Asked(self._question(asked), texts)
 
-    def _sentences(self, number: int) -> list[list[int]]:
+    def _sentences(self, number: int) -> Asked:
         asked = self._corpus.questions[number]
         named = self.chance.random() < 0.3
         texts = [
             alone(self._corpus.sentences[at], self.chance.choice(self._names) if named else [])
             for at in (asked.sentence, *self._wrong_sentences(number))
         ]
-        return self._listed(self._question(asked), texts)
+        return Asked(self._question(asked), texts)
 
-    def _paragraphs(self, number: int) -> list[list[int]]:
+    def _paragraphs(self, number: int) -> Asked:
         asked = self._corpus.questions[number]
         mined = [int(at) for at in self._mined.paragraphs[number][:20]]
         wrong = [*self._some(mined, 9), *self._some(self._article_paragraphs[asked.article], self._many)]
@@ -401,7 +418,7 @@ class Lists:
             self._window(at, asked.sentence) if shortened else self._corpus.paragraphs[at].pieces
             for at in (asked.paragraph, *found[: self._many])
         ]
-        return self._listed(self._question(asked), texts)
+        return Asked(self._question(asked), texts)
 
     def _window(self, paragraph: int, sentence: int) -> list[int]:
         """Some sentences of a paragraph around this one, because long texts are reranked through a window."""
@@ -411,7 +428,7 @@ class Lists:
         last = min(inside[-1], middle + self.chance.randrange(3))
         return [piece for at in range(first, last + 1) for piece in self._corpus.sentences[at].pieces]
 
-    def _quoted(self, number: int) -> list[list[int]]:
+    def _quoted(self, number: int) -> Asked:
         """A sentence is the query for the paragraph that it was taken from."""
         asked = self._corpus.questions[number]
         inside = self._in_paragraph[asked.paragraph]
@@ -424,18 +441,12 @@ class Lists:
         mined = [int(at) for at in self._mined.paragraphs[number][:20] if at != asked.paragraph]
         others = [at for at in self._article_paragraphs[asked.article] if at != asked.paragraph]
         wrong = list(dict.fromkeys([*self._some(others, 8), *self._some(mined, self._many)]))[: self._many]
-        return self._listed(said or asked.pieces, [rest, *(self._corpus.paragraphs[at].pieces for at in wrong)])
+        return Asked(said or asked.pieces, [rest, *(self._corpus.paragraphs[at].pieces for at in wrong)])
 
-    def _meeting(self, _: int) -> list[list[int]]:
+    def _meeting(self, _: int) -> Asked:
         meeting = self.chance.choice(self._meetings)
         relevant = self.chance.choice(meeting.relevant)
-        return self._listed(meeting.question, [relevant, *self._some(meeting.others, self._many)])
-
-    def _listed(self, question: Sequence[int], texts: Sequence[Sequence[int]]) -> list[list[int]]:
-        rows = [paired(question, text) for text in texts]
-        while len(rows) < self._many + 1:  # rare: there are too few negatives
-            rows.append(rows[self.chance.randrange(1, len(rows))] if len(rows) > 1 else paired(question, [TARGET]))
-        return rows
+        return Asked(meeting.question, [relevant, *self._some(meeting.others, self._many)])
 
     def _some(self, of: Sequence[T], many: int) -> list[T]:
         return self.chance.sample(list(of), min(many, len(of)))

@@ -1,0 +1,217 @@
+"""Training data of late interaction: the lists of the reranker with each text by itself, dialogues, notes and code."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from tokenizers import BertWordPieceTokenizer
+
+import training_data
+from near_misses import Note, Scene
+from training_data import CLS, SEP, TARGET, TARGET_END, Asked, Corpus, Lists, Mined, Pieces
+
+TEXT_PIECES = 160
+QUESTION_PIECES = 40
+# The share of each form of list.
+MIX = {
+    "spoken": 0.15,
+    "turns": 0.17,
+    "sentences": 0.10,
+    "paragraphs": 0.16,
+    "quoted": 0.08,
+    "meeting": 0.06,
+    "dialogue": 0.14,
+    "note": 0.05,
+    "code": 0.09,
+}
+UNTAUGHT = ("code",)  # forms that the teacher was not trained on
+_FUNCTION_WORDS = (
+    "a an the of to in and or is are was were be been being am do does did it its that this these those with as for "
+    "on at by from but so if than then there s"
+).split()
+
+
+class Code(NamedTuple):
+    """A function: what it does, in one sentence, and its source without and with the docstring."""
+
+    asks: Pieces
+    bare: Pieces
+    documented: Pieces
+    package: str
+
+
+class Batch(NamedTuple):
+    """Padded ids and lengths. A question has `many + 1` texts, each with the turn before and the turn after."""
+
+    questions: npt.NDArray[np.uint16]
+    texts: npt.NDArray[np.uint16]
+    beside: npt.NDArray[np.uint16]  # two rows for each text; empty where there is no neighbour
+    pairs: npt.NDArray[np.uint16]  # question and text together, for the teacher
+    groups: npt.NDArray[np.int64]  # questions with the same number may have the same answer
+    taught: npt.NDArray[np.float32]  # whether the teacher's opinion counts
+
+
+def dropped_pieces(pieces: BertWordPieceTokenizer) -> npt.NDArray[np.bool_]:
+    """By id, whether a piece of a text gets no vector: punctuation, function words, the end mark, padding."""
+    words = pieces.get_vocab()
+    dropped = np.zeros(len(words), np.bool_)
+    for word, number in words.items():
+        dropped[number] = not any(each.isalnum() for each in word.removeprefix("##")) or word in _FUNCTION_WORDS
+    dropped[[0, SEP]] = True
+    dropped[CLS] = False
+    return dropped
+
+
+def read_code(path: Path, pieces: BertWordPieceTokenizer) -> list[Code]:
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+
+    def encoded(texts: Sequence[str]) -> list[Pieces]:
+        return [each.ids for each in pieces.encode_batch(list(texts), add_special_tokens=False)]
+
+    asks = encoded([each["doc"].rstrip(".") for each in lines])
+    bare = encoded([each["code"] for each in lines])
+    documented = encoded([_documented(each) for each in lines])
+    return [Code(*each, line["package"]) for *each, line in zip(asks, bare, documented, lines, strict=True)]  # type: ignore[arg-type]
+
+
+def _documented(line: Mapping[str, Any]) -> str:
+    head, _, body = line["code"].partition("\n")
+    return f'{head}\n    """{line["docstring"]}"""\n{body}'
+
+
+class TokenLists(Lists):
+    """Makes lists of texts, each with its neighbours."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        mined: Mined,
+        pieces: BertWordPieceTokenizer,
+        many: int,
+        scenes: Sequence[Scene],
+        notes: Sequence[Note],
+        code: Sequence[Code],
+        near_code: npt.NDArray[np.int32],
+        near_notes: npt.NDArray[np.int32],
+    ) -> None:
+        super().__init__(corpus, mined, pieces, many, MIX)
+        self._code, self._near_code, self._near_notes = code, near_code, near_notes
+        self._scenes = [
+            ([self._encoded(f"{turn.speaker}: {turn.text}") for turn in scene.turns], scene.questions)
+            for scene in scenes
+        ]
+        self._asked_scenes = [(at, one) for at, scene in enumerate(scenes) for one in range(len(scene.questions))]
+        self._notes = [(self._encoded(each.text), [self._encoded(ask) for ask in each.asks]) for each in notes]
+        self._group = 0
+
+    def _encoded(self, text: str) -> Pieces:
+        found: Pieces = self._pieces.encode(text, add_special_tokens=False).ids
+        return found
+
+    def _forms(self) -> dict[str, Callable[[int], Asked]]:
+        return super()._forms() | {"dialogue": self._dialogue, "note": self._note, "code": self._function}
+
+    def _dialogue(self, _: int) -> Asked:
+        scene, one = self.chance.choice(self._asked_scenes)
+        turns, questions = self._scenes[scene]
+        text, _, relevant = questions[one]
+
+        def placed(at: int) -> Pieces:
+            before = turns[at - 1][: training_data.BESIDE_PIECES] if at else []
+            after = turns[at + 1][: training_data.BESIDE_PIECES] if at + 1 < len(turns) else []
+            return [*before, TARGET, *turns[at][: training_data.TARGET_PIECES], TARGET_END, *after]
+
+        right = self.chance.choice(sorted(relevant))
+        wrong = self._some([at for at in range(len(turns)) if at not in relevant], self._many)
+        other = self.chance.choice(self._scenes)[0]
+        more = [[TARGET, *turn[: training_data.TARGET_PIECES], TARGET_END] for turn in self._some(other, self._many)]
+        texts = [placed(right), *map(placed, wrong), *more]
+        return Asked(self._encoded(text), texts[: self._many + 1])
+
+    def _note(self, _: int) -> Asked:
+        at = self.chance.randrange(len(self._notes))
+        text, asks = self._notes[at]
+        wrong = [int(near) for near in self._near_notes[at] if near != at][:10]
+        wrong += [self.chance.randrange(len(self._notes)) for _ in range(self._many)]
+        texts = [self._notes[near][0] for near in dict.fromkeys(wrong) if near != at]
+        return Asked(self.chance.choice(asks), [text, *texts[: self._many]])
+
+    def _function(self, _: int) -> Asked:
+        at = self.chance.randrange(len(self._code))
+        code = self._code[at]
+        documented = self.chance.random() < 0.5
+        wrong = [int(near) for near in self._near_code[at] if near != at][:10]
+        wrong += [self.chance.randrange(len(self._code)) for _ in range(self._many)]
+        texts = [self._code[near] for near in dict.fromkeys(wrong) if near != at][: self._many]
+        question = code.asks
+        if self.chance.random() < 0.4:
+            question = [piece for piece in question if piece not in self._mined.common] or question
+        if self.chance.random() < 0.3:
+            question = [*self._encoded("python"), *question]
+        # Its own docstring would give the function away by its words.
+        asked_of = code.bare if self.chance.random() < 0.7 else code.documented
+        return Asked(question, [asked_of, *(each.documented if documented else each.bare for each in texts)])
+
+    def batch(self, numbers: Sequence[int], seed: int) -> Batch:
+        self.chance = random.Random(seed)
+        questions, texts, beside, pairs, groups, taught = [], [], [], [], [], []
+        for number in numbers:
+            form, asked = self.asked(number)
+            found = list(asked.texts)
+            while len(found) < self._many + 1:
+                found.append(found[self.chance.randrange(1, len(found))] if len(found) > 1 else [TARGET])
+            questions.append([CLS, *asked.question[:QUESTION_PIECES], SEP])
+            for text in found:
+                before, here, after = apart(text)
+                texts.append([CLS, *here[:TEXT_PIECES], SEP])
+                beside += [[CLS, *each, SEP] if each else [] for each in (before, after)]
+                pairs.append(training_data.paired(asked.question, text))
+            self._group += 1
+            of_article = form in ("spoken", "turns", "sentences", "paragraphs", "quoted")
+            groups.append(self._corpus.questions[number].article if of_article else 1_000_000 + self._group)
+            taught.append(float(form not in UNTAUGHT))
+        return Batch(
+            *map(padded, (questions, texts, beside, pairs)),
+            np.array(groups, np.int64),
+            np.array(taught, np.float32),
+        )
+
+
+def apart(text: Pieces) -> tuple[Pieces, Pieces, Pieces]:
+    """What stands before, between and after the marks."""
+    if TARGET not in text:
+        return [], text, []
+    begin = text.index(TARGET)
+    end = text.index(TARGET_END, begin) if TARGET_END in text[begin:] else len(text)
+    return text[:begin], text[begin + 1 : end], text[end + 1 :]
+
+
+def padded(rows: Sequence[Sequence[int]]) -> npt.NDArray[np.uint16]:
+    """Rows of ids with zeros behind. No text has the padding's id."""
+    length = -(-max(map(len, rows)) // 8) * 8
+    ids = np.zeros((len(rows), max(8, length)), np.uint16)
+    for at, row in enumerate(rows):
+        ids[at, : len(row)] = row
+    return ids
+
+
+def nearest_to(
+    network: Any, asked: Sequence[Sequence[int]], texts: Sequence[Sequence[int]], many: int, device: str
+) -> npt.NDArray[np.int32]:
+    """For each question, the nearest texts by cosine."""
+    questions, found = (training_data.vectors(network, each, device, 192) for each in (asked, texts))
+    best = [
+        (questions[start : start + 1024] @ found.T).topk(min(many, len(texts)), dim=1).indices.to(torch.int32).cpu()
+        for start in range(0, len(asked), 1024)
+    ]
+    numbers: npt.NDArray[np.int32] = torch.cat(best).numpy()
+    return numbers
