@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
@@ -48,6 +48,7 @@ class Embedder(Protocol):
     def embed_query(self, text: str) -> FloatVector: ...
 
 
+@runtime_checkable
 class TokenEmbedder(Embedder, Protocol):
     """An embedder whose one pass also yields token vectors: a small L2-normalised vector for each kept word piece."""
 
