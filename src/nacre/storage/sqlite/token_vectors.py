@@ -91,13 +91,17 @@ def drop_all(db: apsw.Connection, model: str | None) -> None:
 def nearest(
     db: apsw.Connection, ids: Sequence[str], vector: FloatVector, passages_max: int
 ) -> dict[str, tuple[tuple[int, bytes], ...]]:
-    """By live memory, the token vectors of its passages nearest to a vector. One statement, a second for long texts."""
+    """By live memory, the token vectors of its passages nearest to a vector. One statement, a second for long texts.
+
+    The passages of a memory have consecutive keys, so a long text costs no more than its first passages.
+    """
     sql = (
         "SELECT m.id, m.row, m.token_passages, t.key, t.vectors, p.passage, p.vector "
         "FROM json_each(?1) AS j CROSS JOIN memories AS m ON m.id = j.value "
         "LEFT JOIN token_vectors AS t ON m.token_passages <= ?2 "
         f"AND t.key >= m.row * {_PLACES} AND t.key < (m.row + 1) * {_PLACES} "
         "LEFT JOIN passages AS p ON m.token_passages > ?2 AND p.row = m.row "
+        f"AND p.passage < (SELECT min(passage) FROM passages WHERE row = m.row) + {_PLACES} "
         "WHERE m.deleted_us IS NULL AND m.token_passages IS NOT NULL"
     )
     found: defaultdict[str, list[tuple[int, bytes]]] = defaultdict(list)
