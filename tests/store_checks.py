@@ -15,6 +15,7 @@ from nacre.storage.sqlite import near_duplicates as sqlite_similar
 
 def check_derived_tables(path: Path) -> None:
     """FTS, tags, sketches, vocabulary and corpus are what a recount of the rows gives: nothing missing, no ghosts."""
+    check_token_vectors(path)
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         listed = "SELECT row, space, text, tags, deleted_us, summary, source FROM memories"
@@ -52,6 +53,20 @@ def check_derived_tables(path: Path) -> None:
         assert set(db.execute("SELECT hash, row FROM sketches").fetchall()) == hashes
         tagged = {(tag, row) for row, _, _, tags, *_ in rows for tag in json.loads(tags)}
         assert set(db.execute("SELECT tag, row FROM tags").fetchall()) == tagged
+    finally:
+        db.close()
+
+
+def check_token_vectors(path: Path) -> None:
+    """Each memory has as many token vectors as its row says, and only if it has vectors."""
+    db = apsw.Connection(str(path))
+    try:
+        counted = "SELECT key / 64, count(*), max(key % 64) + 1 FROM token_vectors GROUP BY 1"
+        expected = (
+            "SELECT row, token_passages, token_passages FROM memories WHERE token_passages IS NOT NULL ORDER BY row"
+        )
+        assert db.execute(counted).fetchall() == db.execute(expected).fetchall()
+        assert not db.execute("SELECT 1 FROM memories WHERE token_passages IS NOT NULL AND embedded = 0").get
     finally:
         db.close()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
@@ -18,6 +18,7 @@ from nacre.types.recall_log import Outcome, Receipt, ReceiptFilter
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals
 from nacre.types.stats import FacetCounts, Frequencies, Stats
+from nacre.types.tokens import QueryTokens, TokenFormat
 from nacre.types.views import Neighbours
 
 if TYPE_CHECKING:
@@ -45,6 +46,26 @@ class Embedder(Protocol):
         """One row for each text, in order. The memory it needs does not grow with the number of texts."""
 
     def embed_query(self, text: str) -> FloatVector: ...
+
+
+@runtime_checkable
+class TokenEmbedder(Embedder, Protocol):
+    """An embedder whose one pass also yields token vectors: a small L2-normalised vector for each kept word piece."""
+
+    @property
+    def token_fingerprint(self) -> str:
+        """Identifies everything that changes token vectors. Available without loading the model."""
+
+    @property
+    def token_format(self) -> TokenFormat: ...
+
+    def embed_with_tokens(self, texts: Sequence[str]) -> tuple[FloatMatrix, list[bytes]]:
+        """The vectors of `embed_passages`, to the bit, and the packed token vectors of each text, in order."""
+
+    def query_tokens(self, text: str) -> QueryTokens: ...
+
+    def token_spans(self, text: str) -> list[Span]:
+        """Where each kept token of a passage stands in its text, in the order of the packed vectors."""
 
 
 class RerankText(NamedTuple):
@@ -220,18 +241,19 @@ class Store(FactStore, LogStore, Protocol):
 
     # ---- writing
 
-    def add(self, entries: Sequence[Entry], model: str | None) -> list[Remembered]:
+    def add(self, entries: Sequence[Entry], model: str | None, token_model: str | None = None) -> list[Remembered]:
         """Store new memories. A memory whose space and text equal those of a live memory is not stored again.
 
         `model` is the fingerprint of the entries' vectors. A store without vectors adopts it; a store with vectors of
-        another model raises EmbedderMismatch.
+        another model raises EmbedderMismatch. `token_model` is that of their token vectors. A store without token
+        vectors adopts it; a store with those of another model, or without a model given, leaves the new ones out.
         """
 
-    def replace(self, entry: Entry, previous: Memory, model: str | None) -> None:
+    def replace(self, entry: Entry, previous: Memory, model: str | None, token_model: str | None = None) -> None:
         """Replace the memory `previous` by a changed one, and log the old values.
 
-        If the text is unchanged, passages of None keep the stored ones. Raises Conflict if the stored memory is no
-        longer `previous`, or if another live memory has the new text.
+        If the text is unchanged, passages of None keep the stored ones with their token vectors. Raises Conflict if
+        the stored memory is no longer `previous`, or if another live memory has the new text.
         """
 
     def forget(self, ids: Sequence[str], at: datetime) -> None:
@@ -243,16 +265,27 @@ class Store(FactStore, LogStore, Protocol):
     def purge(self, ids: Sequence[str], at: datetime) -> None:
         """Delete memories for good, with their texts in the event log and in every cache. Raises NotFound."""
 
-    def embed(self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str) -> int:
-        """Set the vectors of these memories, unless their text has changed. Returns how many were set."""
+    def embed(
+        self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str, token_model: str | None = None
+    ) -> int:
+        """Set the vectors and token vectors of these memories where missing, unless their text has changed.
+
+        Returns how many memories got some.
+        """
 
     def switch_model(self, model: str) -> None:
-        """Drop the vectors of other models. All memories without vectors of this model become pending."""
+        """Drop the vectors of other models, and their token vectors. Memories without vectors become pending."""
+
+    def switch_token_model(self, model: str) -> None:
+        """Drop the token vectors of other models."""
 
     # ---- reading
 
     def model(self) -> str | None:
         """The fingerprint of the model that the store's vectors come from."""
+
+    def token_model(self) -> str | None:
+        """The fingerprint of the model that the store's token vectors come from."""
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         """Memories by id, forgotten ones included. Unknown ids are missing from the result."""
@@ -325,6 +358,20 @@ class Store(FactStore, LogStore, Protocol):
         """(id, text) of live memories without vectors of the store's model."""
 
     def pending_count(self, where: Filter | None) -> int: ...
+
+    def token_vectors(
+        self, ids: Sequence[str], model: str, vector: FloatVector, passages_max: int
+    ) -> dict[str, tuple[tuple[int, bytes], ...]]:
+        """By live memory, (place, packed token vectors) of the passages nearest to `vector`, in the order of the text.
+
+        At most `passages_max` of each memory, by cosine; of equals, the earlier. Only the first TOKEN_PASSAGES_MAX
+        passages of a memory have token vectors. Memories without token vectors of `model` are missing.
+        """
+
+    def pending_tokens(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
+        """(id, text) of live memories that have vectors, but no token vectors of the store's token model."""
+
+    def pending_tokens_count(self, where: Filter | None) -> int: ...
 
     def history(self, memory_id: str) -> list[Event]:
         """The events of one memory, the oldest first."""

@@ -17,6 +17,7 @@ from nacre.embedders.hashing import Hashing
 from nacre.embedders.minilm import MiniLM
 from nacre.interfaces import Embedder, Reranker, RerankScore
 from nacre.rerankers.nacre_rerank import NacreRerank
+from nacre.types.tokens import TokenFormat
 
 
 class Ours:
@@ -164,3 +165,23 @@ def test_vectors_may_be_lists(path: Path) -> None:
     with nacre.open(path, embedder=given) as memory:
         memory.remember("apple pie")
         assert memory.search("tart", mode="semantic").hits[0].match_type == "semantic"
+
+
+# ---------------------------------------------------------------- token vectors
+
+
+def test_an_embedder_with_some_of_token_vectors_needs_all_of_them() -> None:
+    with pytest.raises(InvalidInput) as raised:
+        custom_models.check_embedder(changed(embed_with_tokens=lambda texts: texts))
+    for name in ("token_fingerprint", "token_format", "query_tokens", "token_spans"):
+        assert f"{name} is missing" in str(raised.value)
+    custom_models.check_embedder(Hashing())
+
+
+@pytest.mark.parametrize("form", [None, (64, 4), TokenFormat(63, 4), TokenFormat(64, 2), TokenFormat(0, 8)])
+def test_a_format_that_cannot_be_packed(form: Any) -> None:
+    class Odd(Hashing):
+        token_format = form
+
+    with pytest.raises(InvalidInput, match="an even number of dimensions and 4 or 8 bits"):
+        custom_models.check_embedder(Odd())

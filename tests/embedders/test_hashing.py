@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.embedders.hashing import Hashing
-from nacre.interfaces import Embedder
+from nacre.interfaces import Embedder, TokenEmbedder
+from nacre.ranking.late_interaction import unpack
+from nacre.types.memory import Span
 
 EMBEDDER = Hashing()
 PORT: Embedder = EMBEDDER  # checked by mypy
+TOKENS: TokenEmbedder = EMBEDDER
 
 
 def test_values_are_the_same_on_every_machine() -> None:
@@ -58,3 +62,35 @@ def test_units_cover_everything_but_whitespace(text: str) -> None:
 
 def test_a_long_run_is_cut() -> None:
     assert [tuple(span) for span, _ in EMBEDDER.weigh(f"a {'b' * 100}")] == [(0, 1), (2, 66), (66, 102)]
+
+
+# ---------------------------------------------------------------- token vectors
+
+
+def test_a_word_has_the_same_token_vector_in_a_query_and_in_a_text() -> None:
+    _, (packed,) = EMBEDDER.embed_with_tokens(["The harbour of Lisbon, and its HARBOUR!"])
+    text = unpack(packed, EMBEDDER.token_format)
+    query = EMBEDDER.query_tokens("a harbour?")
+    assert [query.words, len(text)] == [(Span(2, 9),), 3]  # function words and punctuation are dropped
+    assert text @ query.vectors[0] == pytest.approx([1, text[1] @ text[0], 1], abs=1e-5)
+    assert abs(text[1] @ text[0]) < 0.5
+    assert np.linalg.norm(text, axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
+
+
+@given(texts=st.lists(st.text(max_size=40), max_size=5))
+def test_tokens_beside_unchanged_vectors(texts: list[str]) -> None:
+    vectors, packed = TOKENS.embed_with_tokens(texts)
+    assert vectors.tobytes() == EMBEDDER.embed_passages(texts).tobytes()
+    assert [unpack(each, TOKENS.token_format).shape for each in packed] == [
+        (len(TOKENS.token_spans(text)), 64) for text in texts
+    ]
+    for text in texts:
+        query = TOKENS.query_tokens(text)
+        assert len(query.words) == len(query.vectors) == len(query.weights)
+        assert not len(query.words) or query.weights.sum() == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("text", ["", "…", "!?; --", "the and of"])
+def test_a_text_without_kept_words_has_no_token_vectors(text: str) -> None:
+    assert EMBEDDER.embed_with_tokens([text])[1] == [b""]
+    assert EMBEDDER.query_tokens(text).vectors.shape == (0, 64)

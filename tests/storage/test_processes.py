@@ -384,6 +384,7 @@ def test_killed_in_the_middle_of_a_bulk_write(path: Path, batches: int, delay: f
         assert len(visible) in (len(acknowledged), len(acknowledged) + 1)
         stats = store.stats()
         assert stats.memories == stats.events == stats.passages == len(visible) * KILLED_BATCH
+        assert stats.pending_tokens == 0  # they are of the same transaction
         assert not store.remember("life goes on").duplicate
     check_derived_tables(path)
     check_integrity(path)

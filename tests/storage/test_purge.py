@@ -54,10 +54,11 @@ def low(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> pyte
 
 
 def left_by(text: str) -> list[bytes]:
-    """What a memory of this text leaves in a cache: its words as hashes, its vector in eight bits."""
+    """What a memory of this text leaves: its words as hashes, its vector in eight bits, its token vectors in four."""
     kept = [MARKER.lower(), having("kind", MARKER), having("tag", MARKER), with_metadata(MARKER, MARKER)]
     vector = unpack([pack(Hashing().embed_query(text))])
-    return [*(hashed(term).to_bytes(8, "little") for term in kept), quantised(vector).tobytes()]
+    _, (tokens,) = Hashing().embed_with_tokens([MARKER])
+    return [*(hashed(term).to_bytes(8, "little") for term in kept), quantised(vector).tobytes(), tokens]
 
 
 def traces(path: Path, text: str = SECRET) -> list[str]:

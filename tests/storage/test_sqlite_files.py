@@ -75,7 +75,7 @@ def test_a_fresh_file(path: Path) -> None:
         assert ours.keys() == {
             *("meta", "memories", "passages", "tags", "tokens", "vocabulary", "corpus", "events"),
             *("facts", "relation_words", "entities", "entity_names", "links", "sketches", "similar", "updates"),
-            *("receipts", "deliveries", "usage", "lenses"),
+            *("receipts", "deliveries", "usage", "lenses", "token_vectors"),
         }
         assert set(ours.values()) == {1}
         meta = dict(db.execute("SELECT key, value FROM meta"))
@@ -278,12 +278,40 @@ def test_what_texts_are_looked_up_by_outlives_its_own_migration(path: Path) -> N
         assert db.execute("SELECT v FROM fts_config WHERE k = 'hashsize'").get == 8 << 20
 
 
+def undo_the_eighth_version(db: apsw.Connection) -> None:
+    db.execute("DROP INDEX memories_pending_tokens; DROP TRIGGER memories_without_tokens; DROP TABLE token_vectors")
+    db.execute("ALTER TABLE memories DROP COLUMN token_passages; DELETE FROM meta WHERE key = 'token_model'")
+    db.execute("UPDATE meta SET value = '7' WHERE key = 'schema_version'")
+
+
+def test_memories_of_the_seventh_version_have_no_token_vectors_until_reembed(path: Path) -> None:
+    with opened(path) as engine:
+        green, _ = (receipt.id for receipt in engine.remember_many(["green tea", "black coffee"]))
+        before = engine.search("tea", mode="semantic")
+    with raw(path) as db:
+        undo_the_eighth_version(db)
+    with opened(path) as engine:
+        store = sqlite_store(engine)
+        query = Hashing().embed_query("tea")
+        assert [hit.id for hit in engine.search("tea", mode="semantic").hits] == [hit.id for hit in before.hits]
+        stats = engine.stats()
+        assert (stats.pending, stats.pending_tokens, stats.token_bytes, stats.token_model) == (0, 2, 0, None)
+        newer = engine.remember("white tea").id
+        assert store.token_vectors([green, newer], Hashing().token_fingerprint, query, 4).keys() == {newer}
+        assert list(engine.reembed())[-1] == nacre.Progress(2, 2)
+        assert store.token_vectors([green, newer], Hashing().token_fingerprint, query, 4).keys() == {green, newer}
+        assert engine.stats().pending_tokens == 0
+    check_derived_tables(path)
+    check_integrity(path)
+
+
 def test_the_log_of_the_sixth_version_still_tells_what_was_given(path: Path) -> None:
     """Then the session of a search was the connection, where none was named."""
     with opened(path) as engine:
         tea = engine.remember("green tea").id
         engine.search("tea", session="wire")
     with raw(path) as db:
+        undo_the_eighth_version(db)
         db.execute("DROP INDEX receipts_by_origin; DROP INDEX receipts_repeated")
         db.execute("ALTER TABLE receipts DROP COLUMN origin; ALTER TABLE receipts DROP COLUMN repeat")
         db.execute("UPDATE meta SET value = '6' WHERE key = 'schema_version'")

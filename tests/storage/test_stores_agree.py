@@ -282,6 +282,22 @@ def vectors(engine: Nacre, ids: Sequence[str]) -> dict[str, Any]:
     return {each: None if matrix is None else matrix.tolist() for each, matrix in found.items()}
 
 
+def token_vectors(engine: Nacre, ids: Sequence[str]) -> tuple[Any, ...]:
+    """What late interaction reads, of both models that the machine knows, and which memories lack it."""
+    store = engine._store
+    query = Hashing(64).embed_query("tea for alice")
+    found = [
+        store.token_vectors(ids, model, query, passages_max)
+        for model in (Hashing().token_fingerprint, OTHER_TOKENS)
+        for passages_max in (1, 4)
+    ]
+    where = Filter(spaces=SPACES[:1])
+    lacking = [(sorted(store.pending_tokens(each, 100)), store.pending_tokens_count(each)) for each in (None, where)]
+    return store.token_model(), found, lacking
+
+
+OTHER_TOKENS = "other tokens"
+
 # ---------------------------------------------------------------- the machine
 
 
@@ -444,6 +460,11 @@ class Machine(RuleBasedStateMachine):
         model = Hashing(dimensions).fingerprint
         self.pair.same(lambda nacre: nacre._store.switch_model(model))
 
+    @rule(model=st.sampled_from([Hashing().token_fingerprint, OTHER_TOKENS]))
+    def switch_token_model(self, model: str) -> None:
+        """Until the next reembed, memories are written without token vectors if the model is another."""
+        self.pair.same(lambda nacre: nacre._store.switch_token_model(model))
+
     @rule()
     def rebuild(self) -> None:
         self.pair.same(lambda nacre: nacre.rebuild())
@@ -544,6 +565,7 @@ class Machine(RuleBasedStateMachine):
                     knowledge(nacre, self.ids),
                     everything(nacre, self.ids),
                     vectors(nacre, [*self.ids, "never"]),
+                    token_vectors(nacre, [*self.ids, "never"]),
                 )
             ).answer
             self.pair.same(lambda nacre: nacre._store.signals([*self.ids, "never"]))

@@ -17,7 +17,7 @@ import click
 from nacre.analysis.wording import counted
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
-from nacre.cli.options import common, deferring, lines_of, opened, settings_of
+from nacre.cli.options import common, deferring, lines_of, opened, settings_of, without_tokens
 from nacre.cli.refusals import LineReader
 from nacre.config.factory import open_store
 from nacre.engine.engine import Nacre
@@ -40,6 +40,7 @@ _RECOGNISED_WITHIN = 10  # lines
 @click.option("--format", "format_", type=click.Choice(FORMATS), help="Format of FILE; default: detected.")
 @click.option("--dry-run", is_flag=True, help="Count what would be added, and write nothing.")
 @deferring
+@without_tokens
 @common
 @click.pass_context
 def import_(context: click.Context, /, file: Path, format_: str | None, dry_run: bool, defer_embeddings: bool) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from nacre.analysis.wording import count_memories
+from nacre.analysis.wording import count_memories, counted
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
-from nacre.cli.options import common, opened, settings_of
+from nacre.cli.options import common, opened, settings_of, wants_json, without_tokens
 from nacre.serialization import encode
 from nacre.types.memory import Json, Progress
 
@@ -20,11 +20,15 @@ from nacre.types.memory import Json, Progress
 def stats(context: click.Context) -> None:
     """Show the number of memories, the size and the model."""
     with opened(context) as memory:
-        counted = memory.stats()
-    answer(context, encode.stats(counted), render.stats_lines(counted))
+        counts = memory.stats()
+    answer(context, encode.stats(counts), render.stats_lines(counts))
+    if counts.pending_tokens and settings_of(context).token_vectors.value and not wants_json(context):
+        lacking = counted(counts.pending_tokens, "memory has", "memories have")
+        render.remark([f"{lacking} no token vectors; run `nacre reembed`"])
 
 
 @nacre.command()
+@without_tokens
 @common
 @click.pass_context
 def reembed(context: click.Context) -> None:

@@ -23,6 +23,7 @@ from nacre.cli.options import (
     to_metadata,
     to_moment,
     wants_json,
+    without_tokens,
 )
 from nacre.cli.refusals import LineReader
 from nacre.errors import InvalidInput, NotFound
@@ -73,6 +74,7 @@ def _fields(command: Any) -> Any:
 @click.option("--supersedes", metavar="ID", multiple=True, help="An older memory that it replaces. Repeatable.")
 @_fields
 @deferring
+@without_tokens
 @common
 @click.pass_context
 def remember(
@@ -146,6 +148,7 @@ def _remember_lines(context: click.Context, file: Path | None, defer_embeddings:
 @click.argument("memory_id", metavar="ID")
 @click.option("--text", help="The new text.")
 @_fields
+@without_tokens
 @common
 @click.pass_context
 def update(context: click.Context, /, memory_id: str, meta: tuple[str, ...], **given: Any) -> None:

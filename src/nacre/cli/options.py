@@ -124,6 +124,19 @@ def deferring(command: Any) -> Any:
     return click.option("--defer-embeddings", is_flag=True, help=help_text)(command)
 
 
+def without_tokens(command: F) -> F:
+    """The option of commands that embed."""
+    return click.option(
+        "--no-token-vectors",
+        "token_vectors",
+        is_flag=True,
+        flag_value="off",
+        expose_value=False,
+        callback=_remember_flag,
+        help="Store no token vectors: a smaller file, ranked less well.",
+    )(command)
+
+
 class QueryCommand(click.Command):
     """A command with a query as its arguments: in `deploy -staging`, -staging is an exclusion, not an option."""
 

@@ -432,6 +432,8 @@ def history_lines(events: Sequence[Event]) -> Iterator[Line]:
 def stats_lines(stats: Stats) -> Iterator[Line]:
     yield [("memories    ", _DIM), (f"{stats.memories:,}", _BOLD), (f"  ({stats.forgotten:,} forgotten)", _DIM)]
     yield [("passages    ", _DIM), (f"{stats.passages:,}", ""), (f"  ({count_memories(stats.pending)} pending)", _DIM)]
+    lacking = f"  ({count_memories(stats.pending_tokens)} without)"
+    yield [("tokens      ", _DIM), (f"{stats.token_bytes / 1e6:.1f} MB of vectors", ""), (lacking, _DIM)]
     yield [("events      ", _DIM), (f"{stats.events:,}", "")]
     for name, counts in (("spaces", stats.spaces), ("kinds", stats.kinds), ("namespaces", stats.namespaces)):
         listed = ", ".join(f"{value} {number:,}" for value, number in counts.items())

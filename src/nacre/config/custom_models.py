@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Mapping
 
 from nacre.errors import InvalidInput
+from nacre.types.tokens import TokenFormat
 
 # By name: the type of a value, or the parameters of a method.
 _EMBEDDER: Mapping[str, type | tuple[str, ...]] = {
@@ -20,17 +21,32 @@ _EMBEDDER: Mapping[str, type | tuple[str, ...]] = {
     "embed_passages": ("texts",),
     "embed_query": ("text",),
 }
+_TOKENS: Mapping[str, type | tuple[str, ...]] = {  # of an embedder that has token vectors, too
+    "token_fingerprint": str,
+    "token_format": TokenFormat,
+    "embed_with_tokens": ("texts",),
+    "query_tokens": ("text",),
+    "token_spans": ("text",),
+}
 _RERANKER: Mapping[str, type | tuple[str, ...]] = {
     "fingerprint": str,
     "vocabulary_coverage": ("question",),
     "scores": ("question", "texts"),
 }
-_KINDS = {str: "a text that is not empty", int: "a whole number from 1"}
+_KINDS = {
+    str: "a text that is not empty",
+    int: "a whole number from 1",
+    TokenFormat: "a TokenFormat with an even number of dimensions and 4 or 8 bits",
+}
 
 
 def check_embedder(value: object) -> None:
-    """Raises InvalidInput with everything that `nacre.interfaces.Embedder` asks for and the object does not have."""
-    _check("embedder", value, _EMBEDDER)
+    """Raises InvalidInput with everything that `nacre.interfaces.Embedder` asks for and the object does not have.
+
+    An object with a part of `TokenEmbedder` must have all of it.
+    """
+    has_tokens = any(inspect.getattr_static(value, name, None) is not None for name in _TOKENS)
+    _check("embedder", value, {**_EMBEDDER, **_TOKENS} if has_tokens else _EMBEDDER)
 
 
 def check_reranker(value: object) -> None:
@@ -59,6 +75,9 @@ def _problem(value: object, name: str, what: type | tuple[str, ...]) -> str | No
         return f"{name} fails ({error})"
     if isinstance(what, tuple):
         return _method_problem(name, found, what)
+    if isinstance(found, TokenFormat) and what is TokenFormat:
+        whole = found.dimensions > 0 and found.dimensions % 2 == 0 and found.bits in (4, 8)
+        return None if whole else f"{name} is {found!r}, not {_KINDS[what]}"
     if isinstance(found, what) and not isinstance(found, bool) and found and not (isinstance(found, int) and found < 0):
         return None
     return f"{name} is {'a method' if callable(found) else repr(found)}, not {_KINDS[what]}"

@@ -56,6 +56,7 @@ def open_store(
     clock: Callable[[], datetime] | None = None,
     extract: bool = True,
     defer_embeddings: bool = False,
+    token_vectors: bool = True,
     decay_rates: Mapping[FactType, float] | None = None,
     log: bool = True,
     log_days: int = LOG_DAYS,
@@ -83,6 +84,7 @@ def open_store(
         extract: Whether facts are extracted from texts.
         defer_embeddings: Remember without vectors; `reembed` adds them later. Until then keyword search alone finds
             new memories, and searches say how many are waiting.
+        token_vectors: Whether token vectors are stored with the vectors, and compared in searches.
         decay_rates: How fast facts of these types fade, per day, where it differs from the default.
         log: Whether searches are kept in the recall log, for `log_days`.
         delivered_minutes: How long a context leaves out what its session was given; 0: nothing is left out.
@@ -108,6 +110,7 @@ def open_store(
             zone=time_zone,
             extract=extract,
             defer_embeddings=defer_embeddings,
+            token_vectors=token_vectors,
             decay_rates=rates,
             log=log and not missing,
             log_days=log_days,
@@ -164,6 +167,7 @@ def open_from_settings(
         switch_model=switch_model,
         extract=settings.extract.value,
         defer_embeddings=defer_embeddings,
+        token_vectors=settings.token_vectors.value,
         decay_rates=settings.decay_rates.value,
         log=log and settings.log.value,
         log_days=settings.log_days.value,

@@ -45,6 +45,7 @@ class Settings:
     embedder: Sourced[EmbedderName]
     threads: Sourced[int]
     busy_timeout_ms: Sourced[int]
+    token_vectors: Sourced[bool]
     extract: Sourced[bool]
     decay_rates: Sourced[Mapping[FactType, float]]
     log: Sourced[bool]
@@ -62,6 +63,7 @@ MEANINGS: Mapping[str, str] = {
     "embedder": "the model that embeds texts: minilm, minilm-cuda (on a GPU), hashing or none",
     "threads": "threads of the embedder and of the reranker; 0: one for each core",
     "busy_timeout_ms": "how long a write waits for another process, in milliseconds",
+    "token_vectors": "whether token vectors are stored and compared in searches: on or off",
     "extract": "whether facts are extracted from texts: on or off",
     "decay_rates": "how fast types of facts fade per day, where not the default: state=0.2,kv=0.01",
     "log": "whether searches are kept in the recall log: on or off",
@@ -95,6 +97,7 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
         "embedder": (_embedder, EMBEDDER),
         "threads": (_count, 0),
         "busy_timeout_ms": (_count, BUSY_TIMEOUT_MS),
+        "token_vectors": (_switch, True),
         "extract": (_switch, True),
         "decay_rates": (_rates, ""),
         "log": (_switch, True),

@@ -28,7 +28,7 @@ from nacre.engine.updates import UpdateService
 from nacre.engine.writer import Writer
 from nacre.errors import NacreError
 from nacre.ids import new_ids
-from nacre.interfaces import Embedder, Reranker, Store
+from nacre.interfaces import Embedder, Reranker, Store, TokenEmbedder
 from nacre.query.lenses import Lens
 from nacre.runtime.threads import Threads
 from nacre.types.facts import (
@@ -90,6 +90,7 @@ class Nacre:
         zone: tzinfo | None = None,
         extract: bool = True,
         defer_embeddings: bool = False,
+        token_vectors: bool = True,
         decay_rates: Mapping[FactType, float] | None = None,
         log: bool = True,
         log_days: int = LOG_DAYS,
@@ -101,7 +102,10 @@ class Nacre:
     ) -> None:
         access = Access(validation.space_name(space, limits), confined)
         weights = validation.namespace_weights("namespace_weights", namespace_weights or {}, limits)
-        parts = Parts(store, embedder, access, limits, zone, clock, make_ids, Threads(), weights)
+        token_embedder = embedder if token_vectors and isinstance(embedder, TokenEmbedder) else None
+        parts = Parts(
+            store, embedder, access, limits, zone, clock, make_ids, Threads(), token_embedder, namespace_weights=weights
+        )
         self._parts = parts
         self._store = store
         self.notes = tuple(notes)  # on the store itself; every search, context and count has them

@@ -9,7 +9,7 @@ from datetime import datetime, tzinfo
 from nacre import validation
 from nacre.access import Access
 from nacre.errors import Conflict, NotFound
-from nacre.interfaces import Embedder, Store
+from nacre.interfaces import Embedder, Store, TokenEmbedder
 from nacre.runtime.threads import Threads
 from nacre.types.memory import Memory
 from nacre.validation import Limits
@@ -27,6 +27,7 @@ class Parts:
     clock: Callable[[], datetime]
     make_ids: Callable[[datetime, int], list[str]]
     threads: Threads
+    token_embedder: TokenEmbedder | None = None  # the same embedder; None: it has no token vectors, or none are wanted
     namespace_weights: Mapping[str, float] = field(default_factory=dict)  # of searches that bring none of their own
 
     # ---- memories by id, as far as access allows

@@ -20,9 +20,9 @@ from nacre.engine.facts import FactService
 from nacre.engine.parts import Parts
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.updates import UpdateService
-from nacre.errors import Conflict, EmbedderUnavailable, InvalidInput, NacreError, NotFound
+from nacre.errors import Conflict, EmbedderMismatch, EmbedderUnavailable, InvalidInput, NacreError, NotFound
 from nacre.facts import statements
-from nacre.interfaces import Embedder
+from nacre.interfaces import Embedder, TokenEmbedder
 from nacre.runtime.garbage import collection_paused
 from nacre.types.facts import Fact
 from nacre.types.memory import (
@@ -141,7 +141,7 @@ class Writer:
             facts = self._extracted_anew(draft.memory) if texts else []
             (entry,) = entries.entries([(draft, self._embed(texts).get(previous.id), facts)])
             try:
-                self._store.replace(entry, previous, self._model())
+                self._store.replace(entry, previous, self._model(), self._token_model())
                 if texts or draft.memory.happened != previous.happened:
                     self._updates.relink(draft.memory)
                 return draft.memory
@@ -172,33 +172,57 @@ class Writer:
         self._store.purge(self._parts.ids(ids), self._parts.clock())
 
     def reembed(self) -> Iterator[Progress]:
-        """Embed every memory that has no vectors of this model; a batch is written while the next one is embedded."""
+        """Embed every memory that has no vectors or token vectors of this model.
+
+        A batch is written while the next one is embedded.
+        """
         embedder = self._parts.embedder
         if embedder is None:
             raise EmbedderUnavailable("embedder: none is configured; set embedder to minilm or hashing")
         self._store.switch_model(embedder.fingerprint)
         done, total = 0, self._store.pending_count(None)
+        if self._parts.token_embedder is not None:
+            self._store.switch_token_model(self._parts.token_embedder.token_fingerprint)
+            total += self._store.pending_tokens_count(None)
         yield Progress(done, total)
         writing: Future[int] | None = None
-        in_flight: dict[str, str] = {}
+        in_flight: Set[str] = frozenset()
         while True:
-            listed = self._store.pending(None, len(in_flight) + BATCH_EMBEDDED)
-            new = ((each, text) for each, text in listed if each not in in_flight)
-            waiting = dict(islice(new, BATCH_EMBEDDED))
-            embedded = _passages(embedder, waiting) if waiting else {}
+            without_vectors, without_tokens = self._waiting(in_flight)
+            waiting = without_vectors | without_tokens
+            embedded = _passages(embedder, self._parts.token_embedder, waiting) if waiting else {}
             before, writing = writing, None
             if before is None and not waiting:
                 return
             done += before.result() if before is not None else 0
             if waiting:
-                writing = self._parts.threads.start(self._embed_stored, embedded, waiting, embedder.fingerprint)
-            in_flight = waiting
+                writing = self._parts.threads.start(self._embed_stored, embedded, waiting, set(without_vectors))
+            in_flight = waiting.keys()
             if before is not None:
                 yield Progress(min(done, total), total)
 
-    def _embed_stored(self, embedded: dict[str, Passages], texts: dict[str, str], model: str) -> int:
-        count = self._store.embed(embedded, texts, model)
-        self._updates.link_ids([each for each, text in texts.items() if self._updates.may_update(text)])
+    def _waiting(self, in_flight: Set[str]) -> tuple[dict[str, str], dict[str, str]]:
+        """The next batch: texts of memories without vectors, then of those that only lack token vectors."""
+        limit = len(in_flight) + BATCH_EMBEDDED
+        listed = self._store.pending(None, limit)
+        new = dict(islice((each for each in listed if each[0] not in in_flight), BATCH_EMBEDDED))
+        if self._parts.token_embedder is None or len(listed) == limit:
+            return new, {}
+        lacking = (each for each in self._store.pending_tokens(None, limit) if each[0] not in in_flight | new.keys())
+        return new, dict(islice(lacking, BATCH_EMBEDDED - len(new)))
+
+    def _embed_stored(self, embedded: dict[str, Passages], texts: dict[str, str], without_vectors: Set[str]) -> int:
+        model, token_model = self._model(), self._token_model()
+        assert model is not None
+        count = self._store.embed(embedded, texts, model, token_model)
+        if token_model is not None and self._store.token_model() != token_model:
+            raise EmbedderMismatch(
+                f"embedder: another process has changed the token vectors from {token_model} to those of "
+                f"{self._store.token_model()} meanwhile; run `nacre reembed` in one process at a time"
+            )
+        # A memory that had vectors was compared with older ones before.
+        new = [each for each in texts if each in without_vectors]
+        self._updates.link_ids([each for each in new if self._updates.may_update(texts[each])])
         return count
 
     # ---- one batch
@@ -301,7 +325,7 @@ class Writer:
         """One batch, one transaction."""
         receipts = {key: Remembered(memory_id, duplicate=True) for key, memory_id in batch.stored.items()}
         if batch.entries:
-            added = self._store.add(list(batch.entries.values()), self._model())
+            added = self._store.add(list(batch.entries.values()), self._model(), self._token_model())
             self._updates.link_new(
                 [
                     each
@@ -357,16 +381,29 @@ class Writer:
         if embedder is None or self._defer or not texts:
             return {}
         try:
-            return _passages(embedder, texts)
+            return self._passages_for(embedder, texts)
         except Exception as error:  # whatever the model's runtime raises, no memory is lost for it
             _log.warning("stored without vectors (%s); `nacre reembed` adds them", error)
             return {}
 
+    def _passages_for(self, embedder: Embedder, texts: dict[str, str]) -> dict[str, Passages]:
+        """With token vectors where the embedder has any and does not fail to make them."""
+        tokens = self._parts.token_embedder
+        if tokens is not None:
+            try:
+                return _passages(embedder, tokens, texts)
+            except Exception as error:  # the vectors alone may still work
+                _log.warning("stored without token vectors (%s); `nacre reembed` adds them", error)
+        return _passages(embedder, None, texts)
+
     def _model(self) -> str | None:
         return None if self._parts.embedder is None else self._parts.embedder.fingerprint
 
+    def _token_model(self) -> str | None:
+        return None if self._parts.token_embedder is None else self._parts.token_embedder.token_fingerprint
 
-def _passages(embedder: Embedder, texts: dict[str, str]) -> dict[str, Passages]:
+
+def _passages(embedder: Embedder, tokens: TokenEmbedder | None, texts: dict[str, str]) -> dict[str, Passages]:
     """Cut and embed texts, all of them in one call of the embedder."""
     spans: dict[str, tuple[Span, ...]] = {}
     for memory_id, text in texts.items():
@@ -376,12 +413,19 @@ def _passages(embedder: Embedder, texts: dict[str, str]) -> dict[str, Passages]:
             (Span(0, len(text)),) if short else chunking.split_passages(text, embedder.weigh(text), embedder.pieces_max)
         )
     slices = [texts[each][span.start : span.end] for each, several in spans.items() for span in several]
-    from nacre.storage.vectors import checked  # numpy is imported only where there are vectors
+    from nacre.storage.vectors import checked, checked_tokens  # numpy is imported only where there are vectors
 
-    vectors = checked(embedder.embed_passages(slices), len(slices))
+    packed: list[bytes] | None = None
+    if tokens is None:
+        vectors = checked(embedder.embed_passages(slices), len(slices))
+    else:
+        made, packed = tokens.embed_with_tokens(slices)
+        vectors = checked(made, len(slices))
+        packed = checked_tokens(packed, len(slices), tokens.token_format)
     embedded: dict[str, Passages] = {}
     at = 0
     for memory_id, several in spans.items():
-        embedded[memory_id] = Passages(several, vectors[at : at + len(several)])
-        at += len(several)
+        end = at + len(several)
+        embedded[memory_id] = Passages(several, vectors[at:end], None if packed is None else tuple(packed[at:end]))
+        at = end
     return embedded

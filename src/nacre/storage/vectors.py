@@ -5,11 +5,13 @@ Vectors are kept in half precision: it halves the file and moves a cosine by les
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nacre.errors import EmbedderError
+from nacre.types.tokens import TokenFormat
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,6 +31,18 @@ def checked(vectors: npt.ArrayLike, texts: int) -> FloatMatrix:
     if not np.isfinite(matrix).all():
         raise EmbedderError("embedder: a vector has NaN or infinity; all numbers must be finite")
     return matrix
+
+
+def checked_tokens(packed: Sequence[bytes], texts: int, form: TokenFormat) -> list[bytes]:
+    """The packed token vectors of an embedder. Raises EmbedderError unless there are whole ones for each text."""
+    listed = list(packed)
+    if len(listed) != texts or not all(
+        isinstance(each, bytes) and len(each) % form.token_bytes == 0 for each in listed
+    ):
+        raise EmbedderError(
+            f"embedder: its token vectors are not {texts} texts of bytes, each a multiple of {form.token_bytes}"
+        )
+    return listed
 
 
 def pack(vector: FloatVector) -> bytes:

@@ -185,10 +185,14 @@ class Tokens(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """The passages of a text: their spans, and one vector for each."""
+    """The passages of a text: their spans, and one vector for each.
+
+    `tokens` are the packed token vectors of each passage, b"" where no token is kept. None: without token vectors.
+    """
 
     spans: tuple[Span, ...]
     vectors: FloatMatrix
+    tokens: tuple[bytes, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

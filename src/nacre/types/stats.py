@@ -48,10 +48,13 @@ class Stats:
     forgotten: int
     passages: int
     pending: int  # live memories that have no vectors of the store's model yet
+    pending_tokens: int  # live memories that have vectors, but no token vectors of the store's token model
+    token_bytes: int  # of the token vectors, packed
     events: int
     spaces: Mapping[str, int]
     kinds: Mapping[str, int]
     namespaces: Mapping[str, int]
     model: str | None  # fingerprint of the model the vectors come from
+    token_model: str | None  # that of the token vectors
     schema_version: int
     size_bytes: int

@@ -41,6 +41,7 @@ from nacre.types.recall_log import Outcome, Receipt, ReceiptFilter
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals, Successor
 from nacre.types.stats import FacetCounts, Frequencies, Stats
+from nacre.types.tokens import TOKEN_PASSAGES_MAX
 from nacre.types.views import Neighbours
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class MemoryStore:
         self._memories: dict[str, StoredMemory] = {}
         self._events: list[Event] = []
         self._model: str | None = None
+        self._token_model: str | None = None
         self._revision = 0
         self._lenses: dict[tuple[str, str], str] = {}
         self._updates: dict[tuple[str, str], Update] = {}  # by newer and older
@@ -66,15 +68,16 @@ class MemoryStore:
 
     # ---- writing
 
-    def add(self, entries: Sequence[Entry], model: str | None) -> list[Remembered]:
+    def add(self, entries: Sequence[Entry], model: str | None, token_model: str | None = None) -> list[Remembered]:
         with self._lock:
             if any(entry.passages is not None for entry in entries):
                 self._adopt_model(model)
+            keeps = self._keeps_tokens(token_model, (entry.passages for entry in entries))
             remembered = []
             for entry in entries:
                 duplicate = self._duplicate_of(entry.memory.space, entry.content_hash)
                 if duplicate is None:
-                    self._write(entry)
+                    self._write(entry, keeps)
                     self._facts.write_entry(entry)
                     self._link(entry.updates)
                     self._log("remembered", entry.memory.id)
@@ -83,7 +86,7 @@ class MemoryStore:
                     remembered.append(Remembered(duplicate, duplicate=True))
             return remembered
 
-    def replace(self, entry: Entry, previous: Memory, model: str | None) -> None:
+    def replace(self, entry: Entry, previous: Memory, model: str | None, token_model: str | None = None) -> None:
         with self._lock:
             old = self._found([entry.memory.id])[0]
             if old.memory != previous:
@@ -95,10 +98,12 @@ class MemoryStore:
                 duplicate = self._duplicate_of(entry.memory.space, entry.content_hash)
                 if duplicate is not None:
                     raise Conflict(f"text: memory {duplicate} has this text already; forget one of them")
-            self._write(entry)
+            self._write(entry, self._keeps_tokens(token_model, [entry.passages]))
             if same_text and entry.passages is None:
                 stored = self._memories[previous.id]
-                self._memories[previous.id] = replace(stored, spans=old.spans, blobs=old.blobs)
+                self._memories[previous.id] = replace(
+                    stored, spans=old.spans, blobs=old.blobs, token_blobs=old.token_blobs
+                )
             if not same_text:
                 self._facts.rewrite_entry(entry)
             self._log("updated", previous.id, replaced(old.memory, entry.memory))
@@ -142,31 +147,55 @@ class MemoryStore:
                 ]
                 self._log("purged", purged, at=at)
 
-    def embed(self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str) -> int:
+    def embed(
+        self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str, token_model: str | None = None
+    ) -> int:
         with self._lock:
             self._adopt_model(model)
+            keeps = self._keeps_tokens(token_model, passages.values())
             done = 0
             for memory_id, each in passages.items():
                 stored = self._memories.get(memory_id)
-                if stored is not None and _pending(stored) and stored.memory.text == texts[memory_id]:
-                    self._memories[memory_id] = replace(stored, spans=each.spans, blobs=_blobs(each))
+                if stored is None or stored.memory.text != texts[memory_id]:
+                    continue
+                tokens = _token_blobs(each) if keeps else None
+                if _pending(stored) or (tokens is not None and _pending_tokens(stored) and stored.spans != each.spans):
+                    self._memories[memory_id] = replace(
+                        stored, spans=each.spans, blobs=_blobs(each), token_blobs=tokens
+                    )
                     self._log("embedded", memory_id)
-                    done += 1
+                elif tokens is not None and _pending_tokens(stored):
+                    self._memories[memory_id] = replace(stored, token_blobs=tokens)
+                    self._revision += 1
+                else:
+                    continue
+                done += 1
             return done
 
     def switch_model(self, model: str) -> None:
         with self._lock:
             if model != self._model:
-                self._model = model
+                self._model, self._token_model = model, None
                 self._memories = {
-                    each: replace(stored, spans=None, blobs=()) for each, stored in self._memories.items()
+                    each: replace(stored, spans=None, blobs=(), token_blobs=None)
+                    for each, stored in self._memories.items()
                 }
                 self._log("model switched", "")
+
+    def switch_token_model(self, model: str) -> None:
+        with self._lock:
+            if model != self._token_model:
+                self._token_model = model
+                self._memories = {each: replace(stored, token_blobs=None) for each, stored in self._memories.items()}
+                self._revision += 1
 
     # ---- reading
 
     def model(self) -> str | None:
         return self._model
+
+    def token_model(self) -> str | None:
+        return self._token_model
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         with self._lock:
@@ -318,6 +347,30 @@ class MemoryStore:
     def pending_count(self, where: Filter | None) -> int:
         return len(self.pending(where, len(self._memories)))
 
+    def token_vectors(
+        self, ids: Sequence[str], model: str, vector: FloatVector, passages_max: int
+    ) -> dict[str, tuple[tuple[int, bytes], ...]]:
+        from nacre.storage.vectors import cosines, unpack
+
+        if model != self._token_model:
+            return {}
+        found = {}
+        for stored in self._live():
+            if stored.memory.id in ids and stored.token_blobs is not None:
+                scores = cosines(unpack(list(stored.blobs)), vector).tolist()
+                places = sorted(range(len(stored.token_blobs)), key=lambda place: -scores[place])[:passages_max]
+                found[stored.memory.id] = tuple((place, stored.token_blobs[place]) for place in sorted(places))
+        return found
+
+    def pending_tokens(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
+        with self._lock:
+            waiting = [stored for stored in self._memories.values() if _pending_tokens(stored)]
+        matching = [stored.memory for stored in waiting if where is None or self._matches(stored, where, None)]
+        return [(each.id, each.text) for each in matching[:limit]]
+
+    def pending_tokens_count(self, where: Filter | None) -> int:
+        return len(self.pending_tokens(where, len(self._memories)))
+
     def history(self, memory_id: str) -> list[Event]:
         with self._lock:
             return [event for event in self._events if event.memory_id == memory_id]
@@ -331,11 +384,14 @@ class MemoryStore:
             forgotten=len(every) - len(live),
             passages=sum(len(stored.blobs) for stored in every),
             pending=self.pending_count(None),
+            pending_tokens=self.pending_tokens_count(None),
+            token_bytes=sum(len(blob) for stored in every for blob in stored.token_blobs or ()),
             events=len(self._events),
             spaces=_tally(memory.space for memory in live),
             kinds=_tally(memory.kind for memory in live),
             namespaces=_tally(memory.namespace for memory in live),
             model=self._model,
+            token_model=self._token_model,
             schema_version=1,
             size_bytes=0,
         )
@@ -501,10 +557,13 @@ class MemoryStore:
 
     # ---- inside
 
-    def _write(self, entry: Entry) -> None:
+    def _write(self, entry: Entry, keeps_tokens: bool) -> None:
         spans = None if entry.passages is None else entry.passages.spans
         blobs = () if entry.passages is None else _blobs(entry.passages)
-        self._memories[entry.memory.id] = StoredMemory(entry.memory, entry.content_hash, entry.tokens, spans, blobs)
+        token_blobs = _token_blobs(entry.passages) if entry.passages is not None and keeps_tokens else None
+        self._memories[entry.memory.id] = StoredMemory(
+            entry.memory, entry.content_hash, entry.tokens, spans, blobs, token_blobs
+        )
 
     def _link(self, new: Sequence[Update]) -> None:
         for each in new:
@@ -553,6 +612,14 @@ class MemoryStore:
         elif self._model != model:
             raise _mismatch(self._model, model)
 
+    def _keeps_tokens(self, model: str | None, given: Iterable[Passages | None]) -> bool:
+        """Whether token vectors of this model can be stored. A store without any adopts the model."""
+        if model is None or not any(each is not None and each.tokens is not None for each in given):
+            return False
+        if self._token_model is None:
+            self._token_model = model
+        return self._token_model == model
+
     def _found(self, ids: Sequence[str]) -> list[StoredMemory]:
         missing = tuple(each for each in dict.fromkeys(ids) if each not in self._memories)
         if missing:
@@ -591,6 +658,14 @@ def _quarter(moment: datetime) -> datetime:
 
 def _pending(stored: StoredMemory) -> bool:
     return stored.is_live and stored.spans is None
+
+
+def _pending_tokens(stored: StoredMemory) -> bool:
+    return stored.is_live and stored.spans is not None and stored.token_blobs is None
+
+
+def _token_blobs(passages: Passages) -> tuple[bytes, ...] | None:
+    return None if passages.tokens is None else passages.tokens[:TOKEN_PASSAGES_MAX]
 
 
 def _blobs(passages: Passages) -> tuple[bytes, ...]:

@@ -14,6 +14,7 @@ class StoredMemory:
     tokens: Tokens
     spans: tuple[Span, ...] | None  # of its passages; None: no vectors of the store's model
     blobs: tuple[bytes, ...]  # the vectors of its passages
+    token_blobs: tuple[bytes, ...] | None = None  # the token vectors of its first passages; None: none of that model
 
     @property
     def is_live(self) -> bool:

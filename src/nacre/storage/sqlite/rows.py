@@ -11,7 +11,8 @@ from typing import Any
 
 import apsw
 
-from nacre.types.memory import BREAK, Entry, Memory, Tokens
+from nacre.types.memory import BREAK, Entry, Memory, Passages, Tokens
+from nacre.types.tokens import TOKEN_PASSAGES_MAX
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -81,14 +82,23 @@ def memory(row: Iterable[Any]) -> Memory:
 
 
 def memory_columns(entries: Sequence[Entry]) -> list[Sequence[Any]]:
-    """The columns that are written for memories: COLUMNS, then content_hash in hex and embedded, all as JSON values."""
+    """The columns that are written for memories, as JSON values.
+
+    They are COLUMNS, then content_hash in hex, embedded and token_passages.
+    """
     memories = [entry.memory for entry in entries]
     read = [(list(map(field, memories)), convert) for field, convert in _FIELDS]
     return [
         *(_converted(column, convert) if convert else column for column, convert in read),
         [entry.content_hash.hex() for entry in entries],
         [int(entry.passages is not None) for entry in entries],
+        [token_passages(entry.passages) for entry in entries],
     ]
+
+
+def token_passages(passages: Passages | None) -> int | None:
+    """How many passages get token vectors; None: the memory has none."""
+    return None if passages is None or passages.tokens is None else min(len(passages.tokens), TOKEN_PASSAGES_MAX)
 
 
 def token_columns(written: Sequence[tuple[int, str, Tokens]]) -> list[Sequence[Any]]:

@@ -1,9 +1,9 @@
 """The tables of a store file, and the migrations from older versions.
 
-The source of truth are `memories`, `passages`, `events`, `facts`, `entities`, `updates`, `receipts` with the tables
-that belong to them, `lenses` and `meta`. `tokens`, `tags`, `fts`, `vocabulary`, `corpus` and `sketches` are derived
-from these (see `rebuild` in store.py). Times are microseconds since 1970 in UTC. A released migration is never changed;
-a new one is appended.
+The source of truth are `memories`, `passages`, `token_vectors`, `events`, `facts`, `entities`, `updates`, `receipts`
+with the tables that belong to them, `lenses` and `meta`. `tokens`, `tags`, `fts`, `vocabulary`, `corpus` and `sketches`
+are derived from these (see `rebuild` in store.py). Times are microseconds since 1970 in UTC. A released migration is
+never changed; a new one is appended.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import apsw
 
 from nacre.errors import StoreCorrupt, StoreTooNew
-from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, updates
+from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, token_vectors, updates
 from nacre.storage.sqlite.rows import TOKENIZE
 
 APPLICATION_ID = 0x4E616372  # "Nacr": distinguishes our files from databases of other programs
@@ -237,7 +237,9 @@ CREATE INDEX memories_pinned ON memories (space) WHERE pinned = 1 AND deleted_us
 
 _SEVENTH = recall_log.MORE_COLUMNS
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH)
+_EIGHTH = token_vectors.TABLES
+
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH)
 VERSION = len(MIGRATIONS)
 
 

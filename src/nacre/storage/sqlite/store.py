@@ -25,7 +25,7 @@ from nacre.interfaces import TimePage
 from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.runtime import native_packages
 from nacre.storage.changes import replaced
-from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, rows, schema, updates
+from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, rows, schema, token_vectors, updates
 from nacre.storage.sqlite.connection import BUSY_TIMEOUT_MS, Connections
 from nacre.storage.sqlite.facets import facet_counts
 from nacre.storage.sqlite.facts import rewrite_entry, write_entries
@@ -50,6 +50,7 @@ from nacre.storage.sqlite.writes import (
     insert,
     live_rows,
     log_events,
+    missing_vectors,
     model_mismatch,
     rekey_passages,
     texts_said,
@@ -107,16 +108,19 @@ class SqliteStore:
 
     # ---- writing
 
-    def add(self, entries: Sequence[Entry], model: str | None) -> list[Remembered]:
+    def add(self, entries: Sequence[Entry], model: str | None, token_model: str | None = None) -> list[Remembered]:
         self._index_in_background(entries)
         with self._connections.writing() as db:
             if any(entry.passages is not None for entry in entries):
                 adopt_model(db, model, self._path)
+            if not token_vectors.adopt_model(db, token_model, (entry.passages for entry in entries)):
+                entries = token_vectors.left_out(entries)
             written = insert(db, entries)
             tokenised = [(row, entry.memory.space, entry.tokens) for row, entry in written]
             write_tokens(db, tokenised)
             update_counts(db, tokenised, 1)
             write_passages(db, ((row, entry.passages) for row, entry in written))
+            token_vectors.write(db, ((row, entry.passages) for row, entry in written))
             write_entries(db, written)
             updates.link(db, [update for _, entry in written for update in entry.updates])
             new = [entry.memory.id for _, entry in written]
@@ -132,7 +136,7 @@ class SqliteStore:
                 for entry in entries
             ]
 
-    def replace(self, entry: Entry, previous: Memory, model: str | None) -> None:
+    def replace(self, entry: Entry, previous: Memory, model: str | None, token_model: str | None = None) -> None:
         memory = entry.memory
         with self._connections.writing() as db:
             ((row, stored, tokens),) = with_tokens(db, [memory.id])
@@ -147,7 +151,7 @@ class SqliteStore:
             assignments = ", ".join(f"{column[2:]} = ?" for column in rows.COLUMNS.split(", "))
             db.execute(
                 f"UPDATE memories SET {assignments}, content_hash = ? WHERE row = ?",
-                (*(column[0] for column in rows.memory_columns([entry])[:-2]), entry.content_hash, row),
+                (*(column[0] for column in rows.memory_columns([entry])[:-3]), entry.content_hash, row),
             )
             if entry.tokens != tokens:
                 update_counts(db, [(row, stored.space, tokens)], -1)
@@ -157,6 +161,9 @@ class SqliteStore:
                 db.execute("DELETE FROM passages WHERE row = ?", (row,))
                 write_passages(db, [(row, entry.passages)])
                 db.execute("UPDATE memories SET embedded = ? WHERE row = ?", (int(entry.passages is not None), row))
+                if not token_vectors.adopt_model(db, token_model, [entry.passages]):
+                    (entry,) = token_vectors.left_out([entry])
+                token_vectors.rewrite(db, row, entry.passages)
             if memory.text != stored.text:
                 rewrite_entry(db, row, entry, tokens)
             before = rows.to_json(replaced(stored, memory))
@@ -214,21 +221,31 @@ class SqliteStore:
             self._ready_index.purge(db, {memory.space for _, memory, _ in found})
         self._empty_write_ahead_log("purged text stays")
 
-    def embed(self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str) -> int:
-        written = []
+    def embed(
+        self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str, token_model: str | None = None
+    ) -> int:
         with self._connections.writing() as db:
             adopt_model(db, model, self._path)
-            for memory_id, each in passages.items():
-                sql = (
-                    "SELECT row, space FROM memories WHERE id = ? AND text = ? AND embedded = 0 AND deleted_us IS NULL"
-                )
-                for row, space in rows.fetch(db, sql, (memory_id, texts[memory_id])):
+            keeps = token_vectors.adopt_model(db, token_model, passages.values())
+            found = missing_vectors(db, texts)
+            written = []
+            added = 0
+            for memory_id, (row, space, spans) in found.items():
+                each = passages[memory_id]
+                has_tokens = keeps and each.tokens is not None
+                if spans is None or (has_tokens and spans != each.spans):  # texts were cut in another way before
                     db.execute("DELETE FROM passages WHERE row = ?", (row,))
                     write_passages(db, [(row, each)])
                     db.execute("UPDATE memories SET embedded = 1 WHERE row = ?", (row,))
                     written.append((row, space, memory_id, None))
+                elif has_tokens:
+                    added += 1
+                if has_tokens:
+                    token_vectors.rewrite(db, row, each)
             log_events(db, "embedded", written)
-        return len(written)
+            if added:
+                bump_revision(db)
+        return len(written) + added
 
     def switch_model(self, model: str) -> None:
         from nacre.storage.sqlite.index.space_index import MODEL_SWITCHED
@@ -238,13 +255,24 @@ class SqliteStore:
                 db.execute("DELETE FROM passages")
                 db.execute("UPDATE memories SET embedded = 0 WHERE embedded = 1")
                 rows.set_meta(db, "model", model)
+                token_vectors.drop_all(db, None)
                 log_events(db, MODEL_SWITCHED, [(0, "", "", None)])
+
+    def switch_token_model(self, model: str) -> None:
+        with self._connections.writing() as db:
+            if rows.meta(db, "token_model") != model:
+                token_vectors.drop_all(db, model)
+                bump_revision(db)
 
     # ---- reading
 
     def model(self) -> str | None:
         with self._connections.reading() as db:
             return rows.meta(db, "model")
+
+    def token_model(self) -> str | None:
+        with self._connections.reading() as db:
+            return rows.meta(db, "token_model")
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         sql = f"SELECT {rows.COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
@@ -357,6 +385,32 @@ class SqliteStore:
         with self._connections.reading() as db:
             return int(db.execute(sql, clause.parameters).get)
 
+    def token_vectors(
+        self, ids: Sequence[str], model: str, vector: FloatVector, passages_max: int
+    ) -> dict[str, tuple[tuple[int, bytes], ...]]:
+        with self._connections.reading() as db:
+            if rows.meta(db, "token_model") != model:
+                return {}
+            return token_vectors.nearest(db, ids, vector, passages_max)
+
+    def pending_tokens(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
+        clause = EVERYTHING if where is None else filter_clause(where)
+        sql = (
+            f"SELECT m.id, m.text FROM memories AS m WHERE {token_vectors.PENDING} AND {clause.sql} "
+            "ORDER BY m.row LIMIT ?"
+        )
+        with self._connections.reading() as db:
+            return [(memory_id, text) for memory_id, text in rows.fetch(db, sql, (*clause.parameters, limit))]
+
+    def pending_tokens_count(self, where: Filter | None) -> int:
+        clause = EVERYTHING if where is None else filter_clause(where, few=True)  # usually none are pending
+        sql = (
+            "SELECT count(*) FROM memories AS m INDEXED BY memories_pending_tokens "
+            f"WHERE {token_vectors.PENDING} AND {clause.sql}"
+        )
+        with self._connections.reading() as db:
+            return int(db.execute(sql, clause.parameters).get)
+
     def history(self, memory_id: str) -> list[Event]:
         sql = "SELECT seq, at_us, action, memory_id, before FROM events WHERE memory_id = ? ORDER BY seq"
         with self._connections.reading() as db:
@@ -381,11 +435,14 @@ class SqliteStore:
                 forgotten=number("SELECT count(*) FROM memories WHERE deleted_us IS NOT NULL"),
                 passages=number("SELECT count(*) FROM passages"),
                 pending=number("SELECT count(*) FROM memories WHERE embedded = 0 AND deleted_us IS NULL"),
+                pending_tokens=number(f"SELECT count(*) FROM memories AS m WHERE {token_vectors.PENDING}"),
+                token_bytes=number("SELECT ifnull(sum(length(vectors)), 0) FROM token_vectors"),
                 events=number("SELECT count(*) FROM events"),
                 spaces=by("space"),
                 kinds=by("kind"),
                 namespaces=by("namespace"),
                 model=rows.meta(db, "model"),
+                token_model=rows.meta(db, "token_model"),
                 schema_version=schema.VERSION,
                 size_bytes=sum(each.stat().st_size for each in (self._path, wal) if each.is_file()),
             )

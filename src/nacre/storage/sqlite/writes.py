@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import apsw
 from nacre.errors import EmbedderMismatch, NotFound
 from nacre.storage.changes import texts_ever
 from nacre.storage.sqlite import rows
-from nacre.types.memory import Entry, Memory, Passages, Tokens
+from nacre.types.memory import Entry, Memory, Passages, Span, Tokens
 
 # ---------------------------------------------------------------- writing rows
 
@@ -26,10 +26,11 @@ def insert(db: apsw.Connection, entries: Sequence[Entry]) -> list[tuple[int, Ent
     """
     last = db.execute("SELECT max(row) FROM memories").get or 0
     selected, parameters = rows.json_source(rows.memory_columns(entries))
-    *columns, content_hash, embedded = selected
+    *columns, content_hash, embedded, token_passages = selected
     db.execute(
-        f"INSERT INTO memories ({rows.COLUMNS.replace('m.', '')}, content_hash, embedded) "
-        f"SELECT {', '.join(columns)}, unhex({content_hash}), {embedded} FROM json_each(?) WHERE true "
+        f"INSERT INTO memories ({rows.COLUMNS.replace('m.', '')}, content_hash, embedded, token_passages) "
+        f"SELECT {', '.join(columns)}, unhex({content_hash}), {embedded}, {token_passages} "
+        "FROM json_each(?) WHERE true "
         "ON CONFLICT (space, content_hash) WHERE deleted_us IS NULL DO NOTHING",
         parameters,
     )
@@ -154,6 +155,26 @@ def live_rows(db: apsw.Connection, memory_ids: Sequence[str], space: str | None 
     missing = tuple(dict.fromkeys(each for each in memory_ids if each not in found))
     if missing:
         raise NotFound(missing)
+    return found
+
+
+def missing_vectors(
+    db: apsw.Connection, texts: Mapping[str, str]
+) -> dict[str, tuple[int, str, tuple[Span, ...] | None]]:
+    """Those live memories that still have these texts and lack vectors or token vectors, in the given order.
+
+    By id: row, space, and the spans of the passages; None: it has no vectors.
+    """
+    sql = (
+        "SELECT row, space, embedded FROM memories WHERE id = ? AND text = ? AND deleted_us IS NULL "
+        "AND (embedded = 0 OR token_passages IS NULL)"
+    )
+    passages = "SELECT start_char, end_char FROM passages WHERE row = ? ORDER BY passage"
+    found: dict[str, tuple[int, str, tuple[Span, ...] | None]] = {}
+    for memory_id, text in texts.items():
+        for row, space, embedded in rows.fetch(db, sql, (memory_id, text)):
+            spans = tuple(Span(*each) for each in rows.fetch(db, passages, (row,))) if embedded else None
+            found[memory_id] = row, space, spans
     return found
 
 
