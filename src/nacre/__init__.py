@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         DidYouMean,
         Filter,
         Hit,
+        MatchedWord,
         Reason,
         RelatedRequest,
         RelationHit,
@@ -101,6 +102,7 @@ __all__ = [
     "LeftOut",
     "Lens",
     "Limits",
+    "MatchedWord",
     "Memory",
     "Nacre",
     "NacreError",
@@ -158,7 +160,8 @@ _HOMES = {
     "types.recall_log": "Delivery Receipt",
     "types.recipe": "CLASSIC Recipe",
     "types.search": (
-        "DidYouMean Filter Hit Reason RelatedRequest RelationHit SearchRequest SearchResult Snippet Successor"
+        "DidYouMean Filter Hit MatchedWord Reason RelatedRequest RelationHit SearchRequest SearchResult Snippet "
+        "Successor"
     ),
     "types.stats": "Facets Stats",
     "types.views": "Context ContextRequest Fetched LeftOut Quoted Timeline TimelineEntry TimelineRequest",

@@ -36,6 +36,7 @@ class Limits:
     query_chars_max: int = 10_000  # a longer query is cut, with a note
     results_max: int = 1_000
     pool_max: int = 10_000
+    maxsim_pool_max: int = 1_000
     rerank_pool_max: int = 100
     filter_values_max: int = 1_000
     facts_max: int = 1_000  # given with one memory
@@ -298,7 +299,11 @@ def related(request: RelatedRequest, access: Access, limits: Limits) -> RelatedR
 def recipe(value: Recipe, limits: Limits) -> Recipe:
     if not isinstance(value, Recipe):
         raise InvalidInput("recipe", f"must be a Recipe, not {_kind(value)}")
-    if value is USUAL_RECIPE and value.pool <= limits.pool_max and value.rerank_pool <= limits.rerank_pool_max:
+    if value is USUAL_RECIPE and (
+        value.pool <= limits.pool_max
+        and value.maxsim_pool <= limits.maxsim_pool_max
+        and value.rerank_pool <= limits.rerank_pool_max
+    ):
         return value
     if not isinstance(value.tuning, Tuning):
         raise InvalidInput("recipe.tuning", f"must be a Tuning, not {_kind(value.tuning)}")
@@ -308,6 +313,7 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     _whole("recipe.k", value.k, 0, 1_000_000)
     _whole("recipe.crowd", weights["crowd"], 1, limits.pool_max)
     _whole("recipe.pool", value.pool, 1, limits.pool_max)
+    _whole("recipe.maxsim_pool", value.maxsim_pool, 2, limits.maxsim_pool_max)
     _whole("recipe.rerank_pool", value.rerank_pool, 2, limits.rerank_pool_max)
     _number("recipe.semantic_floor", value.semantic_floor, -1, 1)
     for name in _FRACTIONS:
@@ -317,6 +323,7 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     _number("recipe.bm25_k1", weights["bm25_k1"], 0, 100)
     _number("recipe.bm25_padding", weights["bm25_padding"], 0, 1_000_000)
     _number("recipe.boost_weight", value.boost_weight, 0, 10)
+    _number("recipe.maxsim_weight", value.maxsim_weight, 0, 10)
     for name in ("summary_weight", "tags_weight", "source_weight"):
         _number(f"recipe.{name}", weights[name], 0, 100)
     return value

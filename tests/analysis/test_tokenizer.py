@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nacre.analysis import tokenizer
-from nacre.types.memory import Tokens
+from nacre.types.memory import Span, Tokens
 
 INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 
@@ -316,3 +316,27 @@ def test_located_points_at_the_words(text: str, places: list[str]) -> None:
     assert [
         text[span.start : span.end] for span, chunk in tokenizer.chunks_with_spans(text) if chunk.words or chunk.forms
     ] == places
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "word"),
+    [
+        ("an umbrella, please", "brel", "umbrella"),
+        ("an umbrella, please", "umbrella", "umbrella"),
+        ("snake_case", "nak", "snake"),
+        ("die Wärmeplus-Nummer", "plus", "Wärmeplus"),
+        ("cafe\u0301s here", "caf", "cafe\u0301s"),
+        ("東京タワー", "京", "京"),
+        ("naïve東京", "ï", "naïve"),
+        ("tea", "tea", "tea"),
+        ("wait ... what", "...", "..."),
+    ],
+)
+def test_a_part_belongs_to_this_word(text: str, part: str, word: str) -> None:
+    start, end = tokenizer.word_around(text, Span(text.index(part), text.index(part) + len(part)))
+    assert text[start:end] == word
+
+
+def test_the_word_around_a_part_is_bounded() -> None:
+    start, end = tokenizer.word_around("x" * 1_000, Span(500, 502))
+    assert end - start == 2 + 2 * tokenizer.TOKEN_CHARS_MAX

@@ -17,11 +17,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+import numpy as np
 import pytest
 
 from nacre.analysis import tokenizer
 from nacre.cli.render import why_lines
-from nacre.engine import rerank_stage
+from nacre.engine import late_interaction_stage, rerank_stage
 from nacre.engine.engine import Nacre
 from nacre.engine.explain import Stage, Why
 from nacre.engine.pipeline import SearchTrace
@@ -30,7 +31,7 @@ from nacre.facts.confidence import FLOOR, SHARES, memory_confidence
 from nacre.facts.supersession import is_single_valued
 from nacre.query import intent, lenses
 from nacre.query.ast import Term, term_counts
-from nacre.ranking import fusion, rerank, token_budget
+from nacre.ranking import fusion, late_interaction, rerank, token_budget
 from nacre.ranking.bm25 import COMMON_SHARE, bm25, idf
 from nacre.ranking.fusion import by_meaning, places
 from nacre.ranking.neighbours import echoed
@@ -52,9 +53,10 @@ from nacre.ranking.scoring import score
 from nacre.ranking.usage import CREDITS, INVITING_PLACES
 from nacre.types.facts import DECAY_PER_DAY
 from nacre.types.intents import NAMESPACE_WEIGHTS
-from nacre.types.memory import NewMemory, Tokens
+from nacre.types.memory import NewMemory, Span, Tokens
 from nacre.types.recipe import CLASSIC, TUNED, WEIGHTS, Fusion, Recipe, adjusted, weights_of
 from nacre.types.search import Match, Ranked, Reason, SearchRequest, SearchResult
+from nacre.types.tokens import QueryTokens, TokenFormat
 from nacre.types.views import Neighbours
 from nacre.validation import LIMITS
 from nacre.validation import recipe as checked_recipe
@@ -153,6 +155,7 @@ def test_every_table_is_checked() -> None:
         ("nDCG@10", "better channel", "rank fusion", "not reranked", "default"),
         ("boosted", "BM25", "cosine", "sum"),
         ("neighbour", "share", "default"),
+        ("token", "weight", "match in a", "match in b", "match in b, next to a"),
         ("type", "rate a day", "half is left after", "one value at a time"),
         ("reinforcement", "share"),
         ("intent", "namespaces"),
@@ -300,6 +303,48 @@ def test_neighbours_hear_so_much() -> None:
 
 def _summed(memory_id: str, sum_: float) -> Ranked:
     return Ranked(memory_id, sum_, (Reason("lexical", "add", sum_, {}),), None, None)
+
+
+def test_tokens_match_so() -> None:
+    *tokens, total = RULES.table("token", "weight", "match in a", "match in b", "match in b, next to a")
+    weights = np.array([float(row["weight"]) for row in tokens], np.float32)
+    assert float(total["weight"]) == weights.sum()
+    axes = np.eye(len(tokens) + 1, dtype=np.float32)
+    asked = QueryTokens(tuple(Span(at, at + 1) for at in range(len(tokens))), axes[:-1], weights)
+    form = TokenFormat(len(axes), 8)
+    # A token for each match; the rest of it points to where no token of the question does.
+    texts = {}
+    for name in "ab":
+        matches = [float(row[f"match in {name}"]) for row in tokens]
+        rows = [match * axes[at] + math.sqrt(1 - match**2) * axes[-1] for at, match in enumerate(matches)]
+        texts[name] = [late_interaction.pack(np.array(rows, np.float32), form)]
+    for head, beside in (("a", ()), ("b", ()), ("b, next to a", ("a",))):
+        (score,) = late_interaction.maxsim(asked, texts, {head[0]: beside}, form).values()
+        assert shows(total[f"match in {head}"], score)
+        met = late_interaction.matched_tokens(asked, [texts[each] for each in (head[0], *beside)], form)
+        for row, match in zip(tokens, met, strict=True):
+            assert shows(row[f"match in {head}"], match.similarity if match else 0.0)
+
+
+def test_late_interaction_is_worth_this() -> None:
+    for said in (
+        f"where {late_interaction.NEIGHBOUR} of it counts",
+        f"If it is below {late_interaction._CONVERSANT}, nothing is compared",
+        f"the divisor is at least {late_interaction.NARROW}",
+    ):
+        assert said in RULES.prose or any(said in block for block in RULES.code[""])
+    number = {3: "three", 4: "four"}
+    assert f"the {number[late_interaction_stage.PASSAGES_COMPARED]} nearest by their vectors" in RULES.prose
+    around = number[late_interaction.AROUND]
+    assert f"the median height of the {around} before it and the {around} behind it" in RULES.prose
+    far = [_summed("a", 0.8), _summed("b", 0.5), _summed("c", 0.3)]
+    first, *rest = late_interaction.blended(far, {"a": 0.4, "b": 0.5, "c": 0.6}, 3, RECIPE.maxsim_weight, 0.5)
+    assert (first.id, first.score) == ("a", 0.8)
+    assert [each.score for each in rest] == pytest.approx([0.5 + 0.25 * 0.5 * 0.5, 0.3 + 0.25 * 0.5])
+    near = [_summed("a", 0.8), _summed("b", 0.79)]
+    first, second = late_interaction.blended(near, {"a": 0.50, "b": 0.55}, 2, RECIPE.maxsim_weight, 1)
+    assert (first.id, second.id) == ("b", "a")
+    assert first.score == pytest.approx(0.79 + 0.08 * 0.5)
 
 
 def test_reranking_is_worth_this() -> None:
@@ -462,7 +507,8 @@ def _looked_up(path: str) -> Any:
 
 
 def test_every_reason_is_named() -> None:
-    reasons = {"lexical", "semantic", "filter", "relation", "echo", "rerank", "session", *FACTORS, *REQUESTED, *MOVES}
+    reasons = {"lexical", "semantic", "filter", "relation", "echo", "maxsim", "rerank", "session"}
+    reasons |= {*FACTORS, *REQUESTED, *MOVES}
     assert set(re.findall(r"Reason: `(\w+)`", " ".join(BEFORE.split()))) == reasons
 
 

@@ -39,7 +39,7 @@ from strategies import SESSION_FILTERS, SESSION_QUERIES, session_memories
 
 DAY = timedelta(days=1)
 # Nothing but words, clear meaning and reading again.
-PLAIN = adjusted(Recipe(), recency_weight=0, semantic_floor=0.3, echo_next=0, echo_far=0, echo_back=0)
+PLAIN = adjusted(Recipe(), maxsim_weight=0, recency_weight=0, semantic_floor=0.3, echo_next=0, echo_far=0, echo_back=0)
 HEARING = adjusted(PLAIN, echo_next=0.5, echo_far=0.2, echo_back=0.2)
 FRUIT = ("ripe apricots from the south", "apricots", "dried apricots or none", "a pot of tea")
 
@@ -867,7 +867,8 @@ def test_both_stores_rerank_the_same(
         memory = opened(store, *turns, reranker=reranker)
         recipe = Recipe(recency_weight=0, fresh_weight=0, rerank_pool=pool)
         results.append(memory.search(query, where=where, limit=50, recipe=recipe, collapse=False))
-        without = memory.search(query, where=where, limit=50, recipe=recipe, collapse=False, rerank=False)
+        off = replace(recipe, rerank_weight=0)
+        without = memory.search(query, where=where, limit=50, recipe=off, collapse=False)
         read.append(reranker.read)
         memory.close()
     sqlite, reference = results

@@ -662,7 +662,7 @@ ASKED = (
     "the tea",
 )
 LINES = {"lexical": "words: ", "semantic": "meaning: ", "filter": "filter: "} | {
-    "temporal": "time: ", "session": "session: ", "recency": "recency: ", "echo": "echo: ",
+    "temporal": "time: ", "session": "session: ", "recency": "recency: ", "echo": "echo: ", "maxsim": "maxsim: ",
 }  # fmt: skip
 
 

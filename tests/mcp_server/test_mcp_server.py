@@ -495,6 +495,11 @@ async def test_why(door: Server[Any], mode: str) -> None:
         missed = await call(client, "why", id=tea, query="coffee", mode="keyword")
         assert (missed["rank"], missed["hit"]) == (None, None)
         assert missed["left_out"]["remedy"]
+        met = (await call(client, "why", id=tea, query="when is tea served?"))["matched"]
+        assert [(each["asked"], each["found"], each["memory_id"]) for each in met] == [
+            ("tea", "Tea", tea),
+            ("served", "served", tea),
+        ]
 
 
 @asynchronous

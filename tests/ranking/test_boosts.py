@@ -207,7 +207,7 @@ OFF = Recipe(
     temporal_weight=0, confidence_weight=0, min_confidence=0, entity_weight=0, intent_weight=0, usage_weight=0,
     exact_weight=0, hop_weight=0, standing_weight=0, fresh_weight=0,
 )  # fmt: skip
-RANKS = Recipe(fusion="rank", alpha=0.5)  # places instead of heights, as in sums with a pencil
+RANKS = Recipe(fusion="rank", alpha=0.5, maxsim_weight=0)  # places instead of heights, as in sums with a pencil
 VOCABULARY = ["alpha", "beta", "gamma", "delta", "how", "why", "error", "where", "running"]
 SENTENCES = st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=6).map(" ".join)
 

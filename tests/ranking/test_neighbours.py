@@ -26,7 +26,7 @@ from nacre.types.views import Neighbours
 from strategies import SESSION_FILTERS, SESSION_QUERIES, session_memories
 
 DAY = timedelta(days=1)
-PLAIN = Recipe(recency_weight=0, semantic_floor=0.3)  # nothing but words, clear meaning and echo
+PLAIN = Recipe(maxsim_weight=0, recency_weight=0, semantic_floor=0.3)  # nothing but words, clear meaning and echo
 SILENT = adjusted(PLAIN, echo_next=0, echo_far=0, echo_back=0)
 TURNS = ("hello over there", "what fruit did you buy?", "apricots", "how much were they?", "two euros a kilo")
 

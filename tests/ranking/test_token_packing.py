@@ -14,11 +14,12 @@ FORMATS = [TokenFormat(64, 4), TokenFormat(48, 4), TokenFormat(2, 4), TokenForma
 
 
 def test_four_bits_by_hand() -> None:
-    """With 4 dimensions, 16 levels are 0.2 apart from -1.5 to 1.5; the first dimension is in the low half of a byte."""
+    """With 4 dimensions, 16 levels are 0.2 apart from -1.5 to 1.5. A byte has the first dimension in its low half and
+    the third in its high half, the next one the second and the fourth."""
     matrix = np.array([[-1.5, 1.5, 0.1, -0.1], [0.0, 0.12, 9.0, -9.0]], np.float32)
     packed = pack(matrix, TokenFormat(4, 4))
-    assert packed[:2] == bytes([0xF0, 0x78])
-    assert packed[3] == 0x0F  # what is beyond gets the last level
+    assert packed[:2] == bytes([0x80, 0x7F])
+    assert packed[2:] == bytes([0xF8, 0x08])  # what is beyond gets the last level
     expected = [-1.5, 1.5, 0.1, -0.1]
     assert unpack(packed, TokenFormat(4, 4))[0] == pytest.approx(expected, abs=1e-6)
 

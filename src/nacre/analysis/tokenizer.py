@@ -301,6 +301,20 @@ def is_unigram(token: str) -> bool:
     return _UNIGRAM.fullmatch(token) is not None
 
 
+def word_around(text: str, part: Span) -> Span:
+    """The word that a part of a text belongs to. Scripts written without spaces have one word for each character."""
+    start, end = part
+    while start > max(0, part.start - TOKEN_CHARS_MAX) and _is_inside_word(text[start - 1]):
+        start -= 1
+    while end < min(len(text), part.end + TOKEN_CHARS_MAX) and _is_inside_word(text[end]):
+        end += 1
+    return part if any(map(is_unigram, text[part.start : part.end])) else Span(start, end)
+
+
+def _is_inside_word(char: str) -> bool:
+    return _PART.match(char) is not None and not is_unigram(char)
+
+
 def _strip_diacritics(text: str) -> str:
     """The text without diacritics. Vowel signs of Indic scripts stay, because they distinguish words."""
     if text.isascii():

@@ -18,7 +18,7 @@ from nacre.serialization import encode
 from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
 from nacre.types.memory import DEFAULT_IMPORTANCE, Event, Memory, Progress
 from nacre.types.recall_log import Receipt
-from nacre.types.search import Hit, RelationHit, SearchResult
+from nacre.types.search import Hit, MatchedWord, RelationHit, SearchResult
 from nacre.types.stats import Facets, Stats
 from nacre.types.views import Context, Fetched, Timeline
 
@@ -375,11 +375,18 @@ def why_lines(why: Why) -> Iterator[Line]:
     yield [(f"{why.rank}. " if why.rank else "not shown: ", _BOLD), (why.memory_id, _ID)]
     for reason in why.hit.reasons:
         yield [INDENT, (describe(reason), "")]
+        if reason.signal == "maxsim":
+            yield from (_matched(each, why.memory_id) for each in why.matched)
     yield [INDENT, (f"score {why.hit.score:.6f}, relevance {why.hit.relevance:.2f}", _BOLD)]
     if why.below is not None:
         yield [INDENT, (why.below, "")]
     if why.left_out.stage != "found":
         yield from why_not_lines(why.left_out)
+
+
+def _matched(word: MatchedWord, memory_id: str) -> Line:
+    where = "" if word.memory_id == memory_id else f" in {word.memory_id}"
+    return [(2 * INDENT[0], _MARGIN), (f"{_flat(word.asked)} → {_flat(word.found)} {word.similarity:.2f}{where}", _DIM)]
 
 
 def why_not_lines(why_not: WhyNot) -> Iterator[Line]:

@@ -87,7 +87,7 @@ class CandidateFinder:
         if self._embedder is None:
             return Semantic(None, (f"no embedder is configured: {instead}",))
         try:
-            vector = self._query_vector(self._embedder, text)
+            vector = self.query_vector(self._embedder, text)
         except Exception as error:  # whatever the model's runtime raises, keyword search still answers
             _log.warning("the embedder failed (%s): %s", error, instead)
             return Semantic(None, (f"the embedder failed: {instead} ({error})",))
@@ -113,7 +113,7 @@ class CandidateFinder:
         if self._store.model() not in (None, self._embedder.fingerprint):
             return "the vectors are of another model"
         try:
-            vector = self._query_vector(self._embedder, text)
+            vector = self.query_vector(self._embedder, text)
         except Exception as error:  # whatever the model's runtime raises
             return f"the embedder failed ({error})"
         from nacre.storage.vectors import cosines
@@ -145,6 +145,16 @@ class CandidateFinder:
             return 1.0
         return self._embedder.vocabulary_coverage(plan.query.meaning)
 
+    def query_vector(self, embedder: Embedder, text: str) -> FloatVector:
+        """The vector of a query. Raises what the embedder raises."""
+        vector = self._query_vectors.get(text)
+        if vector is None:
+            from nacre.storage.vectors import checked  # numpy is imported only where there are vectors
+
+            vector = checked([embedder.embed_query(text)], 1)[0]
+            self._query_vectors.put(text, vector)
+        return vector
+
     def near(self, memory: Memory, where: Filter, recipe: Recipe, limit: int) -> Semantic:
         """Memories whose vectors are near those of a stored one. That needs no embedder."""
         model, vectors = self._store.model(), self._store.vectors(memory.id)
@@ -155,15 +165,6 @@ class CandidateFinder:
         except EmbedderMismatch as error:  # another process has changed the model just now
             return Semantic([], (str(error),))
         return Semantic(_above_floor(matches, recipe))
-
-    def _query_vector(self, embedder: Embedder, text: str) -> FloatVector:
-        vector = self._query_vectors.get(text)
-        if vector is None:
-            from nacre.storage.vectors import checked  # numpy is imported only where there are vectors
-
-            vector = checked([embedder.embed_query(text)], 1)[0]
-            self._query_vectors.put(text, vector)
-        return vector
 
 
 def _joined(one: list[Match] | None, other: list[Match] | None) -> list[Match] | None:

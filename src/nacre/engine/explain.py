@@ -16,7 +16,7 @@ from nacre.interfaces import Store
 from nacre.query.ast import either, filter_matches
 from nacre.query.lexer import preview
 from nacre.types.memory import Memory
-from nacre.types.search import Filter, Hit, Match
+from nacre.types.search import Filter, Hit, Match, MatchedWord, Reason
 from nacre.validation import Limits
 
 Stage: TypeAlias = Literal[
@@ -38,7 +38,8 @@ class WhyNot:
 class Why:
     """A memory's place in a search with every reason; without a place, `left_out` says where it was lost.
 
-    `below` says why a memory that was superseded follows its successor.
+    `below` says why a memory that was superseded follows its successor. `matched` are the words of the query that met
+    words of the memory, in the order of the query, where they were compared token by token.
     """
 
     memory_id: str
@@ -46,6 +47,7 @@ class Why:
     hit: Hit | None  # of everything that was ranked, whether shown or not
     left_out: WhyNot
     below: str | None = None
+    matched: tuple[MatchedWord, ...] = ()
 
 
 class Explainer:
@@ -62,7 +64,14 @@ class Explainer:
         ranked = [each for each in trace.ranking.ranked if each.id == memory_id]
         hits = self._searcher.pipeline.shown(trace, ranked) if ranked else ()
         hit = hits[0] if hits else None
-        return Why(memory_id, place, hit, self._left_out(trace, memory_id, place), self._below(hit))
+        matched = self._matched_words(trace, memory_id) if _maxsim(hit) else ()
+        return Why(memory_id, place, hit, self._left_out(trace, hit, memory_id, place), self._below(hit), matched)
+
+    def _matched_words(self, trace: SearchTrace, memory_id: str) -> tuple[MatchedWord, ...]:
+        ids = [memory_id, *trace.ranking.beside[memory_id]]
+        found = self._store.get(ids)
+        memories = {each: found[each] for each in ids if each in found}
+        return self._searcher.late_interaction.matched_words(trace.plan, memories, trace.ranking.stated)
 
     def _below(self, hit: Hit | None) -> str | None:
         """Without the reason, its successor is not in the search, and it stands where it would stand anyway."""
@@ -71,7 +80,7 @@ class Explainer:
         successor, since = hit.superseded_by
         return f"below, because {successor} superseded it on {local_date(since, self._zone).isoformat()}"
 
-    def _left_out(self, trace: SearchTrace, memory_id: str, place: int | None) -> WhyNot:
+    def _left_out(self, trace: SearchTrace, hit: Hit | None, memory_id: str, place: int | None) -> WhyNot:
         request = trace.plan.request
         if place is not None and place <= request.limit:
             if request.token_budget is None or memory_id in {hit.id for hit in trace.ranking.hits}:
@@ -82,9 +91,8 @@ class Explainer:
                 "give more tokens, or none",
             )
         if place is not None:
-            return WhyNot(
-                "limit", f"it is number {place}, and only {request.limit} are shown", f"set the limit to {place}"
-            )
+            said = f"it is number {place}, and only {request.limit} are shown"
+            return WhyNot("limit", said + _by_tokens(hit), f"set the limit to {place}")
         memory = self._store.get([memory_id]).get(memory_id)
         if memory is None:
             raise NotFound((memory_id,))
@@ -147,6 +155,20 @@ class Explainer:
             "it shares no significant term with the query" + (" and is not near its meaning" if recipe.alpha else ""),
             "ask with words that it has" + ("" if recipe.alpha else ", or search by meaning, too"),
         )
+
+
+def _maxsim(hit: Hit | None) -> Reason | None:
+    """The reason that late interaction gave, if it compared the memory."""
+    reasons = hit.reasons if hit is not None else ()
+    return next((each for each in reasons if each.signal == "maxsim" and "rank" in each.numbers), None)
+
+
+def _by_tokens(hit: Hit | None) -> str:
+    """Where late interaction placed a memory, if it did."""
+    found = _maxsim(hit)
+    if found is None:
+        return ""
+    return f"; word by word it is number {found.numbers['rank']:.0f} of {found.numbers['compared']:.0f}"
 
 
 def _sifted(trace: SearchTrace, memory_id: str) -> WhyNot | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from nacre.analysis.update_cues import find_cue
 from nacre.analysis.wording import counted
 from nacre.engine.candidates import CandidateFinder
 from nacre.engine.hits import NO_TERMS, beliefs_of, hit_of, shown_text
+from nacre.engine.late_interaction_stage import LateInteractionStage
 from nacre.engine.plan import Planner, SearchPlan
 from nacre.engine.query_resolver import QueryResolver
 from nacre.engine.rerank_stage import RerankStage, rerank_texts
@@ -38,7 +38,6 @@ from nacre.types.search import (
     Found,
     Hit,
     Match,
-    Period,
     Ranked,
     RelationHit,
     SearchResult,
@@ -50,12 +49,13 @@ from nacre.types.views import Neighbours
 
 # What finds and orders candidates, and what decides which of them are shown. Where the first part finds nothing, it
 # runs again with the query reworded.
-FINDING = ("candidates", "fuse", "neighbours", "signals", "rerank", "exact", "hop", "boosts", "time", "supersede")
+FINDING = (
+    "candidates", "fuse", "neighbours", "signals", "late_interaction", "rerank", "exact", "hop", "boosts", "time",
+    "supersede",
+)  # fmt: skip
 SHOWING = ("dedupe", "relevance", "cut", "fetch", "highlight", "budget")
 STAGES = FINDING + SHOWING
 
-_MOMENT = timedelta(microseconds=1)
-_LAST = datetime.max.replace(tzinfo=UTC)
 _FIRST = 3  # hits whose language shows that of the store
 _RELATIONS_MAX = 10  # shown beside the hits
 _UNKNOWN = Frequencies(0, {})
@@ -90,7 +90,8 @@ class Ranking(NamedTuple):
     signals: Mapping[str, Signals] = _NOTHING
     confidence: Mapping[str, float] = _NOTHING  # of memories with facts
     doubted: Mapping[str, float] = _NOTHING  # left out: their confidence is too low
-    # rerank
+    # late_interaction, rerank
+    beside: Mapping[str, tuple[str, ...]] = _NOTHING  # by id, the turns next to it that the search may see
     rerank_leads: Mapping[str, float] = _NOTHING
     answers: Mapping[str, float] = _NOTHING  # log-odds that a memory answers, of those that the reranker was asked of
     # exact
@@ -120,6 +121,11 @@ class Ranking(NamedTuple):
     @property
     def found(self) -> bool:
         return bool(self.ranked or self.doubted)
+
+    @property
+    def stated(self) -> dict[str, str]:
+        """By id, the relation by which a memory was found, in words."""
+        return {each: found.fact.statement for each, found in self.found_relations.items()}
 
     def may_show(self, memory_id: str) -> bool:
         """Whether a memory is live as far as the signals tell, and believed."""
@@ -153,6 +159,7 @@ class Pipeline:
         planner: Planner,
         resolver: QueryResolver,
         finder: CandidateFinder,
+        late_interaction: LateInteractionStage,
         reranker: RerankStage,
         successors: SuccessorFinder,
     ) -> None:
@@ -160,6 +167,7 @@ class Pipeline:
         self._planner = planner
         self._resolver = resolver
         self._finder = finder
+        self._tokens = late_interaction
         self._reranker = reranker
         self._successors = successors
 
@@ -209,7 +217,7 @@ class Pipeline:
             return plan
         wide = tuple(temporal.widened(each) for each in plan.periods)
         # Times of creation are indexed, so the first look costs little; the second is for what only happened then.
-        if any(self._store.by_time(_narrowed(plan.where, each), TimePage(1)) for each in wide):
+        if any(self._store.by_time(temporal.narrowed(plan.where, each), TimePage(1)) for each in wide):
             return plan
         if self._store.by_time(plan.where, TimePage(1), must=either(tuple(map(During, wide)))):
             return plan
@@ -228,13 +236,7 @@ class Pipeline:
         if not signals:
             return plan
         (known,) = signals.values()
-        match anchor.relation:
-            case "before":
-                period = Period(None, known.moment)
-            case "after":  # not the event itself
-                period = Period(known.moment + min(_MOMENT, _LAST - known.moment), None)
-            case "since":
-                period = Period(known.moment, None)
+        period = temporal.relative_to(known.moment, anchor.relation)
         return replace(plan, periods=(*plan.periods, period), vaguely=True)
 
     def _reworded(self, plan: SearchPlan, meant: DidYouMean | None) -> Iterator[tuple[SearchPlan, tuple[str, ...]]]:
@@ -256,6 +258,7 @@ class Pipeline:
     def _candidates(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Ask every channel. Filters act inside the channels, before anything is ranked."""
         self._reranker.preload(plan)
+        self._tokens.preload(plan)
         frequencies = self._resolver.frequencies(plan.query, plan.where.spaces)
         lexical, semantic = self._finder.find(plan, frequencies)
         return ranking._replace(
@@ -327,6 +330,7 @@ class Pipeline:
             return ranking
         best = [each.id for each in ranking.ranked[: neighbours.ECHOING] if each.lexical or each.semantic]
         near = self._store.neighbours(best, neighbours.REACH_BACK, neighbours.REACH, turns=True) if best else {}
+        ranking = ranking._replace(beside={each: () for each in best if each not in near})
         if not near:
             return ranking
         new = neighbours.all_of(near) - {each.id for each in ranking.ranked}
@@ -342,29 +346,35 @@ class Pipeline:
             ranked = [each for each in ranked if ranking.may_show(each.id)]
         return ranking._replace(ranked=ranked)
 
+    def _late_interaction(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
+        """Add how well the tokens of the best match those of the query, or those of their neighbours."""
+        selection = self._tokens.select(plan, ranking.ranked, ranking.semantic)
+        if not selection.ids:
+            return ranking
+        ranking = self._with_beside(plan, ranking, selection.ids)
+        ranked, notes = self._tokens.compare(plan, ranking.ranked, selection, ranking.beside, ranking.stated)
+        return ranking._replace(ranked=ranked, notes=(*ranking.notes, *notes))
+
     def _rerank(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Add what the cross-encoder says of the best, each read with its neighbours."""
         selection = self._reranker.select(plan, ranking.ranked)
         best, notes = selection.best, selection.notes
         if not best:
             return ranking._replace(notes=(*ranking.notes, *notes)) if notes else ranking
-        near = self._neighbours_of([each.id for each in best], ranking)
-        beside = {each for one in best for each in neighbours.next_to(near.get(one.id))}
-        unknown = beside - ranking.signals.keys() - ranking.hidden
-        visible = (beside & ranking.signals.keys()) | self._matching(unknown, plan.where, plan.query)
-        memories = self._memories([*(each.id for each in best), *visible], ranking)
+        ids = [each.id for each in best]
+        ranking = self._with_beside(plan, ranking, ids)
+        memories = self._memories([*ids, *(each for one in ids for each in ranking.beside[one])], ranking)
         stated = {
-            each: replace(memories[each], text=f"{found.fact.statement}. {memories[each].text}")
-            for each, found in ranking.found_relations.items()
+            each: replace(memories[each], text=f"{statement}. {memories[each].text}")
+            for each, statement in ranking.stated.items()
             if each in memories
         }
-        texts = rerank_texts(best, {**memories, **stated}, near, ranking.terms)
+        texts = rerank_texts(best, {**memories, **stated}, ranking.neighbours, ranking.terms)
         ranked, leads, answers, notes = self._reranker.rerank(plan, ranking.ranked, texts, selection)
         return ranking._replace(
             ranked=ranked,
             rerank_leads=leads,
             answers={each: value * selection.coverage**3 for each, value in answers.items()},
-            neighbours=near,
             memories=memories,
             notes=(*ranking.notes, *notes),
         )
@@ -762,12 +772,17 @@ class Pipeline:
             return memory_ids
         return self._store.matching(list(memory_ids), scope_condition(where, query.must))
 
-    def _neighbours_of(self, ids: Sequence[str], ranking: Ranking) -> Mapping[str, Neighbours]:
-        missing = [each for each in ids if each not in ranking.neighbours]
-        if not missing:
-            return ranking.neighbours
-        found = self._store.neighbours(missing, neighbours.REACH_BACK, neighbours.REACH, turns=True)
-        return {**ranking.neighbours, **found}
+    def _with_beside(self, plan: SearchPlan, ranking: Ranking, ids: Sequence[str]) -> Ranking:
+        """The ranking with the turns directly next to each of these, as far as the search may see them."""
+        new = [each for each in ids if each not in ranking.beside]
+        unknown = [each for each in new if each not in ranking.neighbours]
+        found = self._store.neighbours(unknown, neighbours.REACH_BACK, neighbours.REACH, turns=True) if unknown else {}
+        near = {**ranking.neighbours, **found}
+        every = {each for one in new for each in neighbours.next_to(near.get(one))}
+        unseen = every - ranking.signals.keys() - ranking.hidden
+        hidden = ranking.hidden | (unseen - self._matching(unseen, plan.where, plan.query))
+        beside = {one: tuple(each for each in neighbours.next_to(near.get(one)) if each not in hidden) for one in new}
+        return ranking._replace(neighbours=near, hidden=hidden, beside={**ranking.beside, **beside})
 
     def _memories(self, ids: Sequence[str], ranking: Ranking) -> Mapping[str, Memory]:
         missing = [each for each in ids if each not in ranking.memories]
@@ -781,10 +796,3 @@ class Pipeline:
         conditions = tuple(entities.entity_condition(name, several) for name, several in names.items() if several)
         about = self._store.matching([each.id for each in ranked], either(conditions)) if conditions else set()
         return about, notes
-
-
-def _narrowed(where: Filter, period: Period) -> Filter:
-    """The filter for what was written in a period."""
-    starts = [each for each in (where.created_from, period.start) if each is not None]
-    ends = [each for each in (where.created_until, period.end) if each is not None]
-    return replace(where, created_from=max(starts, default=None), created_until=min(ends, default=None))

@@ -12,6 +12,7 @@ from nacre.analysis import highlight
 from nacre.engine.calendar import histogram
 from nacre.engine.candidates import CandidateFinder
 from nacre.engine.hits import hit_of
+from nacre.engine.late_interaction_stage import LateInteractionStage
 from nacre.engine.parts import Parts
 from nacre.engine.pipeline import Pipeline, SearchTrace
 from nacre.engine.plan import Planner, SearchPlan, ValidRequest, pool_size
@@ -53,8 +54,17 @@ class Searcher:
         self._planner = Planner(parts, self._resolver)
         self.candidates = CandidateFinder(parts.store, parts.embedder, parts.threads)
         rerank = RerankStage(reranker)
+        self.late_interaction = LateInteractionStage(parts.store, parts.token_embedder, self.candidates, parts.threads)
         self.successors = SuccessorFinder(parts.store)
-        self.pipeline = Pipeline(parts.store, self._planner, self._resolver, self.candidates, rerank, self.successors)
+        self.pipeline = Pipeline(
+            parts.store,
+            self._planner,
+            self._resolver,
+            self.candidates,
+            self.late_interaction,
+            rerank,
+            self.successors,
+        )
         self._results: LruCache[Hashable, tuple[datetime, SearchResult]] = LruCache(parts.limits.results_cached)
 
     def search(self, asked: SearchRequest) -> SearchOutcome:

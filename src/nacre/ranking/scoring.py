@@ -75,6 +75,8 @@ def describe(reason: Reason) -> str:
             return (
                 f"rerank: rank {reason.numbers['rank']:.0f} of {reason.numbers['reranked']:.0f} {_rerank_share(reason)}"
             )
+        case "maxsim":
+            return f"maxsim: {_maxsim(reason.numbers)} {_maxsim_share(reason)}"
         case "recency":
             return f"recency: {counted(round(reason.numbers['days']), 'day')} old → × {reason.value:.4f}"
         case "usage":
@@ -122,6 +124,8 @@ def briefly(reasons: Sequence[Reason]) -> str:
         name = _SHORT.get(reason.signal, reason.signal)
         if reason.signal == "echo" or reason.signal in _MOVES:
             said.append(name)
+        elif reason.signal == "maxsim" and "rank" not in reason.numbers:
+            continue
         elif reason.effect == "add":
             said.append(f"{name} {reason.numbers['rank']:.0f}")
         elif abs(reason.value - 1) >= _NOTABLE:
@@ -131,6 +135,20 @@ def briefly(reasons: Sequence[Reason]) -> str:
 
 def _times(number: float) -> str:
     return "a good match" if number == 1 else f"{number:.0f} good matches"
+
+
+def _maxsim(numbers: Mapping[str, float]) -> str:
+    if "rank" not in numbers:
+        return "no token vectors, so what those around it have"
+    return f"{numbers['maxsim']:.3f}, rank {numbers['rank']:.0f} of {numbers['compared']:.0f}"
+
+
+def _maxsim_share(reason: Reason) -> str:
+    """The formula of a share of MaxSim, with its numbers."""
+    numbers = reason.numbers
+    known = f" × {numbers['coverage']:.2f}²" if numbers["coverage"] < 1 else ""
+    apart = f"{numbers['weight']:g}{known} × {numbers['spread']:.4f}"
+    return f"→ {apart} × {numbers['height']:.2f} = {reason.value:.5f}"
 
 
 def _rerank_share(reason: Reason) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from nacre.query.ast import is_during
 from nacre.ranking import scoring
-from nacre.types.search import Period, Ranked, Reason
+from nacre.types.search import Filter, Period, Ranked, Reason
+from nacre.types.times import Relation
 
 NEAR = 0.5  # closeness of what lies a little beside a period
 _EARLIEST, _LATEST = (each.replace(tzinfo=UTC) for each in (datetime.min, datetime.max))  # noqa: DTZ901
+_MOMENT = timedelta(microseconds=1)
 _MARGIN_MIN, _MARGIN_MAX = timedelta(days=1), timedelta(days=7)
 VAGUE = 0.2  # of the weight, where the period has no clear border
 ALIKE = 0.4  # share of the best score: candidates that have more are about what is asked
@@ -42,6 +45,20 @@ def widened(period: Period) -> Period:
     start = period.start and (period.start - _MARGIN_MAX if period.start - _EARLIEST > _MARGIN_MAX else None)
     end = period.end and (period.end + _MARGIN_MAX if _LATEST - period.end > _MARGIN_MAX else None)
     return Period(start, end)
+
+
+def narrowed(where: Filter, period: Period) -> Filter:
+    """The filter for what was written in a period."""
+    starts = [each for each in (where.created_from, period.start) if each is not None]
+    ends = [each for each in (where.created_until, period.end) if each is not None]
+    return replace(where, created_from=max(starts, default=None), created_until=min(ends, default=None))
+
+
+def relative_to(event: datetime, relation: Relation) -> Period:
+    """The time before, after or since an event. The event itself is not after it."""
+    if relation == "before":
+        return Period(None, event)
+    return Period(event + min(_MOMENT, _LATEST - event) if relation == "after" else event, None)
 
 
 def inside_first(ranked: Sequence[Ranked], close: Mapping[str, float], weight: float) -> list[Ranked]:

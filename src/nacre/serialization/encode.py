@@ -158,6 +158,7 @@ def why(value: Why) -> dict[str, Json]:
         "rank": value.rank,
         "hit": None if value.hit is None else hit(value.hit),
         "below": value.below,
+        "matched": [each._asdict() for each in value.matched],
         "left_out": why_not(value.left_out),
     }
 

@@ -49,6 +49,8 @@ class Recipe:
     boost_weight: float = 1.0  # w of boost fusion
     pool: int = 50  # candidates of each channel, at least 2 × limit
     semantic_floor: float = 0.1  # cosine below which a memory is not a semantic match
+    maxsim_weight: float = 1.0  # of the spread of those compared token by token, for the best of them
+    maxsim_pool: int = 100  # candidates that are compared token by token
     rerank_weight: float = 0.15  # of the spread between the first and the last reranked candidate
     rerank_pool: int = 30  # candidates that are reranked, or fewer where their texts are long
     recency_weight: float = 0.1  # × (1 + weight / (1 + days))
@@ -142,6 +144,7 @@ CLASSIC = adjusted(
     k=60,
     alpha=0.5,
     semantic_floor=0.3,
+    maxsim_weight=0,
     rerank_weight=0,
     recency_weight=0,
     temporal_weight=0,

@@ -202,6 +202,15 @@ class Ranked(NamedTuple):
     semantic: Found | None
 
 
+class MatchedWord(NamedTuple):
+    """Which word of a query met which word of a memory, or of the turn before or after it."""
+
+    asked: str
+    found: str
+    similarity: float  # of a neighbour's word, what counts of it
+    memory_id: str  # where the word stands
+
+
 @dataclass(frozen=True, slots=True)
 class Snippet:
     """A part of the memory's text, or of the relation that was found.

@@ -1,0 +1,172 @@
+"""Compares the best candidates with the query token by token, each together with its neighbours in the session."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from nacre.analysis import tokenizer
+from nacre.analysis.chunking import split_passages
+from nacre.engine.candidates import CandidateFinder
+from nacre.engine.plan import SearchPlan
+from nacre.errors import StoreUnavailable
+from nacre.interfaces import Store, TokenEmbedder
+from nacre.ranking import late_interaction
+from nacre.runtime import native_packages
+from nacre.runtime.lru import LruCache
+from nacre.runtime.threads import Threads
+from nacre.types.memory import Memory, Span
+from nacre.types.search import Match, MatchedWord, Ranked
+from nacre.types.tokens import QueryTokens
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+PASSAGES_COMPARED = 4  # of a long text, those nearest to the query
+QUERY_TOKENS_CACHED = 256
+_STATED = -1  # the place of a relation, which is no passage of the text
+
+_log = logging.getLogger("nacre")
+
+
+class Selection(NamedTuple):
+    """Those to compare, best first; none where the stage is off or impossible."""
+
+    ids: Sequence[str] = ()
+    coverage: float = 1.0  # the share of the query that the encoder's vocabulary knows
+
+
+class Compared(NamedTuple):
+    """The ranking with the shares of MaxSim, best first."""
+
+    ranked: Sequence[Ranked]
+    notes: tuple[str, ...] = ()
+
+
+class LateInteractionStage:
+    """Asks the query encoder and the store for token vectors. Keeps those of recent queries."""
+
+    def __init__(self, store: Store, embedder: TokenEmbedder | None, finder: CandidateFinder, threads: Threads) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._finder = finder
+        self._threads = threads
+        self._queries: LruCache[str, Future[QueryTokens]] = LruCache(QUERY_TOKENS_CACHED)
+
+    def preload(self, plan: SearchPlan) -> None:
+        """Let the query be encoded while the candidates are searched. `compare` reports what goes wrong."""
+        if self._embedder is not None and self._coverage(plan, self._embedder) is not None:
+            native_packages.numpy()  # before the thread may import it, too
+            with suppress(StoreUnavailable):
+                self._encoding(self._embedder, plan.query.meaning)
+
+    def select(self, plan: SearchPlan, ranked: Sequence[Ranked], semantic: Sequence[Match] | None) -> Selection:
+        """Choose what to compare. `ranked` is given best first; `semantic` is None where the query has no vector."""
+        if self._embedder is None or semantic is None or not ranked:
+            return Selection()
+        coverage = self._coverage(plan, self._embedder)
+        if coverage is None:
+            return Selection()
+        return Selection([each.id for each in ranked[: plan.recipe.maxsim_pool]], coverage)
+
+    def compare(
+        self,
+        plan: SearchPlan,
+        ranked: Sequence[Ranked],
+        selection: Selection,
+        beside: Mapping[str, Sequence[str]],
+        stated: Mapping[str, str],
+    ) -> Compared:
+        """Add the share of each that was selected. If the encoder fails, the order stays, with a note.
+
+        `beside` has the turns next to each of them that may be seen, `stated` the relation by which one was found.
+        """
+        embedder, weight = self._embedder, plan.recipe.maxsim_weight
+        near = {each: beside[each] for each in selection.ids}
+        assert embedder is not None
+        ids = list(dict.fromkeys([*near, *(each for several in near.values() for each in several)]))
+        try:
+            query = self._query(embedder, plan.query.meaning)
+            packed = self._packed(embedder, plan, ids, stated)
+        except Exception as error:  # whatever the model's runtime raises, the search still answers
+            _log.warning("late interaction failed (%s): ranked without it", error)
+            return Compared(ranked, (f"late interaction failed: ranked without it ({error})",))
+        if not len(query.weights):
+            return Compared(ranked)
+        texts = {each: [blob for _, blob in passages] for each, passages in packed.items()}
+        scores = late_interaction.maxsim(query, texts, near, embedder.token_format)
+        return Compared(late_interaction.blended(ranked, scores, len(near), weight, selection.coverage))
+
+    def matched_words(
+        self, plan: SearchPlan, memories: Mapping[str, Memory], stated: Mapping[str, str]
+    ) -> tuple[MatchedWord, ...]:
+        """For each word of the query, the word that it met: of the first memory, or of the turns next to it, which are
+        the others."""
+        embedder = self._embedder
+        assert embedder is not None
+        query = self._query(embedder, plan.query.meaning)
+        ids = list(memories)
+        packed = self._packed(embedder, plan, ids, stated)
+        blobs = [[blob for _, blob in packed.get(each, ())] for each in ids]
+        met = late_interaction.matched_tokens(query, blobs, embedder.token_format)
+        found: dict[Span, MatchedWord] = {}
+        for place, match in zip(query.words, met, strict=True):
+            if match is None:
+                continue
+            asked, other = tokenizer.word_around(plan.query.meaning, place), ids[match.text]
+            if asked in found and found[asked].similarity >= match.similarity:  # of a word in pieces, its best piece
+                continue
+            passage = packed[other][match.passage][0]
+            text = _passage(embedder, memories[other].text, passage) if passage != _STATED else stated[other]
+            start, end = tokenizer.word_around(text, embedder.token_spans(text)[match.token])
+            word = plan.query.meaning[asked.start : asked.end]
+            found[asked] = MatchedWord(word, text[start:end], match.similarity, other)
+        return tuple(found[each] for each in sorted(found))
+
+    def _packed(
+        self, embedder: TokenEmbedder, plan: SearchPlan, ids: Sequence[str], stated: Mapping[str, str]
+    ) -> dict[str, tuple[tuple[int, bytes], ...]]:
+        """By id, (place, packed tokens) of passages. The relation by which a memory was found counts as one more."""
+        vector = self._finder.query_vector(embedder, plan.query.meaning)
+        packed = self._store.token_vectors(ids, embedder.token_fingerprint, vector, PASSAGES_COMPARED)
+        found = [each for each in ids if each in stated]
+        if found:
+            _, statements = embedder.embed_with_tokens([stated[each] for each in found])
+            for each, statement in zip(found, statements, strict=True):
+                packed[each] = (*packed.get(each, ()), (_STATED, statement))
+        return packed
+
+    def _coverage(self, plan: SearchPlan, embedder: TokenEmbedder) -> float | None:
+        """The share of the query that the encoder knows, or None where nothing is to be compared."""
+        if not plan.request.rerank or not plan.recipe.maxsim_weight or not plan.is_hybrid:
+            return None
+        if plan.query.listing or not plan.query.meaning.strip() or plan.recipe.fusion == "boost":  # words decide there
+            return None
+        if self._store.token_model() != embedder.token_fingerprint:
+            return None
+        try:
+            coverage = self._finder.vocabulary_coverage(plan)
+        except Exception:  # the vocabulary is missing or damaged; the semantic channel says so
+            return None
+        return coverage if late_interaction.can_judge(coverage) else None
+
+    def _query(self, embedder: TokenEmbedder, text: str) -> QueryTokens:
+        try:
+            return self._encoding(embedder, text).result()
+        except Exception:
+            self._queries.pop(text)  # the next search tries again
+            raise
+
+    def _encoding(self, embedder: TokenEmbedder, text: str) -> Future[QueryTokens]:
+        known = self._queries.get(text)
+        if known is None:
+            known = self._threads.start(embedder.query_tokens, text)
+            self._queries.put(text, known)
+        return known
+
+
+def _passage(embedder: TokenEmbedder, text: str, place: int) -> str:
+    start, end = split_passages(text, embedder.weigh(text), embedder.pieces_max)[place]
+    return text[start:end]
