@@ -141,6 +141,21 @@ class WordPiece:
                 break
         return ids[:pieces_max]
 
+    def first_spans(self, text: str, pieces_max: int) -> list[Span]:
+        """For each piece of `first_pieces`, where its word stands in the text."""
+        spans: list[Span] = []
+        for found in RUN.finditer(text):
+            for atom in _atoms(found.group()):
+                span = Span(found.start() + atom.start(), found.start() + atom.end())
+                spans += [span] * len(self._cached(atom.group()))
+            if len(spans) >= pieces_max:
+                break
+        return spans[:pieces_max]
+
+    def piece(self, number: int) -> str:
+        """A piece as the vocabulary has it: what continues a word begins with ##."""
+        return self._pieces[number]
+
     def has_word(self, word: str) -> bool:
         """Whether a lower-case word without accents is one piece of the vocabulary."""
         return word in self._ids

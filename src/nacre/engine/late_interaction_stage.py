@@ -113,14 +113,17 @@ class LateInteractionStage:
         met = late_interaction.matched_tokens(query, blobs, embedder.token_format)
         found: dict[Span, MatchedWord] = {}
         for place, match in zip(query.words, met, strict=True):
-            if match is None:
+            if match is None or not any(map(str.isalnum, plan.query.meaning[place.start : place.end])):
                 continue
             asked, other = tokenizer.word_around(plan.query.meaning, place), ids[match.text]
             if asked in found and found[asked].similarity >= match.similarity:  # of a word in pieces, its best piece
                 continue
             passage = packed[other][match.passage][0]
             text = _passage(embedder, memories[other].text, passage) if passage != _STATED else stated[other]
-            start, end = tokenizer.word_around(text, embedder.token_spans(text)[match.token])
+            span = embedder.token_spans(text)[match.token]
+            if span.start == span.end:  # the token that stands for the whole text
+                continue
+            start, end = tokenizer.word_around(text, span)
             word = plan.query.meaning[asked.start : asked.end]
             found[asked] = MatchedWord(word, text[start:end], match.similarity, other)
         return tuple(found[each] for each in sorted(found))

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 NEIGHBOUR = 0.9  # share of a match that counts where it stands in the turn before or after
 AROUND = 3  # of those compared, how many before and behind a memory without token vectors tell what it may have
-NARROW = 0.1  # least distance of the best MaxSim to the lowest: below it, differences say little
 _CONVERSANT = 0.5  # the least share of a query that the encoder's vocabulary must know
 _NARROW_SUM = 0.1  # share of the best sum: the least spread of the sums
 
@@ -131,22 +130,12 @@ def can_judge(coverage: float) -> bool:
     return coverage >= _CONVERSANT
 
 
-def heights(scores: Mapping[str, float]) -> dict[str, float]:
-    """By id, how high each score stands between the lowest and the best: 0 to 1.
-
-    Scores that lie close together are hardly told apart, so none of them stands high.
-    """
-    least, best = min(scores.values()), max(scores.values())
-    apart = max(best - least, NARROW)
-    return {each: (score - least) / apart for each, score in scores.items()}
-
-
 def blended(
     ranked: Sequence[Ranked], scores: Mapping[str, float], pool: int, weight: float, coverage: float
 ) -> list[Ranked]:
-    """Add a share to the first `pool`, which were compared: `weight · coverage² · spread · height`. Best first.
+    """Add a share to the first `pool`, which were compared: `weight · coverage² · spread · lead`. Best first.
 
-    `scores` are their MaxSims, `coverage` is the share of the query that the encoder knows. The spread is that of the
+    `scores` are their MaxSims, a lead is how far one is above the lowest, `coverage` is the share of the query that the encoder knows. The spread is that of the
     sums before. A memory without token vectors gets the share that those around it have on the average, because it is
     not known to be worse. No share is below 0, so nothing that was compared falls behind what was not.
     """
@@ -155,22 +144,23 @@ def blended(
         return list(ranked)
     sums = [each.score for each in compared]
     spread = max(max(sums) - min(sums), _NARROW_SUM * max(sums))
-    high = heights(scores)
+    least = min(scores.values())
+    leads = {each: score - least for each, score in scores.items()}
     rank = {each: place for place, each in enumerate(sorted(scores, key=lambda each: (-scores[each], each)), 1)}
     places = [place for place, each in enumerate(compared) if each.id in scores]
-    in_order = [high[compared[place].id] for place in places]
+    in_order = [leads[compared[place].id] for place in places]
     trust = weight * coverage**2 * spread
     common = {"compared": len(scores), "weight": weight, "coverage": coverage, "spread": spread}
 
     def reason(place: int, memory_id: str) -> Reason:
         if memory_id in scores:
-            height = high[memory_id]
-            numbers = {"maxsim": scores[memory_id], "rank": rank[memory_id], **common, "height": height}
+            lead = leads[memory_id]
+            numbers = {"maxsim": scores[memory_id], "rank": rank[memory_id], **common, "lead": lead}
         else:
             at = bisect(places, place)
-            height = _median(in_order[max(0, at - AROUND) : at + AROUND])
-            numbers = {**common, "height": height}
-        return Reason("maxsim", "add", trust * height, numbers)
+            lead = _median(in_order[max(0, at - AROUND) : at + AROUND])
+            numbers = {**common, "lead": lead}
+        return Reason("maxsim", "add", trust * lead, numbers)
 
     raised = [scoring.with_reason(each, reason(place, each.id)) for place, each in enumerate(compared)]
     return scoring.best_first([*raised, *ranked[pool:]])

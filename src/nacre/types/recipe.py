@@ -49,7 +49,7 @@ class Recipe:
     boost_weight: float = 1.0  # w of boost fusion
     pool: int = 50  # candidates of each channel, at least 2 × limit
     semantic_floor: float = 0.1  # cosine below which a memory is not a semantic match
-    maxsim_weight: float = 1.0  # of the spread of those compared token by token, for the best of them
+    maxsim_weight: float = 5.0  # of the spread of those compared token by token, for the best of them
     maxsim_pool: int = 100  # candidates that are compared token by token
     rerank_weight: float = 0.15  # of the spread between the first and the last reranked candidate
     rerank_pool: int = 30  # candidates that are reranked, or fewer where their texts are long
