@@ -121,7 +121,7 @@ def initialised(weights: dict[str, torch.Tensor], chosen: list[int]) -> CrossEnc
 
 
 def ranking_model(path: Path, weights: dict[str, torch.Tensor]) -> CrossEncoder:
-    """The network that was exported to this file. Where the file has no second output, it is untrained.
+    """The network that was exported to this file: a score by which texts are ranked, and an untrained second output.
 
     `weights` are the sentence model's. The words are the same but for the first, which marks were added to.
     """
@@ -150,8 +150,6 @@ def ranking_model(path: Path, weights: dict[str, torch.Tensor]) -> CrossEncoder:
         "answers.weight": torch.zeros(1, HIDDEN),
         "answers.bias": torch.zeros(1),
     }
-    if "answers.weight" in stored:
-        state |= {"answers.weight": vector("answers.weight").T.contiguous(), "answers.bias": vector("answers.bias")}
     for number in range(layers):
         to, source = f"layers.{number}.", f"{number}."
         state[f"{to}attention.weight"] = torch.cat([matrix(source + part) for part in ("query", "key", "value")])

@@ -15,7 +15,7 @@ import torch
 from tokenizers import BertWordPieceTokenizer
 
 import training_data
-from near_misses import Note, Scene, is_held_out
+from near_misses import Note, Scene
 from training_data import CLS, SEP, TARGET, TARGET_END, Asked, Corpus, Lists, Mined, Pieces
 
 TEXT_PIECES = 160
@@ -46,10 +46,6 @@ class Code(NamedTuple):
     bare: Pieces
     documented: Pieces
     package: str
-
-    @property
-    def held_out(self) -> bool:
-        return is_held_out(" ".join(map(str, self.bare)))
 
 
 class Batch(NamedTuple):
@@ -106,9 +102,8 @@ class TokenLists(Lists):
         code: Sequence[Code],
         near_code: npt.NDArray[np.int32],
         near_notes: npt.NDArray[np.int32],
-        mix: Mapping[str, float] = MIX,
     ) -> None:
-        super().__init__(corpus, mined, pieces, many, mix)
+        super().__init__(corpus, mined, pieces, many, MIX)
         self._code, self._near_code, self._near_notes = code, near_code, near_notes
         self._scenes = [
             ([self._encoded(f"{turn.speaker}: {turn.text}") for turn in scene.turns], scene.questions)
@@ -207,15 +202,6 @@ def padded(rows: Sequence[Sequence[int]]) -> npt.NDArray[np.uint16]:
     for at, row in enumerate(rows):
         ids[at, : len(row)] = row
     return ids
-
-
-def near_each_other(
-    network: Any, notes: Sequence[Note], code: Sequence[Code], pieces: BertWordPieceTokenizer, device: str
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """The functions nearest to what each function does, and the notes nearest to each note."""
-    near_code = nearest_to(network, [each.asks for each in code], [each.bare for each in code], 24, device)
-    encoded = [pieces.encode(each.text, add_special_tokens=False).ids for each in notes]
-    return near_code, nearest_to(network, encoded, encoded, 24, device)
 
 
 def nearest_to(

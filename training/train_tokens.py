@@ -110,7 +110,11 @@ def main() -> None:
     weights = network.shipped_weights(MODEL / "model.onnx")
     trunk = network.initialised(weights, list(range(6))).to(options.device).eval()
     mined = train_reranker.mine(corpus, weights, pieces, options.device)
-    near_code, near_notes = token_data.near_each_other(trunk, notes, code, pieces, options.device)
+    near_code = token_data.nearest_to(
+        trunk, [each.asks for each in code], [each.bare for each in code], 24, options.device
+    )
+    encoded = [pieces.encode(each.text, add_special_tokens=False).ids for each in notes]
+    near_notes = token_data.nearest_to(trunk, encoded, encoded, 24, options.device)
     print(f"mined, {time.time() - begun:.0f} s", flush=True)
     teacher = network.ranking_model(options.teacher, weights).to(options.device).eval()
     dropped = torch.from_numpy(token_data.dropped_pieces(pieces)).to(options.device)
