@@ -52,7 +52,7 @@ class Searcher:
         self._resolver = QueryResolver(parts.store, parts.limits, parts.zone)
         self._planner = Planner(parts, self._resolver)
         self.candidates = CandidateFinder(parts.store, parts.embedder, parts.threads)
-        rerank = RerankStage(reranker)
+        rerank = RerankStage(reranker, parts.timer)
         self.successors = SuccessorFinder(parts.store)
         self.pipeline = Pipeline(parts.store, self._planner, self._resolver, self.candidates, rerank, self.successors)
         self._results: LruCache[Hashable, tuple[datetime, SearchResult]] = LruCache(parts.limits.results_cached)

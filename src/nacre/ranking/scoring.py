@@ -72,9 +72,7 @@ def describe(reason: Reason) -> str:
         case "echo":
             return f"echo: next to {_times(reason.numbers['neighbours'])} in the session → {reason.value:.5f}"
         case "rerank":
-            return (
-                f"rerank: rank {reason.numbers['rank']:.0f} of {reason.numbers['reranked']:.0f} {_rerank_share(reason)}"
-            )
+            return f"rerank: rank {reason.numbers['rank']:.0f} of {_reranked(reason)} {_rerank_share(reason)}"
         case "recency":
             return f"recency: {counted(round(reason.numbers['days']), 'day')} old → × {reason.value:.4f}"
         case "usage":
@@ -131,6 +129,12 @@ def briefly(reasons: Sequence[Reason]) -> str:
 
 def _times(number: float) -> str:
     return "a good match" if number == 1 else f"{number:.0f} good matches"
+
+
+def _reranked(reason: Reason) -> str:
+    """How many were reranked, and for how many more there was no time."""
+    unread = reason.numbers["unread"]
+    return f"{reason.numbers['reranked']:.0f}" + (f" ({unread:.0f} more not read in time)" if unread else "")
 
 
 def _rerank_share(reason: Reason) -> str:
