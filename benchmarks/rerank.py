@@ -1,6 +1,6 @@
 """What does reranking gain in quality and cost in time, by the number of candidates?
 
-    python -m benchmarks.rerank [--data ../shared/eval] [--sets locomo,scifact] [--pools 0,10,30] [--questions 150]
+    python -m benchmarks.rerank [--data ../shared/eval] [--sets locomo,scifact] [--pools 0,10,30] [--ms 15]
 
 Measured on the half of the questions on which parameters are chosen. Each number of candidates has its own engine, so
 that none profits from the cached scores of another. Times are of whole searches without the embedding of the question.
@@ -36,6 +36,7 @@ def main() -> None:
         "--pools", default="0,5,10,20,30,50", help="numbers of candidates to rerank; 0: none (default: %(default)s)"
     )
     parser.add_argument("--questions", type=int, default=150, help="at most, of each set (default: %(default)s)")
+    parser.add_argument("--ms", type=int, default=0, help="time limit; 0: none (default: %(default)s)")
     options = parser.parse_args()
     rows: list[dict[str, object]] = [{"set": "the model alone", "reranked": TEXTS} | model_alone()]
     print(rows[-1], flush=True)
@@ -43,7 +44,7 @@ def main() -> None:
         labelled = load(options.data, name)
         with filled(labelled, "hybrid") as store:
             for pool in map(int, options.pools.split(",")):
-                rows.append({"set": name, "reranked": pool} | measured(store, pool, options.questions))
+                rows.append({"set": name, "reranked": pool} | measured(store, pool, options.ms, options.questions))
                 print(rows[-1], flush=True)
     report.write(options.name, {"Quality and time by the number of reranked candidates": rows})
 
@@ -60,8 +61,8 @@ def model_alone() -> dict[str, object]:
     return {"p50 ms": round(statistics.median(taken)), "p95 ms": round(max(taken[1:]))}
 
 
-def measured(store: Filled, pool: int, questions: int) -> dict[str, object]:
-    recipe = nacre.Recipe(rerank_pool=pool) if pool else nacre.Recipe(rerank_weight=0)
+def measured(store: Filled, pool: int, milliseconds: int, questions: int) -> dict[str, object]:
+    recipe = nacre.Recipe(rerank_few=pool, rerank_ms=milliseconds) if pool else nacre.Recipe(rerank_weight=0)
     labelled = store.labelled
     chosen = replace(labelled, queries=tuple(queries_of(labelled, "choose")[:questions]))
     with opened(store.path, embedder_for(chosen, 0), store.clock) as memory:

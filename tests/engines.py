@@ -1,4 +1,4 @@
-"""Engines with ids that count up and a clock that stands still, on the SQLite store and on the reference store."""
+"""Engines with ids that count up and clocks that stand still, on the SQLite store and on the reference store."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def opened(store: SqliteStore | MemoryStore, *items: str | NewMemory, **options:
         "log": False,
         "extract": False,
         "clock": lambda: NOW,
+        "timer": lambda: 0.0,
         "make_ids": numbered_ids(),
     }
     made = Nacre(store, options.pop("embedder", Hashing()), **(usual | options))

@@ -28,6 +28,7 @@ from nacre.engine.engine import Nacre
 from nacre.mcp_server.tools import chosen
 from nacre.serialization import decode, encode
 from nacre.types.recipe import adjusted
+from nacre.types.search import RerankMode
 from sample_ranks import sample_store
 
 pytestmark = pytest.mark.slow
@@ -36,6 +37,7 @@ WHO = "who looks after the kilns"
 TWICE = "Why do customers get charged twice?"
 PORT = "Which port does the kiosk proxy listen on?"
 UNKNOWN = "What is the wifi password of the Lisbon office?"
+HOW: RerankMode = "full"  # how many texts a fast reranking reads depends on the machine
 ID = re.compile(r"\b1m[0-9a-z]{14}\b")
 
 
@@ -50,19 +52,19 @@ class Same(NamedTuple):
 
 def search(query: str, options: str = "", given: dict[str, Any] | None = None, **library: Any) -> Same:
     return Same(
-        lambda m: m.search(query, **library),
-        f"search {shlex.quote(query)} {options}",
+        lambda m: m.search(query, rerank=HOW, **library),
+        f"search {shlex.quote(query)} --rerank {HOW} {options}",
         "search_memories",
-        {"query": query, **(given or {})},
+        {"query": query, "rerank": HOW, **(given or {})},
     )
 
 
 def context(query: str, options: str = "", given: dict[str, Any] | None = None, **library: Any) -> Same:
     return Same(
-        lambda m: m.context(query, **library),
-        f"context {shlex.quote(query)} {options}",
+        lambda m: m.context(query, rerank=HOW, **library),
+        f"context {shlex.quote(query)} --rerank {HOW} {options}",
         "context",
-        {"query": query, **(given or {})},
+        {"query": query, "rerank": HOW, **(given or {})},
     )
 
 

@@ -26,6 +26,7 @@ from nacre.mcp_server import tools
 from nacre.mcp_server.tool import Call
 from nacre.rerankers.nacre_rerank import NacreRerank
 from nacre.serialization import encode
+from nacre.types.search import RerankMode
 from sample_ranks import sample_store
 
 pytestmark = pytest.mark.slow
@@ -38,6 +39,7 @@ QUESTIONS = (
     "PR 601",
 )
 LIMIT = 8
+HOW: RerankMode = "full"  # how many texts a fast reranking reads depends on the machine
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +56,7 @@ def copy(store: Path, tmp_path: Path) -> Path:
 def rankings(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, nacre.SearchResult]]:
     """What the library answers."""
     with nacre.open(shutil.copy(store, tmp_path_factory.mktemp("library"))) as memory:
-        yield {question: memory.search(question, limit=LIMIT) for question in QUESTIONS}
+        yield {question: memory.search(question, limit=LIMIT, rerank=HOW) for question in QUESTIONS}
 
 
 def _ranking(result: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -79,7 +81,7 @@ def test_the_library_reranks(rankings: dict[str, nacre.SearchResult], question: 
 def test_the_command_line_ranks_as_the_library_does(rankings: dict[str, nacre.SearchResult], copy: Path) -> None:
     for question, expected in rankings.items():
         done = subprocess.run(
-            [sys.executable, "-m", "nacre", "search", question, "--limit", str(LIMIT), "--json"],
+            [sys.executable, "-m", "nacre", "search", question, "--limit", str(LIMIT), "--rerank", HOW, "--json"],
             capture_output=True,
             env=environment(copy, NACRE_EMBEDDER="minilm"),
             cwd=copy.parent,
@@ -93,7 +95,7 @@ def test_agents_get_the_ranking_of_the_library(rankings: dict[str, nacre.SearchR
     with Process(copy, "--space", "default", "--embedder", "minilm").begin() as server:
         for question, expected in rankings.items():
             # Each call is a session of its own, or hits that were delivered before would be marked.
-            result = server.call("search_memories", query=question, limit=LIMIT, session=question)
+            result = server.call("search_memories", query=question, limit=LIMIT, rerank=HOW, session=question)
             hits = json.loads(result["content"][0]["text"])["hits"]
             assert hits == encode.brief(expected)["hits"], question
             assert "rerank 1" in " ".join(hit["why"] for hit in hits)
@@ -106,10 +108,10 @@ def test_agents_get_the_reasons_of_the_library(rankings: dict[str, nacre.SearchR
     try:
         memory = engines.memory("default")
         for question, expected in rankings.items():
-            found = memory.search(question, limit=LIMIT)
+            found = memory.search(question, limit=LIMIT, rerank=HOW)
             assert _ranking(_encoded(found)) == _ranking(_encoded(expected)), question
             (search,) = [each for each in tools.DEFAULT if each.name == "search_memories"]
-            call = Call(memory, {"query": question, "limit": LIMIT}, None, lambda _: None)
+            call = Call(memory, {"query": question, "limit": LIMIT, "rerank": HOW}, None, lambda _: None)
             assert search.answer(call).content == encode.brief(expected), question
     finally:
         engines.close()

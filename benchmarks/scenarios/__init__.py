@@ -1,7 +1,7 @@
 """Is an agent told the right thing: what still holds, when it was, and nothing where nothing is known?
 
     python -m benchmarks.scenarios [--half report] [--classes updates,time] [--failures] [--name scenarios]
-    python -m benchmarks.scenarios --recipe rerank_pool=8
+    python -m benchmarks.scenarios --recipe rerank_few=8
 
 Each world is a store of its own with a clock: its memories are written when they were created, and its questions are
 asked at its `now`, with the defaults of `nacre.open`, `search(ask, limit=10)` and `context(ask, budget_tokens=300)`.

@@ -6,7 +6,7 @@ threads at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
@@ -95,6 +95,19 @@ class Reranker(Protocol):
 
     def scores(self, question: str, texts: Sequence[RerankText]) -> list[RerankScore]:
         """How well each text answers the question, in order."""
+
+
+class AnytimeReranker(Reranker, Protocol):
+    """A reranker that can stop early. One without `scores_while` is given all texts of a search at once."""
+
+    def scores_while(
+        self, question: str, texts: Sequence[RerankText], goes_on: Callable[[], bool]
+    ) -> list[RerankScore]:
+        """The scores of the first texts, in order.
+
+        `goes_on` is called once before each text, never by two threads at once. The first False ends the scoring; texts
+        that were begun are finished.
+        """
 
 
 class TimePage(NamedTuple):

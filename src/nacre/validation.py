@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from nacre.access import Access
 from nacre.errors import InvalidInput
@@ -17,7 +17,7 @@ from nacre.types.hnsw import Hnsw
 from nacre.types.intents import IntentName
 from nacre.types.memory import Json, JsonScalar, NewMemory
 from nacre.types.recipe import USUAL_RECIPE, Fusion, Recipe, Tuning, weights_of
-from nacre.types.search import MODE_ALIASES, Filter, MatchWords, Mode, Part, RelatedRequest, SearchRequest
+from nacre.types.search import MODE_ALIASES, Filter, MatchWords, Mode, Part, RelatedRequest, RerankMode, SearchRequest
 from nacre.types.views import Bucket, ContextRequest, TimelineRequest
 
 _INT64 = 2**63
@@ -65,6 +65,7 @@ _METADATA_DEPTH_MAX = 32
 WILDCARDS_MAX = 8  # of one pattern: matching many is slow
 LOG_DAYS_MAX = 36_500
 DELIVERED_MINUTES_MAX = 60 * 24 * 365
+RERANK_MS_MAX = 60_000
 DECAY_MAX = 10.0  # a day; nothing is left after one
 HNSW_BOUNDS: Mapping[str, tuple[int, int]] = {
     "connectivity": (4, 128),
@@ -77,7 +78,7 @@ _SINGLE_FIELDS = ("created_from", "created_until", "metadata", "has", "importanc
 _FRACTIONS = (
     "recency_weight", "temporal_weight", "session_weight", "confidence_weight", "min_confidence", "entity_weight",
     "intent_weight", "importance_weight", "usage_weight", "relation_weight", "echo_next", "echo_far", "echo_back",
-    "rerank_weight", "alpha", "bm25_b", "exact_weight", "standing_weight", "fresh_weight", "hop_weight",
+    "rerank_weight", "clear_share", "alpha", "bm25_b", "exact_weight", "standing_weight", "fresh_weight", "hop_weight",
 )  # fmt: skip
 
 
@@ -259,7 +260,7 @@ def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequ
     for name in ("lens", "session", "origin", "folder"):
         if getattr(request, name) is not None:
             _text(name, getattr(request, name), 10_000 if name == "folder" else limits.name_chars_max)
-    for name in ("merge_relations", "collapse", "omit_delivered", "rerank", "include_facts"):
+    for name in ("merge_relations", "collapse", "omit_delivered", "include_facts"):
         _yes_or_no(name, getattr(request, name))
     return replace(
         request,
@@ -267,7 +268,20 @@ def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequ
         where=where(request.where, access, limits),
         boost_entities=tuple(dict.fromkeys(_names("boost_entities", request.boost_entities, limits))),
         as_of=None if request.as_of is None else _moment("as_of", request.as_of),
+        rerank=rerank(request.rerank),
     )
+
+
+def rerank(value: object) -> RerankMode | Literal[False]:
+    """How to rerank; False: not at all. True gives the default."""
+    if value is True:
+        return "fast"
+    if value is False:
+        return False
+    if isinstance(value, str) and value in get_args(RerankMode):
+        return cast(RerankMode, value)
+    allowed = ", ".join(get_args(RerankMode))
+    raise InvalidInput("rerank", f"{value!r} is unknown; allowed: {allowed}, or false to skip reranking")
 
 
 def mode(value: object) -> Mode:
@@ -302,7 +316,7 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     if value is USUAL_RECIPE and (
         value.pool <= limits.pool_max
         and value.maxsim_pool <= limits.maxsim_pool_max
-        and value.rerank_pool <= limits.rerank_pool_max
+        and _reranked_max(value) <= limits.rerank_pool_max
     ):
         return value
     if not isinstance(value.tuning, Tuning):
@@ -315,6 +329,8 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     _whole("recipe.pool", value.pool, 1, limits.pool_max)
     _whole("recipe.maxsim_pool", value.maxsim_pool, 2, limits.maxsim_pool_max)
     _whole("recipe.rerank_pool", value.rerank_pool, 2, limits.rerank_pool_max)
+    _whole("recipe.rerank_few", value.rerank_few, 2, limits.rerank_pool_max)
+    _whole("recipe.rerank_ms", value.rerank_ms, 0, RERANK_MS_MAX)
     _number("recipe.semantic_floor", value.semantic_floor, -1, 1)
     for name in _FRACTIONS:
         _fraction(f"recipe.{name}", weights[name])
@@ -327,6 +343,10 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     for name in ("summary_weight", "tags_weight", "source_weight"):
         _number(f"recipe.{name}", weights[name], 0, 100)
     return value
+
+
+def _reranked_max(value: Recipe) -> int:
+    return max(value.rerank_pool, value.rerank_few)
 
 
 def namespace_weights(field: str, value: object, limits: Limits) -> Mapping[str, float]:

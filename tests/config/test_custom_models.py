@@ -108,6 +108,8 @@ def test_a_class_is_no_object(path: Path) -> None:
     ("given", "problem"),
     [
         (changed(scores=lambda _: None), "scores does not take (question, texts)."),
+        (changed(scores_while=lambda _, __: None), "scores_while does not take (question, texts, goes_on)."),
+        (changed(scores_while=None), "scores_while is None, not a method."),
         (changed(fingerprint=None), "fingerprint is None, not a text that is not empty."),
         (Hashing(), "Hashing is no reranker: scores is missing."),
     ],

@@ -352,7 +352,8 @@ def test_reranking_is_worth_this() -> None:
         f"with more than {rerank_stage.WHOLE_CHARS} characters a window of {rerank_stage.WINDOW_CHARS} is used",
         f"in total {rerank_stage.RERANKED_CHARS:,} characters at the most",
         f"If it is below {rerank._COVERED}, nothing is reranked",
-        f"the second has less than {rerank.CLEAR} of its sum",
+        f"the second has less than `clear_share` ({RECIPE.tuning.clear_share}) of its sum",
+        f"the first {rerank_stage.READ_MIN} are read in any case",
         f"{rerank_stage.SCORES_CACHED:,} scores of the reranker",
     ):
         assert said in RULES.prose
@@ -365,6 +366,8 @@ def test_reranking_is_worth_this() -> None:
     near = [_summed("a", 0.8), _summed("b", 0.79)]
     given = rerank.reranked(near, {"a": 0.0, "b": 1.0}, weight=0.2, coverage=1)
     assert [each.score for each in given] == pytest.approx([0.8, 0.79 + 0.2 * 0.08])
+    given = rerank.reranked(far, {"a": -2.0, "b": 1.0}, weight=0.2, coverage=1, unread=["c"])
+    assert [each.score for each in given] == pytest.approx([0.8, 0.5 + 0.2 * 0.5 * 3, 0.3])
 
 
 def test_so_much_better_lifts_the_last_to_the_first() -> None:

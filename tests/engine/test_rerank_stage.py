@@ -33,7 +33,7 @@ from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import NewMemory
 from nacre.types.recipe import adjusted
-from nacre.types.search import Found, Hit, Mode, Ranked, Reason, SearchRequest, SearchResult
+from nacre.types.search import Found, Hit, Mode, Ranked, Reason, RerankMode, SearchRequest, SearchResult
 from nacre.types.views import Neighbours
 from strategies import SESSION_FILTERS, SESSION_QUERIES, session_memories
 
@@ -129,7 +129,7 @@ def test_the_share_by_hand() -> None:
         "rerank",
         "add",
         found[2].reasons[-1].value,
-        {"rank": 1, "reranked": 3, "weight": 0.2, "coverage": 0.8, "spread": 0.5, "above": 7.5},
+        {"rank": 1, "reranked": 3, "unread": 0, "weight": 0.2, "coverage": 0.8, "spread": 0.5, "above": 7.5},
     )
     assert all(each.score == scoring.score(each.reasons) for each in found)
 
@@ -161,7 +161,7 @@ def test_equal_scores_change_nothing_and_without_scores_nothing_moves() -> None:
     ],
 )
 def test_whether_the_order_is_clear(ranked: list[Ranked], clear: bool) -> None:
-    assert rerank.is_clear(ranked) is clear
+    assert rerank.is_clear(ranked, 0.3) is clear
 
 
 def test_a_search_by_hand(make: Make) -> None:
@@ -208,7 +208,7 @@ def test_the_best_are_those_after_the_echo(make: Make) -> None:
     reranker = Counted()
     long = "we had a long talk about money, the weather, the old days and even dried apricots"
     memory = make(*said("apricots", "how much were they?"), long, reranker=reranker)
-    recipe = replace(HEARING, rerank_pool=2)
+    recipe = replace(HEARING, rerank_few=2)
     assert [hit.id for hit in memory.search("apricots", recipe=recipe, rerank=False).hits] == ["m0", "m1", "m2"]
     memory.search("apricots", recipe=recipe)
     assert reranker.texts.keys() == {"apricots", "how much were they?"}
@@ -280,12 +280,23 @@ def many(number: int) -> list[str]:
     return [f"apricots {'pie ' * each}number {each}" for each in range(number)]
 
 
-@pytest.mark.parametrize(("recipe", "pool"), [(replace(PLAIN, rerank_pool=2), 2), (PLAIN, 30)])
-def test_only_the_best_are_reranked_and_the_rest_stays(make: Make, recipe: Recipe, pool: int) -> None:
+@pytest.mark.parametrize(
+    ("recipe", "how", "pool"),
+    [
+        (replace(PLAIN, rerank_few=2), "fast", 2),
+        (replace(PLAIN, rerank_few=2), True, 2),
+        (PLAIN, "fast", 10),
+        (replace(PLAIN, rerank_pool=2), "full", 2),
+        (PLAIN, "full", 30),
+    ],
+)
+def test_only_the_best_are_reranked_and_the_rest_stays(
+    make: Make, recipe: Recipe, how: RerankMode | bool, pool: int
+) -> None:
     reranker = Counted(liking=lambda text: 2.0 * len(text))
     memory = make(*many(35), reranker=reranker)
     before = memory.search("apricots", recipe=recipe, rerank=False, limit=35, collapse=False).hits
-    after = memory.search("apricots", recipe=recipe, limit=35, collapse=False).hits
+    after = memory.search("apricots", recipe=recipe, rerank=how, limit=35, collapse=False).hits
     assert len(before) == 35
     assert after[pool:] == before[pool:]
     assert {hit.id for hit in after[:pool]} == {hit.id for hit in before[:pool]}
@@ -297,13 +308,13 @@ def test_what_has_too_little_confidence_takes_no_place_in_the_pool(make: Make) -
     doubted = NewFact(subject="Ada", predicate="likes", object="tea", confidence=0.05, decay_rate=0)
     reranker = Counted()
     memory = make(NewMemory(text="apricots", facts=[doubted]), *FRUIT[::2], reranker=reranker)
-    memory.search("apricots", recipe=replace(PLAIN, rerank_pool=2))
+    memory.search("apricots", recipe=replace(PLAIN, rerank_few=2))
     assert reranker.texts.keys() == set(FRUIT[::2])
 
 
 def test_a_shorter_answer_is_the_beginning_of_a_longer_one(make: Make) -> None:
     memory = make(*many(9), *said("ripe apricots", "how much?"), reranker=Counted(liking=lambda text: len(text) % 7))
-    recipe = replace(HEARING, rerank_pool=5)
+    recipe = replace(HEARING, rerank_few=5)
     longer = memory.search("apricots", recipe=recipe, limit=20, collapse=False).hits
     assert len(longer) == 11
     for limit in range(1, len(longer)):
@@ -465,7 +476,7 @@ def test_of_long_texts_fewer_are_reranked(make: Make, chars: int, read: int) -> 
     assert {len(hit.text) for hit in before} == {chars}
     order = [hit.text for hit in before]
     reranker.liking = lambda text: 9.0 * order.index(text)
-    after = memory.search("apricots", recipe=PLAIN, limit=50, collapse=False).hits
+    after = memory.search("apricots", recipe=PLAIN, rerank="full", limit=50, collapse=False).hits
     assert [text.text for _, text in reranker.read] == order[:read]
     assert [hit.text for hit in after[:read]] == order[read - 1 :: -1]
     assert after[read:] == before[read:]
@@ -524,7 +535,7 @@ def test_the_weight_falls_with_the_share_of_words(make: Make) -> None:
 def test_of_each_text_only_its_window_is_counted(make: Make) -> None:
     reranker = Counted()
     memory = make(*(f"{'nothing of note ' * 99}apricots number {number}" for number in range(20)), reranker=reranker)
-    memory.search("apricots", recipe=PLAIN)
+    memory.search("apricots", recipe=PLAIN, rerank="full")
     assert 15 <= len(reranker.read) < 20
     windows = sum(len(text.text) for _, text in reranker.read)
     assert rerank_stage.RERANKED_CHARS - rerank_stage.WINDOW_CHARS < windows <= rerank_stage.RERANKED_CHARS
@@ -607,7 +618,7 @@ def test_a_clear_order_is_not_reranked_but_asked_whether_it_answers(make: Make) 
     recipe = replace(PLAIN, semantic_floor=-1)
     result = memory.search(question, recipe=recipe)
     assert len(result.hits) == 2
-    assert result.hits[1].score < rerank.CLEAR * result.hits[0].score
+    assert result.hits[1].score < recipe.tuning.clear_share * result.hits[0].score
     assert not shares(result.hits)
     assert [text.text for _, text in reranker.read] == [hit.text for hit in result.hits]
     assert said_of(memory, question, recipe) == {"m0": 2.5, "m1": -4.0}
@@ -619,7 +630,7 @@ def test_of_a_clear_order_three_are_asked(make: Make) -> None:
     recipe = replace(PLAIN, semantic_floor=-1)
     result = memory.search("are the apricots of Provence ripe?", recipe=recipe)
     assert len(result.hits) > 3
-    assert rerank.is_clear([placed(each.id, each.score, both=True) for each in result.hits])
+    assert rerank.is_clear([placed(each.id, each.score, both=True) for each in result.hits], 0.3)
     assert [text.text for _, text in reranker.read] == [hit.text for hit in result.hits[:3]]
 
 
@@ -786,7 +797,7 @@ REASON = Reason(
     "rerank",
     "add",
     0.072,
-    {"rank": 2, "reranked": 20, "weight": 0.2, "coverage": 0.6, "spread": 0.5, "above": 2.0},
+    {"rank": 2, "reranked": 20, "unread": 0, "weight": 0.2, "coverage": 0.6, "spread": 0.5, "above": 2.0},
 )
 
 
@@ -795,6 +806,8 @@ def test_a_rerank_reason_as_a_person_reads_it() -> None:
     known = REASON._replace(value=0.2, numbers={**REASON.numbers, "coverage": 1.0})
     assert scoring.describe(known).endswith("→ 0.2 × 0.5000 × 2.00 = 0.20000")
     assert scoring.briefly([REASON]) == "rerank 2"
+    late = REASON._replace(numbers={**REASON.numbers, "reranked": 4, "unread": 6})
+    assert scoring.describe(late).startswith("rerank: rank 2 of 4 (6 more not read in time) → 0.2 × ")
 
 
 class Slow(Counted):
@@ -865,7 +878,7 @@ def test_both_stores_rerank_the_same(
     for store in stores:
         reranker = Counted(liking=lambda text: len(text) % 5)
         memory = opened(store, *turns, reranker=reranker)
-        recipe = Recipe(recency_weight=0, fresh_weight=0, rerank_pool=pool)
+        recipe = Recipe(recency_weight=0, fresh_weight=0, rerank_few=pool)
         results.append(memory.search(query, where=where, limit=50, recipe=recipe, collapse=False))
         off = replace(recipe, rerank_weight=0)
         without = memory.search(query, where=where, limit=50, recipe=off, collapse=False)
@@ -902,7 +915,7 @@ def notes(path: Path) -> Path:
 @pytest.mark.slow
 def test_open_uses_the_reranker_that_is_shipped(notes: Path) -> None:
     with nacre.open(notes, log=False) as memory:
-        hits = memory.search(ASKED).hits
+        hits = memory.search(ASKED, rerank="full").hits
         assert shares(hits).keys() == {hit.id for hit in hits}
         best = max(shares(hits), key=lambda each: shares(hits)[each])
         assert memory.get(best)[0].text == NOTES[2]
@@ -969,10 +982,11 @@ def test_the_command_line(cli: Cli, notes: Path, monkeypatch: pytest.MonkeyPatch
         """In a few words, by memory."""
         return {hit["id"]: hit["why"] for hit in json.loads(run("search", ASKED, "--brief", "--json", *args))["hits"]}
 
-    (first,) = [memory_id for memory_id, why in whys().items() if "rerank 1" in why]
+    (first,) = [memory_id for memory_id, why in whys("--rerank", "full").items() if "rerank 1" in why]
     assert all("rerank" not in why for why in whys("--no-rerank").values())
-    assert "rerank: rank 1 of 4 → 0.15 × " in run("why", first, ASKED)
+    assert "rerank: rank 1 of 4 → 0.15 × " in run("why", first, ASKED, "--rerank", "full")
     assert "rerank" not in run("why", first, ASKED, "--no-rerank")
-    reasons = [hit["reasons"] for hit in json.loads(run("search", ASKED, "--json"))["hits"] if hit["id"] == first]
+    found_in_full = json.loads(run("search", ASKED, "--json", "--rerank=full"))["hits"]
+    reasons = [hit["reasons"] for hit in found_in_full if hit["id"] == first]
     (found,) = [reason for reason in reasons[0] if reason["signal"] == "rerank"]
     assert (found["effect"], found["numbers"]["rank"], found["numbers"]["reranked"]) == ("add", 1, 4)

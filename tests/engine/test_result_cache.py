@@ -123,6 +123,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"min_score": 0.01},
     {"collapse": False},
     {"rerank": False},
+    {"rerank": "full"},
     {"include_facts": True},
     {"token_budget": 100},
 ]

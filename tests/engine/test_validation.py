@@ -309,7 +309,15 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str, str]] = [
     ("rerank weight above 1", {"recipe": Recipe(rerank_weight=1.1)}, "recipe.rerank_weight", "from 0 to 1"),
     ("rerank pool 1", {"recipe": Recipe(rerank_pool=1)}, "recipe.rerank_pool", "from 2 to 100"),
     ("rerank pool 101", {"recipe": Recipe(rerank_pool=101)}, "recipe.rerank_pool", "from 2 to 100"),
-    ("text as rerank", {"rerank": "no"}, "rerank", "must be true or false"),
+    ("rerank few 1", {"recipe": Recipe(rerank_few=1)}, "recipe.rerank_few", "from 2 to 100"),
+    ("rerank few 101", {"recipe": Recipe(rerank_few=101)}, "recipe.rerank_few", "from 2 to 100"),
+    ("rerank ms below 0", {"recipe": Recipe(rerank_ms=-1)}, "recipe.rerank_ms", "from 0 to 60,000"),
+    ("half a rerank ms", {"recipe": adjusted(Recipe(), rerank_ms=0.5)}, "recipe.rerank_ms", "whole number"),
+    ("clear share above 1", {"recipe": adjusted(Recipe(), clear_share=1.1)}, "recipe.clear_share", "from 0 to 1"),
+    ("rerank no", {"rerank": "no"}, "rerank", "'no' is unknown; allowed: fast, full, or false to skip reranking"),
+    ("rerank None", {"rerank": None}, "rerank", "None is unknown; allowed: fast, full, or false"),
+    ("rerank 1", {"rerank": 1}, "rerank", "1 is unknown"),
+    ("rerank as a list", {"rerank": ["fast"]}, "rerank", "['fast'] is unknown"),
     ("no recipe", {"recipe": {"alpha": 0.5}}, "recipe", "Recipe"),
 ]
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,12 +17,12 @@ from hypothesis import strategies as st
 from nacre.analysis.wordpiece import WordPiece
 from nacre.embedders.minilm import MiniLM
 from nacre.errors import EmbedderUnavailable
-from nacre.interfaces import Reranker, RerankScore, RerankText
+from nacre.interfaces import AnytimeReranker, RerankScore, RerankText
 from nacre.rerankers import nacre_rerank
 from nacre.rerankers.nacre_rerank import FOLDER, MODEL_SHA256, VOCABULARY, NacreRerank
 
 RERANKER = NacreRerank()
-PORT: Reranker = RERANKER  # checked by mypy
+PORT: AnytimeReranker = RERANKER  # checked by mypy
 PIECES = WordPiece(VOCABULARY)
 NAMES = VOCABULARY.read_text(encoding="utf-8").split("\n")
 
@@ -163,6 +164,49 @@ def test_a_score_does_not_depend_on_the_others(listed: list[RerankText], threads
     together = NacreRerank(threads)
     together._model = RERANKER._model
     assert together.scores(QUESTION, listed) == [known[text] for text in listed]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+@pytest.mark.parametrize("allowed", [0, 1, 2, 4, 9])
+def test_it_stops_at_the_first_refusal(threads: int, allowed: int) -> None:
+    several = NacreRerank(threads)
+    several._model = RERANKER._model
+    asked: list[bool] = []
+
+    def goes_on() -> bool:
+        asked.append(len(asked) < allowed)
+        return asked[-1]
+
+    expected = RERANKER.scores(QUESTION, TEXTS[:5])
+    assert several.scores_while(QUESTION, TEXTS[:5], goes_on) == expected[:allowed]
+    assert asked == [True] * min(allowed, 5) + [False] * (allowed < 5)
+
+
+def test_the_first_texts_begin_first() -> None:
+    """Whatever their lengths: with one thread they are read in the order given."""
+    one, begun = NacreRerank(1), list[int]()
+    one._model = RERANKER._model
+    texts = [RerankText("a"), RerankText("word " * 50), RerankText("two words")]
+    run = one._run
+
+    def noted(pair: Sequence[int]) -> RerankScore:
+        begun.append(len(pair))
+        return run(pair)
+
+    one._run = noted  # type: ignore[method-assign]
+    one.scores_while("why?", texts, lambda: True)
+    assert begun == [len(nacre_rerank._encode_pair(PIECES, PIECES.first_pieces("why?", 40), each)) for each in texts]
+    begun.clear()
+    one.scores("why?", texts)
+    assert begun == sorted(begun, reverse=True)  # the longest first
+
+
+def test_a_failure_in_a_thread_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    several = NacreRerank(2)
+    several._model = RERANKER._model
+    monkeypatch.setattr(several, "_run", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        several.scores_while(QUESTION, TEXTS[:3], lambda: True)
 
 
 def test_a_tuple_of_texts_is_as_good_as_a_list() -> None:

@@ -15,6 +15,7 @@ from nacre.cli.options import common, settings_of, with_reasons
 from nacre.config.factory import open_store
 from nacre.serialization import decode, encode
 from nacre.types.memory import Json, Progress
+from nacre.types.recipe import USUAL_RECIPE, adjusted
 from nacre.types.search import Mode, SearchResult
 from nacre.types.views import Context
 
@@ -63,10 +64,14 @@ def demo(context: click.Context, question: tuple[str, ...], why: bool) -> None:
             for receipts in memory.remember_batches(map(decode.new_memory_line, lines, range(1, len(lines) + 1))):
                 done += len(receipts)
                 bar(Progress(done, len(lines)))
-        results = {mode: memory.search(query, mode=mode, limit=_HITS) for mode in get_args(Mode)}
+        unhurried = adjusted(USUAL_RECIPE, rerank_ms=0)  # the same on every machine
+        results = {mode: memory.search(query, mode=mode, limit=_HITS, recipe=unhurried) for mode in get_args(Mode)}
         more = None
         if not question:
-            more = _More(memory.search(CORRECTED, limit=_HITS_CORRECTED), memory.context(UNKNOWN))
+            more = _More(
+                memory.search(CORRECTED, limit=_HITS_CORRECTED, recipe=unhurried),
+                memory.context(UNKNOWN, recipe=unhurried),
+            )
     encoded: dict[str, Json] = {mode: encode.search_result(each) for mode, each in results.items()}
     if more is not None:
         encoded |= {"corrected": encode.search_result(more.corrected), "unknown": encode.context(more.unknown)}

@@ -10,7 +10,18 @@ import click
 
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
-from nacre.cli.options import MODES, common, filters, only_given, opened, recipe_fields, to_filter, to_recipe_fields
+from nacre.cli.options import (
+    MODES,
+    common,
+    filters,
+    only_given,
+    opened,
+    recipe_fields,
+    rerank_options,
+    to_filter,
+    to_recipe_fields,
+    to_rerank,
+)
 from nacre.errors import InvalidInput
 from nacre.query import lenses
 from nacre.query.lenses import Lens
@@ -36,6 +47,7 @@ def lens() -> None:
 @click.option("--token-budget", type=int, help="Maximum size of all hits in tokens.")
 @click.option("--boost-entity", "boost_entities", metavar="NAME", multiple=True, help="An entity to boost. Repeatable.")
 @recipe_fields
+@rerank_options
 @click.option(
     "--question", "questions", metavar="WORDS", multiple=True, help="Select it for questions with these words."
 )
@@ -46,6 +58,7 @@ def lens() -> None:
 def lens_save(context: click.Context, /, name: str, file: Path | None, recipe: tuple[str, ...], **given: Any) -> None:
     """Save a lens as NAME, replacing one of that name. --question and --folder make it select itself."""
     where = to_filter(given)
+    given["rerank"] = to_rerank(given)
     if file is not None:
         if only_given(**given) or recipe or where != Filter():
             raise InvalidInput("file", "contains the whole lens; omit all other options")

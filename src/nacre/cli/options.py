@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import click
 
@@ -251,7 +251,6 @@ def search_options(command: F) -> F:
         ("--omit-delivered", "Omit memories that were delivered to the asking session before."),
         ("--include-facts", "Show the facts of each hit with their confidence after decay."),
         ("--all-words", "Find only memories that have every word of QUERY but stop words."),
-        ("--no-rerank", "Skip reranking."),
         ("--no-collapse", "Show near-duplicates as separate hits."),
     )
     boosted = "Rank memories about this entity a little higher. Repeatable."
@@ -261,9 +260,25 @@ def search_options(command: F) -> F:
             *(click.option(name, type=kind, metavar=metavar, help=text) for name, kind, metavar, text in valued),
             click.option("--boost-entity", metavar="NAME", multiple=True, help=boosted),
             recipe_fields,
+            rerank_options,
             *(click.option(name, is_flag=True, help=text) for name, text in flags),
         ],
     )
+
+
+def rerank_options(command: F) -> F:
+    """--rerank and --no-rerank."""
+    how = "fast reranks the best few in a short time, full more of them without a limit; default: fast."
+    command = click.option("--no-rerank", is_flag=True, help="Skip reranking.")(command)
+    return click.option("--rerank", metavar="HOW", help=how)(command)
+
+
+def to_rerank(given: dict[str, Any]) -> str | bool | None:
+    """Take --rerank and --no-rerank out of a command's parameters; None if neither was given."""
+    how, skip = given.pop("rerank"), given.pop("no_rerank")
+    if how is not None and skip:
+        raise InvalidInput("rerank", "--rerank and --no-rerank contradict each other; give one of them")
+    return False if skip else cast("str | None", how)
 
 
 def recipe_fields(command: F) -> F:
@@ -329,7 +344,7 @@ def to_search(query: str, given: dict[str, Any]) -> SearchRequest:
         merge_relations=given.pop("merge_relations") or None,
         collapse=False if given.pop("no_collapse") else None,
         omit_delivered=given.pop("omit_delivered") or None,
-        rerank=False if given.pop("no_rerank") else None,
+        rerank=to_rerank(given),
         include_facts=given.pop("include_facts") or None,
         match="all" if given.pop("all_words") else None,
     )

@@ -18,10 +18,12 @@ from nacre.cli.options import (
     only_given,
     opened,
     recipe_fields,
+    rerank_options,
     search_options,
     to_filter,
     to_moment,
     to_recipe,
+    to_rerank,
     to_search,
     wants_json,
     with_reasons,
@@ -70,13 +72,18 @@ nacre.add_command(recall)
 @click.option("--min-score", type=float, metavar="RELEVANCE", help="Quote all that are this relevant, from 0 to 1.")
 @click.option("--as-of", metavar="TIME", help="Answer as of this time.")
 @recipe_fields
+@rerank_options
 @filters
 @common
 @click.pass_context
 def context(context: click.Context, /, query: tuple[str, ...], asked_in: str | None, **given: Any) -> None:
     """Build a context for an agent. It holds the memories that answer QUERY, within a token budget."""
     where = to_filter(given)
-    given |= {"as_of": to_moment("as_of", given["as_of"]), "recipe": to_recipe(given["recipe"])}
+    given |= {
+        "as_of": to_moment("as_of", given["as_of"]),
+        "recipe": to_recipe(given["recipe"]),
+        "rerank": to_rerank(given),
+    }
     options = only_given(session=asked_in, repeat=given.pop("repeat") or None, **given)
     request = ContextRequest(query=" ".join(query), where=where, folder=folder(), **options)
     with opened(context, shows_notes=True) as memory:

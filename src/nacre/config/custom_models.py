@@ -33,6 +33,7 @@ _RERANKER: Mapping[str, type | tuple[str, ...]] = {
     "vocabulary_coverage": ("question",),
     "scores": ("question", "texts"),
 }
+_ANYTIME = ("question", "texts", "goes_on")  # of `scores_while`, which a reranker may have
 _KINDS = {
     str: "a text that is not empty",
     int: "a whole number from 1",
@@ -51,7 +52,8 @@ def check_embedder(value: object) -> None:
 
 def check_reranker(value: object) -> None:
     """Raises InvalidInput with everything that `nacre.interfaces.Reranker` asks for and the object does not have."""
-    _check("reranker", value, _RERANKER)
+    anytime = {"scores_while": _ANYTIME} if hasattr(value, "scores_while") else {}
+    _check("reranker", value, {**_RERANKER, **anytime})
 
 
 def _check(field: str, value: object, needed: Mapping[str, type | tuple[str, ...]]) -> None:

@@ -71,6 +71,7 @@ class ContextBuilder:
             folder=request.folder,
             min_score=request.min_score or 0.0,
             as_of=request.as_of,
+            rerank=request.rerank,
             origin=request.origin,
         )
         done, result, delivered = self._searcher.search(search)

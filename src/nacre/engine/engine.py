@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from itertools import chain
+from time import monotonic
 from typing import Self, Unpack
 
 from nacre import validation
@@ -97,6 +98,7 @@ class Nacre:
         delivered_minutes: int = DELIVERED_MINUTES,
         namespace_weights: Mapping[str, float] | None = None,
         clock: Callable[[], datetime] = system_clock,
+        timer: Callable[[], float] = monotonic,
         make_ids: Callable[[datetime, int], list[str]] = new_ids,
         notes: Sequence[str] = (),
     ) -> None:
@@ -104,7 +106,17 @@ class Nacre:
         weights = validation.namespace_weights("namespace_weights", namespace_weights or {}, limits)
         token_embedder = embedder if token_vectors and isinstance(embedder, TokenEmbedder) else None
         parts = Parts(
-            store, embedder, access, limits, zone, clock, make_ids, Threads(), token_embedder, namespace_weights=weights
+            store,
+            embedder,
+            access,
+            limits,
+            zone,
+            clock,
+            make_ids,
+            Threads(),
+            token_embedder,
+            namespace_weights=weights,
+            timer=timer,
         )
         self._parts = parts
         self._store = store

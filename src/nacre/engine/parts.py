@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
+from time import monotonic
 
 from nacre import validation
 from nacre.access import Access
@@ -29,6 +30,7 @@ class Parts:
     threads: Threads
     token_embedder: TokenEmbedder | None = None  # the same embedder; None: it has no token vectors, or none are wanted
     namespace_weights: Mapping[str, float] = field(default_factory=dict)  # of searches that bring none of their own
+    timer: Callable[[], float] = monotonic  # in seconds, for time limits
 
     # ---- memories by id, as far as access allows
 

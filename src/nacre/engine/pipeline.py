@@ -94,6 +94,7 @@ class Ranking(NamedTuple):
     beside: Mapping[str, tuple[str, ...]] = _NOTHING  # by id, the turns next to it that the search may see
     rerank_leads: Mapping[str, float] = _NOTHING
     answers: Mapping[str, float] = _NOTHING  # log-odds that a memory answers, of those that the reranker was asked of
+    unread: Set[str] = frozenset()  # that there was no time to read
     # exact
     named: Mapping[str, Set[Identifier]] = _NOTHING  # by id, what the query names and the memory has exactly
     # supersede
@@ -176,7 +177,8 @@ class Pipeline:
         if not plan.where.spaces:
             return SearchTrace(plan, Ranking(notes=plan.notes))
         found, ranking = self._found(self._from_event(self._in_known_time(plan)))
-        repeatable = not plan.query.periods and ranking.notes == plan.query.notes
+        # A search that was short of time reads on when it is asked again, because scores are cached.
+        repeatable = not plan.query.periods and ranking.notes == plan.query.notes and not ranking.unread
         return SearchTrace(found, self._through(SHOWING, found, ranking._replace(repeatable=repeatable)))
 
     def shown(self, trace: SearchTrace, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
@@ -370,13 +372,14 @@ class Pipeline:
             if each in memories
         }
         texts = rerank_texts(best, {**memories, **stated}, ranking.neighbours, ranking.terms)
-        ranked, leads, answers, notes = self._reranker.rerank(plan, ranking.ranked, texts, selection)
+        done = self._reranker.rerank(plan, ranking.ranked, texts, selection)
         return ranking._replace(
-            ranked=ranked,
-            rerank_leads=leads,
-            answers={each: value * selection.coverage**3 for each, value in answers.items()},
+            ranked=done.ranked,
+            rerank_leads=done.leads,
+            answers={each: value * selection.coverage**3 for each, value in done.answers.items()},
+            unread=done.unread,
             memories=memories,
-            notes=(*ranking.notes, *notes),
+            notes=(*ranking.notes, *done.notes),
         )
 
     def _exact(self, plan: SearchPlan, ranking: Ranking) -> Ranking:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
@@ -21,6 +21,7 @@ WINDOW_CHARS = 400  # of a longer text, its best window
 RERANKED_CHARS = 6_000  # of all texts together: 30 short ones, or 15 long ones
 SCORES_CACHED = 4_096
 CLEAR_POOL = 3  # where the order is clear, how many are only asked whether they answer
+READ_MIN = 2  # texts that are scored though time is up
 
 _log = logging.getLogger("nacre")
 _ALONE = Neighbours((), ())
@@ -43,14 +44,38 @@ class Reranked(NamedTuple):
     ranked: list[Ranked]
     leads: Mapping[str, float]  # by id, how far above the lowest score
     answers: Mapping[str, float]  # by id, the log-odds that the text answers; empty where the reranker cannot say
+    unread: Set[str] = frozenset()  # those that there was no time for
     notes: tuple[str, ...] = ()
 
 
-class RerankStage:
-    """Asks the reranker. Keeps recent scores."""
+class TimeLimit:
+    """Allows one text after the other until time is up, but `READ_MIN` in any case.
 
-    def __init__(self, reranker: Reranker | None) -> None:
+    The time begins with the first text: loading the model is not part of it.
+    """
+
+    def __init__(self, seconds: float, timer: Callable[[], float]) -> None:
+        self.allowed = 0  # texts
+        self._seconds = seconds
+        self._timer = timer
+        self._end: float | None = None
+
+    def goes_on(self) -> bool:
+        now = self._timer()
+        if self._end is None:
+            self._end = now + self._seconds
+        if self.allowed >= READ_MIN and now >= self._end:
+            return False
+        self.allowed += 1
+        return True
+
+
+class RerankStage:
+    """Asks the reranker. Keeps recent scores. `timer` gives seconds."""
+
+    def __init__(self, reranker: Reranker | None, timer: Callable[[], float]) -> None:
         self._reranker = reranker
+        self._timer = timer
         self._preloaded = False
         self._scores: LruCache[tuple[str, RerankText], RerankScore] = LruCache(SCORES_CACHED)
 
@@ -70,38 +95,48 @@ class RerankStage:
         coverage, notes = _attempt(lambda: reranker.vocabulary_coverage(query))
         if coverage is None or not rerank.can_judge(coverage):
             return Selection([], notes=notes)
-        clear, pool = rerank.is_clear(ranked), plan.recipe.rerank_pool
+        pool = plan.recipe.rerank_few if plan.request.rerank == "fast" else plan.recipe.rerank_pool
+        clear = rerank.is_clear(ranked, plan.recipe.tuning.clear_share)
         return Selection(list(ranked[: min(CLEAR_POOL, pool) if clear else pool]), coverage, clear)
 
     def rerank(
         self, plan: SearchPlan, ranked: Sequence[Ranked], texts: Mapping[str, RerankText], selection: Selection
     ) -> Reranked:
         """Add each scored text's share, unless the order is clear. A reranker that fails leaves the order as it is,
-        with a note."""
+        with a note. `texts` are given best first."""
         reranker, query = self._reranker, plan.query.meaning
         assert reranker is not None
-        said, notes = _attempt(lambda: self._score(reranker, query, texts))
+        said, notes = _attempt(lambda: self._score(reranker, query, texts, self._time_limit(plan)))
         if not said:
-            return Reranked(list(ranked), {}, {}, notes)
+            return Reranked(list(ranked), {}, {}, notes=notes)
         answers = {each: one.answers for each, one in said.items() if one.answers is not None}
+        unread = texts.keys() - said.keys()
         if selection.clear:
-            return Reranked(list(ranked), {}, answers)
-        scores = {each: one.score for each, one in said.items()}
-        prose = [rerank.prose_share(texts[each].text) for each in scores]
+            return Reranked(list(ranked), {}, answers, unread)
+        scores = {each: one.score for each, one in rerank.leading(texts, said).items()}
+        prose = [rerank.prose_share(text.text) for text in texts.values()]
         understood = selection.coverage * sum(prose) / len(prose)
-        reranked = rerank.reranked(ranked, scores, plan.recipe.rerank_weight, understood)
-        return Reranked(reranked, rerank.leads(reranked), answers)
+        left = texts.keys() - scores.keys()
+        reranked = rerank.reranked(ranked, scores, plan.recipe.rerank_weight, understood, left)
+        return Reranked(reranked, rerank.leads(reranked), answers, unread)
 
-    def _score(self, reranker: Reranker, query: str, texts: Mapping[str, RerankText]) -> dict[str, RerankScore]:
-        """Scores by id. Only texts without a cached score are given to the model."""
+    def _time_limit(self, plan: SearchPlan) -> TimeLimit | None:
+        milliseconds = plan.recipe.rerank_ms if plan.request.rerank == "fast" else 0
+        return TimeLimit(milliseconds / 1000, self._timer) if milliseconds else None
+
+    def _score(
+        self, reranker: Reranker, query: str, texts: Mapping[str, RerankText], limit: TimeLimit | None
+    ) -> dict[str, RerankScore]:
+        """Scores by id, of as many as there is time for. Only texts without a cached score are given to the model."""
         cached = {text: self._scores.get((query, text)) for text in texts.values()}
-        new = [text for text, score in cached.items() if score is None]
         scores = {text: score for text, score in cached.items() if score is not None}
+        new = [text for text, score in cached.items() if score is None]
         if new:
-            scores |= zip(new, reranker.scores(query, new), strict=True)
-        for text in new:
-            self._scores.put((query, text), scores[text])
-        return {each: scores[text] for each, text in texts.items()}
+            found = _new_scores(reranker, query, new, limit)
+            scores |= found
+            for text, score in found.items():
+                self._scores.put((query, text), score)
+        return {each: scores[text] for each, text in texts.items() if text in scores}
 
 
 def rerank_texts(
@@ -132,8 +167,19 @@ def rerank_texts(
     return texts
 
 
+def _new_scores(
+    reranker: Reranker, query: str, texts: Sequence[RerankText], limit: TimeLimit | None
+) -> dict[RerankText, RerankScore]:
+    """What the model says of these texts, or of the first of them. A reranker that cannot stop early gets them all."""
+    scores_while = getattr(reranker, "scores_while", None)
+    if limit is None or scores_while is None:
+        return dict(zip(texts, reranker.scores(query, texts), strict=True))
+    found = scores_while(query, texts, limit.goes_on)
+    return dict(zip(texts[: limit.allowed], found, strict=True))
+
+
 def _wanted(plan: SearchPlan) -> bool:
-    return plan.request.rerank and plan.recipe.rerank_weight > 0 and plan.is_hybrid
+    return bool(plan.request.rerank) and plan.recipe.rerank_weight > 0 and plan.is_hybrid
 
 
 def _attempt(call: Callable[[], T]) -> tuple[T | None, tuple[str, ...]]:

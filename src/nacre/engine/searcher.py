@@ -53,7 +53,7 @@ class Searcher:
         self._resolver = QueryResolver(parts.store, parts.limits, parts.zone)
         self._planner = Planner(parts, self._resolver)
         self.candidates = CandidateFinder(parts.store, parts.embedder, parts.threads)
-        rerank = RerankStage(reranker)
+        rerank = RerankStage(reranker, parts.timer)
         self.late_interaction = LateInteractionStage(parts.store, parts.token_embedder, self.candidates, parts.threads)
         self.successors = SuccessorFinder(parts.store)
         self.pipeline = Pipeline(

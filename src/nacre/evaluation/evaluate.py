@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
@@ -76,7 +76,7 @@ def evaluate(
     count = progress_counter(report, len(questions.judged) * len(outcomes))
     for judged in questions.judged:
         for mode in outcomes:
-            request = question_request(judged, mode=mode, limit=limit, recipe=recipe)
+            request = question_request(judged, recipe, mode=mode, limit=limit)
             outcome = run_question(memory, judged, request)
             outcomes[mode].append(outcome)
             for memory_id in outcome.missed[: _EXPLAINED_MAX - len(explained[mode])]:
@@ -97,8 +97,16 @@ def _no_questions(questions: Questions) -> str:
             return "there are no memories with words in this space; store some first"
 
 
-def question_request(judged: JudgedQuestion, **how: Any) -> SearchRequest:
-    return SearchRequest(query=judged.query, where=Filter(spaces=(judged.space,)), as_of=judged.as_of, **how)
+def question_request(judged: JudgedQuestion, recipe: Recipe, **how: Any) -> SearchRequest:
+    """The search for a question. Reranking has no time limit: the numbers must not depend on what else the machine
+    does, nor on which scores an earlier search has left in the cache."""
+    return SearchRequest(
+        query=judged.query,
+        where=Filter(spaces=(judged.space,)),
+        as_of=judged.as_of,
+        recipe=replace(recipe, rerank_ms=0),
+        **how,
+    )
 
 
 def run_question(memory: Nacre, judged: JudgedQuestion, request: SearchRequest) -> _Outcome:

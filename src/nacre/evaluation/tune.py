@@ -146,7 +146,7 @@ class _RecipeScores:
 
     def _evaluate(self, recipe: Recipe, judged: JudgedQuestion) -> Scores:
         self._count()
-        return run_question(self._memory, judged, question_request(judged, recipe=recipe, lens=NONE)).scores
+        return run_question(self._memory, judged, question_request(judged, recipe, lens=NONE)).scores
 
 
 def _hill_climb(tried: _RecipeScores, start: Recipe, attempts: Sequence[Attempt]) -> Recipe:

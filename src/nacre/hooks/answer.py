@@ -14,13 +14,9 @@ from nacre.config.settings import Settings
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
 from nacre.hooks import events
-from nacre.types.recipe import USUAL_RECIPE, adjusted
 from nacre.types.views import ContextRequest
 
 BUDGET_TOKENS = 800
-# A person waits for a hook at every prompt. Reranking 8 candidates instead of 30 halves that time; contexts of the
-# scenarios quote .78 instead of .79 of the answers with it (docs/performance.md).
-RECIPE = adjusted(USUAL_RECIPE, rerank_pool=8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,6 @@ def context(asked: events.Question, memory: Callable[[], Nacre], budget_tokens: 
     request = ContextRequest(
         query=asked.query,
         budget_tokens=budget_tokens,
-        recipe=RECIPE,
         session=asked.session,
         repeat=asked.repeat,
         folder=asked.folder,

@@ -25,7 +25,7 @@ from nacre.query.lexer import preview
 from nacre.types.intents import NAMESPACE_WEIGHTS
 from nacre.types.memory import Json
 from nacre.types.recipe import CLASSIC, Recipe, adjusted, check_known, weights_of
-from nacre.types.search import Filter, Mode, ModeAlias, SearchRequest
+from nacre.types.search import Filter, Mode, ModeAlias, RerankMode, SearchRequest
 from nacre.validation import WILDCARDS_MAX, Limits
 
 NONE = "none"  # the name with which a request disables lenses
@@ -33,7 +33,8 @@ TRIGGERS_MAX = 100  # questions, and folders, of one lens
 _QUESTION_CHARS_MAX = 10_000  # that triggers are matched with; a longer question is a pasted text
 _INTENT = "intent:"
 _SENTENCE_ENDS = "?!. "
-_REQUEST_FIELDS = ("mode", "limit", "min_score", "token_budget")  # fields that SearchRequest has by the same name
+# Fields that SearchRequest has by the same name.
+_REQUEST_FIELDS = ("mode", "limit", "min_score", "token_budget", "rerank")
 
 # How two filters are intersected, by field. A memory has one kind, so the lists are intersected. It has many tags, so
 # two `tags_any` cannot be one list. Fields that are not listed here are never merged.
@@ -62,6 +63,7 @@ class Lens:
     limit: int | None = None
     min_score: float | None = None
     token_budget: int | None = None
+    rerank: RerankMode | bool | None = None
     questions: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     built_in: bool = False
@@ -149,6 +151,7 @@ def validate(lens: Lens, limits: Limits) -> Lens:
         lens,
         where=replace(request.where, spaces=()),
         mode=None if lens.mode is None else request.mode,
+        rerank=None if lens.rerank is None else request.rerank,
         boost_entities=tuple(request.boost_entities),
         recipe=dict(lens.recipe),
         questions=_triggers("questions", lens.questions, limits),

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import takewhile
+from typing import TypeVar
 
 from nacre.ranking import scoring
 from nacre.types.search import Ranked, Reason
 
-CLEAR = 0.3  # share of the best score: where the second has less, both channels agree on the first
+T = TypeVar("T")
+
 _NARROW = 0.1  # share of the best score: the least spread that reranked candidates are given
 _COVERED = 0.5  # the least share of a query that the reranker's vocabulary must know
 _WORD = re.compile(r"\W{0,3}[\w'’]+(?:[-./:][\w'’]+)*\W{0,3}")  # with what stands around it in a sentence
 
 
-def is_clear(ranked: Sequence[Ranked]) -> bool:
-    """Whether the first is so far ahead that reranking would change nothing. `ranked` is given best first."""
+def is_clear(ranked: Sequence[Ranked], clear_share: float) -> bool:
+    """Whether the first is so far ahead that reranking would change nothing: both channels found it, and the second has
+    less than this share of its score. `ranked` is given best first, with the scores of all stages before reranking."""
     if len(ranked) < 2:
         return True
     first, second = ranked[0], ranked[1]
     both = first.lexical is not None and first.semantic is not None
-    return both and second.score < CLEAR * first.score
+    return both and second.score < clear_share * first.score
 
 
 def prose_share(text: str) -> float:
@@ -40,15 +44,32 @@ def leads(ranked: Sequence[Ranked]) -> dict[str, float]:
     return {each.id: reason.numbers["above"] for each in ranked for reason in each.reasons if reason.signal == "rerank"}
 
 
-def reranked(ranked: Sequence[Ranked], scores: Mapping[str, float], weight: float, coverage: float) -> list[Ranked]:
+def leading(order: Iterable[str], scores: Mapping[str, T]) -> dict[str, T]:
+    """The scores of the first ids, up to the first that has none.
+
+    Only these change the order. A memory whose score was cached would otherwise overtake better ones that there was no
+    time to read, merely because it was read.
+    """
+    return {each: scores[each] for each in takewhile(scores.__contains__, order)}
+
+
+def reranked(
+    ranked: Sequence[Ranked],
+    scores: Mapping[str, float],
+    weight: float,
+    coverage: float,
+    unread: Collection[str] = (),
+) -> list[Ranked]:
     """Add a share to each memory that has a score. No share is below 0, so no reranked memory falls behind one that
     was not reranked.
 
     `scores` are on the reranker's own scale. `coverage` is the share of the query and the texts that it understands.
+    `unread` are those for which time did not suffice; they follow all that have a score. They get no share, but the
+    spread is that of all. So reading more of them changes nothing in the order of those that were read.
     """
-    chosen = [each.score for each in ranked if each.id in scores]
-    if not chosen:
+    if not scores:
         return list(ranked)
+    chosen = [each.score for each in ranked if each.id in scores or each.id in unread]
     best = max(chosen)
     spread = max(best - min(chosen), _NARROW * best)
     least = min(scores.values())
@@ -59,6 +80,7 @@ def reranked(ranked: Sequence[Ranked], scores: Mapping[str, float], weight: floa
         numbers = {
             "rank": place[memory_id],
             "reranked": len(scores),
+            "unread": len(unread),
             "weight": weight,
             "coverage": coverage,
             "spread": spread,

@@ -72,9 +72,7 @@ def describe(reason: Reason) -> str:
         case "echo":
             return f"echo: next to {_times(reason.numbers['neighbours'])} in the session → {reason.value:.5f}"
         case "rerank":
-            return (
-                f"rerank: rank {reason.numbers['rank']:.0f} of {reason.numbers['reranked']:.0f} {_rerank_share(reason)}"
-            )
+            return f"rerank: rank {reason.numbers['rank']:.0f} of {_reranked(reason)} {_rerank_share(reason)}"
         case "maxsim":
             return f"maxsim: {_maxsim(reason.numbers)} {_maxsim_share(reason)}"
         case "recency":
@@ -148,7 +146,13 @@ def _maxsim_share(reason: Reason) -> str:
     numbers = reason.numbers
     known = f" × {numbers['coverage']:.2f}²" if numbers["coverage"] < 1 else ""
     apart = f"{numbers['weight']:g}{known} × {numbers['spread']:.4f}"
-    return f"→ {apart} × {numbers['height']:.2f} = {reason.value:.5f}"
+    return f"→ {apart} × {numbers['lead']:.3f} = {reason.value:.5f}"
+
+
+def _reranked(reason: Reason) -> str:
+    """How many were reranked, and for how many more there was no time."""
+    unread = reason.numbers["unread"]
+    return f"{reason.numbers['reranked']:.0f}" + (f" ({unread:.0f} more not read in time)" if unread else "")
 
 
 def _rerank_share(reason: Reason) -> str:

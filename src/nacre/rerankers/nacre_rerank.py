@@ -7,7 +7,8 @@ this pair alone, to the last bit: each pair is one run on one thread, without pa
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,28 +53,54 @@ class NacreRerank:
         return self._model.word_pieces().vocabulary_coverage(question, names=True)
 
     def scores(self, question: str, texts: Sequence[RerankText]) -> list[RerankScore]:
+        # The longest come first, so that the last runs to finish are short.
+        order = sorted(range(len(texts)), key=lambda place: sum(map(len, texts[place])), reverse=True)
+        found = self.scores_while(question, [texts[place] for place in order], lambda: True)
+        by_place = dict(zip(order, found, strict=True))
+        return [by_place[place] for place in range(len(texts))]
+
+    def scores_while(
+        self, question: str, texts: Sequence[RerankText], goes_on: Callable[[], bool]
+    ) -> list[RerankScore]:
         if not texts:
             return []
         pieces = self._model.word_pieces()
         question_pieces = pieces.first_pieces(question, QUESTION_PIECES)
-        pairs = [_encode_pair(pieces, question_pieces, text) for text in texts]
         self._model.session()  # before the threads start, so that they do not wait for each other
-        workers_max = min(self._threads, len(pairs))
-        if workers_max == 1:
-            return [self._run(pair) for pair in pairs]
-        from concurrent.futures import ThreadPoolExecutor
+        found: dict[int, RerankScore] = {}
+        places = _while(goes_on, len(texts))
+        lock = threading.Lock()
 
-        # The longest come first, so that the last runs to finish are short.
-        order = sorted(range(len(pairs)), key=lambda row: len(pairs[row]), reverse=True)
-        scores = [RerankScore(0.0)] * len(pairs)
-        with ThreadPoolExecutor(workers_max) as workers:
-            for row, score in zip(order, workers.map(self._run, (pairs[row] for row in order)), strict=True):
-                scores[row] = score
-        return scores
+        def work() -> None:
+            while True:
+                with lock:
+                    place = next(places, None)
+                if place is None:
+                    return
+                found[place] = self._run(_encode_pair(pieces, question_pieces, texts[place]))
+
+        workers_max = min(self._threads, len(texts))
+        if workers_max == 1:
+            work()
+        else:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(workers_max) as workers:
+                for working in [workers.submit(work) for _ in range(workers_max)]:
+                    working.result()
+        return [found[place] for place in range(len(found))]  # all that were taken, from the first on
 
     def _run(self, pair: Sequence[int]) -> RerankScore:
         (score,), (answers,) = self._model.run([pair], ["score", "answers"])
         return RerankScore(float(score), float(answers))
+
+
+def _while(goes_on: Callable[[], bool], number: int) -> Iterator[int]:
+    """0, 1, … up to `number`, each only if `goes_on` allows it."""
+    for place in range(number):
+        if not goes_on():
+            return
+        yield place
 
 
 def _encode_pair(pieces: WordPiece, question: Sequence[int], placed: RerankText) -> list[int]:

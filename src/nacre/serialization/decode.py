@@ -140,6 +140,7 @@ def search_request(data: Mapping[str, Any]) -> SearchRequest:
         "match": text,
         "min_similarity": as_given,
         "merge_relations": as_given,
+        "rerank": as_given,
         "session": text,
         "recipe": recipe,
     }
@@ -168,6 +169,7 @@ def context_request(data: Mapping[str, Any]) -> ContextRequest:
         "session": text,
         "repeat": as_given,
         "as_of": moment,
+        "rerank": as_given,
         "recipe": recipe,
     }
     return ContextRequest(**_request_fields(data, readers, _SEARCH_FILTERS, ("query",)))

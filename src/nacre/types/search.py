@@ -18,6 +18,7 @@ ModeAlias: TypeAlias = Literal["text", "vector"]
 MODE_ALIASES: Mapping[str, Mode] = {"text": "keyword", "vector": "semantic"}
 MatchType: TypeAlias = Literal["bm25", "semantic", "hybrid", "filter", "relation", "echo", "successor"]
 MatchWords: TypeAlias = Literal["any", "all"]
+RerankMode: TypeAlias = Literal["fast", "full"]
 Effect: TypeAlias = Literal["add", "multiply"]
 Part: TypeAlias = Literal["facts", "tags", "source", "session", "summary", "metadata"]
 
@@ -77,7 +78,7 @@ class SearchOptions(TypedDict, total=False):
     collapse: bool
     token_budget: int | None
     omit_delivered: bool
-    rerank: bool
+    rerank: RerankMode | bool
     include_facts: bool
     match: MatchWords
     min_similarity: float | None
@@ -92,10 +93,11 @@ class SearchRequest:
     identify the caller; `origin` is the connection that asks, under which a search without a session is logged. `as_of`
     searches the memories and facts of that time. `min_score` is the least relevance of a hit. `collapse` shows
     near-duplicates once. `token_budget` bounds the size of all hits. `omit_delivered` leaves out what searches of this
-    session gave a short time ago; otherwise it is marked. `rerank=False` skips the cross-encoder. `include_facts` gives
-    each hit the `beliefs` that are not below the recipe's `min_confidence`. `match="all"` finds only memories that have
-    every word of the query but stop words. `min_similarity` is the least cosine of a hit, from -1 to 1, whichever
-    channel found it.
+    session gave a short time ago; otherwise it is marked. `rerank="fast"` reranks as many of the recipe's `rerank_few`
+    best as there is time for in `rerank_ms`, "full" the whole `rerank_pool`, False none. `include_facts` gives each hit
+    the `beliefs` that are not below the recipe's `min_confidence`. `match="all"` finds only memories that have every
+    word of the query but stop words. `min_similarity` is the least cosine of a hit, from -1 to 1, whichever channel
+    found it.
     """
 
     query: str
@@ -113,7 +115,7 @@ class SearchRequest:
     collapse: bool = True
     token_budget: int | None = None
     omit_delivered: bool = False
-    rerank: bool = True
+    rerank: RerankMode | bool = "fast"  # validation replaces True by "fast"
     include_facts: bool = False
     match: MatchWords = "any"
     min_similarity: float | None = None

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypedDict, overload
 from nacre.types.facts import Entity
 from nacre.types.memory import Memory, Update
 from nacre.types.recipe import USUAL_RECIPE, Recipe
-from nacre.types.search import Filter
+from nacre.types.search import Filter, RerankMode
 
 Bucket: TypeAlias = Literal["day", "week", "month"]
 
@@ -126,6 +126,7 @@ class ContextOptions(TypedDict, total=False):
     repeat: bool
     min_score: float | None
     as_of: datetime | None
+    rerank: RerankMode | bool
     count: Callable[[str], int] | None
     origin: str | None
 
@@ -138,7 +139,7 @@ class ContextRequest:
     has lost them: they are given again, and earlier deliveries no longer count. Without a session nothing is left out;
     `origin` is the connection that asks, for the recall log. `count` counts the tokens of a text; None uses the
     embedder's tokenizer. `min_score=None` quotes what bears on the query, and nothing if no memory answers it; a number
-    quotes everything that is at least that relevant.
+    quotes everything that is at least that relevant. `rerank` is that of the search.
     """
 
     query: str
@@ -150,6 +151,7 @@ class ContextRequest:
     repeat: bool = False
     min_score: float | None = None
     as_of: datetime | None = None
+    rerank: RerankMode | bool = "fast"
     count: Callable[[str], int] | None = None
     origin: str | None = None
 
