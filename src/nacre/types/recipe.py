@@ -49,6 +49,7 @@ class Recipe:
     boost_weight: float = 1.0  # w of boost fusion
     pool: int = 50  # candidates of each channel, at least 2 × limit
     semantic_floor: float = 0.1  # cosine below which a memory is not a semantic match
+    passages_weight: float = 0.04  # × what the best of a memory's passages gains by chance: is taken off its cosine
     maxsim_weight: float = 1.0  # of the spread of those compared token by token, for the best of them
     maxsim_pool: int = 100  # candidates that are compared token by token
     rerank_weight: float = 0.15  # of the spread between the first and the last reranked candidate
@@ -144,6 +145,7 @@ CLASSIC = adjusted(
     k=60,
     alpha=0.5,
     semantic_floor=0.3,
+    passages_weight=0,
     maxsim_weight=0,
     rerank_weight=0,
     recency_weight=0,
