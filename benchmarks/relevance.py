@@ -48,7 +48,7 @@ from nacre.ranking.relevance import Evidence, Meaning, Others, Weights, Words, e
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import DEFAULT_SPACE
 from nacre.types.recipe import Recipe
-from nacre.types.search import Filter, Found, Mode
+from nacre.types.search import Filter, Found, Hit, Mode
 
 if TYPE_CHECKING:
     from nacre.types.memory import FloatVector
@@ -226,7 +226,7 @@ class EvidenceStore:
         shown = [
             evidence(
                 None if hit.bm25 is None or hit.bm25_rank is None else Found(hit.bm25, hit.bm25_rank),
-                None if hit.cosine is None or hit.cosine_rank is None else Found(hit.cosine, hit.cosine_rank),
+                _by_meaning(hit),
                 among,
             )
             for hit in hits
@@ -247,9 +247,18 @@ class EvidenceStore:
             if question.meaning not in self._vectors:  # shared by all modes
                 self._vectors = {question.meaning: self._embedder.embed_query(question.meaning)}
             vector = self._vectors[question.meaning]
-            found = self._store.semantic(vector, self._embedder.fingerprint, question, where, pool)
-            semantic = [match for match in found if match.score >= recipe.semantic_floor]
+            fingerprint, weight = self._embedder.fingerprint, recipe.passages_weight
+            found = self._store.semantic(vector, fingerprint, question, where, pool, weight)
+            semantic = [match for match in found if match.cosine >= recipe.semantic_floor]
         return others(question.terms, frequencies.memories, frequencies.having, lexical, semantic, recipe, pool)
+
+
+def _by_meaning(hit: Hit) -> Found | None:
+    """Where the semantic channel placed a hit: by its cosine, less what the number of its passages gains by chance."""
+    if hit.cosine is None or hit.cosine_rank is None:
+        return None
+    less = sum(reason.numbers.get("less", 0.0) for reason in hit.reasons if reason.signal == "semantic")
+    return Found(hit.cosine - less, hit.cosine_rank)
 
 
 def collect(

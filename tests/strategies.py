@@ -244,6 +244,7 @@ recipes = st.one_of(
         echo_far=st.sampled_from([0, 0.2]),
         echo_back=st.sampled_from([0, 0.2]),
         semantic_floor=st.sampled_from([-1, 0, 0.3, 0.9]),
+        passages_weight=st.sampled_from([0, 0.04, 1]),
         recency_weight=st.sampled_from([0, 0.1, 1]),
         temporal_weight=st.sampled_from([0, 0.2, 1]),
         session_weight=st.sampled_from([0, 0.1, 1]),

@@ -337,11 +337,18 @@ class Store(FactStore, LogStore, Protocol):
         """
 
     def semantic(
-        self, vector: FloatVector, model: str, question: ParsedQuery, where: Filter, limit: int
+        self,
+        vector: FloatVector,
+        model: str,
+        question: ParsedQuery,
+        where: Filter,
+        limit: int,
+        passages_weight: float = 0.0,
     ) -> list[Match]:
         """The live memories with the best passages by cosine, best first, ties by id.
 
-        `model` is the fingerprint of the vector's model. Raises EmbedderMismatch if the store's vectors are of another.
+        A score is the cosine, less `gain_by_chance(passages, passages_weight)` of `ranking.passage_count`. `model` is
+        the fingerprint of the vector's model. Raises EmbedderMismatch if the store's vectors are of another.
         """
 
     def by_time(

@@ -35,6 +35,7 @@ from nacre.ranking import fusion, late_interaction, rerank, token_budget
 from nacre.ranking.bm25 import COMMON_SHARE, bm25, idf
 from nacre.ranking.fusion import by_meaning, places
 from nacre.ranking.neighbours import echoed
+from nacre.ranking.passage_count import expected_best, gain_by_chance
 from nacre.ranking.relevance import (
     BY_BOTH,
     BY_MEANING,
@@ -151,6 +152,7 @@ def test_every_table_is_checked() -> None:
         ("factor", "least", "most", "switched off by"),
         ("part", "what it is", "what it does"),  # words only
         ("lens", "what it does"),
+        ("passages", "expected best", "taken off"),
         ("first match", "weight", "coverage", "best", "crowd", "gap", "share"),
         ("nDCG@10", "better channel", "rank fusion", "not reranked", "default"),
         ("boosted", "BM25", "cosine", "sum"),
@@ -216,6 +218,13 @@ def test_every_field_of_a_request_has_its_default() -> None:
         else:
             assert _code(row["default"]) == repr(each.default)
     assert f"1 to {LIMITS.results_max}" in next(row["meaning"] for row in rows if row["field"] == "`limit`")
+
+
+def test_what_is_taken_off_for_passages_is_computed() -> None:
+    for row in RULES.table("passages", "expected best", "taken off"):
+        passages = int(row["passages"])
+        assert shows(row["expected best"], expected_best(passages))
+        assert shows(row["taken off"], gain_by_chance(passages, RECIPE.passages_weight))
 
 
 def test_defaults_in_the_prose_are_those_of_the_recipe() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
 import nacre
+from nacre.types.recipe import adjusted
 from nacre.types.search import Mode
 
 pytestmark = pytest.mark.slow
@@ -126,3 +128,30 @@ def test_a_text_is_nearest_to_itself(office: nacre.Nacre) -> None:
         assert hit.text == text
         assert hit.cosine is not None
         assert hit.cosine > 0.9
+
+
+def test_a_long_text_does_not_come_before_a_short_answer_by_its_number_of_passages(tmp_path: Path) -> None:
+    """The rambling text talks about trips, cars and meals for pages, and one of its passages comes near the question.
+
+    Without the weight it is the nearest; with it, the note that says what is asked goes first.
+    """
+    rambling = " ".join(
+        f"{day} we talked about {what} for a while, then someone told a story about {other}, and nobody remembered the "
+        f"end of it, so we went on about {what} and what it costs these days, and where one could go in {month}."
+        for day, what, other, month in product(
+            ("On Monday", "Later", "The day after"),
+            ("the car and its repair shop", "dinner in the old town", "a trip to the sea", "trains that are late"),
+            ("a garage in Lyon", "a dog that ran away"),
+            ("spring", "autumn"),
+        )
+    )
+    answer = "Dropped the Volvo off, they want 900 for the brakes."
+    question = "how much does the repair of the car cost?"
+    with nacre.open(tmp_path / "memories.db", log=False) as memory:
+        memory.remember_many([rambling, answer, *ANSWERS.values()])
+        plain = adjusted(nacre.Recipe(), passages_weight=0.0)
+        first = [memory.search(question, mode="semantic", recipe=each).hits for each in (plain, nacre.Recipe())]
+    assert [hits[0].text == rambling for hits in first] == [True, False]
+    assert first[1][0].text == answer
+    (long,) = (hit for hit in first[1] if hit.text == rambling)
+    assert long.cosine == first[0][0].cosine, "a hit shows the cosine, whatever is taken off"

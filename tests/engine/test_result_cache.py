@@ -52,10 +52,16 @@ class CountingStore(SqliteStore):
         return found
 
     def semantic(
-        self, vector: FloatVector, model: str, question: ParsedQuery, where: Filter, limit: int
+        self,
+        vector: FloatVector,
+        model: str,
+        question: ParsedQuery,
+        where: Filter,
+        limit: int,
+        passages_weight: float = 0.0,
     ) -> list[Match]:
         self.semantic_asked += 1
-        return super().semantic(vector, model, question, where, limit)
+        return super().semantic(vector, model, question, where, limit, passages_weight)
 
     @property
     def asked(self) -> tuple[int, int]:

@@ -595,3 +595,18 @@ def test_boosted_searches_compare_every_match_by_words() -> None:
     assert [hit.score for hit in by_words] == [hit.bm25 for hit in by_words]
     by_meaning = memory.search("tea pot", mode="semantic", recipe=replace(plain, semantic_floor=-1)).hits
     assert [hit.cosine for hit in by_meaning] == sorted((hit.cosine or 0 for hit in by_meaning), reverse=True)
+
+
+# ---------------------------------------------------------------- long memories
+
+
+def test_a_long_memory_is_placed_by_its_score_and_shows_its_cosine() -> None:
+    """The second has the higher cosine, .62, and .05 are taken off it for its passages."""
+    found = [Match("short", 0.6), Match("long", 0.57, None, 0.62), Match("far", 0.2)]
+    short, long, _ = fusion.fuse([], found, Recipe(alpha=1.0))
+    assert [short.id, long.id] == ["short", "long"]
+    assert (long.semantic, long.semantic.cosine if long.semantic else None) == (Found(0.57, 2, None, 0.62), 0.62)
+    (reason,) = long.reasons
+    assert isclose(reason.numbers["height"], (0.57 - 0.1) / (0.6 - 0.1))
+    assert scoring.describe(reason).startswith("meaning: cosine 0.620 - 0.050 for its passages, rank 2 → ")
+    assert scoring.describe(short.reasons[0]).startswith("meaning: cosine 0.600, rank 1 → ")

@@ -547,10 +547,16 @@ class RecordingStore(MemoryStore):
         return super().lexical(question, frequencies, where, recipe, limit)
 
     def semantic(
-        self, vector: FloatVector, model: str, question: ParsedQuery, where: Filter, limit: int
+        self,
+        vector: FloatVector,
+        model: str,
+        question: ParsedQuery,
+        where: Filter,
+        limit: int,
+        passages_weight: float = 0.0,
     ) -> list[Match]:
         self.asked["semantic"] = limit
-        return super().semantic(vector, model, question, where, limit)
+        return super().semantic(vector, model, question, where, limit, passages_weight)
 
 
 @pytest.mark.parametrize(

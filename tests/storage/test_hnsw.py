@@ -5,6 +5,7 @@ Thresholds are lowered so that three thousand memories have a graph, and few eno
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 import time
@@ -45,6 +46,8 @@ from index_files import (
 from nacre.storage.sqlite import vector_search as sqlite_semantic
 from nacre.storage.sqlite.index import hnsw as sqlite_graph
 from nacre.storage.sqlite.index import space_index as sqlite_index
+from nacre.types.memory import Span
+from nacre.types.recipe import adjusted
 
 MEMORIES = 3_000
 BEHIND_MAX = 300
@@ -110,6 +113,16 @@ def graph_path(path: Path, large_store: Path, low: pytest.MonkeyPatch) -> Path:
     assert low is not None
     shutil.copyfile(large_store, path)
     return path
+
+
+class SeveralPassages(Prescribed):
+    """One passage for each paragraph."""
+
+    def __init__(self, known: Prescribed) -> None:
+        super().__init__(known._vectors, pieces_max=1)
+
+    def weigh(self, text: str) -> Sequence[tuple[Span, int]]:
+        return [(Span(*each.span()), 1) for each in re.finditer(r"[^\n]+", text)]
 
 
 def opened(path: Path, embedder: Prescribed) -> nacre.Nacre:
@@ -200,6 +213,38 @@ def test_scores_by_graph_and_by_scan_are_the_same(
     shared = by_graph.keys() & by_scan.keys()
     assert len(shared) >= 19
     assert {each: by_graph[each] for each in shared} == {each: by_scan[each] for each in shared}
+
+
+def test_the_graph_finds_the_best_though_long_memories_are_nearer(
+    clustered: Prescribed, low: pytest.MonkeyPatch, path: Path, asked: list[int]
+) -> None:
+    """Four of five memories have three passages, which take most places among the nearest and keep few of them."""
+    assert low is not None
+    several = SeveralPassages(clustered)
+    with opened(path, several) as engine:
+        engine.remember_many(
+            "\n\n".join(f"memory {number + each}" for each in range(1 if number % 13 == 12 else 3))
+            for number in range(MEMORIES)
+            if number % 13 in (0, 3, 6, 9, 12) and number + 3 <= MEMORIES
+        )
+        engine.rebuild()
+        settled(engine)
+        assert len(asked) == 0
+        orders = set()
+        for weight in (0.0, 0.6):
+            recipe, shares = adjusted(EVERYTHING, passages_weight=weight, pool=10), []
+            for query in QUERIES:
+                got = found(engine, query, recipe=recipe)
+                low.setattr(sqlite_semantic, "SCANNED_MAX", 10_000)
+                right = found(engine, query, recipe=adjusted(recipe, pool=20))
+                low.setattr(sqlite_semantic, "SCANNED_MAX", 50)
+                shares.append(len(set(got) & set(right)) / 10)
+                assert got == [each for each in found(engine, query, 50, recipe=recipe) if each in got]
+                orders.add((query, tuple(right)))
+            assert asked
+            assert np.mean(shares) >= 0.95, weight
+        assert len(orders) > 1.5 * len(QUERIES), "the weight changes the order"
+        assert max(asked) <= sqlite_semantic.WIDER_MAX * 200
 
 
 def test_what_is_gone_or_changed_never_surfaces(graphed: nacre.Nacre, clustered: Prescribed) -> None:

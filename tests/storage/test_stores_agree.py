@@ -27,6 +27,7 @@ from nacre.errors import NacreError
 from nacre.interfaces import TimePage
 from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, Only, ParsedQuery, Phrase, Term, Without
 from nacre.query.parser import parse
+from nacre.ranking.passage_count import gain_by_chance
 from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.storage.sqlite import near_duplicates as sqlite_similar
@@ -35,7 +36,7 @@ from nacre.storage.sqlite.index import space_index as sqlite_index
 from nacre.types.facts import Fact, FactQuery, NewEntity, NewFact
 from nacre.types.memory import NewMemory
 from nacre.types.recall_log import Delivery, Receipt
-from nacre.types.recipe import Recipe
+from nacre.types.recipe import Recipe, adjusted
 from nacre.types.search import Filter, Mode, Period, SearchResult
 from nacre.types.stats import Stats
 from store_checks import check_derived_tables, check_integrity, check_words_of_relations
@@ -157,10 +158,18 @@ class Pair:
     def _engines(self, store: SqliteStore | MemoryStore, numbering: Numbering) -> dict[bool, Nacre]:
         return {
             embedding: Nacre(
-                store, Hashing(64) if embedding else None, clock=self.clock, make_ids=numbering, zone=ZONE, log=False
+                store, FewPieces(64) if embedding else None, clock=self.clock, make_ids=numbering, zone=ZONE, log=False
             )
             for embedding in (False, True)
         }
+
+
+class FewPieces(Hashing):
+    """Texts of more than a few words have several passages."""
+
+    @property
+    def pieces_max(self) -> int:
+        return 6
 
 
 def comparable(stats: Stats) -> Stats:
@@ -1260,3 +1269,30 @@ def test_patterns_of_sources(pair: Pair, pattern: str, found: list[str]) -> None
     assert sorted(memory.source for memory in listed) == found
     result = pair.same(lambda nacre: nacre.search(f'source:"{pattern}"', mode="keyword")).answer
     assert sorted(hit.memory.source for hit in result.hits) == found
+
+
+def test_long_texts_are_ordered_alike_whatever_their_number_of_passages_weighs(pair: Pair) -> None:
+    """Up to forty passages: the cosine stays what it is, and each weight has its own order."""
+    words = ["tea", "milk", "sugar", "honey", "lemon", "ginger", "mint", "cup", "pot", "kettle"]
+    texts = [
+        " ".join(words[(number * 7 + at * at) % 10] for at in range(1 + number * number // 4)) for number in range(30)
+    ]
+    pair.same(lambda nacre: nacre.remember_many(dict.fromkeys(texts)))
+    orders = set()
+    for weight in (0.0, 0.04, 0.3):
+        recipe = adjusted(Recipe(), passages_weight=weight, semantic_floor=-1)
+        found = [
+            pair.same(
+                lambda nacre, query=query, recipe=recipe: nacre.search(  # type: ignore[misc]
+                    query, mode="semantic", limit=12, recipe=recipe
+                )
+            ).answer.hits
+            for query in ("honey in the tea", "a kettle")
+        ]
+        orders.add(tuple(hit.id for hits in found for hit in hits))
+        for hit in (hit for hits in found for hit in hits):
+            (reason,) = (each for each in hit.reasons if each.signal == "semantic")
+            assert reason.numbers["cosine"] == hit.cosine
+            passages = len(pair.reference[True]._store.vectors(hit.id))  # type: ignore[arg-type]
+            assert reason.numbers.get("less", 0.0) == pytest.approx(gain_by_chance(passages, weight))
+    assert len(orders) == 3

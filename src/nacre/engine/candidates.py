@@ -92,7 +92,9 @@ class CandidateFinder:
             _log.warning("the embedder failed (%s): %s", error, instead)
             return Semantic(None, (f"the embedder failed: {instead} ({error})",))
         try:
-            matches = self._store.semantic(vector, self._embedder.fingerprint, plan.query, plan.where, limit)
+            matches = self._store.semantic(
+                vector, self._embedder.fingerprint, plan.query, plan.where, limit, plan.recipe.passages_weight
+            )
         except EmbedderMismatch as error:  # another process has changed the model
             return Semantic(None, (f"{error}; until then {instead}",))
         pending = self._store.pending_count(plan.where)
@@ -161,7 +163,9 @@ class CandidateFinder:
         if model is None or vectors is None:
             return Semantic([], ("the memory has no vectors: only memories that share its words were looked for",))
         try:
-            matches = self._store.semantic(vectors.mean(axis=0), model, ParsedQuery((), None, ""), where, limit)
+            matches = self._store.semantic(
+                vectors.mean(axis=0), model, ParsedQuery((), None, ""), where, limit, recipe.passages_weight
+            )
         except EmbedderMismatch as error:  # another process has changed the model just now
             return Semantic([], (str(error),))
         return Semantic(_above_floor(matches, recipe))
@@ -172,4 +176,4 @@ def _joined(one: list[Match] | None, other: list[Match] | None) -> list[Match] |
 
 
 def _above_floor(matches: list[Match], recipe: Recipe) -> list[Match]:
-    return [match for match in matches if match.score >= recipe.semantic_floor]
+    return [match for match in matches if match.cosine >= recipe.semantic_floor]

@@ -134,7 +134,7 @@ class Explainer:
         lexical = finder.keyword(wide, trace.ranking.frequencies, most) if recipe.alpha < 1 else []
         semantic = (finder.semantic(wide, most).matches or []) if recipe.alpha > 0 else []
         word_rank, meaning_rank = _rank(lexical, memory.id), _rank(semantic, memory.id)
-        cosine = next((match.score for match in semantic if match.id == memory.id), None)
+        cosine = next((match.cosine for match in semantic if match.id == memory.id), None)
         ranks = [rank for rank in (word_rank, meaning_rank if cosine is not None and cosine >= floor else None) if rank]
         if ranks:
             best = min(ranks)

@@ -32,7 +32,7 @@ def hit_of(
     """`now` is the time at which the facts are believed. `cosine` is one that was computed though the semantic channel
     did not find the memory. `relation` is the one that was found, and not the text."""
     lexical, semantic = ranked.lexical, ranked.semantic
-    cosine = semantic.score if semantic else cosine
+    cosine = semantic.cosine if semantic else cosine
     return Hit(
         memory=memory,
         score=ranked.score,

@@ -678,7 +678,7 @@ class Pipeline:
         least = plan.request.min_similarity
         if least is None or not ranking.kept:
             return ranking
-        known = {each.id: each.semantic.score for each in ranking.kept if each.semantic}
+        known = {each.id: each.semantic.cosine for each in ranking.kept if each.semantic}
         found = self._finder.cosines(plan, [each.id for each in ranking.kept if each.id not in known])
         if isinstance(found, str):
             return ranking._replace(notes=(*ranking.notes, f"min_similarity has no effect: {found}"))

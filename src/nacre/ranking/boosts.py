@@ -28,7 +28,7 @@ def recency_factor(created: datetime, now: datetime, weight: float) -> tuple[flo
 
 def standing(ranked: Sequence[Ranked], members: Set[str], weight: float) -> list[Ranked]:
     """Raise preferences and instructions, each by how near it is to the request, measured by the nearest of them."""
-    near = {each.id: each.semantic.score for each in ranked if each.id in members and each.semantic}
+    near = {each.id: each.semantic.cosine for each in ranked if each.id in members and each.semantic}
     best, nearest = max((each.score for each in ranked), default=0.0), max(near.values(), default=0.0)
     if not weight or nearest <= 0:
         return list(ranked)

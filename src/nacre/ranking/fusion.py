@@ -54,10 +54,16 @@ class Channel:
         tail = _TAIL * weight * flat
 
         def share(found: Found) -> Reason:
-            score, rank, _ = found
+            score, rank, _, _ = found
             above = score - floor
             height = float(score >= best) if most <= 0 else 0.0 if above <= 0 else min(1.0, above / most)
-            numbers = {raw: score, "rank": rank, "weight": weight, "coverage": coverage, "gap": gap, "height": height}
+            numbers = _scores(raw, found) | {
+                "rank": rank,
+                "weight": weight,
+                "coverage": coverage,
+                "gap": gap,
+                "height": height,
+            }
             return Reason(signal, "add", trust * height + tail / (flat + rank), numbers)
 
         return share
@@ -86,8 +92,8 @@ def by_meaning(matches: Sequence[Match], weight: float, recipe: Recipe, coverage
 def places(matches: Sequence[Match], only: Container[str] | None = None) -> dict[str, Found]:
     """Scores and ranks from 1, in the channel's order; of `only` these, where given."""
     return {
-        memory_id: Found(score, rank, span)
-        for rank, (memory_id, score, span) in enumerate(matches, 1)
+        memory_id: Found(score, rank, span, raw)
+        for rank, (memory_id, score, span, raw) in enumerate(matches, 1)
         if only is None or memory_id in only
     }
 
@@ -154,7 +160,7 @@ def _boosted(
     ranked = []
     for each, found in in_words.items():
         also = in_meaning.get(each)
-        cosine = max(0.0, also.score if also else cosines.get(each, 0.0))
+        cosine = max(0.0, also.cosine if also else cosines.get(each, 0.0))
         reasons = [Reason("lexical", "add", found.score, {"bm25": found.score, "rank": found.rank})]
         if weight and cosine:
             numbers = {"bm25": found.score, "weight": weight, "cosine": cosine}
@@ -226,10 +232,15 @@ def _sharing(of: Channel, recipe: Recipe) -> Callable[[Found], Reason]:
         return of.sharing(recipe.k)
 
     def by_rank(found: Found) -> Reason:
-        numbers = {of.raw: found.score, "rank": found.rank, "weight": of.weight, "k": recipe.k}
+        numbers = _scores(of.raw, found) | {"rank": found.rank, "weight": of.weight, "k": recipe.k}
         return Reason(of.signal, "add", of.weight / (recipe.k + found.rank), numbers)
 
     return by_rank
+
+
+def _scores(name: str, found: Found) -> dict[str, float]:
+    """The raw score of a match, and what the channel took off it."""
+    return {name: found.score} if found.raw is None else {name: found.raw, "less": found.raw - found.score}
 
 
 def _listed(memory_id: str, rank: int, recipe: Recipe, least: float) -> Ranked:

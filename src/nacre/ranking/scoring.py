@@ -65,7 +65,8 @@ def with_share(ranked: Ranked, reason: Reason) -> Ranked:
 def describe(reason: Reason) -> str:
     """One reason as a person reads it."""
     if reason.signal in _SHARES:
-        return f"{_SHARES[reason.signal].format(**reason.numbers)} {_share(reason)}"
+        known = _SHARES["less" if "less" in reason.numbers else reason.signal]
+        return f"{known.format(**reason.numbers)} {_share(reason)}"
     if reason.signal in _MOVES:
         return _MOVES[reason.signal].format(value=reason.value, **reason.numbers)
     match reason.signal:
@@ -88,6 +89,7 @@ def describe(reason: Reason) -> str:
 _SHARES = {
     "lexical": "words: BM25 {bm25:.2f}, rank {rank:.0f}",
     "semantic": "meaning: cosine {cosine:.3f}, rank {rank:.0f}",
+    "less": "meaning: cosine {cosine:.3f} - {less:.3f} for its passages, rank {rank:.0f}",
     "filter": "filter: matches every condition, rank {rank:.0f} by time",
     "relation": "relation: BM25 {bm25:.2f}, rank {rank:.0f}",
 }

@@ -144,11 +144,20 @@ class RelatedRequest:
 
 
 class Match(NamedTuple):
-    """A channel's answer: a memory with its raw score. `span` is the passage that matched, where known."""
+    """A channel's answer: a memory with its score, by which the channel orders.
+
+    Of a semantic match, `span` is the passage that matched, and `raw` its cosine where the score is less, because the
+    memory has several passages.
+    """
 
     id: str
     score: float
     span: Span | None = None
+    raw: float | None = None
+
+    @property
+    def cosine(self) -> float:
+        return self.score if self.raw is None else self.raw
 
 
 class Reason(NamedTuple):
@@ -187,11 +196,16 @@ class Signals(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Where a channel placed a memory: its raw score and its rank from 1."""
+    """Where a channel placed a memory: its score and its rank from 1. `span` and `raw` are those of the match."""
 
     score: float
     rank: int
     span: Span | None = None
+    raw: float | None = None
+
+    @property
+    def cosine(self) -> float:
+        return self.score if self.raw is None else self.raw
 
 
 class Ranked(NamedTuple):

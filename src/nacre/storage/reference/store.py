@@ -30,6 +30,7 @@ from nacre.query.ast import (
     term_counts,
 )
 from nacre.ranking.bm25 import bm25, idf
+from nacre.ranking.passage_count import semantic_match
 from nacre.ranking.scoring import best_first
 from nacre.storage.changes import replaced, texts_ever
 from nacre.storage.reference.facts import Facts
@@ -278,7 +279,13 @@ class MemoryStore:
         return best_first(matches)[:limit]
 
     def semantic(
-        self, vector: FloatVector, model: str, question: ParsedQuery, where: Filter, limit: int
+        self,
+        vector: FloatVector,
+        model: str,
+        question: ParsedQuery,
+        where: Filter,
+        limit: int,
+        passages_weight: float = 0.0,
     ) -> list[Match]:
         from nacre.storage.vectors import cosines, unpack
 
@@ -290,7 +297,8 @@ class MemoryStore:
             if stored.spans and self._matches(stored, where, question.must):
                 scores = cosines(unpack(list(stored.blobs)), vector)
                 best = int(scores.argmax())
-                matches.append(Match(stored.memory.id, float(scores[best]), stored.spans[best]))
+                cosine, span = float(scores[best]), stored.spans[best]
+                matches.append(semantic_match(stored.memory.id, cosine, span, len(scores), passages_weight))
         return best_first(matches)[:limit]
 
     def by_time(

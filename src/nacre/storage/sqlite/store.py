@@ -317,7 +317,13 @@ class SqliteStore:
             return lexical(db, question, frequencies, where, recipe, limit, self._indexed)
 
     def semantic(
-        self, vector: FloatVector, model: str, question: ParsedQuery, where: Filter, limit: int
+        self,
+        vector: FloatVector,
+        model: str,
+        question: ParsedQuery,
+        where: Filter,
+        limit: int,
+        passages_weight: float = 0.0,
     ) -> list[Match]:
         with self._connections.reading() as db:
             stored = rows.meta(db, "model")
@@ -327,7 +333,7 @@ class SqliteStore:
                 raise model_mismatch(stored, model, self._path)
             from nacre.storage.sqlite.vector_search import semantic
 
-            return semantic(db, self._ready_index, vector, question, where, limit)
+            return semantic(db, self._ready_index, vector, question, where, limit, passages_weight)
 
     def by_time(
         self, where: Filter, page: TimePage, *, must: Condition | None = None, forgotten: bool = False

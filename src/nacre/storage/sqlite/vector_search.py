@@ -2,22 +2,27 @@
 
 The index compares vectors of 8-bit integers. All candidates are compared again by their stored vectors, in the same
 way, so a score does not depend on how a passage was found.
+
+A memory's score is less the more passages it has (`ranking.passage_count`). Passages are ordered by this score from the
+start. The graph orders by cosine alone, so it is asked for more, until nothing further away can be among the best.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 import numkong
 import numpy as np
 
 from nacre.query.ast import ParsedQuery
+from nacre.ranking.passage_count import gain_by_chance, semantic_match
 from nacre.ranking.scoring import best_first
 from nacre.storage.sqlite.index.filter_mask import FilterMask, filter_mask, live_matches
-from nacre.storage.sqlite.index.segment import Array, IntArray, Mask, located
+from nacre.storage.sqlite.index.segment import Array, IntArray, Mask, Segment, located
 from nacre.storage.sqlite.index.segment_builder import quantised
 from nacre.storage.sqlite.index.space_index import Index, Part, Space
 from nacre.storage.sqlite.rows import fetch
@@ -29,14 +34,21 @@ if TYPE_CHECKING:
     from nacre.types.memory import FloatVector
 
 SCANNED_MAX = 32_768  # if no more memories match a filter, they are compared one by one, not by the graph
+WIDER_MAX = 16  # times as many passages as without a passages_weight, before what the graph has found must do
 _MARGIN = 0.004  # rounding to 8 bits changes a cosine by less, in all but odd cases
 
 
 def semantic(
-    db: apsw.Connection, index: Index, vector: FloatVector, question: ParsedQuery, where: Filter, limit: int
+    db: apsw.Connection,
+    index: Index,
+    vector: FloatVector,
+    question: ParsedQuery,
+    where: Filter,
+    limit: int,
+    passages_weight: float,
 ) -> list[Match]:
-    """The live memories with the best passages by cosine, best first, ties by id."""
-    query = _Query(vector, filter_mask(db, where, question.must), limit)
+    """The live memories with the best passages by cosine, less what their number gains by chance, ties by id."""
+    query = _Query(vector, filter_mask(db, where, question.must), limit, passages_weight)
     matches: list[Match] = []
     for name in where.spaces:
         matches += _nearest(db, index.caught_up(db, name), query)
@@ -44,14 +56,44 @@ def semantic(
 
 
 class _Query:
-    """The vector of a search, stored and quantised, with its filter and limit."""
+    """The vector of a search, stored and quantised, with its filter, limit and weight of the number of passages."""
 
-    def __init__(self, vector: FloatVector, mask: FilterMask | None, limit: int) -> None:
+    def __init__(self, vector: FloatVector, mask: FilterMask | None, limit: int, passages_weight: float) -> None:
         self.vector = vector
         self.quantised = quantised(vector[None])[0]
         self.norm = np.float32(max(np.sqrt(np.square(self.quantised.astype(np.float32)).sum()), 1e-12))
         self.mask = mask
         self.limit = limit
+        self.passages_weight = passages_weight
+
+    def adjusts(self, segment: Segment) -> bool:
+        """Whether some score of this segment is not the cosine."""
+        return self.passages_weight > 0 and segment.passage_numbers()[1] > 1
+
+    def near(self, segment: Segment, places: IntArray | None, cosines: Array) -> _Near:
+        """The passages at these places, or all of a segment, with their scores. `cosines` are not divided by `norm`."""
+        keys, owners = segment.keys, segment.owners
+        if places is not None:
+            keys, owners = keys[places], owners[places]
+        cosines = cosines / self.norm
+        if not self.adjusts(segment):
+            return _Near(keys, cosines, cosines)
+        numbers, most = segment.passage_numbers()
+        return _Near(keys, cosines, cosines - _gains(most, self.passages_weight)[numbers[owners]])
+
+
+class _Near(NamedTuple):
+    """Passages of one part, with their cosines by the quantised vectors, and the scores of these."""
+
+    keys: IntArray
+    cosines: Array
+    scores: Array
+
+
+@lru_cache(maxsize=8)
+def _gains(most: int, passages_weight: float) -> Array:
+    """By number of passages, up to the largest, what is taken off a cosine."""
+    return np.array([gain_by_chance(number, passages_weight) for number in range(most + 1)], np.float32)
 
 
 def _nearest(db: apsw.Connection, space: Space, query: _Query) -> list[Match]:
@@ -78,17 +120,19 @@ def _candidates(
     exhausted = found is None
     if found is None:
         found = [_scanned(part, mask, query) for part, mask in zip(parts, masks, strict=True)]
-    keys = np.concatenate([each for each, _ in found])
-    scores = np.concatenate([values for _, values in found]) / query.norm
+    keys = np.concatenate([each.keys for each in found])
+    scores = np.concatenate([each.scores for each in found])
     best = _top(scores, count, query.limit)
     return keys[best].tolist(), exhausted and len(best) == len(keys)
 
 
 def _by_graph(
     space: Space, parts: Sequence[Part], masks: Sequence[Mask | None], query: _Query, count: int
-) -> list[tuple[IntArray, Array]] | None:
-    """By part, keys and scores of the passages that the graph finds, and of all that are newer than the graph.
+) -> list[_Near] | None:
+    """By part, the passages that the graph finds, and all that are newer than the graph.
 
+    What the graph does not find is further away than all that it finds. If the `count` best by score are as near as
+    that, no other can be among them; if not, long memories took places of the nearest, and the graph is asked for more.
     None: there is no graph, or so few memories match that comparing all of them is faster.
     """
     graph = space.graph
@@ -102,16 +146,28 @@ def _by_graph(
     if matching <= SCANNED_MAX:
         return None
     requested = int(count * memories / matching)
+    most = WIDER_MAX * requested
+    if any(query.adjusts(part.segment) for part in parts):
+        requested *= 4  # long memories take places among the nearest that they do not keep
     while requested < len(graph) // 8:
-        near = graph.nearest(query.quantised, requested)
-        found = [_places(part, mask, near) for part, mask in zip(parts, masks, strict=True)]
-        if sum(map(len, found)) >= query.limit:  # else newer passages that are far would hide older ones that are near
-            return [
-                _with_newer(part, mask, own, graph.newest, query)
-                for part, mask, own in zip(parts, masks, found, strict=True)
-            ]
+        nearest = graph.nearest(query.quantised, requested)
+        places = [_places(part, mask, nearest) for part, mask in zip(parts, masks, strict=True)]
+        if sum(map(len, places)) >= query.limit:  # else newer passages that are far would hide older ones that are near
+            found = [_compared(part, own, query) for part, own in zip(parts, places, strict=True)]
+            if requested >= most or _complete(found, count):
+                newer = [_newer(part, mask, graph.newest) for part, mask in zip(parts, masks, strict=True)]
+                return found + [_compared(part, own, query) for part, own in zip(parts, newer, strict=True)]
         requested *= 4
     return None
+
+
+def _complete(found: Sequence[_Near], count: int) -> bool:
+    """Whether nothing that the graph did not find can be among the `count` best."""
+    if all(each.scores is each.cosines for each in found):
+        return True
+    scores = np.concatenate([each.scores for each in found])
+    reach = min(each.cosines.min(initial=1.0) for each in found)
+    return count <= len(scores) and bool(np.partition(scores, -count)[-count] >= reach)
 
 
 def _places(part: Part, mask: Mask | None, keys: IntArray) -> IntArray:
@@ -122,25 +178,28 @@ def _places(part: Part, mask: Mask | None, keys: IntArray) -> IntArray:
     return own if mask is None else own[mask[segment.owners[own]]]
 
 
-def _with_newer(part: Part, mask: Mask | None, found: IntArray, newest: int, query: _Query) -> tuple[IntArray, Array]:
-    """Keys and scores of the passages that the graph found, and of all that are newer than the graph."""
+def _newer(part: Part, mask: Mask | None, newest: int) -> IntArray:
+    """The places of passages that are newer than the graph, of memories that match."""
     segment = part.segment
-    newer = np.arange(np.searchsorted(segment.keys, newest, side="right"), len(segment.keys))
-    if mask is not None:
-        newer = newer[mask[segment.owners[newer]]]
-    own = np.concatenate([found, newer])
-    return segment.keys[own], _dots(segment.matrix[own], query) / segment.norms[own]
+    own = np.arange(np.searchsorted(segment.keys, newest, side="right"), len(segment.keys))
+    return own if mask is None else own[mask[segment.owners[own]]]
 
 
-def _scanned(part: Part, mask: Mask | None, query: _Query) -> tuple[IntArray, Array]:
-    """Keys and scores of all passages whose memories match."""
+def _compared(part: Part, own: IntArray, query: _Query) -> _Near:
+    """The passages at these places."""
+    segment = part.segment
+    return query.near(segment, own, _dots(segment.matrix[own], query) / segment.norms[own])
+
+
+def _scanned(part: Part, mask: Mask | None, query: _Query) -> _Near:
+    """All passages whose memories match."""
     segment = part.segment
     if mask is None:
-        return segment.keys, _dots(segment.matrix, query) / segment.norms
+        return query.near(segment, None, _dots(segment.matrix, query) / segment.norms)
     own = np.flatnonzero(mask[segment.owners])
     if len(own) < len(segment.keys) // 4:
-        return segment.keys[own], _dots(segment.matrix[own], query) / segment.norms[own]
-    return segment.keys[own], (_dots(segment.matrix, query) / segment.norms)[own]
+        return _compared(part, own, query)
+    return query.near(segment, own, (_dots(segment.matrix, query) / segment.norms)[own])
 
 
 def _dots(matrix: Array, query: _Query) -> Array:
@@ -160,8 +219,9 @@ def _top(scores: Array, count: int, limit: int) -> IntArray:
 
 def _scored(db: apsw.Connection, keys: Sequence[int], query: _Query) -> list[Match]:
     """The best passage of each live memory by the stored vectors."""
+    number = "(SELECT count(*) FROM passages AS o WHERE o.row = p.row)" if query.passages_weight else "1"
     sql = (
-        "SELECT m.id, p.start_char, p.end_char, p.vector FROM json_each(?) AS j "
+        f"SELECT m.id, p.start_char, p.end_char, {number}, p.vector FROM json_each(?) AS j "
         "JOIN passages AS p ON p.passage = j.value JOIN memories AS m ON m.row = p.row "
         "WHERE m.deleted_us IS NULL ORDER BY p.passage"
     )
@@ -170,8 +230,8 @@ def _scored(db: apsw.Connection, keys: Sequence[int], query: _Query) -> list[Mat
         return []
     exact = cosines(unpack([vector for *_, vector in found]), query.vector).tolist()
     best: dict[str, Match] = {}
-    for (memory_id, start, end, _), cosine in zip(found, exact, strict=True):
+    for (memory_id, start, end, passages, _), cosine in zip(found, exact, strict=True):
         known = best.get(memory_id)
-        if known is None or cosine > known.score:
-            best[memory_id] = Match(memory_id, cosine, Span(start, end))
+        if known is None or cosine > known.cosine:
+            best[memory_id] = semantic_match(memory_id, cosine, Span(start, end), passages, query.passages_weight)
     return list(best.values())

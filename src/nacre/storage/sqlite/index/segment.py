@@ -64,6 +64,7 @@ class Segment:
     spread: dict[int, Array] = field(
         default_factory=dict, init=False, repr=False
     )  # a cache of postings.py, not in the file
+    counted: list[tuple[Array, int]] = field(default_factory=list, init=False, repr=False)  # see passage_numbers
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -80,6 +81,13 @@ class Segment:
     def labelled(self, places: IntArray) -> list[slice]:
         """Slices of the label arrays with the labels of these terms."""
         return _between(self.label_ends, places)
+
+    def passage_numbers(self) -> tuple[Array, int]:
+        """By memory, how many passages it has, and the largest of these numbers. Counted once."""
+        if not self.counted:
+            numbers = np.bincount(self.owners, minlength=len(self))
+            self.counted.append((numbers, int(numbers.max(initial=0))))
+        return self.counted[0]
 
     def docs_of(self, rows: Array) -> IntArray:
         """Places of those of these rows that the segment has."""
