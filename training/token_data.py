@@ -180,7 +180,10 @@ class TokenLists(Lists):
             groups.append(self._corpus.questions[number].article if of_article else 1_000_000 + self._group)
             taught.append(float(form not in UNTAUGHT))
         return Batch(
-            *map(padded, (questions, texts, beside, pairs)),
+            padded(questions),
+            padded(texts),
+            padded(beside),
+            padded(pairs),
             np.array(groups, np.int64),
             np.array(taught, np.float32),
         )

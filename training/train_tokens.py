@@ -308,7 +308,7 @@ def _first(
 def save(variant: Variant, folder: Path) -> None:
     """Half-precision weights without word tables, which are the sentence model's."""
 
-    def kept(model: nn.Module) -> dict[str, npt.NDArray[np.float16]]:
+    def kept(model: nn.Module) -> dict[str, Any]:
         state = {name: value.detach().half().cpu().numpy() for name, value in model.state_dict().items()}
         return {name: value for name, value in state.items() if not name.endswith("words.weight")}
 

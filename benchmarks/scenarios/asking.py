@@ -15,6 +15,7 @@ from benchmarks.common.paths import CACHE
 from benchmarks.scenarios.judge import Asked, ContextGiven, Shown
 from benchmarks.scenarios.worlds import Question, World
 from nacre.config.factory import Models, load_models
+from nacre.interfaces import TokenEmbedder
 from nacre.types.recipe import USUAL_RECIPE
 from nacre.types.search import Hit, Reason
 from nacre.types.views import Context
@@ -31,7 +32,7 @@ _SUPERSEDED = re.compile(r"\bsuperseded\b|^\[now: ", re.MULTILINE)
 def ask_all(worlds: Iterable[World], cache: Path = CACHE, recipe: nacre.Recipe = USUAL_RECIPE) -> Iterator[list[Asked]]:
     """For each world what its questions got, with the models that `nacre.open` uses."""
     models = load_models("minilm", "auto", 0)
-    assert models.embedder is not None
+    assert isinstance(models.embedder, TokenEmbedder)
     with closing(CachedEmbedder(models.embedder, cache)) as embedder:  # a base is embedded once, not in each world
         for world in worlds:
             yield ask(world, Models(embedder, models.reranker), recipe)

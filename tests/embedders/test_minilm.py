@@ -64,9 +64,9 @@ def test_a_vector_does_not_depend_on_how_many_share_its_batch() -> None:
     generator = np.random.default_rng(1)
     for length in (2, 3, 7, 8, 13, 16, 17, 31, 33, 64, 100):
         pieces = generator.integers(1000, 30000, (9, length)).tolist()
-        alone = np.concatenate([EMBEDDER._run([each]) for each in pieces])
+        alone = np.concatenate([EMBEDDER._model.run([each], ["embedding"])[0] for each in pieces])
         for size in range(2, 10):
-            assert np.array_equal(EMBEDDER._run(pieces[:size]), alone[:size]), (length, size)
+            assert np.array_equal(EMBEDDER._model.run(pieces[:size], ["embedding"])[0], alone[:size]), (length, size)
 
 
 def test_many_texts_pass_through_small_windows(monkeypatch: pytest.MonkeyPatch) -> None:

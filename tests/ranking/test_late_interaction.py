@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.ranking import late_interaction, scoring
-from nacre.ranking.late_interaction import NEIGHBOUR, blended, heights, matched_tokens, maxsim, pack
+from nacre.ranking.late_interaction import NEIGHBOUR, blended, matched_tokens, maxsim, pack
 from nacre.types.memory import Span
 from nacre.types.search import Ranked, Reason
 from nacre.types.tokens import QueryTokens, TokenFormat
@@ -162,26 +162,23 @@ RANKED = [placed(each, score) for each, score in (("a", 0.8), ("b", 0.5), ("c", 
 def test_the_share_by_hand() -> None:
     """a, b and c are compared, .8 − .3 = .5 apart; of the query four fifths are known: .8² = .64. c leads by .2.
 
-    a  2 · .64 · .5 · (.5 − .4) / .2   = .32   1.12
-    b  2 · .64 · .5 · 0                = 0     .5
-    c  2 · .64 · .5 · 1                = .64   .94
-    d  was not compared                        .25
+    a  10 · .64 · .5 · (.5 − .4)   = .32   1.12
+    b  10 · .64 · .5 · 0           = 0     .5
+    c  10 · .64 · .5 · (.6 − .4)   = .64   .94
+    d  was not compared                    .25
     """
-    found = blended(RANKED, {"a": 0.5, "b": 0.4, "c": 0.6}, 3, weight=2, coverage=0.8)
+    found = blended(RANKED, {"a": 0.5, "b": 0.4, "c": 0.6}, 3, weight=10, coverage=0.8)
     assert [each.id for each in found] == ["a", "c", "b", "d"]
     assert [each.score for each in found] == pytest.approx([1.12, 0.94, 0.5, 0.25])
     assert found[3] is RANKED[3]
     assert found[1].reasons[-1].numbers == pytest.approx(
-        {"maxsim": 0.6, "rank": 1, "compared": 3, "weight": 2, "coverage": 0.8, "spread": 0.5, "height": 1}
+        {"maxsim": 0.6, "rank": 1, "compared": 3, "weight": 10, "coverage": 0.8, "spread": 0.5, "lead": 0.2}
     )
     assert all(each.score == scoring.score(each.reasons) for each in found)
-    assert scoring.describe(found[1].reasons[-1]) == "maxsim: 0.600, rank 1 of 3 → 2 × 0.80² × 0.5000 × 1.00 = 0.64000"
+    assert (
+        scoring.describe(found[1].reasons[-1]) == "maxsim: 0.600, rank 1 of 3 → 10 × 0.80² × 0.5000 × 0.200 = 0.64000"
+    )
     assert scoring.briefly(found[1].reasons[1:]) == "maxsim 1"
-
-
-def test_scores_that_lie_close_together_say_little() -> None:
-    assert heights({"a": 0.5, "b": 0.52}) == pytest.approx({"a": 0, "b": 0.2})
-    assert heights({"a": 0.5}) == {"a": 0}
 
 
 def test_a_memory_without_token_vectors_gets_what_those_around_it_have() -> None:
