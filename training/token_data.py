@@ -45,7 +45,6 @@ class Code(NamedTuple):
     asks: Pieces
     bare: Pieces
     documented: Pieces
-    package: str
 
 
 class Batch(NamedTuple):
@@ -80,7 +79,7 @@ def read_code(path: Path, pieces: BertWordPieceTokenizer) -> list[Code]:
     asks = encoded([each["doc"].rstrip(".") for each in lines])
     bare = encoded([each["code"] for each in lines])
     documented = encoded([_documented(each) for each in lines])
-    return [Code(*each, line["package"]) for *each, line in zip(asks, bare, documented, lines, strict=True)]  # type: ignore[arg-type]
+    return [Code(*each) for each in zip(asks, bare, documented, strict=True)]
 
 
 def _documented(line: Mapping[str, Any]) -> str:
@@ -123,7 +122,7 @@ class TokenLists(Lists):
     def _dialogue(self, _: int) -> Asked:
         scene, one = self.chance.choice(self._asked_scenes)
         turns, questions = self._scenes[scene]
-        text, _, relevant = questions[one]
+        text, _answers, relevant = questions[one]
 
         def placed(at: int) -> Pieces:
             before = turns[at - 1][: training_data.BESIDE_PIECES] if at else []

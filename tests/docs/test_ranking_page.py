@@ -339,7 +339,6 @@ def test_late_interaction_is_worth_this() -> None:
     for said in (
         f"where {late_interaction.NEIGHBOUR} of it counts",
         f"If it is below {late_interaction._CONVERSANT}, nothing is compared",
-        f"the divisor is at least {late_interaction.NARROW}",
     ):
         assert said in RULES.prose or any(said in block for block in RULES.code[""])
     number = {3: "three", 4: "four"}

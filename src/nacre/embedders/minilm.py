@@ -40,9 +40,11 @@ WINDOW_TEXTS = 1024  # texts that are encoded at once and sorted by length
 QUERY_PIECES = 40  # that get token vectors, as in training
 # As in training/token_data.py: pieces of a text that get no token vector, besides punctuation. Dropping them nearly
 # halves what is stored.
-FUNCTION_WORDS = frozenset(
-    ["a", "an", "the", "of", "to", "in", "and", "or", "is", "are", "was", "were", "be", "been", "being", "am", "do", "does", "did", "it", "its", "that", "this", "these", "those", "with", "as", "for", "on", "at", "by", "from", "but", "so", "if", "than", "then", "there", "s"]
-)  # fmt: skip
+_FUNCTION_WORDS = (
+    "a an the of to in and or is are was were be been being am do does did it its that this these those with as for "
+    "on at by from but so if than then there s"
+)
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 _NOWHERE = Span(0, 0)  # of the pieces that mark the beginning and the end
 
 

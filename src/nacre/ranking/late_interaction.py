@@ -135,10 +135,10 @@ def blended(
 ) -> list[Ranked]:
     """Add a share to the first `pool`, which were compared: `weight · coverage² · spread · lead`. Best first.
 
-    `scores` are their MaxSims, and a lead is how far one is above the lowest. `coverage` is the share of the query that the
-    encoder knows. The spread is that of the sums before. A memory without token vectors gets the share that those around
-    it have on the average, because it is not known to be worse. No share is below 0, so nothing that was compared falls
-    behind what was not.
+    `scores` are their MaxSims, and a lead is how far one is above the lowest. `coverage` is the share of the query that
+    the encoder knows. The spread is that of the sums before. A memory without token vectors gets the share that those
+    around it have on the average, because it is not known to be worse. No share is below 0, so nothing that was
+    compared falls behind what was not.
     """
     compared = ranked[:pool]
     if not scores or not compared:
