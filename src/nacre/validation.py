@@ -78,7 +78,8 @@ _SINGLE_FIELDS = ("created_from", "created_until", "metadata", "has", "importanc
 _FRACTIONS = (
     "recency_weight", "temporal_weight", "session_weight", "confidence_weight", "min_confidence", "entity_weight",
     "intent_weight", "importance_weight", "usage_weight", "relation_weight", "echo_next", "echo_far", "echo_back",
-    "rerank_weight", "clear_share", "alpha", "bm25_b", "exact_weight", "standing_weight", "fresh_weight", "hop_weight",
+    "rerank_weight", "clear_share", "compared_share", "alpha", "bm25_b", "exact_weight", "standing_weight",
+    "fresh_weight", "hop_weight",
     "passages_weight",
 )  # fmt: skip
 

@@ -95,8 +95,11 @@ class RerankStage:
         coverage, notes = _attempt(lambda: reranker.vocabulary_coverage(query))
         if coverage is None or not rerank.can_judge(coverage):
             return Selection([], notes=notes)
-        pool = plan.recipe.rerank_few if plan.request.rerank == "fast" else plan.recipe.rerank_pool
-        clear = rerank.is_clear(ranked, plan.recipe.tuning.clear_share)
+        recipe, fast = plan.recipe, plan.request.rerank == "fast"
+        pool = recipe.rerank_few if fast else recipe.rerank_pool
+        # Once compared token by token, a small lead is enough.
+        compared = fast and any(reason.signal == "maxsim" for reason in ranked[0].reasons)
+        clear = rerank.is_clear(ranked, recipe.tuning.compared_share if compared else recipe.tuning.clear_share)
         return Selection(list(ranked[: min(CLEAR_POOL, pool) if clear else pool]), coverage, clear)
 
     def rerank(
