@@ -33,8 +33,10 @@ def memories_of(rows: Rows) -> Iterable[nacre.NewMemory]:
 
 
 class NacreFilling(Filling):
+    embedder: type[GivenVectors] = GivenVectors
+
     def __init__(self, folder: Path) -> None:
-        self._embedder = GivenVectors()
+        self._embedder = self.embedder()
         self._memory = opened(folder, self._embedder)
         self._count = self._memory.stats().memories
 
