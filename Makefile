@@ -44,7 +44,7 @@ bench-speed: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.speed --data $(TRAIN)
 
 bench-quality: $(VENV)/.bench
-	$(BIN)/python -m benchmarks.quality --data $(DATA) --recipes default,no-rerank,classic --rivals all --name quality
+	$(BIN)/python -m benchmarks.quality --data $(DATA) --recipes default,maxsim,no-rerank,classic --set rerank_ms=0 --rivals all --name quality
 
 clean:
 	rm -rf $(VENV) .node dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.cache

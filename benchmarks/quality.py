@@ -189,7 +189,8 @@ def recipes_of(options: argparse.Namespace) -> dict[str, nacre.Recipe]:
     fixed = {name: value(text) for name, text in map(setting, options.set)}
     named = {
         "default": adjusted(nacre.Recipe(), **fixed),
-        "no-rerank": adjusted(nacre.Recipe(), **(fixed | {"rerank_weight": 0})),
+        "no-rerank": adjusted(nacre.Recipe(), **(fixed | {"maxsim_weight": 0, "rerank_weight": 0})),
+        "maxsim": adjusted(nacre.Recipe(), **(fixed | {"rerank_weight": 0})),
         "classic": adjusted(CLASSIC, **fixed),
     }
     check_names("--recipes", options.recipes.split(","), list(named))
@@ -273,7 +274,9 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="set a field of the recipe")
     parser.add_argument(
-        "--recipes", default="default", help="comma-separated: default, no-rerank, classic (default: %(default)s)"
+        "--recipes",
+        default="default",
+        help="comma-separated: default, maxsim, no-rerank, classic (default: %(default)s)",
     )
     several = parser.add_mutually_exclusive_group()
     several.add_argument(
@@ -301,7 +304,7 @@ def run_of(options: argparse.Namespace) -> Run:
             " ".join(["nacre", mode, *name.split()]): (mode, special(recipe))
             for mode in modes
             for name, recipe in recipes.items()
-            if mode == "hybrid" or name not in ("no-rerank", "classic")  # these differ in hybrid mode only
+            if mode == "hybrid" or name not in ("maxsim", "no-rerank", "classic")  # these differ in hybrid mode only
         },
         part=options.half,
         limit=options.limit,
