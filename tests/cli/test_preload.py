@@ -19,7 +19,9 @@ from nacre.runtime import native_packages, onnx_models
 
 pytestmark = pytest.mark.slow
 
-EMBEDDER, RERANKER = onnx_models.EMBEDDER / onnx_models.MODEL, onnx_models.RERANKER / onnx_models.MODEL
+EMBEDDER, TOKENS, RERANKER = ALL = [
+    folder / onnx_models.MODEL for folder in (onnx_models.EMBEDDER, onnx_models.TOKENS, onnx_models.RERANKER)
+]
 
 
 @pytest.fixture
@@ -30,23 +32,24 @@ def environment(tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["search", "blue", "whales"], [EMBEDDER, RERANKER]),
-        (["--store", "x.db", "search", "whales", "--json"], [EMBEDDER, RERANKER]),
-        (["context", "whales"], [EMBEDDER, RERANKER]),
-        (["why-not", "ID", "whales"], [EMBEDDER, RERANKER]),
+        (["search", "blue", "whales"], ALL),
+        (["--store", "x.db", "search", "whales", "--json"], ALL),
+        (["context", "whales"], ALL),
+        (["why-not", "ID", "whales"], ALL),
         (["search", "whales", "--no-rerank"], [EMBEDDER]),
+        (["search", "whales", "--rerank", "full"], ALL),
         (["remember", "a whale"], [EMBEDDER]),
         (["search", "whales", "--mode", "keyword"], []),
         (["search", "whales", "--mode=keyword"], []),
         (["recall", "whales", "--mode", "text"], []),
-        (["recall", "whales", "--mode", "vector"], [EMBEDDER, RERANKER]),
-        (["search", "keyword", "text"], [EMBEDDER, RERANKER]),
+        (["recall", "whales", "--mode", "vector"], ALL),
+        (["search", "keyword", "text"], ALL),
         (["search", "--help"], []),
         (["search", "whales", "--embedder", "hashing"], []),
         (["--embedder=none", "search", "whales"], []),
-        (["--embedder", "none", "search", "whales", "--embedder=minilm"], [EMBEDDER, RERANKER]),
-        (["mcp", "--space", "me"], [EMBEDDER, RERANKER]),
-        (["hook", "context"], [EMBEDDER, RERANKER]),
+        (["--embedder", "none", "search", "whales", "--embedder=minilm"], ALL),
+        (["mcp", "--space", "me"], ALL),
+        (["hook", "context"], ALL),
         (["timeline"], []),
         (["stats"], []),
         ([], []),
@@ -73,6 +76,22 @@ def test_the_embedder_is_the_one_that_is_set(
 ) -> None:
     Path(environment["NACRE_CONFIG"]).write_text(file, "utf-8")
     assert bool(preload.models(["search", "whales"], {**environment, "NACRE_EMBEDDER": variable})) == needed
+
+
+@pytest.mark.parametrize(
+    ("file", "variable", "expected"),
+    [
+        ("token_vectors = false", "", [EMBEDDER, RERANKER]),
+        ("token_vectors = false", "on", ALL),
+        ("", "off", [EMBEDDER, RERANKER]),
+        ("", "perhaps", []),  # the command tells
+    ],
+)
+def test_token_vectors_that_are_off_need_no_encoder_of_queries(
+    file: str, variable: str, expected: list[Path], environment: dict[str, str]
+) -> None:
+    Path(environment["NACRE_CONFIG"]).write_text(file, "utf-8")
+    assert preload.models(["search", "whales"], {**environment, "NACRE_TOKEN_VECTORS": variable}) == expected
 
 
 # ---------------------------------------------------------------- loading
@@ -124,7 +143,7 @@ def test_without_onnxruntime_nothing_is_begun(monkeypatch: pytest.MonkeyPatch) -
         raise ImportError("No module named 'onnxruntime'")
 
     monkeypatch.setattr(native_packages, "onnxruntime", missing)
-    onnx_models.load_ahead([EMBEDDER, RERANKER])
+    onnx_models.load_ahead(ALL)
     with pytest.raises(EmbedderUnavailable, match="reading needs the packages numpy and onnxruntime"):
         session_of(EMBEDDER)
 
@@ -132,9 +151,20 @@ def test_without_onnxruntime_nothing_is_begun(monkeypatch: pytest.MonkeyPatch) -
 def test_models_loaded_ahead_answer_as_those_loaded_when_needed() -> None:
     """To the last bit."""
     text, read = "why is the sea salty?", RerankText("Rivers carry salt into the sea.", "", "")
-    expected = MiniLM().embed_query(text).tobytes(), NacreRerank().scores(text, [read])
-    onnx_models.load_ahead([EMBEDDER, RERANKER])
-    assert (MiniLM().embed_query(text).tobytes(), NacreRerank().scores(text, [read])) == expected
+
+    def answers() -> tuple[object, ...]:
+        model = MiniLM()
+        query = model.query_tokens(text)
+        return (
+            model.embed_query(text).tobytes(),
+            query.vectors.tobytes(),
+            query.weights.tobytes(),
+            NacreRerank().scores(text, [read]),
+        )
+
+    expected = answers()
+    onnx_models.load_ahead(ALL)
+    assert answers() == expected
 
 
 # ---------------------------------------------------------------- the end of a process

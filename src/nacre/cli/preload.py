@@ -17,12 +17,16 @@ _WORDS_ONLY = {"keyword", "text"}  # modes
 def models(arguments: Sequence[str], environment: Mapping[str, str]) -> list[Path]:
     """The model files that a command with these arguments will most likely use."""
     command = next((each for each in arguments if each in _EMBEDS), None)
-    if command is None or _needs_none(arguments) or _embedder(arguments, environment) != "minilm":
+    if command is None or _needs_none(arguments):
         return []
-    from nacre.runtime.onnx_models import EMBEDDER, MODEL, RERANKER
+    embedder, tokens = _set(arguments, environment)
+    if embedder != "minilm":
+        return []
+    from nacre.runtime.onnx_models import EMBEDDER, MODEL, RERANKER, TOKENS
 
-    reranks = command in _RERANKS and "--no-rerank" not in arguments
-    return [EMBEDDER / MODEL, *([RERANKER / MODEL] if reranks else [])]
+    if command not in _RERANKS or "--no-rerank" in arguments:
+        return [EMBEDDER / MODEL]
+    return [folder / MODEL for folder in (EMBEDDER, *([TOKENS] if tokens else []), RERANKER)]
 
 
 def _needs_none(arguments: Sequence[str]) -> bool:
@@ -38,12 +42,13 @@ def _values(option: str, arguments: Sequence[str]) -> list[str]:
     ]
 
 
-def _embedder(arguments: Sequence[str], environment: Mapping[str, str]) -> object:
+def _set(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[object, bool]:
+    """The embedder, and whether there are token vectors."""
     from nacre.config import settings
     from nacre.errors import InvalidInput
 
     named = _values("--embedder", arguments)
     try:
-        return settings.embedder({"embedder": named[-1]} if named else {}, environment)
+        return settings.models({"embedder": named[-1]} if named else {}, environment)
     except InvalidInput:  # the command itself reports it
-        return None
+        return None, False

@@ -120,11 +120,13 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
     return Settings(**found)
 
 
-def embedder(flags: Mapping[str, object], environment: Mapping[str, str]) -> object:
-    """The name of the embedder, not checked."""
+def models(flags: Mapping[str, object], environment: Mapping[str, str]) -> tuple[object, bool]:
+    """The name of the embedder, not checked, and whether token vectors are stored and compared."""
     path = config_path(environment)
-    given = _given("embedder", flags, environment, _read(path), path)
-    return EMBEDDER if given is None else given[1]
+    file = _read(path)
+    embedder = _given("embedder", flags, environment, file, path)
+    tokens = _given("token_vectors", flags, environment, file, path)
+    return EMBEDDER if embedder is None else embedder[1], tokens is None or _switch(*tokens[:2])
 
 
 def _given(
