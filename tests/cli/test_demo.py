@@ -36,16 +36,16 @@ def test_the_readme_lists_the_question_of_the_demo() -> None:
 def test_the_readme_tells_the_ranks(demo: nacre.Nacre, query: str, expected: str, ranks: list[int | None]) -> None:
     """A dash and late ranks mean: not on the first page."""
     for mode, promised in zip(get_args(Mode), ranks, strict=True):
-        texts = [hit.text for hit in demo.search(query, mode=mode, rerank="full").hits]
+        texts = [hit.text for hit in demo.search(query, mode=mode).hits]
         found = next((rank for rank, text in enumerate(texts, 1) if text.startswith(expected)), None)
         assert found == (promised if promised is not None and promised <= 20 else None), mode
 
 
 def test_a_sample_was_corrected_and_one_question_is_not_answered(demo: nacre.Nacre) -> None:
-    newer, older = demo.search(CORRECTED, limit=2, rerank="full").hits
+    newer, older = demo.search(CORRECTED, limit=2).hits
     assert older.superseded_by is not None
     assert (older.superseded_by.id, newer.superseded_by) == (newer.id, None)
-    packed = demo.context(UNKNOWN, rerank="full")
+    packed = demo.context(UNKNOWN)
     assert (packed.outcome, packed.quoted) == ("nothing", ())
 
 
