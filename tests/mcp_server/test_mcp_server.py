@@ -664,7 +664,7 @@ async def test_ten_hits_are_few_words(path: Path, tmp_path: Path) -> None:
     many = 0
     async with Client(served(engines, DEFAULT, tmp_path, None)) as client:
         for query, _, _ in PROMISED:
-            result = await client.call_tool("search_memories", {"query": query, "rerank": "full"})
+            result = await client.call_tool("search_memories", {"query": query})
             hits = structured(result)["hits"]
             assert len(hits) <= 10
             assert len(said(result)) / CHARS_A_TOKEN_OF_HITS < 900, query

@@ -235,8 +235,9 @@ def successor(value: Successor) -> dict[str, Json]:
     return {"id": value.id, "since": moment(value.since)}
 
 
-_BRIEF_CHARS = 105  # of a snippet: ten hits stay under 900 tokens
+_BRIEF_CHARS = 100  # of a snippet: ten hits stay under 900 tokens
 _BRIEF_RELATIONS = 3
+_NOT_BRIEF = {"superseded", "maxsim"}  # a field says the first; the ranks of the second cost 40 tokens
 _IMPORTANT = 0.8  # the importance from which a brief hit mentions it: each field costs the tokens of a few words
 
 
@@ -263,7 +264,7 @@ def _brief_hit(value: Hit) -> dict[str, Json]:
         "relevance": None if value.relevance is None else round(value.relevance, 2),
         "score": float(f"{value.score:.3g}"),
         "snippet": f"{'…' if before else ''}{' '.join(short.text.split())}{'…' if after else ''}",
-        "why": briefly([each for each in value.reasons if each.signal != "superseded"]),  # the field says that
+        "why": briefly([each for each in value.reasons if each.signal not in _NOT_BRIEF]),
     }
     if found.importance >= _IMPORTANT:
         hit["importance"] = found.importance
