@@ -8,7 +8,7 @@ import nacre
 NOTES = [
     "Henrik is on parental leave from 7 September to 18 October.",
     "Without Henrik, Mara and Lin are on call in alternate weeks. Tomás is the backup.",
-    "On-call handover is on Monday at 09:00, with a written note.",
+    "While Henrik is away, Lin hands over on call to Mara on Monday at 09:00.",
     "The coffee machine on the second floor takes tokens only.",
 ]
 QUESTION = "Who is on call while Henrik is away?"
