@@ -366,12 +366,7 @@ class Pipeline:
         ids = [each.id for each in best]
         ranking = self._with_beside(plan, ranking, ids)
         memories = self._memories([*ids, *(each for one in ids for each in ranking.beside[one])], ranking)
-        stated = {
-            each: replace(memories[each], text=f"{statement}. {memories[each].text}")
-            for each, statement in ranking.stated.items()
-            if each in memories
-        }
-        texts = rerank_texts(best, {**memories, **stated}, ranking.neighbours, ranking.terms)
+        texts = rerank_texts(best, memories, ranking.stated, ranking.neighbours, ranking.terms)
         done = self._reranker.rerank(plan, ranking.ranked, texts, selection)
         return ranking._replace(
             ranked=done.ranked,

@@ -145,16 +145,22 @@ class RerankStage:
 def rerank_texts(
     best: Sequence[Ranked],
     memories: Mapping[str, Memory],
+    stated: Mapping[str, str],
     neighbours: Mapping[str, Neighbours],
     terms: highlight.HighlightTerms,
 ) -> dict[str, RerankText]:
     """What the reranker gets of each memory: its text, or the best window of it, and the turns next to it.
 
     Long texts cost more time, so fewer of them are scored. Neighbours that are not among `memories` are left out.
+    `stated` are the relations by which some were found; they stand before their texts.
     """
 
+    def text_of(memory_id: str) -> str:
+        text = memories[memory_id].text
+        return f"{stated[memory_id]}. {text}" if memory_id in stated else text
+
     def beginning(ids: Sequence[str]) -> str:
-        return "".join(memories[each].text[:WHOLE_CHARS] for each in ids if each in memories)
+        return "".join(text_of(each)[:WHOLE_CHARS] for each in ids if each in memories)
 
     texts: dict[str, RerankText] = {}
     chars = 0
@@ -162,7 +168,7 @@ def rerank_texts(
         if each.id not in memories:  # purged since the channels looked
             continue
         near = neighbours.get(each.id, _ALONE)
-        window = _window(memories[each.id].text, terms, each.semantic.span if each.semantic else None)
+        window = _window(text_of(each.id), terms, each.semantic.span if each.semantic else None)
         chars += len(window)
         if chars > RERANKED_CHARS:
             break
