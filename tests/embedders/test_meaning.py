@@ -145,7 +145,7 @@ def test_a_long_text_does_not_come_before_a_short_answer_by_its_number_of_passag
             ("spring", "autumn"),
         )
     )
-    answer = "Dropped the Volvo off, they want 900 for the brakes."
+    answer = "Dropped the Volvo off at the garage, they want 900 for the brakes."
     question = "how much does the repair of the car cost?"
     with nacre.open(tmp_path / "memories.db", log=False) as memory:
         memory.remember_many([rambling, answer, *ANSWERS.values()])

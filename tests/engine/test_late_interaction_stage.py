@@ -105,10 +105,11 @@ def test_a_text_with_the_words_of_the_question_is_raised(make: Callable[..., Nac
     (reason,) = (each for each in result.hits[0].reasons if each.signal == "maxsim")
     assert reason.numbers["rank"] == 1
     assert reason.numbers["compared"] == len(result.hits)
-    assert reason.numbers["height"] == 1
+    assert reason.numbers["lead"] == pytest.approx(1 - min(found.values()))
     assert all(hit.score == scoring.score(hit.reasons) for hit in result.hits)
     off = memory.search(QUESTION, recipe=replace(PLAIN, maxsim_weight=0))
-    assert result.hits[0].score == pytest.approx(scores(off)["m1"] + reason.numbers["spread"])
+    share = PLAIN.maxsim_weight * reason.numbers["spread"] * reason.numbers["lead"]  # all of the query is known
+    assert result.hits[0].score == pytest.approx(scores(off)["m1"] + share)
 
 
 def test_the_turn_before_or_after_may_have_the_word(make: Callable[..., Nacre]) -> None:
@@ -180,7 +181,7 @@ def test_a_memory_without_token_vectors_is_not_put_behind_all_others() -> None:
     assert before[0] == result.hits[0].id == "m0"  # all have the word, so their scores differ by nothing
     assert maxsims(result).keys() == set(ids) - {"m0"}
     (reason,) = (each for each in result.hits[0].reasons if each.signal == "maxsim")
-    assert reason.numbers.keys() == {"compared", "weight", "coverage", "spread", "height"}
+    assert reason.numbers.keys() == {"compared", "weight", "coverage", "spread", "lead"}
     assert memory.why("apricots", "m0", recipe=PLAIN, collapse=False).matched == ()
 
 
@@ -249,7 +250,9 @@ def test_what_is_partly_known_counts_for_less(make: Callable[..., Nacre]) -> Non
     memory = make(*NOTES, embedder=embedder)
     embedder.coverage = 0.5
     (reason,) = (each for each in memory.search(QUESTION, recipe=PLAIN).hits[0].reasons if each.signal == "maxsim")
-    assert reason.value == pytest.approx(0.25 * reason.numbers["spread"])
+    assert reason.value == pytest.approx(
+        PLAIN.maxsim_weight * 0.5**2 * reason.numbers["spread"] * reason.numbers["lead"]
+    )
 
 
 def test_a_query_of_function_words_changes_nothing(make: Callable[..., Nacre]) -> None:
@@ -422,4 +425,4 @@ def test_json_of_a_reason_has_its_numbers(make: Callable[..., Nacre]) -> None:
     memory = make(*NOTES)
     result = json.loads(json.dumps(encode.search_result(memory.search(QUESTION, recipe=PLAIN))))
     (reason,) = (each for each in result["hits"][0]["reasons"] if each["signal"] == "maxsim")
-    assert reason["numbers"].keys() >= {"maxsim", "rank", "compared", "height"}
+    assert reason["numbers"].keys() >= {"maxsim", "rank", "compared", "lead"}

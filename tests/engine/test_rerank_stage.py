@@ -958,7 +958,7 @@ def test_a_missing_model_is_noted_and_the_order_is_that_without_it(without_model
     (note,) = result.notes
     assert note.startswith("the reranker failed: ranked without it (the model file ")
     assert "model.onnx is missing; reinstall it with" in note
-    assert result.hits == without_model.search(ASKED, rerank=False).hits
+    assert result.hits == without_model.search(ASKED, recipe=adjusted(Recipe(), rerank_weight=0)).hits
 
 
 @pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid"])

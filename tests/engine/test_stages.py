@@ -148,7 +148,7 @@ def standups(world: World) -> Told:
         may=ago(40, "Standup: the invoice import is done for Austria."),
         april=ago(75, "Standup: the search page got a new header."),
         migration=ago(30, "We migrated the database to Postgres 16 over the weekend."),
-        after=ago(25, "The nightly report is slow since indexes are missing."),
+        after=ago(25, "The nightly report takes two hours."),
         before=ago(60, "The nightly report is sent at 3 am."),
         vet=ago(3, "The cat was at the vet."),
     )
