@@ -344,15 +344,16 @@ def test_late_interaction_is_worth_this() -> None:
     number = {3: "three", 4: "four"}
     assert f"the {number[late_interaction_stage.PASSAGES_COMPARED]} nearest by their vectors" in RULES.prose
     around = number[late_interaction.AROUND]
-    assert f"the median height of the {around} before it and the {around} behind it" in RULES.prose
+    assert f"the median lead of the {around} before it and the {around} behind it" in RULES.prose
+    assert f"With `maxsim_weight` ({RECIPE.maxsim_weight}), a lead of {1 / RECIPE.maxsim_weight} lifts" in RULES.prose
     far = [_summed("a", 0.8), _summed("b", 0.5), _summed("c", 0.3)]
     first, *rest = late_interaction.blended(far, {"a": 0.4, "b": 0.5, "c": 0.6}, 3, RECIPE.maxsim_weight, 0.5)
     assert (first.id, first.score) == ("a", 0.8)
-    assert [each.score for each in rest] == pytest.approx([0.5 + 0.25 * 0.5 * 0.5, 0.3 + 0.25 * 0.5])
+    assert [each.score for each in rest] == pytest.approx([0.5 + 5 * 0.25 * 0.5 * 0.1, 0.3 + 5 * 0.25 * 0.5 * 0.2])
     near = [_summed("a", 0.8), _summed("b", 0.79)]
     first, second = late_interaction.blended(near, {"a": 0.50, "b": 0.55}, 2, RECIPE.maxsim_weight, 1)
     assert (first.id, second.id) == ("b", "a")
-    assert first.score == pytest.approx(0.79 + 0.08 * 0.5)
+    assert first.score == pytest.approx(0.79 + 5 * 0.08 * 0.05)
 
 
 def test_reranking_is_worth_this() -> None:
