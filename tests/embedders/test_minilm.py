@@ -148,6 +148,13 @@ def test_the_fingerprint_of_the_token_vectors_is_that_of_the_files() -> None:
     assert EMBEDDER.token_fingerprint == f"nacre-tokens-v1/64x4/{texts[:8]}-{queries[:8]}"
 
 
+@pytest.mark.parametrize(("folder", "sha256"), [(FOLDER, MODEL_SHA256), (TOKENS_FOLDER, TOKENS_SHA256)])
+def test_the_page_of_a_model_names_its_file(folder: Path, sha256: str) -> None:
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    assert sha256 in page
+    assert f"{(folder / 'model.onnx').stat().st_size:,}" in page
+
+
 def test_nothing_is_loaded_before_it_is_needed() -> None:
     code = (
         "import sys; from nacre.embedders.minilm import MiniLM; m = MiniLM(); m.fingerprint, m.pieces_max; "
