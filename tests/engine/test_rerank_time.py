@@ -29,8 +29,8 @@ from nacre.storage.reference import MemoryStore
 from nacre.types.recipe import adjusted
 from nacre.types.search import Hit, Ranked, Reason, RerankMode, SearchRequest
 
-# Nothing but words, clear meaning and reranking.
-PLAIN = adjusted(Recipe(), recency_weight=0, semantic_floor=0.3, echo_next=0, echo_far=0, echo_back=0)
+# Nothing but words, clear meaning and reranking, of all eight.
+PLAIN = adjusted(Recipe(), rerank_few=8, recency_weight=0, semantic_floor=0.3, echo_next=0, echo_far=0, echo_back=0)
 MS = 0.001
 FRUIT = tuple(f"apricots {'pie ' * each}number {each}" for each in range(8))
 Liking = Callable[[str], float]
@@ -320,11 +320,23 @@ def test_of_a_clear_order_as_many_are_asked_as_there_is_time_for(make: Make) -> 
         assert not reranked(trace.ranking.hits)
 
 
-def test_the_share_of_a_clear_order_is_a_weight(make: Make) -> None:
+@pytest.mark.parametrize(
+    ("how", "maxsim_weight", "deciding", "other"),
+    [
+        ("fast", 5.0, "compared_share", "clear_share"),
+        ("fast", 0.0, "clear_share", "compared_share"),  # nothing is compared token by token
+        ("full", 5.0, "clear_share", "compared_share"),
+    ],
+)
+def test_the_share_of_a_clear_order_is_a_weight(
+    make: Make, how: RerankMode, maxsim_weight: float, deciding: str, other: str
+) -> None:
     timer = Timer()
     memory = make(*FRUIT, reranker=Anytime(timer), timer=timer)
-    assert reranked(asked(memory, 0))
-    assert not reranked(asked(memory, 0, recipe=adjusted(PLAIN, clear_share=1.0)))
+    never = adjusted(PLAIN, maxsim_weight=maxsim_weight, compared_share=0.0, clear_share=0.0)
+    assert reranked(asked(memory, 0, rerank=how, recipe=never))
+    assert reranked(asked(memory, 0, rerank=how, recipe=adjusted(never, **{other: 1.0})))
+    assert not reranked(asked(memory, 0, rerank=how, recipe=adjusted(never, **{deciding: 1.0})))
 
 
 # ---------------------------------------------------------------- as a person sees it, and through doors
