@@ -12,7 +12,7 @@ from nacre.types.search import Ranked, Reason
 SHORT_WORDS = 10  # words of a query up to which it is about what it names
 LOOKED_AT = 50  # the best candidates, whose texts are read
 _APART = "\n\0\n"  # between fields: an identifier does not begin in one and end in the next
-_NAME_WEIGHT = 0.5  # of a full name; its owner may also be called by the first name alone
+_NAME_WEIGHT = 0.15  # of a full name; its owner may also be called by the first name alone
 _ALONE = 1.1  # of the share of one that no channel found, which has nothing else: recency gives the best no more
 
 
