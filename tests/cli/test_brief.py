@@ -177,19 +177,19 @@ WORDY = " ".join(f"word{number:03d}" for number in range(100))  # 7 letters and 
 
 def test_a_snippet_says_where_it_is_cut() -> None:
     begin = brief_hit(a_hit(WORDY))["snippet"]
-    assert begin == f"{WORDY[:103]}…"
+    assert begin == f"{WORDY[:95]}…"
     middle = snippet(WORDY, HighlightTerms({}), Span(400, 500))
     cut = brief_hit(a_hit(WORDY, middle))["snippet"]
     assert (cut[0], cut[-1]) == ("…", "…")
     assert cut.strip("…") in WORDY
     end = Snippet(WORDY[-39:], (), len(WORDY) - 39)
     assert brief_hit(a_hit(WORDY, end))["snippet"] == f"…{WORDY[-39:]}"
-    assert brief_hit(a_hit(WORDY[:103]))["snippet"] == WORDY[:103]
+    assert brief_hit(a_hit(WORDY[:95]))["snippet"] == WORDY[:95]
 
 
 def test_blanks_are_not_missed() -> None:
-    text = f"\n\n{WORDY[:103]}\n\n\n\n\n\n\n\n\n"
-    assert brief_hit(a_hit(text))["snippet"] == WORDY[:103]
+    text = f"\n\n{WORDY[:95]}\n\n\n\n\n\n\n\n\n"
+    assert brief_hit(a_hit(text))["snippet"] == WORDY[:95]
 
 
 def test_no_more_than_three_relations(tmp_path: Path) -> None:

@@ -349,11 +349,11 @@ def test_late_interaction_is_worth_this() -> None:
     far = [_summed("a", 0.8), _summed("b", 0.5), _summed("c", 0.3)]
     first, *rest = late_interaction.blended(far, {"a": 0.4, "b": 0.5, "c": 0.6}, 3, RECIPE.maxsim_weight, 0.5)
     assert (first.id, first.score) == ("a", 0.8)
-    assert [each.score for each in rest] == pytest.approx([0.5 + 5 * 0.25 * 0.5 * 0.1, 0.3 + 5 * 0.25 * 0.5 * 0.2])
+    assert [each.score for each in rest] == pytest.approx([0.5 + 4 * 0.25 * 0.5 * 0.1, 0.3 + 4 * 0.25 * 0.5 * 0.2])
     near = [_summed("a", 0.8), _summed("b", 0.79)]
     first, second = late_interaction.blended(near, {"a": 0.50, "b": 0.55}, 2, RECIPE.maxsim_weight, 1)
     assert (first.id, second.id) == ("b", "a")
-    assert first.score == pytest.approx(0.79 + 5 * 0.08 * 0.05)
+    assert first.score == pytest.approx(0.79 + 4 * 0.08 * 0.05)
 
 
 def test_reranking_is_worth_this() -> None:

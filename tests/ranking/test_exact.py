@@ -44,13 +44,13 @@ def test_a_memory_has_what_is_named_in_its_text_or_labels(memory: Memory, named:
 
 
 def test_by_hand() -> None:
-    """The best score is .8: + .8 for a code or a quote, + .4 for a name. c alone has 1.1 · .8 = .88."""
+    """The best score is .8: + .8 for a code or a quote, + .12 for a name. c alone has 1.1 · .8 = .88."""
     ranked = [summed("a", 0.8), summed("b", 0.3), summed("d", 0.2)]
     named = {"a": frozenset[Identifier](), "b": {CODE, QUOTE}, "c": {CODE}, "d": {NAME}}
     moved = exact.first(ranked, named, 1.0)
-    assert rounded(moved) == {"b": 1.9, "c": 0.88, "a": 0.8, "d": 0.6}
+    assert rounded(moved) == {"b": 1.9, "c": 0.88, "a": 0.8, "d": 0.32}
     assert moved[0].reasons[-1] == Reason("exact", "add", 1.6, {"named": 2.0})
-    assert rounded(exact.first(ranked, named, 0.5)) == {"b": 1.1, "a": 0.8, "c": 0.44, "d": 0.4}
+    assert rounded(exact.first(ranked, named, 0.5)) == {"b": 1.1, "a": 0.8, "c": 0.44, "d": 0.26}
 
 
 def test_nothing_named_moves_nothing() -> None:

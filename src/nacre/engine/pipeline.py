@@ -645,14 +645,16 @@ class Pipeline:
     @staticmethod
     def _answerable(plan: SearchPlan, ranking: Ranking) -> bool:
         """Whether any hit is likely enough an answer. Where the models do not know the language, nobody can tell."""
-        best = max(ranking.relevance.values(), default=0.0)
         if not ranking.kept or plan.query.listing:
             return bool(ranking.kept)
         first = [ranking.memories[each.id] for each in ranking.kept[:_FIRST] if each.id in ranking.memories]
         if not is_english(plan.query.meaning) or not any(is_english(each.text) for each in first):
             return True
-        read = ranking.kept[0].id in ranking.answers
-        return best >= (relevance.ANSWERS_FROM if read else relevance.UNREAD_FROM)
+        if ranking.kept[0].id not in ranking.answers:
+            return max(ranking.relevance.values(), default=0.0) >= relevance.UNREAD_FROM
+        # Of what was not read, much less is known: it cannot contradict what was.
+        read = (value for each, value in ranking.relevance.items() if each in ranking.answers)
+        return max(read, default=0.0) >= relevance.ANSWERS_FROM
 
     def _cut(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Leave out what is not similar or relevant enough, and everything where the filters exclude those of the

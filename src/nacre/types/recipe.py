@@ -52,7 +52,7 @@ class Recipe:
     pool: int = 50  # candidates of each channel, at least 2 × limit
     semantic_floor: float = 0.1  # cosine below which a memory is not a semantic match
     passages_weight: float = 0.02  # × what the best of a memory's passages gains by chance: is taken off its cosine
-    maxsim_weight: float = 5.0  # of the spread of those compared token by token, × the lead over the lowest
+    maxsim_weight: float = 4.0  # of the spread of those compared token by token, × the lead over the lowest
     maxsim_pool: int = 100  # candidates that are compared token by token
     rerank_weight: float = 0.15  # of the spread between the first and the last reranked candidate
     rerank_pool: int = 30  # candidates that a full reranking scores, or fewer where their texts are long
