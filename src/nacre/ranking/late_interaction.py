@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 NEIGHBOUR = 0.9  # share of a match that counts where it stands in the turn before or after
 AROUND = 3  # of those compared, how many before and behind a memory without token vectors tell what it may have
 _CONVERSANT = 0.5  # the least share of a query that the encoder's vocabulary must know
-_NARROW_SUM = 0.1  # share of the best sum: the least spread of the sums
 
 _LEVELS = 16
 _SPREAD = 3.0  # of 4 bits, in standard deviations of a dimension: hardly any value lies beyond
@@ -143,8 +142,7 @@ def blended(
     compared = ranked[:pool]
     if not scores or not compared:
         return list(ranked)
-    sums = [each.score for each in compared]
-    spread = max(max(sums) - min(sums), _NARROW_SUM * max(sums))
+    spread = scoring.spread([each.score for each in compared])
     least = min(scores.values())
     leads = {each: score - least for each, score in scores.items()}
     rank = {each: place for place, each in enumerate(sorted(scores, key=lambda each: (-scores[each], each)), 1)}

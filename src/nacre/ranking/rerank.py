@@ -12,7 +12,6 @@ from nacre.types.search import Ranked, Reason
 
 T = TypeVar("T")
 
-_NARROW = 0.1  # share of the best score: the least spread that reranked candidates are given
 _COVERED = 0.5  # the least share of a query that the reranker's vocabulary must know
 _WORD = re.compile(r"\W{0,3}[\w'’]+(?:[-./:][\w'’]+)*\W{0,3}")  # with what stands around it in a sentence
 
@@ -70,8 +69,7 @@ def reranked(
     if not scores:
         return list(ranked)
     chosen = [each.score for each in ranked if each.id in scores or each.id in unread]
-    best = max(chosen)
-    spread = max(best - min(chosen), _NARROW * best)
+    spread = scoring.spread(chosen)
     least = min(scores.values())
     place = {each: rank for rank, each in enumerate(sorted(scores, key=lambda each: (-scores[each], each)), 1)}
 

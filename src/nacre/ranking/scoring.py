@@ -11,6 +11,7 @@ from nacre.analysis.wording import counted
 from nacre.types.search import Match, Ranked, Reason
 
 T = TypeVar("T", Match, Ranked)
+_NARROW = 0.1  # share of the best sum: the least spread of sums
 _ID, _SCORE = itemgetter(0), itemgetter(1)  # where both have them; a key of two values takes twice as long
 
 
@@ -27,6 +28,12 @@ def important_first(found: Sequence[T], importance: Mapping[str, float]) -> list
 def has_ties(found: Sequence[T]) -> bool:
     """Whether two neighbours of what was found best first have the same score."""
     return any(one[1] == other[1] for one, other in pairwise(found))
+
+
+def spread(sums: Sequence[float]) -> float:
+    """How far sums lie apart, from the best to the worst."""
+    best = max(sums)
+    return max(best - min(sums), _NARROW * best)
 
 
 def score(reasons: Sequence[Reason]) -> float:
@@ -73,9 +80,11 @@ def describe(reason: Reason) -> str:
         case "echo":
             return f"echo: next to {_times(reason.numbers['neighbours'])} in the session → {reason.value:.5f}"
         case "rerank":
-            return f"rerank: rank {reason.numbers['rank']:.0f} of {_reranked(reason)} {_rerank_share(reason)}"
+            above = f"{reason.numbers['above']:.2f}"
+            return f"rerank: rank {reason.numbers['rank']:.0f} of {_reranked(reason)} {_lead_share(reason, above)}"
         case "maxsim":
-            return f"maxsim: {_maxsim(reason.numbers)} {_maxsim_share(reason)}"
+            lead = f"{reason.numbers['lead']:.3f}"
+            return f"maxsim: {_maxsim(reason.numbers)} {_lead_share(reason, lead)}"
         case "recency":
             return f"recency: {counted(round(reason.numbers['days']), 'day')} old → × {reason.value:.4f}"
         case "usage":
@@ -143,26 +152,17 @@ def _maxsim(numbers: Mapping[str, float]) -> str:
     return f"{numbers['maxsim']:.3f}, rank {numbers['rank']:.0f} of {numbers['compared']:.0f}"
 
 
-def _maxsim_share(reason: Reason) -> str:
-    """The formula of a share of MaxSim, with its numbers."""
-    numbers = reason.numbers
-    known = f" × {numbers['coverage']:.2f}²" if numbers["coverage"] < 1 else ""
-    apart = f"{numbers['weight']:g}{known} × {numbers['spread']:.4f}"
-    return f"→ {apart} × {numbers['lead']:.3f} = {reason.value:.5f}"
-
-
 def _reranked(reason: Reason) -> str:
     """How many were reranked, and for how many more there was no time."""
     unread = reason.numbers["unread"]
     return f"{reason.numbers['reranked']:.0f}" + (f" ({unread:.0f} more not read in time)" if unread else "")
 
 
-def _rerank_share(reason: Reason) -> str:
-    """The formula of a reranker's share, with its numbers."""
+def _lead_share(reason: Reason, lead: str) -> str:
+    """The formula of a share by the lead over the lowest, with its numbers: of MaxSim, or of the reranker."""
     numbers = reason.numbers
     known = f" × {numbers['coverage']:.2f}²" if numbers["coverage"] < 1 else ""
-    apart = f"{numbers['weight']:g}{known} × {numbers['spread']:.4f}"
-    return f"→ {apart} × {numbers['above']:.2f} = {reason.value:.5f}"
+    return f"→ {numbers['weight']:g}{known} × {numbers['spread']:.4f} × {lead} = {reason.value:.5f}"
 
 
 def _share(reason: Reason) -> str:

@@ -72,6 +72,7 @@ if TYPE_CHECKING:  # numpy is imported with the first vector, not with the store
     from nacre.types.memory import FloatMatrix, FloatVector
 
 _log = logging.getLogger("nacre")
+_PENDING = "m.embedded = 0 AND m.deleted_us IS NULL"
 _REBUILD_ROWS = 500
 UNINDEXED_MEMORIES_MAX = 65_536  # written by this process; beyond, they are indexed in the background
 LEFT_MEMORIES_MAX = 4_096  # left unindexed at close: the next process indexes these in a tenth of a second
@@ -374,22 +375,10 @@ class SqliteStore:
         return unpack(blobs) if blobs else None
 
     def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
-        clause = EVERYTHING if where is None else filter_clause(where)
-        sql = (
-            "SELECT m.id, m.text FROM memories AS m "
-            f"WHERE m.embedded = 0 AND m.deleted_us IS NULL AND {clause.sql} ORDER BY m.row LIMIT ?"
-        )
-        with self._connections.reading() as db:
-            return [(memory_id, text) for memory_id, text in rows.fetch(db, sql, (*clause.parameters, limit))]
+        return self._having(_PENDING, where, limit)
 
     def pending_count(self, where: Filter | None) -> int:
-        clause = EVERYTHING if where is None else filter_clause(where, few=True)  # usually none are pending
-        sql = (
-            "SELECT count(*) FROM memories AS m INDEXED BY memories_pending "
-            f"WHERE m.embedded = 0 AND m.deleted_us IS NULL AND {clause.sql}"
-        )
-        with self._connections.reading() as db:
-            return int(db.execute(sql, clause.parameters).get)
+        return self._count_having(_PENDING, "memories_pending", where)
 
     def token_vectors(
         self, ids: Sequence[str], model: str, vector: FloatVector, passages_max: int
@@ -400,20 +389,22 @@ class SqliteStore:
             return token_vectors.nearest(db, ids, vector, passages_max)
 
     def pending_tokens(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
+        return self._having(token_vectors.PENDING, where, limit)
+
+    def pending_tokens_count(self, where: Filter | None) -> int:
+        return self._count_having(token_vectors.PENDING, "memories_pending_tokens", where)
+
+    def _having(self, condition: str, where: Filter | None, limit: int) -> list[tuple[str, str]]:
+        """(id, text) of the first memories that match a condition and the filter."""
         clause = EVERYTHING if where is None else filter_clause(where)
-        sql = (
-            f"SELECT m.id, m.text FROM memories AS m WHERE {token_vectors.PENDING} AND {clause.sql} "
-            "ORDER BY m.row LIMIT ?"
-        )
+        sql = f"SELECT m.id, m.text FROM memories AS m WHERE {condition} AND {clause.sql} ORDER BY m.row LIMIT ?"
         with self._connections.reading() as db:
             return [(memory_id, text) for memory_id, text in rows.fetch(db, sql, (*clause.parameters, limit))]
 
-    def pending_tokens_count(self, where: Filter | None) -> int:
-        clause = EVERYTHING if where is None else filter_clause(where, few=True)  # usually none are pending
-        sql = (
-            "SELECT count(*) FROM memories AS m INDEXED BY memories_pending_tokens "
-            f"WHERE {token_vectors.PENDING} AND {clause.sql}"
-        )
+    def _count_having(self, condition: str, index: str, where: Filter | None) -> int:
+        """How many memories match a condition and the filter: usually none, and the partial index has them."""
+        clause = EVERYTHING if where is None else filter_clause(where, few=True)
+        sql = f"SELECT count(*) FROM memories AS m INDEXED BY {index} WHERE {condition} AND {clause.sql}"
         with self._connections.reading() as db:
             return int(db.execute(sql, clause.parameters).get)
 
