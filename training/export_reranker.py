@@ -1,4 +1,4 @@
-"""Exports trained weights as the model that ships: src/nacre/rerankers/nacre_rerank_v2/model.onnx.
+"""Exports trained weights as the model that ships: src/nacre/rerankers/nacre_rerank_v3/model.onnx.
 
     python training/export_reranker.py --weights weights/nacre-rerank --out model.onnx
 

@@ -8,6 +8,7 @@ on the first token for each output.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -120,12 +121,74 @@ def initialised(weights: dict[str, torch.Tensor], chosen: list[int]) -> CrossEnc
     return network
 
 
+def bert_weights(path: Path) -> dict[str, torch.Tensor]:
+    """The weights of a BERT of the same width, exported to ONNX with Hugging Face's names, as `initialised` takes them.
+
+    Matrices have no names of their own there; the names of the nodes that multiply by them say which is which.
+    """
+    graph = onnx.load(str(path)).graph
+    stored = {each.name: torch.from_numpy(numpy_helper.to_array(each).astype(np.float32)) for each in graph.initializer}
+    factors = {
+        each.name.strip("/").replace("/", ".").removesuffix(".MatMul"): stored[each.input[1]]
+        for each in graph.node
+        if each.op_type == "MatMul" and each.input[1] in stored
+    }
+    weights = {
+        "words": stored["embeddings.word_embeddings.weight"],
+        "positions": (
+            stored["embeddings.position_embeddings.weight"] + stored["embeddings.token_type_embeddings.weight"][0]
+        )[:POSITIONS],
+        "embeddings.gamma": stored["embeddings.LayerNorm.weight"],
+        "embeddings.beta": stored["embeddings.LayerNorm.bias"],
+    }
+    layers = 1 + max(int(name.split(".")[2]) for name in factors if name.startswith("encoder.layer."))
+    for number in range(layers):
+        layer = f"encoder.layer.{number}."
+        asked = [f"{layer}attention.self.{part}" for part in ("query", "key", "value")]
+        weights[f"{number}.attention"] = torch.cat([factors[name] for name in asked], 1)
+        weights[f"{number}.attention.bias"] = torch.cat([stored[f"{name}.bias"] for name in asked])
+        for name, place in (
+            ("attended", "attention.output"),
+            ("widened", "intermediate"),
+            ("narrowed", "output"),
+        ):
+            weights[f"{number}.{name}"] = factors[f"{layer}{place}.dense"]
+            weights[f"{number}.{name}.bias"] = stored[f"{layer}{place}.dense.bias"]
+            if name != "widened":
+                weights[f"{number}.{name}.gamma"] = stored[f"{layer}{place}.LayerNorm.weight"]
+                weights[f"{number}.{name}.beta"] = stored[f"{layer}{place}.LayerNorm.bias"]
+    return weights
+
+
+def save(model: CrossEncoder, path: Path) -> None:
+    """Everything in half precision, in one file."""
+    torch.save({name: value.half() for name, value in model.state_dict().items()}, path)
+
+
+def read(path: Path) -> CrossEncoder:
+    """What `save` wrote."""
+    state = torch.load(path, weights_only=True)
+    layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
+    network = CrossEncoder(len(state["words.weight"]), layers)
+    network.load_state_dict({name: value.float() for name, value in state.items()})
+    return network
+
+
 def ranking_model(path: Path, weights: dict[str, torch.Tensor]) -> CrossEncoder:
-    """The network that was exported to this file: a score by which texts are ranked, and an untrained second output.
+    """The network that was exported to this file. `weights` are the sentence model's."""
+    stored = {each.name: numpy_helper.to_array(each) for each in onnx.load(str(path)).graph.initializer}
+    network = exported(stored, weights)
+    for name, output in (("score", network.score), ("answers", network.answers)):
+        output.weight.data = torch.from_numpy(stored[f"{name}.weight"].astype(np.float32)).T.contiguous()
+        output.bias.data = torch.from_numpy(stored[f"{name}.bias"].astype(np.float32))
+    return network
+
+
+def exported(stored: dict[str, Any], weights: dict[str, torch.Tensor]) -> CrossEncoder:
+    """The layers that were exported to a file with these arrays; the outputs are untrained.
 
     `weights` are the sentence model's. The words are the same but for the first, which marks were added to.
     """
-    stored = {each.name: numpy_helper.to_array(each) for each in onnx.load(str(path)).graph.initializer}
 
     def matrix(name: str) -> torch.Tensor:
         """As a linear layer has it: outputs by inputs."""
@@ -145,10 +208,6 @@ def ranking_model(path: Path, weights: dict[str, torch.Tensor]) -> CrossEncoder:
         "positions.weight": positions,
         "norm.weight": vector("embeddings.gamma"),
         "norm.bias": vector("embeddings.beta"),
-        "score.weight": vector("score.weight").T.contiguous(),
-        "score.bias": vector("score.bias"),
-        "answers.weight": torch.zeros(1, HIDDEN),
-        "answers.bias": torch.zeros(1),
     }
     for number in range(layers):
         to, source = f"layers.{number}.", f"{number}."
@@ -160,5 +219,5 @@ def ranking_model(path: Path, weights: dict[str, torch.Tensor]) -> CrossEncoder:
         for name in ("attended", "narrowed"):
             state[f"{to}{name}_norm.weight"] = vector(f"{source}{name}.gamma")
             state[f"{to}{name}_norm.bias"] = vector(f"{source}{name}.beta")
-    network.load_state_dict(state)
+    network.load_state_dict(network.state_dict() | state)
     return network

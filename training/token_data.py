@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,8 +19,11 @@ import numpy.typing as npt
 import torch
 from tokenizers import BertWordPieceTokenizer
 
+import near_misses
+import train_reranker
 import training_data
 from near_misses import Note, Scene
+from train_reranker import Weights
 from training_data import CLS, SEP, TARGET, TARGET_END, Asked, Corpus, Lists, Mined, Pieces
 
 TEXT_PIECES = 160
@@ -32,7 +40,7 @@ MIX = {
     "note": 0.05,
     "code": 0.09,
 }
-UNTAUGHT = ("code",)  # forms that the teacher was not trained on
+UNTAUGHT = ("code",)  # forms that nacre-rerank was not trained on
 _FUNCTION_WORDS = (
     "a an the of to in and or is are was were be been being am do does did it its that this these those with as for "
     "on at by from but so if than then there s"
@@ -47,6 +55,18 @@ class Code(NamedTuple):
     documented: Pieces
 
 
+class Sources(NamedTuple):
+    """What lists are made of."""
+
+    corpus: Corpus
+    mined: Mined
+    scenes: Sequence[Scene]
+    notes: Sequence[Note]
+    code: Sequence[Code]
+    near_code: npt.NDArray[np.int32]
+    near_notes: npt.NDArray[np.int32]
+
+
 class Batch(NamedTuple):
     """Padded ids and lengths. A question has `many + 1` texts, each with the turn before and the turn after."""
 
@@ -56,6 +76,111 @@ class Batch(NamedTuple):
     pairs: npt.NDArray[np.uint16]  # question and text together, for the teacher
     groups: npt.NDArray[np.int64]  # questions with the same number may have the same answer
     taught: npt.NDArray[np.float32]  # whether the teacher's opinion counts
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What every training on these lists is given."""
+    parser.add_argument("--squad", type=Path, required=True, help="squad-train-v1.1.json.gz")
+    parser.add_argument("--qmsum", type=Path, required=True, help="folder of QMSum")
+    parser.add_argument("--friendsqa", type=Path, required=True, help="folder of FriendsQA")
+    parser.add_argument("--code", type=Path, required=True, help="pairs by code_pairs.py")
+    parser.add_argument("--articles", type=int, help="of SQuAD, for a trial")
+    parser.add_argument("--seconds", type=float, help="stop early, with the rate fallen as at the end")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--workers", type=int, default=15)
+
+
+def read(options: argparse.Namespace, pieces: BertWordPieceTokenizer, weights: Weights, trunk: Any) -> Sources:
+    """What lists are made of: questions and texts, with their hard negatives. `trunk` is the sentence model, with these
+    weights."""
+    begun = time.time()
+    corpus = training_data.load(options.squad, options.qmsum, pieces, options.articles)
+    scenes = [each for each in near_misses.read_scenes(options.friendsqa) if not each.held_out]
+    notes = near_misses.read_notes(sorted(Path(__file__).parent.glob("notes_*.jsonl")))
+    code = read_code(options.code, pieces)
+    print(
+        f"{len(corpus.questions)} questions, {len(scenes)} scenes, {len(notes)} notes, {len(code)} functions",
+        flush=True,
+    )
+    mined = train_reranker.mine(corpus, weights, pieces, options.device)
+    near_code = nearest_to(trunk, [each.asks for each in code], [each.bare for each in code], 24, options.device)
+    encoded = [pieces.encode(each.text, add_special_tokens=False).ids for each in notes]
+    near_notes = nearest_to(trunk, encoded, encoded, 24, options.device)
+    print(f"mined, {time.time() - begun:.0f} s", flush=True)
+    return Sources(corpus, mined, scenes, notes, code, near_code, near_notes)
+
+
+_lists: TokenLists | None = None  # of a worker process
+
+
+def _begin(sources: Sources, model: Path, many: int) -> None:
+    global _lists
+    torch.set_num_threads(1)
+    _lists = TokenLists(sources, training_data.tokenizer(model), many)
+
+
+def _made(numbers: Sequence[int], seed: int) -> Batch:
+    assert _lists is not None
+    return _lists.batch(numbers, seed)
+
+
+@contextmanager
+def batches(
+    sources: Sources, model: Path, many: int, options: argparse.Namespace
+) -> Iterator[tuple[Iterator[Batch], Callable[[], list[Batch]]]]:
+    """Batches without end, made by worker processes, and a function that returns those of held-out articles."""
+    asked = sources.corpus.questions
+    train = [at for at, each in enumerate(asked) if each.article >= training_data.HELD_OUT_ARTICLES]
+    held_out = [at for at, each in enumerate(asked) if each.article < training_data.HELD_OUT_ARTICLES]
+    generator = np.random.default_rng(3)
+    with ProcessPoolExecutor(options.workers, initializer=_begin, initargs=(sources, model, many)) as workers:
+        checks = [
+            workers.submit(_made, held_out[start : start + 32], start)
+            for start in range(0, 512, 32)
+            if held_out[start:]
+        ]
+        pending: deque[Future[Batch]] = deque()
+
+        def more() -> None:
+            numbers = generator.choice(len(train), options.questions, replace=False)
+            seed = int(generator.integers(1 << 40))
+            pending.append(workers.submit(_made, [train[at] for at in numbers], seed))
+
+        def made() -> Iterator[Batch]:
+            while True:
+                more()
+                yield pending.popleft().result()
+
+        for _ in range(4 * options.workers):
+            more()
+        pending[0].result()  # the clock of a training starts when its workers have
+        try:
+            yield made(), lambda: [each.result() for each in checks]
+        finally:
+            for each in pending:
+                each.cancel()
+
+
+def rate_at(share: float, rate: float) -> float:
+    """The learning rate when this share of the training is done: it rises, and then falls to 2 %."""
+    return rate * min(1.0, share / 0.05) * max(0.02, 1 - share)
+
+
+def on_device(rows: npt.NDArray[Any], device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids and attention mask. An empty row attends to its first place, so that nothing is undefined."""
+    ids = torch.from_numpy(rows.astype(np.int32)).to(device, non_blocking=True).long()
+    mask = (ids > 0).long()
+    mask[:, 0] = 1
+    return ids, mask
+
+
+def scored(score: Callable[..., torch.Tensor], rows: npt.NDArray[Any], device: str) -> torch.Tensor:
+    """What a cross-encoder says of pairs. Those of like length run together, so that little of it is padding."""
+    lengths = (rows > 0).sum(1)
+    order = np.argsort(lengths, kind="stable")
+    with torch.autocast(device, torch.bfloat16):
+        parts = [score(*on_device(rows[part, : lengths[part].max()], device)) for part in np.array_split(order, 4)]
+    return torch.cat(parts).float()[torch.from_numpy(np.argsort(order)).to(device)]
 
 
 def dropped_pieces(pieces: BertWordPieceTokenizer) -> npt.NDArray[np.bool_]:
@@ -90,26 +215,17 @@ def _documented(line: Mapping[str, Any]) -> str:
 class TokenLists(Lists):
     """Makes lists of texts, each with its neighbours."""
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        mined: Mined,
-        pieces: BertWordPieceTokenizer,
-        many: int,
-        scenes: Sequence[Scene],
-        notes: Sequence[Note],
-        code: Sequence[Code],
-        near_code: npt.NDArray[np.int32],
-        near_notes: npt.NDArray[np.int32],
-    ) -> None:
-        super().__init__(corpus, mined, pieces, many, MIX)
-        self._code, self._near_code, self._near_notes = code, near_code, near_notes
+    def __init__(self, sources: Sources, pieces: BertWordPieceTokenizer, many: int) -> None:
+        super().__init__(sources.corpus, sources.mined, pieces, many, MIX)
+        self._code, self._near_code, self._near_notes = sources.code, sources.near_code, sources.near_notes
         self._scenes = [
             ([self._encoded(f"{turn.speaker}: {turn.text}") for turn in scene.turns], scene.questions)
-            for scene in scenes
+            for scene in sources.scenes
         ]
-        self._asked_scenes = [(at, one) for at, scene in enumerate(scenes) for one in range(len(scene.questions))]
-        self._notes = [(self._encoded(each.text), [self._encoded(ask) for ask in each.asks]) for each in notes]
+        self._asked_scenes = [
+            (at, one) for at, scene in enumerate(sources.scenes) for one in range(len(scene.questions))
+        ]
+        self._notes = [(self._encoded(each.text), [self._encoded(ask) for ask in each.asks]) for each in sources.notes]
         self._group = 0
 
     def _encoded(self, text: str) -> Pieces:
@@ -147,18 +263,20 @@ class TokenLists(Lists):
     def _function(self, _: int) -> Asked:
         at = self.chance.randrange(len(self._code))
         code = self._code[at]
-        documented = self.chance.random() < 0.5
+        # All texts of a list have docstrings, or none has: otherwise having one would tell.
+        documented = self.chance.random() < 0.6
         wrong = [int(near) for near in self._near_code[at] if near != at][:10]
         wrong += [self.chance.randrange(len(self._code)) for _ in range(self._many)]
         texts = [self._code[near] for near in dict.fromkeys(wrong) if near != at][: self._many]
         question = code.asks
         if self.chance.random() < 0.4:
             question = [piece for piece in question if piece not in self._mined.common] or question
+        if documented:  # as people ask, who do not have the docstring before them: with some of its words
+            kept = self.chance.uniform(0.3, 0.9)
+            question = [piece for piece in question if self.chance.random() < kept] or question
         if self.chance.random() < 0.3:
             question = [*self._encoded("python"), *question]
-        # Its own docstring would give the function away by its words.
-        asked_of = code.bare if self.chance.random() < 0.7 else code.documented
-        return Asked(question, [asked_of, *(each.documented if documented else each.bare for each in texts)])
+        return Asked(question, [each.documented if documented else each.bare for each in (code, *texts)])
 
     def batch(self, numbers: Sequence[int], seed: int) -> Batch:
         self.chance = random.Random(seed)

@@ -8,9 +8,13 @@ model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
+import onnx
 import torch
+from onnx import numpy_helper
 from torch import nn
 from torch.nn import functional
 
@@ -19,15 +23,18 @@ from network import EPSILON, HIDDEN
 
 LEVELS = 16  # of a stored dimension: 4 bits
 NEIGHBOUR = 0.9  # what a match in a neighbouring turn counts
+MASK = 103  # [MASK]
 
 
 class Shape(NamedTuple):
-    """The side network: which states it reads (0: the embeddings), its width and layers (0: linear), its output."""
+    """The side network: which states it reads (0: the embeddings), its width and layers (0: linear), its output; and
+    how many mask tokens follow a question."""
 
     states: tuple[int, ...]
     width: int
     layers: int
     dimensions: int
+    masks: int = 0
 
 
 class SideLayer(nn.Module):  # type: ignore[misc]
@@ -75,10 +82,14 @@ class Side(nn.Module):  # type: ignore[misc]
 
 
 class QuestionEncoder(nn.Module):  # type: ignore[misc]
-    """Token vectors of a question, and the weight of each. The weights of a question sum to 1."""
+    """Token vectors of a question, and the weight of each. The weights of a question sum to 1.
 
-    def __init__(self, weights: dict[str, torch.Tensor], dimensions: int) -> None:
+    Some mask tokens follow a question. Their vectors stand for what the question means and does not say.
+    """
+
+    def __init__(self, weights: dict[str, torch.Tensor], dimensions: int, masks: int) -> None:
         super().__init__()
+        self.masks = masks
         self.encoder = network.initialised(weights, list(range(6)))
         self.projected = nn.Linear(HIDDEN, dimensions)
         self.weight = nn.Linear(HIDDEN, 1)
@@ -87,10 +98,46 @@ class QuestionEncoder(nn.Module):  # type: ignore[misc]
         self.shift = nn.Parameter(torch.tensor(-0.6))  # of the log-odds of an answer in training
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        ids, mask = self.followed(ids, mask)
         hidden = self.encoder.hidden(ids, mask)
         vectors = functional.normalize(self.projected(hidden).float(), dim=-1)
         weights = functional.softplus(self.weight(hidden).float().squeeze(-1)) * mask
         return vectors, weights / weights.sum(1, keepdim=True)
+
+    def followed(self, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The questions with mask tokens behind them."""
+        if not self.masks:
+            return ids, mask
+        behind = mask.sum(1, keepdim=True) + torch.arange(self.masks, device=ids.device)
+        ids, mask = functional.pad(ids, (0, self.masks)), functional.pad(mask, (0, self.masks))
+        return ids.scatter(1, behind, MASK), mask.scatter(1, behind, 1)
+
+
+def begin_as(side: Side, questions: QuestionEncoder, texts_file: Path, questions_file: Path) -> None:
+    """Begin training where the shipped networks ended: the side network of the sentence model's file, and the encoder
+    of questions."""
+
+    def arrays(path: Path) -> dict[str, Any]:
+        return {each.name: numpy_helper.to_array(each) for each in onnx.load(str(path)).graph.initializer}
+
+    def vector(array: Any) -> torch.Tensor:
+        return torch.from_numpy(array.astype(np.float32))
+
+    stored = arrays(texts_file)
+    state = {}
+    for name, known in side.state_dict().items():
+        array = stored[f"side.{name.removesuffix('.weight')}" if known.ndim > 1 else f"side.{name}"]
+        state[name] = vector(array).T.contiguous() if known.ndim > 1 else vector(array)
+    side.load_state_dict(state)
+    stored = arrays(questions_file)
+    words = questions.encoder.words.weight.data
+    trained = network.exported(
+        stored, {"words": words.cpu(), "positions": questions.encoder.positions.weight.data.cpu()}
+    )
+    questions.encoder.load_state_dict(trained.state_dict())
+    for name, linear in (("projected", questions.projected), ("weight", questions.weight)):
+        linear.weight.data = vector(stored[f"{name}.matrix"]).T.contiguous().to(words.device)
+        linear.bias.data = vector(stored[f"{name}.bias"]).to(words.device)
 
 
 def states(trunk: network.CrossEncoder, ids: torch.Tensor, mask: torch.Tensor) -> list[torch.Tensor]:

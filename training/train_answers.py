@@ -1,12 +1,12 @@
-"""Trains the second output of the reranker on a GPU: the log-odds that a text answers a question.
+"""Trains both outputs of the reranker on a GPU: its score, and the log-odds that a text answers a question.
 
-    python training/train_answers.py --ranker ranker.onnx --squad squad-train-v1.1.json.gz --qmsum qmsum \\
-        --friendsqa friendsqa --out weights
+    python training/train_answers.py --ranker ranker.onnx --large large.pt --squad squad-train-v1.1.json.gz \\
+        --qmsum qmsum --friendsqa friendsqa --code code_pairs.jsonl.gz --out weights
 
-The network begins as a trained ranker. Its score is held in place by the ranker's own scores on every row (the lists
-of `train_reranker.py`, and the cases of `near_misses.py`), and the second output learns from labels: near misses above
-all. Checked on held-out articles, dialogues and notes. The labelled sets and the scenarios of the benchmarks are never
-used.
+The network begins as a trained ranker. Its score learns from the large teacher's scores of every row (the lists of
+`token_data.py`, and the cases of `near_misses.py`); without a teacher it is held where it is. The second output learns
+from labels: near misses above all. Checked on held-out articles, dialogues and notes. The labelled sets and the
+scenarios of the benchmarks are never used.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from torch.nn import functional
 
 import near_misses
 import network
+import token_data
 import train_reranker
 import training_data
-from near_misses import Case, Groups, Note, Scene
-from training_data import Corpus, Lists, Mined
+from near_misses import Case, Groups
+from token_data import Sources, TokenLists
 
-HERE = Path(__file__).parent
 MODEL = train_reranker.MODEL
 MANY = train_reranker.MANY
 LISTS = 40  # per step, of MANY + 1 rows each
@@ -48,7 +48,6 @@ CHECKED = 300  # held-out groups of each source
 
 class Batch(NamedTuple):
     ids: npt.NDArray[np.int32]  # the lists, then the cases
-    lengths: npt.NDArray[np.int32]
     labels: npt.NDArray[np.float32]
     weights: npt.NDArray[np.float32]  # 0 where a label is not to be learned
 
@@ -56,10 +55,10 @@ class Batch(NamedTuple):
 class Maker:
     """Makes batches, in a worker process."""
 
-    def __init__(self, corpus: Corpus, mined: Mined, notes: Sequence[Note], scenes: Sequence[Scene]) -> None:
+    def __init__(self, sources: Sources) -> None:
         self._pieces = training_data.tokenizer(MODEL)
-        self._lists = Lists(corpus, mined, self._pieces, MANY, train_reranker.BOTH)
-        self._groups = Groups(corpus, mined, notes, scenes)
+        self._lists = TokenLists(sources, self._pieces, MANY)
+        self._groups = Groups(sources.corpus, sources.mined, sources.notes, sources.scenes)
 
     def batch(self, seed: int, sources: Mapping[str, float]) -> Batch:
         self._lists.chance.seed(seed)
@@ -79,8 +78,8 @@ class Maker:
             rows += encoded(cases, self._pieces)
             labels += [float(each.answers) for each in cases]
             weights += [each.weight for each in cases]
-        ids, lengths = train_reranker.as_rows(rows)
-        return Batch(ids, lengths, np.array(labels, np.float32), balanced(labels, weights))
+        ids, _ = train_reranker.as_rows(rows)
+        return Batch(ids, np.array(labels, np.float32), balanced(labels, weights))
 
 
 def balanced(labels: Sequence[float], weights: Sequence[float]) -> npt.NDArray[np.float32]:
@@ -112,9 +111,10 @@ def encoded(cases: Sequence[Case], pieces: BertWordPieceTokenizer) -> list[list[
 _maker: Maker | None = None  # of a worker process
 
 
-def _begin(*made_of: object) -> None:
+def _begin(sources: Sources) -> None:
     global _maker
-    _maker = Maker(*made_of)  # type: ignore[arg-type]
+    torch.set_num_threads(1)
+    _maker = Maker(sources)
 
 
 def _made(seed: int, sources: Mapping[str, float]) -> Batch:
@@ -132,34 +132,26 @@ class Check(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    token_data.add_arguments(parser)
     parser.add_argument("--ranker", type=Path, required=True, help="the exported ranker to begin with")
-    parser.add_argument("--squad", type=Path, required=True, help="squad-train-v1.1.json.gz")
-    parser.add_argument("--qmsum", type=Path, required=True, help="folder of QMSum")
-    parser.add_argument("--friendsqa", type=Path, required=True, help="folder of FriendsQA")
+    parser.add_argument("--large", type=Path, help="a teacher by train_teacher.py (default: the ranker itself)")
     parser.add_argument("--out", type=Path, required=True, help="folder for the weights")
     parser.add_argument("--steps", type=int, default=1_050)
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--workers", type=int, default=14)
-    parser.add_argument("--articles", type=int, help="of SQuAD, for a trial")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     torch.backends.cuda.matmul.allow_tf32 = True
-    begun = time.time()
     pieces = training_data.tokenizer(MODEL)
-    corpus = training_data.load(options.squad, options.qmsum, pieces, options.articles)
-    notes = near_misses.read_notes(sorted(HERE.glob("notes_*.jsonl")))
-    scenes = near_misses.read_scenes(options.friendsqa)
-    print(f"{len(corpus.questions)} questions, {len(notes)} notes, {len(scenes)} scenes", flush=True)
     weights = network.shipped_weights(MODEL / "model.onnx")
-    mined = train_reranker.mine(corpus, weights, pieces, options.device)
-    print(f"mined, {time.time() - begun:.0f} s", flush=True)
-    ranker = network.ranking_model(options.ranker, weights).to(options.device).eval()
-    model = copy.deepcopy(ranker)
-    checks = _checks(Groups(corpus, mined, notes, scenes, held_out=True), pieces)
+    trunk = network.initialised(weights, list(range(6))).to(options.device).eval()
+    sources = token_data.read(options, pieces, weights, trunk)
+    model = network.ranking_model(options.ranker, weights).to(options.device).eval()
+    teacher = copy.deepcopy(model) if options.large is None else network.read(options.large).to(options.device).eval()
+    scenes = near_misses.read_scenes(options.friendsqa)
+    checks = _checks(Groups(sources.corpus, sources.mined, sources.notes, scenes, held_out=True), pieces)
     options.out.mkdir(parents=True, exist_ok=True)
-    _train(model, ranker, checks, (corpus, mined, notes, scenes), options)
+    _train(model, teacher, checks, sources, options)
 
 
 def _checks(groups: Groups, pieces: BertWordPieceTokenizer) -> list[Check]:
@@ -173,12 +165,12 @@ def _checks(groups: Groups, pieces: BertWordPieceTokenizer) -> list[Check]:
 
 def _train(
     model: network.CrossEncoder,
-    ranker: network.CrossEncoder,
+    teacher: network.CrossEncoder,
     checks: Sequence[Check],
-    made_of: tuple[Corpus, Mined, Sequence[Note], Sequence[Scene]],
+    sources: Sources,
     options: argparse.Namespace,
 ) -> None:
-    """Train with a learning rate that rises and then falls to 2 %. The weights are saved at every check."""
+    """Train with a learning rate that rises and then falls to 2 %. The weights are saved at the end."""
     trained = [each for each in model.parameters() if each.requires_grad]
     groups = [
         {"params": [each for each in trained if each.ndim > 1], "weight_decay": 0.01},
@@ -188,7 +180,7 @@ def _train(
     generator = np.random.default_rng(options.seed)
     start = time.time()
     kept, learned = [], []
-    with ProcessPoolExecutor(options.workers, initializer=_begin, initargs=made_of) as workers:
+    with ProcessPoolExecutor(options.workers, initializer=_begin, initargs=(sources,)) as workers:
         pending: list[Future[Batch]] = []
 
         def more() -> None:
@@ -200,37 +192,37 @@ def _train(
             batch = pending.pop(0).result()
             more()
             share = step / options.steps
+            if options.seconds:
+                share = max(share, (time.time() - start) / options.seconds)
+            if share >= 1:
+                break
             for group in optimizer.param_groups:
-                group["lr"] = options.rate * min(1.0, share / 0.05) * max(0.02, 1 - share)
-            distance, loss = _losses(model, ranker, batch, options.device)
+                group["lr"] = token_data.rate_at(share, options.rate)
+            distance, loss = _losses(model, teacher, batch, options.device)
             optimizer.zero_grad(set_to_none=True)
             (distance + loss).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             kept.append(distance.detach())
             learned.append(loss.detach())
-            if (step + 1) % max(1, options.steps // 6) == 0:
-                means = [torch.stack(each[-200:]).mean().item() for each in (kept, learned)]
-                found = _checked(model, ranker, checks, options.device)
+            if step % 250 == 249:
+                means = [torch.stack(each[-250:]).mean().item() for each in (kept, learned)]
                 print(f"step {step + 1}, {time.time() - start:.0f} s, losses {means[0]:.4f} {means[1]:.4f}", flush=True)
-                print(json.dumps(found), flush=True)
-                train_reranker.save(model, options.out / "nacre-rerank")
         for each in pending:
             each.cancel()
+    train_reranker.save(model, options.out / "nacre-rerank")
+    print(json.dumps(_checked(model, teacher, checks, options.device)), flush=True)
 
 
 def _losses(
-    model: network.CrossEncoder, ranker: network.CrossEncoder, batch: Batch, device: str
+    model: network.CrossEncoder, teacher: network.CrossEncoder, batch: Batch, device: str
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """How far the scores are from the ranker's, and the cross-entropy of the labels."""
-    ids, mask = train_reranker.on_device(batch.ids, batch.lengths, device)
+    """How far the scores are from the teacher's, and the cross-entropy of the labels."""
     labels, weights = (torch.from_numpy(each).to(device) for each in (batch.labels, batch.weights))
     model.train()
-    with torch.autocast(device, torch.bfloat16):
-        scores, answers = model.both(ids, mask)
-        with torch.no_grad():
-            wanted = ranker(ids, mask)
-    scores, answers, wanted = scores.float(), answers.float(), wanted.float()
+    scores, answers = token_data.scored(lambda *rows: torch.stack(model.both(*rows), 1), batch.ids, device).T
+    with torch.no_grad():
+        wanted = token_data.scored(teacher, batch.ids, device)
     listed = LISTS * (MANY + 1)
     order, wanted_order = (functional.log_softmax(each[:listed].view(LISTS, MANY + 1), 1) for each in (scores, wanted))
     distance = KEEP * functional.mse_loss(scores, wanted) + KEEP_ORDER * functional.kl_div(
@@ -241,9 +233,9 @@ def _losses(
 
 
 def _checked(
-    model: network.CrossEncoder, ranker: network.CrossEncoder, checks: Sequence[Check], device: str
+    model: network.CrossEncoder, teacher: network.CrossEncoder, checks: Sequence[Check], device: str
 ) -> dict[str, float]:
-    """The AUC of the second output on each source, and the correlation of the scores with the ranker's."""
+    """The AUC of the second output on each source, and the correlation of the scores with the teacher's."""
     model.eval()
     found = {}
     for check in checks:
@@ -252,7 +244,7 @@ def _checked(
             ids, mask = train_reranker.on_device(*train_reranker.as_rows(check.rows[start : start + 512]), device)
             with torch.no_grad(), torch.autocast(device, torch.bfloat16):
                 score, answer = model.both(ids, mask)
-                wanted.append(ranker(ids, mask).float().cpu())
+                wanted.append(teacher(ids, mask).float().cpu())
             scores.append(score.float().cpu())
             answers.append(answer.float().cpu())
         found[check.source] = round(auc(torch.cat(answers).numpy(), check.labels), 4)
