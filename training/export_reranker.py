@@ -131,14 +131,14 @@ def add_layer(graph: Graph, weights: minilm.Weights, number: int, hidden: str, a
         return graph.constant(f"{number}.{name}", np.concatenate(arrays))
 
     def add_and_norm(name: str, update: str, residual: str, source: str) -> str:
+        # SkipLayerNormalization does the same in one node and takes twice as long.
+        biased = graph.node("Add", update, constant(f"{name}.bias", weight(f"{source}.dense.bias")))
         return graph.node(
-            "SkipLayerNormalization",
-            update,
-            residual,
+            "LayerNormalization",
+            graph.node("Add", biased, residual),
             constant(f"{name}.gamma", weight(f"{source}.LayerNorm.weight")),
             constant(f"{name}.beta", weight(f"{source}.LayerNorm.bias")),
-            constant(f"{name}.bias", weight(f"{source}.dense.bias")),
-            domain="com.microsoft",
+            axis=-1,
             epsilon=minilm.EPSILON,
         )
 

@@ -342,6 +342,7 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     _number("recipe.bm25_padding", weights["bm25_padding"], 0, 1_000_000)
     _number("recipe.boost_weight", value.boost_weight, 0, 10)
     _number("recipe.maxsim_weight", value.maxsim_weight, 0, 10)
+    _number("recipe.maxsim_turns", weights["maxsim_turns"], 0, 10)
     for name in ("summary_weight", "tags_weight", "source_weight"):
         _number(f"recipe.{name}", weights[name], 0, 100)
     return value

@@ -191,6 +191,36 @@ def test_a_store_without_token_vectors_answers_as_before(make: Callable[..., Nac
     assert scores(without.search(QUESTION, recipe=PLAIN)) == scores(off)
 
 
+def test_a_note_says_how_many_have_no_token_vectors() -> None:
+    store = MemoryStore()
+    numbers = iter(range(9))
+    options = {"make_ids": lambda _, wanted: [f"m{next(numbers)}" for _ in range(wanted)]}
+    without = opened(
+        store, NOTES[0], NewMemory(text="nuts of another space", space="b"), token_vectors=False, **options
+    )
+    assert without.search(QUESTION).notes == ()  # as it was wished
+    memory = opened(store, *NOTES[1:], **options)
+    lacking = ("1 memory has no token vectors yet: run `nacre reembed`",)
+    assert memory.search(QUESTION).notes == lacking
+    assert memory.search(QUESTION, rerank=False).notes == ()
+    assert memory.search(QUESTION, mode="keyword").notes == ()
+    both = Filter(spaces=["default", "b"])
+    assert memory.search(QUESTION, where=both).notes == ("2 memories have no token vectors yet: run `nacre reembed`",)
+    list(memory.reembed())
+    assert memory.search(QUESTION, where=both).notes == ()
+
+
+def test_a_note_says_that_token_vectors_are_of_another_model(make: Callable[..., Nacre]) -> None:
+    embedder = Encoding()
+    memory = make(*NOTES, embedder=embedder)
+    embedder.tokens = "another"
+    result = memory.search(QUESTION, recipe=PLAIN)
+    assert result.notes == ("the token vectors are of another model: ranked without them until `nacre reembed`",)
+    assert maxsims(result) == {}
+    list(memory.reembed())
+    assert memory.search(QUESTION, recipe=PLAIN).notes == ()
+
+
 # ---------------------------------------------------------------- left out
 
 

@@ -285,7 +285,7 @@ def many(number: int) -> list[str]:
     [
         (replace(PLAIN, rerank_few=2), "fast", 2),
         (replace(PLAIN, rerank_few=2), True, 2),
-        (PLAIN, "fast", 6),
+        (PLAIN, "fast", 8),
         (replace(PLAIN, rerank_pool=2), "full", 2),
         (PLAIN, "full", 30),
     ],

@@ -30,7 +30,16 @@ from nacre.types.recipe import adjusted
 from nacre.types.search import Hit, Ranked, Reason, RerankMode, SearchRequest
 
 # Nothing but words, clear meaning and reranking, of all eight.
-PLAIN = adjusted(Recipe(), rerank_few=8, recency_weight=0, semantic_floor=0.3, echo_next=0, echo_far=0, echo_back=0)
+PLAIN = adjusted(
+    Recipe(),
+    rerank_few=8,
+    compared_share=0,
+    recency_weight=0,
+    semantic_floor=0.3,
+    echo_next=0,
+    echo_far=0,
+    echo_back=0,
+)
 MS = 0.001
 FRUIT = tuple(f"apricots {'pie ' * each}number {each}" for each in range(8))
 Liking = Callable[[str], float]
@@ -313,30 +322,39 @@ def test_of_a_clear_order_as_many_are_asked_as_there_is_time_for(make: Make) -> 
         reranker = Anytime(timer, answers=1.5)
         cats = (f"cat {n} is asleep" for n in range(9))
         memory = make("the apricots of Provence are ripe", *cats, reranker=reranker, timer=timer)
-        recipe = replace(PLAIN, semantic_floor=-1, rerank_ms=milliseconds)
+        recipe = replace(PLAIN, maxsim_weight=0, semantic_floor=-1, rerank_ms=milliseconds)
         trace = memory._searcher.trace(SearchRequest(query=question, recipe=recipe))
         assert (len(reranker.read), len(trace.ranking.answers)) == (read, read)
         assert len(trace.ranking.unread) == 3 - read
         assert not reranked(trace.ranking.hits)
 
 
-@pytest.mark.parametrize(
-    ("how", "maxsim_weight", "deciding", "other"),
-    [
-        ("fast", 5.0, "compared_share", "clear_share"),
-        ("fast", 0.0, "clear_share", "compared_share"),  # nothing is compared token by token
-        ("full", 5.0, "clear_share", "compared_share"),
-    ],
-)
-def test_the_share_of_a_clear_order_is_a_weight(
-    make: Make, how: RerankMode, maxsim_weight: float, deciding: str, other: str
-) -> None:
+@pytest.mark.parametrize(("how", "maxsim_weight"), [("fast", 0.0), ("full", 0.0), ("full", 5.0)])
+def test_the_share_of_a_clear_order_is_a_weight(make: Make, how: RerankMode, maxsim_weight: float) -> None:
+    """Also of a fast reranking, where nothing was compared token by token."""
     timer = Timer()
     memory = make(*FRUIT, reranker=Anytime(timer), timer=timer)
-    never = adjusted(PLAIN, maxsim_weight=maxsim_weight, compared_share=0.0, clear_share=0.0)
+    never = adjusted(PLAIN, maxsim_weight=maxsim_weight, clear_share=0.0)
     assert reranked(asked(memory, 0, rerank=how, recipe=never))
-    assert reranked(asked(memory, 0, rerank=how, recipe=adjusted(never, **{other: 1.0})))
-    assert not reranked(asked(memory, 0, rerank=how, recipe=adjusted(never, **{deciding: 1.0})))
+    assert reranked(asked(memory, 0, rerank=how, recipe=adjusted(never, compared_share=1.0)))
+    assert not reranked(asked(memory, 0, rerank=how, recipe=adjusted(never, clear_share=1.0)))
+
+
+def test_of_what_was_compared_a_fast_reranking_reads_what_is_close_to_the_first(make: Make) -> None:
+    for share in (0.0, 0.5, 0.8, 0.9, 1.0):
+        timer = Timer()
+        memory = make(*FRUIT, reranker=Anytime(timer), timer=timer)
+        recipe = adjusted(PLAIN, compared_share=share, rerank_ms=0)
+        before = memory.search("apricots", recipe=replace(recipe, rerank_weight=0), collapse=False).hits
+        assert any(reason.signal == "maxsim" for reason in before[0].reasons)
+        close = sum(hit.score >= share * before[0].score for hit in before)
+        found = memory.search("apricots", recipe=recipe, collapse=False).hits
+        read = {hit.id: reason for hit in found for reason in hit.reasons if reason.signal == "rerank"}
+        assert read.keys() == {hit.id for hit in before[: max(3, close)]}
+        # What was left out keeps its place and counts for the spread.
+        assert [hit.id for hit in found[len(read) :]] == [hit.id for hit in before[len(read) :]]
+        assert {each.numbers["spread"] for each in read.values()} == {scoring.spread([hit.score for hit in before])}
+        assert {each.numbers["unread"] for each in read.values()} == {0}
 
 
 # ---------------------------------------------------------------- as a person sees it, and through doors

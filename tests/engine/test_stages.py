@@ -138,6 +138,20 @@ def test_the_newer_of_two_notes_that_are_much_alike_goes_first(world: World) -> 
         assert told.order(query, recipe=Recipe(fresh_weight=0))[:2] == ["cellar", "hall"]
 
 
+LONG = " We talked about the weather and the garden, and the roof has to be looked after before winter comes." * 10
+
+
+@pytest.mark.parametrize(("of_old", "of_new", "passes"), [("", "", True), (LONG, "", False), ("", LONG, False)])
+def test_only_a_short_note_takes_the_place_of_a_short_one(world: World, of_old: str, of_new: str, passes: bool) -> None:
+    """A long text is about many things, and two of them always have parts that are alike."""
+    told = world(
+        cellar=ago(200, "The spare key of the office is in the drawer of the reception desk." + of_old),
+        hall=ago(20, "The spare key of the office: it hangs in the kitchen cupboard next to the fuse box." + of_new),
+    )
+    hits = told.hits("where is the spare key of the office", rerank=False)
+    assert any("fresher" in signals(hit) for hit in hits.values()) == passes
+
+
 # ---------------------------------------------------------------- when it was
 
 

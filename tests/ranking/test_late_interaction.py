@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.ranking import late_interaction, scoring
-from nacre.ranking.late_interaction import NEIGHBOUR, blended, matched_tokens, maxsim, pack
+from nacre.ranking.late_interaction import NEIGHBOUR, blended, matched_tokens, maxsim, pack, weight_among
 from nacre.types.memory import Span
+from nacre.types.recipe import Recipe, adjusted
 from nacre.types.search import Ranked, Reason
 from nacre.types.tokens import QueryTokens, TokenFormat
 
@@ -192,6 +193,21 @@ def test_a_memory_without_token_vectors_gets_what_those_around_it_have() -> None
     assert found["m05"].numbers["compared"] == 17
     assert "no token vectors" in scoring.describe(found["m04"])
     assert scoring.briefly([found["m04"]]) == ""
+
+
+@pytest.mark.parametrize(
+    ("beside", "weight"),
+    [
+        ({"a": (), "b": ()}, 4),
+        ({"a": ("b",), "b": ("a",)}, 12),
+        ({"a": ("b",), "b": ("a",), "c": (), "d": ()}, 8),  # half are turns: 4 · (1 + 2 · 1/2)
+        ({}, 4),
+    ],
+)
+def test_the_weight_rises_with_the_share_of_turns(beside: dict[str, Sequence[str]], weight: float) -> None:
+    assert weight_among(beside, adjusted(Recipe(), maxsim_weight=4.0, maxsim_turns=3.0)) == pytest.approx(weight)
+    assert weight_among(beside, adjusted(Recipe(), maxsim_weight=4.0, maxsim_turns=1.0)) == 4
+    assert weight_among(beside, Recipe(maxsim_weight=0.0)) == 0
 
 
 def test_without_scores_nothing_moves() -> None:

@@ -321,10 +321,22 @@ def test_a_near_miss_is_told_from_an_answer(text: str, asked: str, missed: str) 
             "Petra: Do you remember when the shop opens again?",
         ),
         (
-            "What instrument does Dev play?",
-            "Dev: The cello, since I was six.",
-            "Rosa: Dev, which instrument do you play?",
-            "Rosa: Dev, what stood in that corner?",
+            "How much did the bike cost?",
+            "Dev: Four hundred euros.",
+            "Rosa: What did you pay for the bike?",
+            "Rosa: What is the rent of the flat?",
+        ),
+        (
+            "What is Ada allergic to?",
+            "Ada: To walnuts, badly.",
+            "Ben: Are you allergic to anything, Ada?",
+            "Ben: What do squirrels bury, Ada?",
+        ),
+        (
+            "Which day is the rehearsal?",
+            "Rosa: On Thursday, as always.",
+            "Dev: When do we rehearse?",
+            "Dev: When is the bin collected?",
         ),
     ],
 )
@@ -355,7 +367,7 @@ def test_the_fingerprint_is_that_of_the_file() -> None:
     sha256 = hashlib.sha256(content).hexdigest()
     card = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert sha256 == MODEL_SHA256
-    assert RERANKER.fingerprint == f"nacre-rerank-v2/192/{sha256[:12]}"
+    assert RERANKER.fingerprint == f"nacre-rerank-v3/192/{sha256[:12]}"
     assert sha256 in card
     assert f"{len(content):,}" in card
     licence = hashlib.sha256((FOLDER / "LICENSE").read_bytes()).hexdigest()

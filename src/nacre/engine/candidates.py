@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.analysis import tokenizer
@@ -15,8 +17,8 @@ from nacre.interfaces import Embedder, Store, TimePage
 from nacre.query.ast import ParsedQuery, Phrase, Term, both, either
 from nacre.query.identifiers import Identifier
 from nacre.ranking.scoring import best_first
-from nacre.runtime.lru import LruCache
-from nacre.runtime.threads import Threads
+from nacre.runtime import native_packages
+from nacre.runtime.threads import AheadCache, Threads
 from nacre.types.memory import Memory
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match
@@ -48,7 +50,14 @@ class CandidateFinder:
         self._store = store
         self._embedder = embedder
         self._threads = threads
-        self._query_vectors: LruCache[str, FloatVector] = LruCache(QUERY_VECTORS_CACHED)
+        self._query_vectors: AheadCache[FloatVector] = AheadCache(threads, QUERY_VECTORS_CACHED)
+
+    def preload(self, plan: SearchPlan) -> None:
+        """Let the query be embedded while words are looked up. `semantic` reports what goes wrong."""
+        if self._embedder is not None and plan.is_hybrid and plan.query.meaning.strip():
+            with suppress(ImportError):
+                native_packages.numpy()  # before the thread may import it, too
+            self._query_vectors.start(plan.query.meaning, partial(_embedded, self._embedder))
 
     def find(self, plan: SearchPlan, frequencies: Frequencies) -> tuple[list[Match] | None, Semantic]:
         """Both channels; None for one whose weight is 0. What a further look finds comes in, too, however many others
@@ -149,13 +158,7 @@ class CandidateFinder:
 
     def query_vector(self, embedder: Embedder, text: str) -> FloatVector:
         """The vector of a query. Raises what the embedder raises."""
-        vector = self._query_vectors.get(text)
-        if vector is None:
-            from nacre.storage.vectors import checked  # numpy is imported only where there are vectors
-
-            vector = checked([embedder.embed_query(text)], 1)[0]
-            self._query_vectors.put(text, vector)
-        return vector
+        return self._query_vectors.result(text, partial(_embedded, embedder))
 
     def near(self, memory: Memory, where: Filter, recipe: Recipe, limit: int) -> Semantic:
         """Memories whose vectors are near those of a stored one. That needs no embedder."""
@@ -169,6 +172,13 @@ class CandidateFinder:
         except EmbedderMismatch as error:  # another process has changed the model just now
             return Semantic([], (str(error),))
         return Semantic(_above_floor(matches, recipe))
+
+
+def _embedded(embedder: Embedder, text: str) -> FloatVector:
+    from nacre.storage.vectors import checked  # numpy is imported only where there are vectors
+
+    vector: FloatVector = checked([embedder.embed_query(text)], 1)[0]
+    return vector
 
 
 def _joined(one: list[Match] | None, other: list[Match] | None) -> list[Match] | None:

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from nacre.analysis import tokenizer
 from nacre.analysis.chunking import split_passages
+from nacre.analysis.wording import counted
 from nacre.engine.candidates import CandidateFinder
 from nacre.engine.plan import SearchPlan
-from nacre.errors import StoreUnavailable
 from nacre.interfaces import Store, TokenEmbedder
 from nacre.ranking import late_interaction
 from nacre.runtime import native_packages
-from nacre.runtime.lru import LruCache
-from nacre.runtime.threads import Threads
+from nacre.runtime.threads import AheadCache, Threads
 from nacre.types.memory import Memory, Span
 from nacre.types.search import Match, MatchedWord, Ranked
 from nacre.types.tokens import QueryTokens
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 PASSAGES_COMPARED = 4  # of a long text, those nearest to the query
 QUERY_TOKENS_CACHED = 256
@@ -36,6 +31,7 @@ class Selection(NamedTuple):
 
     ids: Sequence[str] = ()
     coverage: float = 1.0  # the share of the query that the encoder's vocabulary knows
+    notes: tuple[str, ...] = ()
 
 
 class Compared(NamedTuple):
@@ -52,24 +48,23 @@ class LateInteractionStage:
         self._store = store
         self._embedder = embedder
         self._finder = finder
-        self._threads = threads
-        self._queries: LruCache[str, Future[QueryTokens]] = LruCache(QUERY_TOKENS_CACHED)
+        self._queries: AheadCache[QueryTokens] = AheadCache(threads, QUERY_TOKENS_CACHED)
 
     def preload(self, plan: SearchPlan) -> None:
         """Let the query be encoded while the candidates are searched. `compare` reports what goes wrong."""
         if self._embedder is not None and self._coverage(plan, self._embedder) is not None:
             native_packages.numpy()  # before the thread may import it, too
-            with suppress(StoreUnavailable):
-                self._encoding(self._embedder, plan.query.meaning)
+            self._queries.start(plan.query.meaning, self._embedder.query_tokens)
 
     def select(self, plan: SearchPlan, ranked: Sequence[Ranked], semantic: Sequence[Match] | None) -> Selection:
         """Choose what to compare. `ranked` is given best first; `semantic` is None where the query has no vector."""
-        if self._embedder is None or semantic is None or not ranked:
+        if self._embedder is None or semantic is None or not ranked or not _wanted(plan):
             return Selection()
+        notes = self._lacking(plan, self._embedder)
         coverage = self._coverage(plan, self._embedder)
         if coverage is None:
-            return Selection()
-        return Selection([each.id for each in ranked[: plan.recipe.maxsim_pool]], coverage)
+            return Selection(notes=notes)
+        return Selection([each.id for each in ranked[: plan.recipe.maxsim_pool]], coverage, notes)
 
     def compare(
         self,
@@ -83,12 +78,12 @@ class LateInteractionStage:
 
         `beside` has the turns next to each of them that may be seen, `stated` the relation by which one was found.
         """
-        embedder, weight = self._embedder, plan.recipe.maxsim_weight
+        embedder = self._embedder
         near = {each: beside[each] for each in selection.ids}
         assert embedder is not None
         ids = list(dict.fromkeys([*near, *(each for several in near.values() for each in several)]))
         try:
-            query = self._query(embedder, plan.query.meaning)
+            query = self._queries.result(plan.query.meaning, embedder.query_tokens)
             packed = self._packed(embedder, plan, ids, stated)
         except Exception as error:  # whatever the model's runtime raises, the search still answers
             _log.warning("late interaction failed (%s): ranked without it", error)
@@ -97,6 +92,7 @@ class LateInteractionStage:
             return Compared(ranked)
         texts = {each: [blob for _, blob in passages] for each, passages in packed.items()}
         scores = late_interaction.maxsim(query, texts, near, embedder.token_format)
+        weight = late_interaction.weight_among(near, plan.recipe)
         return Compared(late_interaction.blended(ranked, scores, len(near), weight, selection.coverage))
 
     def matched_words(
@@ -106,7 +102,7 @@ class LateInteractionStage:
         the others."""
         embedder = self._embedder
         assert embedder is not None
-        query = self._query(embedder, plan.query.meaning)
+        query = self._queries.result(plan.query.meaning, embedder.query_tokens)
         ids = list(memories)
         packed = self._packed(embedder, plan, ids, stated)
         blobs = [[blob for _, blob in packed.get(each, ())] for each in ids]
@@ -143,11 +139,7 @@ class LateInteractionStage:
 
     def _coverage(self, plan: SearchPlan, embedder: TokenEmbedder) -> float | None:
         """The share of the query that the encoder knows, or None where nothing is to be compared."""
-        if not plan.request.rerank or not plan.recipe.maxsim_weight or not plan.is_hybrid:
-            return None
-        if plan.query.listing or not plan.query.meaning.strip() or plan.recipe.fusion == "boost":  # words decide there
-            return None
-        if self._store.token_model() != embedder.token_fingerprint:
+        if not _wanted(plan) or self._store.token_model() != embedder.token_fingerprint:
             return None
         try:
             coverage = self._finder.vocabulary_coverage(plan)
@@ -155,19 +147,21 @@ class LateInteractionStage:
             return None
         return coverage if late_interaction.can_judge(coverage) else None
 
-    def _query(self, embedder: TokenEmbedder, text: str) -> QueryTokens:
-        try:
-            return self._encoding(embedder, text).result()
-        except Exception:
-            self._queries.pop(text)  # the next search tries again
-            raise
+    def _lacking(self, plan: SearchPlan, embedder: TokenEmbedder) -> tuple[str, ...]:
+        """A note on memories that have no token vectors of this model."""
+        if self._store.token_model() not in (None, embedder.token_fingerprint):
+            return ("the token vectors are of another model: ranked without them until `nacre reembed`",)
+        lacking = self._store.pending_tokens_count(plan.where)
+        if not lacking:
+            return ()
+        return (f"{counted(lacking, 'memory has', 'memories have')} no token vectors yet: run `nacre reembed`",)
 
-    def _encoding(self, embedder: TokenEmbedder, text: str) -> Future[QueryTokens]:
-        known = self._queries.get(text)
-        if known is None:
-            known = self._threads.start(embedder.query_tokens, text)
-            self._queries.put(text, known)
-        return known
+
+def _wanted(plan: SearchPlan) -> bool:
+    if not plan.request.rerank or not plan.recipe.maxsim_weight or not plan.is_hybrid:
+        return False
+    # Where nothing but conditions is asked for, or the fusion is "boost", words decide.
+    return not plan.query.listing and bool(plan.query.meaning.strip()) and plan.recipe.fusion != "boost"
 
 
 def _passage(embedder: TokenEmbedder, text: str, place: int) -> str:

@@ -260,6 +260,7 @@ class Pipeline:
     def _candidates(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Ask every channel. Filters act inside the channels, before anything is ranked."""
         self._reranker.preload(plan)
+        self._finder.preload(plan)
         self._tokens.preload(plan)
         frequencies = self._resolver.frequencies(plan.query, plan.where.spaces)
         lexical, semantic = self._finder.find(plan, frequencies)
@@ -351,6 +352,7 @@ class Pipeline:
     def _late_interaction(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Add how well the tokens of the best match those of the query, or those of their neighbours."""
         selection = self._tokens.select(plan, ranking.ranked, ranking.semantic)
+        ranking = ranking._replace(notes=(*ranking.notes, *selection.notes))
         if not selection.ids:
             return ranking
         ranking = self._with_beside(plan, ranking, selection.ids)
@@ -527,7 +529,9 @@ class Pipeline:
         memories = self._memories(notes, ranking)
         wanted = plan.significant_words
         found = {
-            each: wanted.intersection(tokenizer.query_tokens(memories[each].text)) for each in notes if each in memories
+            each: wanted.intersection(tokenizer.query_tokens(memories[each].text))
+            for each in notes
+            if each in memories and len(memories[each].text) <= superseded.FRESH_CHARS
         }
         asked = {each: words for each, words in found.items() if words}  # the rest need not be about the same thing
         changing = {each for each in asked if find_cue(memories[each].text) is not None}

@@ -20,7 +20,7 @@ WHOLE_CHARS = 600  # a text up to this long is scored as it is
 WINDOW_CHARS = 400  # of a longer text, its best window
 RERANKED_CHARS = 6_000  # of all texts together: 30 short ones, or 15 long ones
 SCORES_CACHED = 4_096
-CLEAR_POOL = 3  # where the order is clear, how many are only asked whether they answer
+READ_USUALLY = 3  # texts that are asked whether they answer, however clear the order is
 READ_MIN = 2  # texts that are scored though time is up
 
 _log = logging.getLogger("nacre")
@@ -35,6 +35,7 @@ class Selection(NamedTuple):
     best: list[Ranked]
     coverage: float = 1.0  # the share of the query that the reranker's vocabulary knows
     clear: bool = False  # the order is clear: ask only whether they answer
+    left_out: Set[str] = frozenset()  # that stand too far behind
     notes: tuple[str, ...] = ()
 
 
@@ -96,11 +97,13 @@ class RerankStage:
         if coverage is None or not rerank.can_judge(coverage):
             return Selection([], notes=notes)
         recipe, fast = plan.recipe, plan.request.rerank == "fast"
-        pool = recipe.rerank_few if fast else recipe.rerank_pool
-        # Once compared token by token, a small lead is enough.
-        compared = fast and any(reason.signal == "maxsim" for reason in ranked[0].reasons)
-        clear = rerank.is_clear(ranked, recipe.tuning.compared_share if compared else recipe.tuning.clear_share)
-        return Selection(list(ranked[: min(CLEAR_POOL, pool) if clear else pool]), coverage, clear)
+        best = ranked[: recipe.rerank_few if fast else recipe.rerank_pool]
+        if fast and any(reason.signal == "maxsim" for reason in ranked[0].reasons):
+            # Once compared token by token, what is far behind hardly comes first.
+            read = max(READ_USUALLY, rerank.close_to_first(best, recipe.tuning.compared_share))
+            return Selection(list(best[:read]), coverage, left_out={each.id for each in best[read:]})
+        clear = rerank.is_clear(ranked, recipe.tuning.clear_share)
+        return Selection(list(best[:READ_USUALLY] if clear else best), coverage, clear)
 
     def rerank(
         self, plan: SearchPlan, ranked: Sequence[Ranked], texts: Mapping[str, RerankText], selection: Selection
@@ -120,7 +123,7 @@ class RerankStage:
         prose = [rerank.prose_share(text.text) for text in texts.values()]
         understood = selection.coverage * sum(prose) / len(prose)
         left = texts.keys() - scores.keys()
-        reranked = rerank.reranked(ranked, scores, plan.recipe.rerank_weight, understood, left)
+        reranked = rerank.reranked(ranked, scores, plan.recipe.rerank_weight, understood, left, selection.left_out)
         return Reranked(reranked, rerank.leads(reranked), answers, unread)
 
     def _time_limit(self, plan: SearchPlan) -> TimeLimit | None:

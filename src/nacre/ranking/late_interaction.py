@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from nacre.ranking import scoring
+from nacre.types.recipe import Recipe
 from nacre.types.search import Ranked, Reason
 from nacre.types.tokens import QueryTokens, TokenFormat
 
@@ -127,6 +128,15 @@ def matched_tokens(query: QueryTokens, texts: Sequence[Sequence[bytes]], form: T
 def can_judge(coverage: float) -> bool:
     """Whether an encoder that knows this share of a query can compare it."""
     return coverage >= _CONVERSANT
+
+
+def weight_among(beside: Mapping[str, Sequence[str]], recipe: Recipe) -> float:
+    """The weight of MaxSim, which rises with the share of turns among those compared, the ids of `beside`.
+
+    A turn is too short for its words and its sentence vector to say much, and MaxSim knows what stands next to it.
+    """
+    turns = sum(map(bool, beside.values())) / max(1, len(beside))
+    return recipe.maxsim_weight * (1 + (recipe.tuning.maxsim_turns - 1) * turns)
 
 
 def blended(

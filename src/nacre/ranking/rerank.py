@@ -26,6 +26,11 @@ def is_clear(ranked: Sequence[Ranked], clear_share: float) -> bool:
     return both and second.score < clear_share * first.score
 
 
+def close_to_first(ranked: Sequence[Ranked], share: float) -> int:
+    """How many have at least this share of the first one's score. `ranked` is given best first."""
+    return sum(1 for _ in takewhile(lambda each: each.score >= share * ranked[0].score, ranked))
+
+
 def prose_share(text: str) -> float:
     """The share of a text that is words. The rest is code, which the reranker was not trained on; 1 for no text."""
     chunks = text.split()
@@ -58,17 +63,19 @@ def reranked(
     weight: float,
     coverage: float,
     unread: Collection[str] = (),
+    left_out: Collection[str] = (),
 ) -> list[Ranked]:
     """Add a share to each memory that has a score. No share is below 0, so no reranked memory falls behind one that
     was not reranked.
 
     `scores` are on the reranker's own scale. `coverage` is the share of the query and the texts that it understands.
-    `unread` are those for which time did not suffice; they follow all that have a score. They get no share, but the
-    spread is that of all. So reading more of them changes nothing in the order of those that were read.
+    `unread` are those for which time did not suffice, `left_out` those too far behind to be read; they follow all that
+    have a score. They get no share, but the spread is that of all. So reading more of them changes nothing in the order
+    of those that were read.
     """
     if not scores:
         return list(ranked)
-    chosen = [each.score for each in ranked if each.id in scores or each.id in unread]
+    chosen = [each.score for each in ranked if each.id in scores or each.id in unread or each.id in left_out]
     spread = scoring.spread(chosen)
     least = min(scores.values())
     place = {each: rank for rank, each in enumerate(sorted(scores, key=lambda each: (-scores[each], each)), 1)}

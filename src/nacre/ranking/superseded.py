@@ -13,6 +13,7 @@ FRESH_SHARE = 0.5  # of the best score that a candidate must have to be compared
 FRESH_LIKENESS = 0.55  # the cosine of two memories about the same thing
 CHANGED_LIKENESS = 0.3  # the same where the newer one says that something has changed
 FRESH_AFTER = timedelta(hours=12)
+FRESH_CHARS = 1_000  # of a note that a newer one may take the place of: a longer text is about more than one thing
 _AHEAD = 0.001  # of the older one's score
 BEHIND = 0.9  # share of its successor's score, or relevance, that a superseded memory has at the most
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FOLDER = onnx_models.RERANKER
 VOCABULARY = onnx_models.EMBEDDER / onnx_models.VOCABULARY  # the model was initialized from that one
-MODEL_SHA256 = "145a1fc93b2f9a82e63be0add931cbbb96f199a9aaa90b7512c71ce81aad37a4"
+MODEL_SHA256 = "5377523bffdc30e881bba5122edba2d19b31a4ecd629819635c1984c35b9bdd7"
 
 # As in training/training_data.py: inputs must have the format of the training data.
 FIRST, BREAK = 101, 102  # [CLS], [SEP]
@@ -42,7 +42,7 @@ class NacreRerank:
 
     @property
     def fingerprint(self) -> str:
-        return f"nacre-rerank-v2/{PIECES_MAX}/{MODEL_SHA256[:12]}"
+        return f"nacre-rerank-v3/{PIECES_MAX}/{MODEL_SHA256[:12]}"
 
     def preload(self) -> None:
         """Start to load the model in the background, so that the first call of `scores` waits less."""

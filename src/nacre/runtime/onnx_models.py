@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 EMBEDDER = Path(__file__).parents[1] / "embedders" / "minilm_l6_v2"
 TOKENS = Path(__file__).parents[1] / "embedders" / "nacre_tokens_v1"
-RERANKER = Path(__file__).parents[1] / "rerankers" / "nacre_rerank_v2"
+RERANKER = Path(__file__).parents[1] / "rerankers" / "nacre_rerank_v3"
 MODEL, VOCABULARY = "model.onnx", "vocab.txt"  # in these folders
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"  # ONNX Runtime's execution providers
 LOADING = "nacre-model"  # the name of the threads that preload models

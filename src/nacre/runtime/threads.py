@@ -1,12 +1,14 @@
-"""A thread pool that is created on first use."""
+"""A thread pool that is created on first use, and results that are computed in it ahead of their use."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
 from nacre.errors import StoreUnavailable
+from nacre.runtime.lru import LruCache
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,3 +39,31 @@ class Threads:
         """Wait for the calls that were started, and refuse new ones."""
         if self._executor is not None:
             self._executor.shutdown()
+
+
+class AheadCache(Generic[T]):
+    """Results by text. One may be computed in a thread ahead of its use, and the most recent are kept."""
+
+    def __init__(self, threads: Threads, maxsize: int) -> None:
+        self._threads = threads
+        self._started: LruCache[str, Future[T]] = LruCache(maxsize)
+
+    def start(self, text: str, call: Callable[[str], T]) -> None:
+        """Compute a result in a thread. `result` reports what goes wrong."""
+        with suppress(StoreUnavailable):
+            self._future(text, call)
+
+    def result(self, text: str, call: Callable[[str], T]) -> T:
+        """A result, computed now unless it was started before. Raises what the call raises, and forgets it then."""
+        try:
+            return self._future(text, call).result()
+        except Exception:
+            self._started.pop(text)
+            raise
+
+    def _future(self, text: str, call: Callable[[str], T]) -> Future[T]:
+        known = self._started.get(text)
+        if known is None:
+            known = self._threads.start(call, text)
+            self._started.put(text, known)
+        return known

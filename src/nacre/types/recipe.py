@@ -32,7 +32,10 @@ class Tuning:
     source_weight: float = 0.5
     intents: Mapping[IntentName, Mapping[str, float]] = field(default_factory=lambda: NAMESPACE_WEIGHTS)
     clear_share: float = 0.3  # of the best score: where the second has less, the order is clear and not reranked
-    compared_share: float = 0.8  # the same for a fast reranking of what was compared token by token
+    maxsim_turns: float = 3.0  # × maxsim_weight where all that are compared are turns of conversations
+    compared_share: float = (
+        0.7  # of the best score: of those compared, a fast reranking reads what has at least as much
+    )
     relation_weight: float = 0.8  # of a relation's share, where relations are merged into the hits
 
 
@@ -56,7 +59,7 @@ class Recipe:
     maxsim_pool: int = 100  # candidates that are compared token by token
     rerank_weight: float = 0.15  # of the spread between the first and the last reranked candidate
     rerank_pool: int = 30  # candidates that a full reranking scores, or fewer where their texts are long
-    rerank_few: int = 6  # candidates that a fast one scores at most
+    rerank_few: int = 8  # candidates that a fast one scores at most
     rerank_ms: int = 10  # milliseconds after which a fast one scores no further text; 0: no limit
     recency_weight: float = 0.1  # × (1 + weight / (1 + days))
     temporal_weight: float = 0.7  # of the best score, for what lies inside the time that a query names
