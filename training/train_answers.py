@@ -136,6 +136,9 @@ def main() -> None:
     parser.add_argument("--ranker", type=Path, required=True, help="the exported ranker to begin with")
     parser.add_argument("--large", type=Path, help="a teacher by train_teacher.py (default: the ranker itself)")
     parser.add_argument("--out", type=Path, required=True, help="folder for the weights")
+    parser.add_argument(
+        "--kept", type=float, default=0.0, help="share of the ranker's own weights in the mean that is saved"
+    )
     parser.add_argument("--steps", type=int, default=1_050)
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--seed", type=int, default=1)
@@ -151,7 +154,13 @@ def main() -> None:
     scenes = near_misses.read_scenes(options.friendsqa)
     checks = _checks(Groups(sources.corpus, sources.mined, sources.notes, scenes, held_out=True), pieces)
     options.out.mkdir(parents=True, exist_ok=True)
-    _train(model, teacher, checks, sources, options)
+    begun = copy.deepcopy(model.state_dict())
+    _train(model, teacher, sources, options)
+    # A mean with where it began keeps what it knew of texts that no training data resembles.
+    mean = {name: options.kept * begun[name] + (1 - options.kept) * value for name, value in model.state_dict().items()}
+    model.load_state_dict(mean)
+    train_reranker.save(model, options.out / "nacre-rerank")
+    print(json.dumps(_checked(model, teacher, checks, options.device)), flush=True)
 
 
 def _checks(groups: Groups, pieces: BertWordPieceTokenizer) -> list[Check]:
@@ -166,11 +175,10 @@ def _checks(groups: Groups, pieces: BertWordPieceTokenizer) -> list[Check]:
 def _train(
     model: network.CrossEncoder,
     teacher: network.CrossEncoder,
-    checks: Sequence[Check],
     sources: Sources,
     options: argparse.Namespace,
 ) -> None:
-    """Train with a learning rate that rises and then falls to 2 %. The weights are saved at the end."""
+    """Train with a learning rate that rises and then falls to 2 %."""
     trained = [each for each in model.parameters() if each.requires_grad]
     groups = [
         {"params": [each for each in trained if each.ndim > 1], "weight_decay": 0.01},
@@ -210,8 +218,6 @@ def _train(
                 print(f"step {step + 1}, {time.time() - start:.0f} s, losses {means[0]:.4f} {means[1]:.4f}", flush=True)
         for each in pending:
             each.cancel()
-    train_reranker.save(model, options.out / "nacre-rerank")
-    print(json.dumps(_checked(model, teacher, checks, options.device)), flush=True)
 
 
 def _losses(

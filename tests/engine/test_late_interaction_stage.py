@@ -28,7 +28,7 @@ from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import NewMemory, Span
 from nacre.types.recipe import adjusted
-from nacre.types.search import MatchedWord, SearchResult
+from nacre.types.search import Match, MatchedWord, SearchResult, Signals
 from nacre.types.tokens import QueryTokens
 from nacre.types.views import Neighbours
 from strategies import SESSION_FILTERS, SESSION_QUERIES, session_memories
@@ -215,7 +215,7 @@ def test_a_note_says_that_token_vectors_are_of_another_model(make: Callable[...,
     memory = make(*NOTES, embedder=embedder)
     embedder.tokens = "another"
     result = memory.search(QUESTION, recipe=PLAIN)
-    assert result.notes == ("the token vectors are of another model: ranked without them until `nacre reembed`",)
+    assert result.notes == ("the token vectors are of another model and are not used: run `nacre reembed`",)
     assert maxsims(result) == {}
     list(memory.reembed())
     assert memory.search(QUESTION, recipe=PLAIN).notes == ()
@@ -301,21 +301,34 @@ def test_a_query_is_encoded_once(make: Callable[..., Nacre]) -> None:
     assert embedder.encoded == [QUESTION]
 
 
-def test_a_query_is_encoded_while_candidates_are_searched() -> None:
-    """The embedder waits for the encoder, which could not happen if one ran after the other."""
-    started = threading.Event()
+def test_a_query_is_embedded_while_words_are_looked_up_and_encoded_after_that() -> None:
+    """The store waits for the models, which could not happen if one ran after the other."""
+    embedding, encoding = threading.Event(), threading.Event()
+    order: list[str] = []
 
-    class Waiting(Encoding):
-        def query_tokens(self, text: str) -> QueryTokens:
-            started.set()
-            return super().query_tokens(text)
-
+    class Announcing(Encoding):
         def embed_query(self, text: str) -> FloatVector:
-            assert started.wait(10)
+            embedding.set()
+            order.append("embedded")
             return super().embed_query(text)
 
-    with opened(MemoryStore(), *NOTES, embedder=Waiting()) as memory:
+        def query_tokens(self, text: str) -> QueryTokens:
+            encoding.set()
+            order.append("encoded")
+            return super().query_tokens(text)
+
+    class Waiting(MemoryStore):
+        def lexical(self, *args: Any) -> list[Match]:
+            assert embedding.wait(10)
+            return super().lexical(*args)
+
+        def signals(self, ids: Sequence[str]) -> dict[str, Signals]:
+            assert not ids or encoding.wait(10)
+            return super().signals(ids)
+
+    with opened(Waiting(), *NOTES, embedder=Announcing()) as memory:
         assert maxsims(memory.search(QUESTION, recipe=PLAIN))
+    assert order == ["embedded", "encoded"]
 
 
 class Asked(MemoryStore):

@@ -485,7 +485,7 @@ def test_every_hit_is_explained_by_its_reasons(texts: list[str], query: str, mod
         assert ("lexical" in signals) == (hit.bm25 is not None) == (hit.bm25_rank is not None)
         assert ("semantic" in signals) == (hit.cosine is not None) == (hit.cosine_rank is not None)
         expected = "hybrid" if len({"lexical", "semantic"} & set(signals)) == 2 else None
-        by_words = signals[0] in ("lexical", "hop")  # a hop looks a name up by its words
+        by_words = signals[0] in ("lexical", "exact", "hop")  # names are looked up by their words
         assert hit.match_type == (expected or ("bm25" if by_words else "semantic"))
         if hit.cosine is not None and hit.similarity is not None:
             assert hit.similarity == (hit.cosine + 1) / 2

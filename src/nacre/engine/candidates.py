@@ -59,6 +59,10 @@ class CandidateFinder:
                 native_packages.numpy()  # before the thread may import it, too
             self._query_vectors.start(plan.query.meaning, partial(_embedded, self._embedder))
 
+    def wait_for_vector(self, text: str) -> None:
+        """Until a query that is being embedded has its vector."""
+        self._query_vectors.wait(text)
+
     def find(self, plan: SearchPlan, frequencies: Frequencies) -> tuple[list[Match] | None, Semantic]:
         """Both channels; None for one whose weight is 0. What a further look finds comes in, too, however many others
         match better."""

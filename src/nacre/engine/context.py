@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # no other verb needs it
     from nacre.ranking.context_packing import Candidate, Packed
 
 HITS_MAX = 50  # of the search that a context is made of
-SHARE = 0.55  # of the best score: what has less is beside the question
+SHARE = 0.45  # of the best score: what has less is beside the question
 PINNED_MAX = 5  # the newest
 FACTS_MAX = 3  # that a context may begin with
 DELIVERED_NAMED = (3, 1, 0)  # ids in the line that says what was delivered before: as many as there is room for

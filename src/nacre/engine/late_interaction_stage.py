@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from nacre.analysis import tokenizer
@@ -51,10 +52,10 @@ class LateInteractionStage:
         self._queries: AheadCache[QueryTokens] = AheadCache(threads, QUERY_TOKENS_CACHED)
 
     def preload(self, plan: SearchPlan) -> None:
-        """Let the query be encoded while the candidates are searched. `compare` reports what goes wrong."""
+        """Let the query be encoded while the candidates are fused. `compare` reports what goes wrong."""
         if self._embedder is not None and self._coverage(plan, self._embedder) is not None:
             native_packages.numpy()  # before the thread may import it, too
-            self._queries.start(plan.query.meaning, self._embedder.query_tokens)
+            self._queries.start(plan.query.meaning, partial(self._encoded, self._embedder))
 
     def select(self, plan: SearchPlan, ranked: Sequence[Ranked], semantic: Sequence[Match] | None) -> Selection:
         """Choose what to compare. `ranked` is given best first; `semantic` is None where the query has no vector."""
@@ -83,7 +84,7 @@ class LateInteractionStage:
         assert embedder is not None
         ids = list(dict.fromkeys([*near, *(each for several in near.values() for each in several)]))
         try:
-            query = self._queries.result(plan.query.meaning, embedder.query_tokens)
+            query = self._queries.result(plan.query.meaning, partial(self._encoded, embedder))
             packed = self._packed(embedder, plan, ids, stated)
         except Exception as error:  # whatever the model's runtime raises, the search still answers
             _log.warning("late interaction failed (%s): ranked without it", error)
@@ -102,7 +103,7 @@ class LateInteractionStage:
         the others."""
         embedder = self._embedder
         assert embedder is not None
-        query = self._queries.result(plan.query.meaning, embedder.query_tokens)
+        query = self._queries.result(plan.query.meaning, partial(self._encoded, embedder))
         ids = list(memories)
         packed = self._packed(embedder, plan, ids, stated)
         blobs = [[blob for _, blob in packed.get(each, ())] for each in ids]
@@ -147,10 +148,15 @@ class LateInteractionStage:
             return None
         return coverage if late_interaction.can_judge(coverage) else None
 
+    def _encoded(self, embedder: TokenEmbedder, text: str) -> QueryTokens:
+        """The query's token vectors, after its vector: that is needed first, and two models at once slow each other."""
+        self._finder.wait_for_vector(text)
+        return embedder.query_tokens(text)
+
     def _lacking(self, plan: SearchPlan, embedder: TokenEmbedder) -> tuple[str, ...]:
         """A note on memories that have no token vectors of this model."""
         if self._store.token_model() not in (None, embedder.token_fingerprint):
-            return ("the token vectors are of another model: ranked without them until `nacre reembed`",)
+            return ("the token vectors are of another model and are not used: run `nacre reembed`",)
         lacking = self._store.pending_tokens_count(plan.where)
         if not lacking:
             return ()

@@ -426,8 +426,6 @@ class Pipeline:
             for match in matches
             if match.id != each.id and match.id in memories and name.stands_in(memories[match.id].text)
         ]
-        if not found:
-            return ranking._replace(memories=memories)
         ranking = self._with_signals(plan, ranking, list(dict.fromkeys(memory_id for memory_id, *_ in found)))
         found = [each for each in found if ranking.may_show(each[0])]
         ranked = hops.followed(ranking.ranked, found, plan.recipe.hop_weight)
@@ -608,7 +606,7 @@ class Pipeline:
         if plan.is_hybrid and not is_english(plan.query.meaning):
             likely = {each: relevance.unread(value) for each, value in likely.items()}
         else:
-            likely |= self._by_reading(plan, ranking, [each for each in ranking.ranked if each.id in wanted])
+            likely |= self._by_reading(plan, ranking, wanted)
         likely = superseded.relevance_behind(likely, linked)
         return {each.id: likely[each.id] for each in ranked}
 
@@ -625,14 +623,14 @@ class Pipeline:
         }
 
     @staticmethod
-    def _by_reading(plan: SearchPlan, ranking: Ranking, ranked: Sequence[Ranked]) -> dict[str, float]:
+    def _by_reading(plan: SearchPlan, ranking: Ranking, wanted: Collection[str]) -> dict[str, float]:
         """The relevance of those that the reranker has read."""
         best = max((each.score for each in ranking.ranked), default=0.0) or 1.0
         named = frozenset(each for each in plan.identifiers if each.exactness != "name")
         in_time = bool(plan.periods or (plan.query.time is not None and plan.query.time.order))
         found: dict[str, float] = {}
-        for each in ranked:
-            if each.id in ranking.answers and is_english(ranking.memories[each.id].text):
+        for each in ranking.ranked:
+            if each.id in wanted and each.id in ranking.answers and is_english(ranking.memories[each.id].text):
                 has = named <= ranking.named.get(each.id, frozenset())
                 reading = relevance.Reading(
                     answers=ranking.answers[each.id],
@@ -651,8 +649,8 @@ class Pipeline:
         """Whether any hit is likely enough an answer. Where the models do not know the language, nobody can tell."""
         if not ranking.kept or plan.query.listing:
             return bool(ranking.kept)
-        first = [ranking.memories[each.id] for each in ranking.kept[:_FIRST] if each.id in ranking.memories]
-        if not is_english(plan.query.meaning) or not any(is_english(each.text) for each in first):
+        first = (ranking.memories[each.id].text for each in ranking.kept[:_FIRST] if each.id in ranking.memories)
+        if not is_english(plan.query.meaning) or not any(map(is_english, first)):
             return True
         if ranking.kept[0].id not in ranking.answers:
             return max(ranking.relevance.values(), default=0.0) >= relevance.UNREAD_FROM
@@ -736,8 +734,7 @@ class Pipeline:
         fitting = token_budget.fitting([shown_text(hit) for hit in hits], limit)
         if fitting == len(hits):
             return ranking
-        more = counted(len(hits) - fitting, "more does", "more do")
-        note = f"{more} not fit into {counted(limit or 0, 'token')}"
+        note = f"{counted(len(hits) - fitting, 'more does', 'more do')} not fit into {counted(limit or 0, 'token')}"
         return ranking._replace(hits=hits[:fitting], notes=(*ranking.notes, note))
 
     # ---- what stages ask the store

@@ -21,6 +21,7 @@ NAMES_MAX = 8
 RARE_MIN = 4  # memories that a rare name may have in a small store
 RARE_SHARE = 0.01  # of the memories, in a large one
 FOUND_MAX = 10  # memories that a second look brings in
+_BEHIND = 0.95  # share of a hit's score that what it leads to has at the most
 _CHARS_MAX = 1_000  # of a text whose names are followed: a longer one names much that the query is not about
 _SPEAKER = re.compile(r"\A[^\W\d_][^:\n]{0,30}:\s")  # who says it is not what is said
 _CAPITALISED = re.compile(r"(?<![\w'’.-])[^\W\d_a-zß-öø-ÿ][\w'’-]+")
@@ -65,17 +66,22 @@ def rare(names: Sequence[Name], having: Mapping[str, int], memories: int) -> lis
 def followed(ranked: Sequence[Ranked], found: Iterable[tuple[str, str, float]], weight: float) -> list[Ranked]:
     """Add a share to each memory that was found by a name: a part of the score of the hit that has the name.
 
-    `found` has the memory, the name, and the score of that hit. Memories that no channel found come in by it.
+    `found` has the memory, the name, and the score of that hit. Memories that no channel found come in by it. A memory
+    does not come before the hit that led to it, unless it stood there already.
     """
     best: dict[str, float] = {}
     names: dict[str, set[str]] = {}
     for memory_id, name, score in found:
         best[memory_id] = max(best.get(memory_id, 0.0), score)
         names.setdefault(memory_id, set()).add(name)
+    scores = {each.id: each.score for each in ranked}
     reasons = {
-        each: Reason("hop", "add", weight * score, {"names": float(len(names[each]))}) for each, score in best.items()
+        each: Reason("hop", "add", share, {"names": float(len(names[each]))})
+        for each, score in best.items()
+        if (share := min(weight * score, _BEHIND * score - scores.get(each, 0.0))) > 0 or each not in scores
     }
-    known = {each.id for each in ranked}
     raised = [scoring.with_share(each, reasons[each.id]) if each.id in reasons else each for each in ranked]
-    alone = [Ranked(each, reason.value, (reason,), None, None) for each, reason in reasons.items() if each not in known]
+    alone = [
+        Ranked(each, reason.value, (reason,), None, None) for each, reason in reasons.items() if each not in scores
+    ]
     return scoring.best_first(raised + alone)

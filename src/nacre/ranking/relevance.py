@@ -110,7 +110,7 @@ class ReadingWeights:
     """Log-odds: where they start, and what each kind of evidence adds or takes away."""
 
     start: float = -0.8
-    answers: float = 0.7
+    answers: float = 0.55
     below_best: float = 1.0  # of what is missing to the best score
     lacks: float = 2.0
     has_named: float = 1.5

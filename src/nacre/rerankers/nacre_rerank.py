@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from nacre.interfaces import RerankScore, RerankText
 from nacre.runtime import onnx_models
+from nacre.runtime.threads import Threads
 
 if TYPE_CHECKING:
     from nacre.analysis.wordpiece import WordPiece
 
 FOLDER = onnx_models.RERANKER
 VOCABULARY = onnx_models.EMBEDDER / onnx_models.VOCABULARY  # the model was initialized from that one
-MODEL_SHA256 = "5377523bffdc30e881bba5122edba2d19b31a4ecd629819635c1984c35b9bdd7"
+MODEL_SHA256 = "29a5a2ed4043fccf6ca56359fc522531ad6b1783a6e0abc0dde1f8a505932fc4"
 
 # As in training/training_data.py: inputs must have the format of the training data.
 FIRST, BREAK = 101, 102  # [CLS], [SEP]
@@ -39,6 +40,7 @@ class NacreRerank:
             folder / onnx_models.MODEL, VOCABULARY, purpose="reranking", fallback="search without reranking"
         )
         self._threads = threads or os.cpu_count() or 1
+        self._pool = Threads()
 
     @property
     def fingerprint(self) -> str:
@@ -79,15 +81,14 @@ class NacreRerank:
                     return
                 found[place] = self._run(_encode_pair(pieces, question_pieces, texts[place]))
 
-        workers_max = min(self._threads, len(texts))
-        if workers_max == 1:
+        others = min(self._threads, len(texts)) - 1  # threads besides this one
+        if not others:
             work()
         else:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(workers_max) as workers:
-                for working in [workers.submit(work) for _ in range(workers_max)]:
-                    working.result()
+            working = [self._pool.start(work) for _ in range(others)]
+            work()
+            for each in working:
+                each.result()
         return [found[place] for place in range(len(found))]  # all that were taken, from the first on
 
     def _run(self, pair: Sequence[int]) -> RerankScore:

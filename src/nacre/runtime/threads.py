@@ -53,6 +53,12 @@ class AheadCache(Generic[T]):
         with suppress(StoreUnavailable):
             self._future(text, call)
 
+    def wait(self, text: str) -> None:
+        """Until a result that was started is there, or has failed. Nothing is started."""
+        known = self._started.get(text)
+        if known is not None:
+            known.exception()
+
     def result(self, text: str, call: Callable[[str], T]) -> T:
         """A result, computed now unless it was started before. Raises what the call raises, and forgets it then."""
         try:

@@ -57,10 +57,10 @@ class Recipe:
     passages_weight: float = 0.02  # × what the best of a memory's passages gains by chance: is taken off its cosine
     maxsim_weight: float = 4.0  # of the spread of those compared token by token, × the lead over the lowest
     maxsim_pool: int = 100  # candidates that are compared token by token
-    rerank_weight: float = 0.15  # of the spread between the first and the last reranked candidate
+    rerank_weight: float = 0.2  # of the spread between the first and the last reranked candidate
     rerank_pool: int = 30  # candidates that a full reranking scores, or fewer where their texts are long
     rerank_few: int = 8  # candidates that a fast one scores at most
-    rerank_ms: int = 10  # milliseconds after which a fast one scores no further text; 0: no limit
+    rerank_ms: int = 8  # milliseconds after which a fast one scores no further text; 0: no limit
     recency_weight: float = 0.1  # × (1 + weight / (1 + days))
     temporal_weight: float = 0.7  # of the best score, for what lies inside the time that a query names
     confidence_weight: float = 0.2  # × (1 - weight + weight · effective confidence); 1 is the full product
