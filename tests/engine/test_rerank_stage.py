@@ -173,7 +173,7 @@ def test_a_search_by_hand(make: Make) -> None:
     spread = max(before.values()) - min(before.values())
     result = memory.search("apricots", recipe=PLAIN)
     longer = {"m0": 20, "m1": 0, "m2": 14}  # than "apricots"
-    assert scores(result) == pytest.approx({each: before[each] + 0.15 * spread * longer[each] for each in before})
+    assert scores(result) == pytest.approx({each: before[each] + 0.2 * spread * longer[each] for each in before})
     assert [hit.id for hit in result.hits] == ["m0", "m2", "m1"]
     assert shares(result.hits)["m1"] == 0
     assert reranker.read == [("apricots", RerankText(each)) for each in (FRUIT[1], FRUIT[2], FRUIT[0])]  # best first
@@ -984,7 +984,7 @@ def test_the_command_line(cli: Cli, notes: Path, monkeypatch: pytest.MonkeyPatch
 
     (first,) = [memory_id for memory_id, why in whys("--rerank", "full").items() if "rerank 1" in why]
     assert all("rerank" not in why for why in whys("--no-rerank").values())
-    assert "rerank: rank 1 of 4 → 0.15 × " in run("why", first, ASKED, "--rerank", "full")
+    assert "rerank: rank 1 of 4 → 0.2 × " in run("why", first, ASKED, "--rerank", "full")
     assert "rerank" not in run("why", first, ASKED, "--no-rerank")
     found_in_full = json.loads(run("search", ASKED, "--json", "--rerank=full"))["hits"]
     reasons = [hit["reasons"] for hit in found_in_full if hit["id"] == first]

@@ -15,6 +15,7 @@ from benchmarks.common.report import table
 from benchmarks.scenarios.asking import ask_all
 from benchmarks.scenarios.report import by_class, tables
 from benchmarks.scenarios.worlds import load
+from nacre import Recipe
 
 # By class, the least of a figure. What each figure means is said in `judge.Scores`.
 FLOORS: Mapping[str, Mapping[str, float]] = {
@@ -29,7 +30,7 @@ FLOORS: Mapping[str, Mapping[str, float]] = {
     "time": {
         "recall_3": 0.79,
         "mrr": 0.77,
-        "pairs": 0.9,
+        "pairs": 0.85,
         "context_recall": 0.78,
         "context_precision": 0.5,
         "abstention": 0.23,
@@ -44,7 +45,7 @@ FLOORS: Mapping[str, Mapping[str, float]] = {
     },
     "words": {"recall_3": 0.56, "mrr": 0.43, "context_recall": 0.45, "context_precision": 0.16, "abstention": 0.4},
     "session": {"recall_3": 0.91, "mrr": 0.85, "context_recall": 0.89, "context_precision": 0.82, "abstention": 0.22},
-    "several": {"recall_3": 0.58, "mrr": 0.77, "context_recall": 0.5, "context_precision": 0.63, "abstention": 0.13},
+    "several": {"recall_3": 0.6, "mrr": 0.77, "context_recall": 0.54, "context_precision": 0.63, "abstention": 0.4},
     "identifiers": {
         "recall_3": 0.95,
         "mrr": 0.93,
@@ -53,7 +54,7 @@ FLOORS: Mapping[str, Mapping[str, float]] = {
         "abstention": 0.7,
         "auc": 0.91,
     },
-    "negation": {"recall_3": 0.79, "mrr": 0.78, "context_recall": 0.68, "context_precision": 0.52, "abstention": 0.41},
+    "negation": {"recall_3": 0.79, "mrr": 0.78, "context_recall": 0.68, "context_precision": 0.52, "abstention": 0.35},
     "preferences": {
         "recall_3": 0.59,
         "mrr": 0.63,
@@ -75,7 +76,7 @@ FLOORS: Mapping[str, Mapping[str, float]] = {
         "pairs": 0.61,
         "context_recall": 0.74,
         "context_precision": 0.53,
-        "abstention": 0.38,
+        "abstention": 0.42,
         "auc": 0.77,
     },
 }
@@ -84,7 +85,8 @@ FLOORS: Mapping[str, Mapping[str, float]] = {
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # seven hundred questions, while other tests run beside it
 def test_no_class_falls_below_its_floors(tmp_path: Path) -> None:
-    found = by_class(list(chain.from_iterable(ask_all(load(), cache=tmp_path))))
+    unhurried = Recipe(rerank_ms=0)  # the same on a busy machine
+    found = by_class(list(chain.from_iterable(ask_all(load(), tmp_path, unhurried))))
     short = [
         f"{name}, {figure}: {found[name][figure]} is below {floor}"
         for name, floors in FLOORS.items()

@@ -38,7 +38,7 @@ _VALUES: Mapping[str, tuple[float, ...]] = {
     "echo_next": (0.0, 0.25, 0.5, 0.75),
     "echo_back": (0.0, 0.2, 0.4),
     "maxsim_weight": (0.0, 2.0, 4.0, 8.0),
-    "rerank_weight": (0.0, 0.1, 0.15, 0.25),
+    "rerank_weight": (0.0, 0.1, 0.2, 0.3),
     "recency_weight": (0.0, 0.1, 0.3, 1.0),
     "bm25_k1": (0.5, 0.9, 1.5),
     "bm25_b": (0.4, 0.7, 1.0),
