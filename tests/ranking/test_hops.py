@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.analysis import tokenizer
-from nacre.ranking import hops
+from nacre.ranking import hops, scoring
 from nacre.ranking.hops import Name
 from nacre.types.search import Ranked
 from rankings import IDS, RANKINGS, is_sum_of_reasons, rounded, summed
@@ -69,6 +69,14 @@ def test_by_hand() -> None:
     assert [each.reasons[-1].numbers for each in moved[1:]] == [{"names": 2.0}, {"names": 1.0}]
     assert [each.reasons[-1].signal for each in moved[1:]] == ["hop", "hop"]
     assert hops.followed(ranked, [], 0.2) == ranked
+
+
+def test_what_a_hit_leads_to_stays_behind_it() -> None:
+    """b would get .5 · .8 = .4 and come before a; it gets .95 · .8 − .5 = .26. c stood before a already."""
+    ranked = scoring.best_first([summed("a", 0.8), summed("b", 0.5), summed("c", 0.9)])
+    moved = hops.followed(ranked, [("b", "Ada", 0.8), ("c", "Ada", 0.8)], 0.5)
+    assert rounded(moved) == {"c": 0.9, "a": 0.8, "b": 0.76}
+    assert [each.reasons[-1].signal for each in moved] == [ranked[0].reasons[-1].signal] * 2 + ["hop"]
 
 
 @given(
