@@ -23,7 +23,9 @@ def main(arguments: list[str]) -> int:
     if npm is None:
         print("npm is missing: install Node.js first", file=sys.stderr)
         return 1
-    quiet = ("--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1", "--fetch-retry-maxtimeout=5000")
+    # Both limits, because npm refuses a most that is below its usual least.
+    hasty = ("--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")
+    quiet = ("--no-audit", "--no-fund", "--loglevel=error", *hasty)
     if arguments == ["--lock"]:  # without the hosts that packages came from: each machine has its own registry
         command = [npm, "install", "--package-lock-only", "--omit-lockfile-registry-resolved", *quiet]
         return subprocess.run(command, cwd=LOCKED, check=False).returncode
