@@ -20,6 +20,7 @@ import torch
 from tokenizers import BertWordPieceTokenizer
 
 import near_misses
+import network
 import train_reranker
 import training_data
 from near_misses import Note, Scene
@@ -67,6 +68,13 @@ class Sources(NamedTuple):
     near_notes: npt.NDArray[np.int32]
 
 
+class Prepared(NamedTuple):
+    pieces: BertWordPieceTokenizer
+    weights: Weights  # of the sentence model
+    trunk: network.CrossEncoder  # the sentence model
+    sources: Sources
+
+
 class Batch(NamedTuple):
     """Padded ids and lengths. A question has `many + 1` texts, each with the turn before and the turn after."""
 
@@ -90,10 +98,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=15)
 
 
-def read(options: argparse.Namespace, pieces: BertWordPieceTokenizer, weights: Weights, trunk: Any) -> Sources:
-    """What lists are made of: questions and texts, with their hard negatives. `trunk` is the sentence model, with these
-    weights."""
+def read(options: argparse.Namespace, model: Path) -> Prepared:
+    """The sentence model in this folder, and what lists are made of: questions and texts, with their hard negatives."""
     begun = time.time()
+    torch.backends.cuda.matmul.allow_tf32 = True
+    pieces = training_data.tokenizer(model)
+    weights = network.shipped_weights(model / "model.onnx")
+    trunk = network.initialised(weights, list(range(train_reranker.LAYERS))).to(options.device).eval()
     corpus = training_data.load(options.squad, options.qmsum, pieces, options.articles)
     scenes = [each for each in near_misses.read_scenes(options.friendsqa) if not each.held_out]
     notes = near_misses.read_notes(sorted(Path(__file__).parent.glob("notes_*.jsonl")))
@@ -107,7 +118,8 @@ def read(options: argparse.Namespace, pieces: BertWordPieceTokenizer, weights: W
     encoded = [pieces.encode(each.text, add_special_tokens=False).ids for each in notes]
     near_notes = nearest_to(trunk, encoded, encoded, 24, options.device)
     print(f"mined, {time.time() - begun:.0f} s", flush=True)
-    return Sources(corpus, mined, scenes, notes, code, near_code, near_notes)
+    sources = Sources(corpus, mined, scenes, notes, code, near_code, near_notes)
+    return Prepared(pieces, weights, trunk, sources)
 
 
 _lists: TokenLists | None = None  # of a worker process
@@ -159,6 +171,18 @@ def batches(
         finally:
             for each in pending:
                 each.cancel()
+
+
+def shares(options: argparse.Namespace) -> Iterator[float]:
+    """For each step, the share of the training that is done. It ends after its steps, or when its time is up."""
+    start = time.time()
+    for step in range(options.steps):
+        share = step / options.steps
+        if options.seconds:
+            share = max(share, (time.time() - start) / options.seconds)
+        if share >= 1:
+            return
+        yield share
 
 
 def rate_at(share: float, rate: float) -> float:
@@ -325,10 +349,10 @@ def padded(rows: Sequence[Sequence[int]]) -> npt.NDArray[np.uint16]:
 
 
 def nearest_to(
-    network: Any, asked: Sequence[Sequence[int]], texts: Sequence[Sequence[int]], many: int, device: str
+    model: Any, asked: Sequence[Sequence[int]], texts: Sequence[Sequence[int]], many: int, device: str
 ) -> npt.NDArray[np.int32]:
     """For each question, the nearest texts by cosine."""
-    questions, found = (training_data.vectors(network, each, device, 192) for each in (asked, texts))
+    questions, found = (training_data.vectors(model, each, device, 192) for each in (asked, texts))
     best = [
         (questions[start : start + 1024] @ found.T).topk(min(many, len(texts)), dim=1).indices.to(torch.int32).cpu()
         for start in range(0, len(asked), 1024)

@@ -144,11 +144,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     torch.manual_seed(options.seed)
-    torch.backends.cuda.matmul.allow_tf32 = True
-    pieces = training_data.tokenizer(MODEL)
-    weights = network.shipped_weights(MODEL / "model.onnx")
-    trunk = network.initialised(weights, list(range(6))).to(options.device).eval()
-    sources = token_data.read(options, pieces, weights, trunk)
+    pieces, weights, _, sources = token_data.read(options, MODEL)
     model = network.ranking_model(options.ranker, weights).to(options.device).eval()
     teacher = copy.deepcopy(model) if options.large is None else network.read(options.large).to(options.device).eval()
     scenes = near_misses.read_scenes(options.friendsqa)
@@ -196,14 +192,9 @@ def _train(
 
         for _ in range(4 * options.workers):
             more()
-        for step in range(options.steps):
+        for step, share in enumerate(token_data.shares(options)):
             batch = pending.pop(0).result()
             more()
-            share = step / options.steps
-            if options.seconds:
-                share = max(share, (time.time() - start) / options.seconds)
-            if share >= 1:
-                break
             for group in optimizer.param_groups:
                 group["lr"] = token_data.rate_at(share, options.rate)
             distance, loss = _losses(model, teacher, batch, options.device)

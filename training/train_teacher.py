@@ -18,7 +18,6 @@ from torch.nn import functional
 
 import network
 import token_data
-import training_data
 from train_reranker import MANY, MODEL, SMOOTHING
 
 LAYERS = 12
@@ -34,11 +33,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=6e-5)
     options = parser.parse_args()
     torch.manual_seed(1)
-    torch.backends.cuda.matmul.allow_tf32 = True
-    pieces = training_data.tokenizer(MODEL)
-    weights = network.shipped_weights(MODEL / "model.onnx")
-    trunk = network.initialised(weights, list(range(6))).to(options.device).eval()
-    sources = token_data.read(options, pieces, weights, trunk)
+    sources = token_data.read(options, MODEL).sources
     base = network.bert_weights(options.base)
     model = network.initialised(base, list(range(LAYERS))).to(options.device)
     _train(model, sources, options)
@@ -55,12 +50,7 @@ def _train(model: network.CrossEncoder, sources: token_data.Sources, options: ar
     losses: list[torch.Tensor] = []
     start = time.time()
     with token_data.batches(sources, MODEL, MANY, options) as (made, checks):
-        for step in range(options.steps):
-            share = step / options.steps
-            if options.seconds:
-                share = max(share, (time.time() - start) / options.seconds)
-            if share >= 1:
-                break
+        for step, share in enumerate(token_data.shares(options)):
             for group in optimizer.param_groups:
                 group["lr"] = token_data.rate_at(share, options.rate)
             model.train()

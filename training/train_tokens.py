@@ -26,7 +26,6 @@ from torch.nn import functional
 import network
 import token_data
 import token_network
-import training_data
 from token_data import Batch
 from token_network import QuestionEncoder, Shape, Side
 from train_reranker import MANY, MODEL
@@ -72,11 +71,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=5e-5, help="of the encoders; side networks learn 10 times faster")
     options = parser.parse_args()
     torch.manual_seed(1)
-    torch.backends.cuda.matmul.allow_tf32 = True
-    pieces = training_data.tokenizer(MODEL)
-    weights = network.shipped_weights(MODEL / "model.onnx")
-    trunk = network.initialised(weights, list(range(6))).to(options.device).eval()
-    sources = token_data.read(options, pieces, weights, trunk)
+    pieces, weights, trunk, sources = token_data.read(options, MODEL)
     teachers = [network.ranking_model(options.teacher, weights).to(options.device).eval()]
     if options.large is not None:
         teachers.append(network.read(options.large).to(options.device).eval())
@@ -121,12 +116,7 @@ def _train(
     trunk.dropout = 0.0
     with token_data.batches(sources, MODEL, MANY, options) as (made, checks):
         start = time.time()
-        for step in range(options.steps):
-            share = step / options.steps
-            if options.seconds:
-                share = max(share, (time.time() - start) / options.seconds)
-            if share >= 1:
-                break
+        for step, share in enumerate(token_data.shares(options)):
             learned(variants, trunk, teachers, dropped, next(made), share, options.device)
             if step % 250 == 249:
                 means = {each.name: round(torch.stack(each.losses[-250:]).mean().item(), 4) for each in variants}
