@@ -131,7 +131,7 @@ def add_layer(graph: Graph, weights: minilm.Weights, number: int, hidden: str, a
         return graph.constant(f"{number}.{name}", np.concatenate(arrays))
 
     def add_and_norm(name: str, update: str, residual: str, source: str) -> str:
-        # SkipLayerNormalization does the same in one node and takes twice as long.
+        # SkipLayerNormalization does the same in one node and takes longer than these three.
         biased = graph.node("Add", update, constant(f"{name}.bias", weight(f"{source}.dense.bias")))
         return graph.node(
             "LayerNormalization",

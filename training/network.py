@@ -7,6 +7,7 @@ on the first token for each output.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,23 @@ MARKS = 4
 EPSILON = 1e-12
 
 
+def arrays(path: Path) -> dict[str, Any]:
+    """What an ONNX file has stored, by name."""
+    return {each.name: numpy_helper.to_array(each) for each in onnx.load(str(path)).graph.initializer}
+
+
+def decay_groups(parameters: Iterable[nn.Parameter]) -> list[dict[str, Any]]:
+    """Parameter groups for an optimizer: matrices decay, biases and norms do not."""
+    trained = [each for each in parameters if each.requires_grad]
+    return [
+        {"params": [each for each in trained if each.ndim > 1], "weight_decay": 0.01},
+        {"params": [each for each in trained if each.ndim <= 1], "weight_decay": 0.0},
+    ]
+
+
 def shipped_weights(path: Path) -> dict[str, torch.Tensor]:
     """The weights of the shipped model as float32: int8 blocks times their scales."""
-    stored = {each.name: numpy_helper.to_array(each) for each in onnx.load(str(path)).graph.initializer}
+    stored = arrays(path)
     weights = {}
     for name, array in stored.items():
         if name.endswith(".scales") or array.dtype == np.int64:
@@ -176,7 +191,7 @@ def read(path: Path) -> CrossEncoder:
 
 def ranking_model(path: Path, weights: dict[str, torch.Tensor]) -> CrossEncoder:
     """The network that was exported to this file. `weights` are the sentence model's."""
-    stored = {each.name: numpy_helper.to_array(each) for each in onnx.load(str(path)).graph.initializer}
+    stored = arrays(path)
     network = exported(stored, weights)
     for name, output in (("score", network.score), ("answers", network.answers)):
         output.weight.data = torch.from_numpy(stored[f"{name}.weight"].astype(np.float32)).T.contiguous()

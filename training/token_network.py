@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import onnx
 import torch
-from onnx import numpy_helper
 from torch import nn
 from torch.nn import functional
 
@@ -117,19 +115,16 @@ def begin_as(side: Side, questions: QuestionEncoder, texts_file: Path, questions
     """Begin training where the shipped networks ended: the side network of the sentence model's file, and the encoder
     of questions."""
 
-    def arrays(path: Path) -> dict[str, Any]:
-        return {each.name: numpy_helper.to_array(each) for each in onnx.load(str(path)).graph.initializer}
-
     def vector(array: Any) -> torch.Tensor:
         return torch.from_numpy(array.astype(np.float32))
 
-    stored = arrays(texts_file)
+    stored = network.arrays(texts_file)
     state = {}
     for name, known in side.state_dict().items():
         array = stored[f"side.{name.removesuffix('.weight')}" if known.ndim > 1 else f"side.{name}"]
         state[name] = vector(array).T.contiguous() if known.ndim > 1 else vector(array)
     side.load_state_dict(state)
-    stored = arrays(questions_file)
+    stored = network.arrays(questions_file)
     words = questions.encoder.words.weight.data
     trained = network.exported(
         stored, {"words": words.cpu(), "positions": questions.encoder.positions.weight.data.cpu()}

@@ -175,12 +175,7 @@ def _train(
     options: argparse.Namespace,
 ) -> None:
     """Train with a learning rate that rises and then falls to 2 %."""
-    trained = [each for each in model.parameters() if each.requires_grad]
-    groups = [
-        {"params": [each for each in trained if each.ndim > 1], "weight_decay": 0.01},
-        {"params": [each for each in trained if each.ndim <= 1], "weight_decay": 0.0},
-    ]
-    optimizer = torch.optim.AdamW(groups, lr=options.rate)
+    optimizer = torch.optim.AdamW(network.decay_groups(model.parameters()), lr=options.rate)
     generator = np.random.default_rng(options.seed)
     start = time.time()
     kept, learned = [], []

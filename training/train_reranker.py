@@ -145,12 +145,7 @@ def _trained(
     steps: int,
 ) -> dict[str, float]:
     """Train with a learning rate that rises and then falls to 2 %, and return the checks on held-out articles."""
-    trained = [each for each in model.parameters() if each.requires_grad]
-    decayed = [each for each in trained if each.ndim > 1]
-    others = [each for each in trained if each.ndim <= 1]
-    optimizer = torch.optim.AdamW(
-        [{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}], lr=rate, fused=True
-    )
+    optimizer = torch.optim.AdamW(network.decay_groups(model.parameters()), lr=rate, fused=True)
     generator = np.random.default_rng(3)
     start, losses = time.time(), []
     with ProcessPoolExecutor(14, initializer=_begin, initargs=made_of) as workers:

@@ -1,4 +1,4 @@
-"""Trains a large teacher for late interaction on a GPU: a cross-encoder with the twelve layers of gte-small.
+"""Trains a large teacher on a GPU: a cross-encoder with the twelve layers of gte-small.
 
     python training/train_teacher.py --base gte-small/model.onnx --squad squad-train-v1.1.json.gz --qmsum qmsum \\
         --friendsqa friendsqa --code code_pairs.jsonl.gz --out large.pt
@@ -41,12 +41,9 @@ def main() -> None:
 
 
 def _train(model: network.CrossEncoder, sources: token_data.Sources, options: argparse.Namespace) -> None:
-    trained = [each for each in model.parameters() if each.requires_grad]
-    groups = [
-        {"params": [each for each in trained if each.ndim > 1], "weight_decay": 0.01},
-        {"params": [each for each in trained if each.ndim <= 1], "weight_decay": 0.0},
-    ]
-    optimizer = torch.optim.AdamW(groups, lr=options.rate, fused=options.device == "cuda")
+    optimizer = torch.optim.AdamW(
+        network.decay_groups(model.parameters()), lr=options.rate, fused=options.device == "cuda"
+    )
     losses: list[torch.Tensor] = []
     start = time.time()
     with token_data.batches(sources, MODEL, MANY, options) as (made, checks):
@@ -59,7 +56,7 @@ def _train(model: network.CrossEncoder, sources: token_data.Sources, options: ar
             loss = functional.cross_entropy(scores, right, label_smoothing=SMOOTHING)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(trained, 1.0)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             losses.append(loss.detach())
             if step % 250 == 249:

@@ -84,7 +84,7 @@ class LateInteractionStage:
         assert embedder is not None
         ids = list(dict.fromkeys([*near, *(each for several in near.values() for each in several)]))
         try:
-            query = self._queries.result(plan.query.meaning, partial(self._encoded, embedder))
+            query = self._query(embedder, plan.query.meaning)
             packed = self._packed(embedder, plan, ids, stated)
         except Exception as error:  # whatever the model's runtime raises, the search still answers
             _log.warning("late interaction failed (%s): ranked without it", error)
@@ -103,7 +103,7 @@ class LateInteractionStage:
         the others."""
         embedder = self._embedder
         assert embedder is not None
-        query = self._queries.result(plan.query.meaning, partial(self._encoded, embedder))
+        query = self._query(embedder, plan.query.meaning)
         ids = list(memories)
         packed = self._packed(embedder, plan, ids, stated)
         blobs = [[blob for _, blob in packed.get(each, ())] for each in ids]
@@ -147,6 +147,9 @@ class LateInteractionStage:
         except Exception:  # the vocabulary is missing or damaged; the semantic channel says so
             return None
         return coverage if late_interaction.can_judge(coverage) else None
+
+    def _query(self, embedder: TokenEmbedder, text: str) -> QueryTokens:
+        return self._queries.result(text, partial(self._encoded, embedder))
 
     def _encoded(self, embedder: TokenEmbedder, text: str) -> QueryTokens:
         """The query's token vectors, after its vector: that is needed first, and two models at once slow each other."""

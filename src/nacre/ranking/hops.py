@@ -74,6 +74,8 @@ def followed(ranked: Sequence[Ranked], found: Iterable[tuple[str, str, float]], 
     for memory_id, name, score in found:
         best[memory_id] = max(best.get(memory_id, 0.0), score)
         names.setdefault(memory_id, set()).add(name)
+    if not best:
+        return list(ranked)
     scores = {each.id: each.score for each in ranked}
     reasons = {
         each: Reason("hop", "add", share, {"names": float(len(names[each]))})

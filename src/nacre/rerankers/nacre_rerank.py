@@ -81,14 +81,10 @@ class NacreRerank:
                     return
                 found[place] = self._run(_encode_pair(pieces, question_pieces, texts[place]))
 
-        others = min(self._threads, len(texts)) - 1  # threads besides this one
-        if not others:
-            work()
-        else:
-            working = [self._pool.start(work) for _ in range(others)]
-            work()
-            for each in working:
-                each.result()
+        others = [self._pool.start(work) for _ in range(min(self._threads, len(texts)) - 1)]  # besides this thread
+        work()
+        for each in others:
+            each.result()
         return [found[place] for place in range(len(found))]  # all that were taken, from the first on
 
     def _run(self, pair: Sequence[int]) -> RerankScore:

@@ -33,9 +33,7 @@ class Tuning:
     intents: Mapping[IntentName, Mapping[str, float]] = field(default_factory=lambda: NAMESPACE_WEIGHTS)
     clear_share: float = 0.3  # of the best score: where the second has less, the order is clear and not reranked
     maxsim_turns: float = 3.0  # × maxsim_weight where all that are compared are turns of conversations
-    compared_share: float = (
-        0.7  # of the best score: of those compared, a fast reranking reads what has at least as much
-    )
+    compared_share: float = 0.7  # of the best score: what was compared and has less is not read by a fast reranking
     relation_weight: float = 0.8  # of a relation's share, where relations are merged into the hits
 
 
