@@ -12,18 +12,21 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal
 # Where npm is, the tests also run clients for Node.js. Without a registry they are skipped.
 NODE := $(if $(shell command -v npm),.node/.installed)
 
+# SQLite with encryption, beside the environment: it has the module of apsw, too, and must not replace it.
+MC := .mc/.installed
+
 .PHONY: demo test test-fast check format bench bench-speed bench-quality clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/nacre demo
 
-test: $(VENV)/.dev $(NODE)
+test: $(VENV)/.dev $(NODE) $(MC)
 	$(PYTEST)
 
-test-fast: $(VENV)/.dev
+test-fast: $(VENV)/.dev $(MC)
 	$(PYTEST) -m 'not slow'
 
-check: $(VENV)/.dev $(NODE)
+check: $(VENV)/.dev $(NODE) $(MC)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -36,6 +39,9 @@ format: $(VENV)/.dev
 .node/.installed: tools/node_clients/package-lock.json
 	-$(PYTHON) tools/install_node_clients.py && touch $@
 
+$(MC): pyproject.toml | $(VENV)/.dev
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target .mc --no-deps 'apsw-sqlite3mc>=3.54' && touch $@
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed --data $(TRAIN) --engines nacre --sizes 1000,10000,100000 --merge
 	$(BIN)/python -m benchmarks.start
@@ -47,7 +53,7 @@ bench-quality: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.quality --data $(DATA) --recipes default,maxsim,no-rerank,classic --set rerank_ms=0 --rivals all --name quality
 
 clean:
-	rm -rf $(VENV) .node dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.cache
+	rm -rf $(VENV) .node .mc dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.runtime: pyproject.toml

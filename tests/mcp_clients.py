@@ -225,13 +225,16 @@ class Process:
         """The answers to these requests, in whatever order they come; there must be no other line before them."""
         found: dict[object, Any] = {}
         while found.keys() != set(numbers):
-            line = self._arrived.get(timeout=ANSWER_SECONDS)
-            assert line is not None, f"{self.popen.wait(ANSWER_SECONDS)}: {self.stderr()}"
-            answer = json.loads(line)
+            answer = json.loads(self.wait_for_line())
             assert answer["jsonrpc"] == "2.0"
             assert answer["id"] in set(numbers) - found.keys(), answer
             found[answer["id"]] = answer
         return found
+
+    def wait_for_line(self) -> bytes:
+        line = self._arrived.get(timeout=ANSWER_SECONDS)
+        assert line is not None, f"{self.popen.wait(ANSWER_SECONDS)}: {self.stderr()}"
+        return line
 
     def ask(self, line: bytes) -> Any:
         self.send(line)

@@ -11,6 +11,7 @@ import apsw
 
 from nacre.analysis import near_duplicates, tokenizer
 from nacre.storage.sqlite import near_duplicates as sqlite_similar
+from nacre.storage.sqlite import space_usage as sqlite_usage
 
 
 def check_derived_tables(path: Path) -> None:
@@ -51,6 +52,11 @@ def check_derived_tables(path: Path) -> None:
             for key in near_duplicates.sketch(tokenizer.tokenise(text))
         }
         assert set(db.execute("SELECT hash, row FROM sketches").fetchall()) == hashes
+        space_usage = "SELECT space, memories, bytes FROM space_usage WHERE memories <> 0 OR bytes <> 0 ORDER BY space"
+        counted_before = db.execute(space_usage).fetchall()
+        with db:
+            sqlite_usage.recount(db)
+            assert db.execute(space_usage).fetchall() == counted_before
         tagged = {(tag, row) for row, _, _, tags, *_ in rows for tag in json.loads(tags)}
         assert set(db.execute("SELECT tag, row FROM tags").fetchall()) == tagged
     finally:

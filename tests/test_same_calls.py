@@ -38,6 +38,7 @@ TWICE = "Why do customers get charged twice?"
 PORT = "Which port does the kiosk proxy listen on?"
 UNKNOWN = "What is the wifi password of the Lisbon office?"
 HOW: RerankMode = "full"  # how many texts a fast reranking reads depends on the machine
+CLOSING = re.compile(r"</memory \w+>")  # with the end of an id
 ID = re.compile(r"\b1m[0-9a-z]{14}\b")
 
 
@@ -215,7 +216,8 @@ def essence(answer: Any) -> Any:
 
 def with_texts(told: Any, texts: dict[str, str]) -> str:
     """Ids differ from door to door, so each stands for the text of its memory."""
-    return ID.sub(lambda found: texts.get(found[0], found[0]), json.dumps(told, ensure_ascii=False))
+    without_ids = ID.sub(lambda found: texts.get(found[0], found[0]), json.dumps(told, ensure_ascii=False))
+    return CLOSING.sub("</memory>", without_ids)
 
 
 def test_forty_calls_give_the_same_answers(doors: dict[str, tuple[Path, Door]]) -> None:

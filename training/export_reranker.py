@@ -190,6 +190,19 @@ def build(trained: dict[str, Floats], variant: str) -> onnx.ModelProto:
     return helper.make_model(proto, opset_imports=opsets, ir_version=10, producer_name="nacre")
 
 
+def score_max(trained: dict[str, Floats]) -> float:
+    """The highest score that any input can have: `SCORE_MAX` of nacre_rerank.py.
+
+    The last layer ends with a normalisation, `x = gain · z + bias`, where z has the mean 0 and at most the length √n.
+    A score is `weight · x + its bias`. It is highest where z has the direction of `weight · gain` without its mean.
+    """
+    last = f"layers.{layers_in(trained) - 1}.narrowed_norm"
+    weight = trained["score.weight"][0].astype(np.float64)
+    across = weight * trained[f"{last}.weight"]
+    most = np.linalg.norm(across - across.mean()) * len(across) ** 0.5
+    return float(most + weight @ trained[f"{last}.bias"] + trained["score.bias"][0])
+
+
 def read(prefix: Path) -> dict[str, Floats]:
     trained: dict[str, Floats] = {}
     for path in sorted(prefix.parent.glob(f"{prefix.name}.?.npz")):
@@ -204,9 +217,11 @@ def main() -> None:
     parser.add_argument("--variant", choices=(ROWS, *minilm.VARIANTS), default=ROWS)
     parser.add_argument("--out", type=Path, required=True, help="the model file to write")
     options = parser.parse_args()
-    options.out.write_bytes(build(read(options.weights), options.variant).SerializeToString(deterministic=True))
+    trained = read(options.weights)
+    options.out.write_bytes(build(trained, options.variant).SerializeToString(deterministic=True))
     content = options.out.read_bytes()
     print(f"{hashlib.sha256(content).hexdigest()}  {len(content):>9}  {options.out}")
+    print(f"no score exceeds {score_max(trained):.4f}")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ LIMIT = 10
 BUDGET_TOKENS = 300
 
 # The parts of a quotation: the attributes of its tag and its body, which ends in notes.
-_QUOTATION = re.compile(r'<memory id="(?P<id>[^"]+)"(?P<tag>[^>\n]*)>\n(?P<body>.*?)\n</memory>', re.DOTALL)
+_QUOTATION = re.compile(r'<memory id="(?P<id>[^"]+)"(?P<tag>[^>\n]*)>\n(?P<body>.*?)\n</memory[^>\n]*>', re.DOTALL)
 _NOTES = re.compile(r'notes="(\d+)"')
 _SUPERSEDED = re.compile(r"\bsuperseded\b|^\[now: ", re.MULTILINE)
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from nacre.config.factory import check_store, rekey_store, restore_backup, salvage_store
     from nacre.config.factory import open_store as open  # noqa: A004
     from nacre.engine.engine import Nacre
     from nacre.engine.explain import Why, WhyNot
@@ -23,14 +24,17 @@ if TYPE_CHECKING:
         InvalidInput,
         NacreError,
         NotFound,
+        QuotaExceeded,
         StoreBusy,
         StoreCorrupt,
         StoreError,
         StoreFull,
         StoreTooNew,
         StoreUnavailable,
+        WrongKey,
     )
     from nacre.query.lenses import Lens
+    from nacre.types.backups import Backup, BackupResult
     from nacre.types.facts import (
         Belief,
         Disagreement,
@@ -42,9 +46,12 @@ if TYPE_CHECKING:
         RelatedEntity,
         Statement,
     )
+    from nacre.types.health import Finding, Health, Salvage
     from nacre.types.hnsw import Hnsw
     from nacre.types.intents import Intent
-    from nacre.types.memory import Event, Forgotten, Memory, NewMemory, Progress, Remembered, Span, Update
+    from nacre.types.key import Key
+    from nacre.types.memory import Event, Forgotten, Memory, NewMemory, Progress, Purged, Remembered, Span, Update
+    from nacre.types.quotas import Quotas
     from nacre.types.recall_log import Delivery, Receipt
     from nacre.types.recipe import CLASSIC, Recipe
     from nacre.types.search import (
@@ -60,6 +67,7 @@ if TYPE_CHECKING:
         Snippet,
         Successor,
     )
+    from nacre.types.secrets import MemoryWithSecrets, Screened, SecretPlace
     from nacre.types.stats import Facets, Stats
     from nacre.types.views import (
         Context,
@@ -77,6 +85,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CLASSIC",
+    "Backup",
+    "BackupResult",
     "Belief",
     "Conflict",
     "Context",
@@ -94,16 +104,20 @@ __all__ = [
     "FactQuery",
     "Fetched",
     "Filter",
+    "Finding",
     "Forgotten",
+    "Health",
     "Hit",
     "Hnsw",
     "Intent",
     "InvalidInput",
+    "Key",
     "LeftOut",
     "Lens",
     "Limits",
     "MatchedWord",
     "Memory",
+    "MemoryWithSecrets",
     "Nacre",
     "NacreError",
     "NewEntity",
@@ -111,6 +125,9 @@ __all__ = [
     "NewMemory",
     "NotFound",
     "Progress",
+    "Purged",
+    "QuotaExceeded",
+    "Quotas",
     "Quoted",
     "Reason",
     "Receipt",
@@ -119,8 +136,11 @@ __all__ = [
     "RelatedRequest",
     "RelationHit",
     "Remembered",
+    "Salvage",
+    "Screened",
     "SearchRequest",
     "SearchResult",
+    "SecretPlace",
     "Snippet",
     "Span",
     "Statement",
@@ -138,31 +158,41 @@ __all__ = [
     "Update",
     "Why",
     "WhyNot",
+    "WrongKey",
     "__version__",
+    "check_store",
     "open",
+    "rekey_store",
+    "restore_backup",
+    "salvage_store",
 ]
 
 # The module that each name comes from. It is imported when the name is first asked for: most programs need few of
 # them at once, and the command line can begin to load a model before.
 _HOMES = {
-    "config.factory": "open",
+    "config.factory": "check_store open rekey_store restore_backup salvage_store",
     "engine.engine": "Nacre",
     "engine.explain": "Why WhyNot",
     "errors": (
-        "Conflict EmbedderError EmbedderMismatch EmbedderUnavailable InvalidInput NacreError NotFound StoreBusy "
-        "StoreCorrupt StoreError StoreFull StoreTooNew StoreUnavailable"
+        "Conflict EmbedderError EmbedderMismatch EmbedderUnavailable InvalidInput NacreError NotFound "
+        "QuotaExceeded StoreBusy StoreCorrupt StoreError StoreFull StoreTooNew StoreUnavailable WrongKey"
     ),
     "query.lenses": "Lens",
+    "types.backups": "Backup BackupResult",
     "types.facts": "Belief Disagreement Entity Fact FactQuery NewEntity NewFact RelatedEntity Statement",
+    "types.health": "Finding Health Salvage",
     "types.hnsw": "Hnsw",
     "types.intents": "Intent",
-    "types.memory": "Event Forgotten Memory NewMemory Progress Remembered Span Update",
+    "types.key": "Key",
+    "types.memory": "Event Forgotten Memory NewMemory Progress Purged Remembered Span Update",
+    "types.quotas": "Quotas",
     "types.recall_log": "Delivery Receipt",
     "types.recipe": "CLASSIC Recipe",
     "types.search": (
         "DidYouMean Filter Hit MatchedWord Reason RelatedRequest RelationHit SearchRequest SearchResult Snippet "
         "Successor"
     ),
+    "types.secrets": "MemoryWithSecrets Screened SecretPlace",
     "types.stats": "Facets Stats",
     "types.views": "Context ContextRequest Fetched LeftOut Quoted Timeline TimelineEntry TimelineRequest",
     "validation": "Limits",

@@ -23,6 +23,11 @@ class Access:
             raise InvalidInput(field, f"only {self.space!r} is allowed: this memory is confined to it")
         return spaces
 
+    def check_unconfined(self, verb: str, reach: str) -> None:
+        """Raise InvalidInput where a confined engine is asked for what is about all spaces."""
+        if self.confined:
+            raise InvalidInput(verb, f"{reach} all spaces, and this memory is confined to one; open it unconfined")
+
     def sees(self, found: Memory | Fact) -> bool:
         return not self.confined or found.space == self.space
 

@@ -7,9 +7,11 @@
     ├── StoreError               the store failed
     │   ├── StoreUnavailable     path missing, unreadable or unwritable
     │   ├── StoreBusy            another process held the lock longer than the time-out
-    │   ├── StoreFull            the disk (or a quota) is full; nothing was written
+    │   ├── StoreFull            the disk is full; nothing was written
+    │   │   └── QuotaExceeded    a space holds, or a session writes, as much as it may; nothing was written
     │   ├── StoreCorrupt         not a database, or a damaged one
-    │   └── StoreTooNew          written by a newer version of Nacre
+    │   ├── StoreTooNew          written by a newer version of Nacre
+    │   └── WrongKey             the key does not open the store, or there is none, or none is needed
     └── EmbedderError            a model cannot be used
         ├── EmbedderUnavailable  a package or model file is missing or broken
         └── EmbedderMismatch     the store's vectors come from another model: run `nacre reembed`
@@ -21,6 +23,8 @@ says what was wrong, what is allowed and what to do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+
+_SHOWN_CHARS_MAX = 200  # of an id or a name in a message
 
 
 class NacreError(Exception):
@@ -46,7 +50,9 @@ class NotFound(NacreError, LookupError):
     def __init__(
         self, ids: tuple[str, ...], hint: str = "check it with `nacre timeline`", what: str = "memory"
     ) -> None:
-        named = ", ".join(repr(each) for each in ids)
+        named = ", ".join(
+            repr(each if len(each) <= _SHOWN_CHARS_MAX else f"{each[:_SHOWN_CHARS_MAX]}…") for each in ids
+        )
         super().__init__(f"id: no {what} {named}; {hint}")
         self.ids = ids
 
@@ -71,12 +77,33 @@ class StoreFull(StoreError):
     """The disk is full. The write was rolled back."""
 
 
+class QuotaExceeded(StoreFull):
+    """A space holds, or a session writes, as much as it may. The write was rolled back.
+
+    `quota` is the setting, `limit` its value, and `used` how much there was before.
+    """
+
+    def __init__(self, quota: str, limit: int, used: int, message: str) -> None:
+        super().__init__(f"{quota}: {message}")
+        self.quota = quota
+        self.limit = limit
+        self.used = used
+
+
 class StoreCorrupt(StoreError):
-    """The file is not a database, or a damaged one."""
+    """The file is not a database, or a damaged one. `ids` are the damaged memories, where it is known which."""
+
+    def __init__(self, message: str, ids: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.ids = ids
 
 
 class StoreTooNew(StoreError):
     """The file was written by a newer version of Nacre."""
+
+
+class WrongKey(StoreError):
+    """The key does not open the store; or it is encrypted and no key was given, or it is not and one was."""
 
 
 class EmbedderError(NacreError):

@@ -12,9 +12,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from nacre.query.ast import Condition, ParsedQuery, Term
+from nacre.types.backups import BackupRequest, BackupResult
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
-from nacre.types.memory import Entry, Event, Memory, Passages, Remembered, Span, Update
-from nacre.types.recall_log import Outcome, Receipt, ReceiptFilter
+from nacre.types.health import Finding
+from nacre.types.memory import Entry, Event, Memory, Passages, Progress, Remembered, Span, Update
+from nacre.types.recall_log import NOTHING_UNWRITTEN, Outcome, Period, Receipt, ReceiptFilter, Retention, Unwritten
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals
 from nacre.types.stats import FacetCounts, Frequencies, Stats
@@ -98,15 +100,19 @@ class Reranker(Protocol):
 
 
 class AnytimeReranker(Reranker, Protocol):
-    """A reranker that can stop early. One without `scores_while` is given all texts of a search at once."""
+    """A reranker that can stop early. One without `scores_while` is given all texts of a search at once.
+
+    It may also have `score_max: float`, which none of its scores exceeds. A search then stops reading as soon as no
+    further text can come among the first.
+    """
 
     def scores_while(
-        self, question: str, texts: Sequence[RerankText], goes_on: Callable[[], bool]
+        self, question: str, texts: Sequence[RerankText], goes_on: Callable[[Sequence[RerankScore]], bool]
     ) -> list[RerankScore]:
         """The scores of the first texts, in order.
 
-        `goes_on` is called once before each text, never by two threads at once. The first False ends the scoring; texts
-        that were begun are finished.
+        `goes_on` is called once before each text, never by two threads at once, with the scores of the first texts as
+        far as they are known. The first False ends the scoring; texts that were begun are finished.
         """
 
 
@@ -196,8 +202,8 @@ class FactStore(Protocol):
 class LogStore(Protocol):
     """Stores the recall log and the lenses."""
 
-    def record(self, receipts: Sequence[Receipt], keep_from: datetime) -> None:
-        """Write receipts, and delete those that are older than `keep_from`."""
+    def record(self, receipts: Sequence[Receipt], retention: Retention, now: datetime) -> None:
+        """Write receipts, and delete those that are not to be kept any more."""
 
     def mark(
         self,
@@ -215,8 +221,8 @@ class LogStore(Protocol):
         unknown memory, InvalidInput if no such receipt delivered it.
         """
 
-    def receipts(self, which: ReceiptFilter) -> list[Receipt]:
-        """Receipts, the newest first."""
+    def receipts(self, which: ReceiptFilter, unwritten: Unwritten = NOTHING_UNWRITTEN) -> list[Receipt]:
+        """Receipts, the newest first, as if what is unwritten had been recorded."""
 
     def clear_receipts(self, spaces: Sequence[str], session: str | None, before: datetime | None) -> int:
         """Delete receipts of these spaces, of one session or from before a time where given. Returns how many.
@@ -224,17 +230,30 @@ class LogStore(Protocol):
         Nothing of their queries stays in the file. The usage of memories stays.
         """
 
-    def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], list[str]]:
+    def last_receipt(self) -> int:
+        """The number of the receipt that was written last; 0 if there is none. Later ones have higher numbers."""
+
+    def delivered(
+        self,
+        sessions: Sequence[tuple[str, str]],
+        limit: int,
+        unwritten: Unwritten = NOTHING_UNWRITTEN,
+        *,
+        after: int = 0,
+    ) -> dict[tuple[str, str], list[str]]:
         """By (space, session or connection), the live memories that were delivered to it and have not changed since.
 
-        At most `limit` ids each, the latest delivery first. A session without any is missing.
+        Only receipts that were written `after` the one of this number count. At most `limit` ids each, the latest
+        delivery first. A session without any is missing.
         """
 
-    def delivered_since(self, spaces: Sequence[str], session: str, since: datetime, limit: int) -> dict[str, bool]:
-        """The live memories that searches of these spaces delivered to a session after a time, unchanged since.
+    def delivered_within(
+        self, spaces: Sequence[str], session: str, period: Period, limit: int, unwritten: Unwritten = NOTHING_UNWRITTEN
+    ) -> dict[str, bool]:
+        """The live memories that searches of these spaces delivered to a session in a period, unchanged since.
 
-        Deliveries before the session's last `repeat` do not count. At most `limit` ids, the latest delivery first,
-        each with whether it was opened.
+        The beginning of the period is not part of it, the end is. Deliveries before the session's last `repeat` do not
+        count. At most `limit` ids, the latest delivery first, each with whether it was opened.
         """
 
     def put_lens(self, space: str, name: str, body: str) -> None: ...
@@ -275,8 +294,11 @@ class Store(FactStore, LogStore, Protocol):
     def restore(self, ids: Sequence[str], at: datetime) -> None:
         """Undo `forget`. Raises NotFound, and Conflict if a live memory has the same text."""
 
-    def purge(self, ids: Sequence[str], at: datetime) -> None:
-        """Delete memories for good, with their texts in the event log and in every cache. Raises NotFound."""
+    def purge(self, ids: Sequence[str], at: datetime) -> str | None:
+        """Delete memories for good, with their texts in the event log and in every cache. Raises NotFound.
+
+        Returns why bytes of them may still be in the store's files; None: none are. The next writer removes them.
+        """
 
     def embed(
         self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str, token_model: str | None = None
@@ -322,8 +344,8 @@ class Store(FactStore, LogStore, Protocol):
     def view(self) -> AbstractContextManager[None]:
         """A snapshot for the calling thread: its reads within the block need not see later writes."""
 
-    def sequence(self) -> tuple[int, int]:
-        """A value that changes with every write that may change a search result."""
+    def sequence(self) -> tuple[int, int, int]:
+        """A value that changes with every write that may change a search result, and if the store is replaced."""
 
     def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
         """The ids of live memories by (space, content hash)."""
@@ -374,6 +396,9 @@ class Store(FactStore, LogStore, Protocol):
     def vectors(self, memory_id: str) -> FloatMatrix | None:
         """The vectors of a memory's passages, or None if it has none of the store's model."""
 
+    def without_vectors(self, ids: Sequence[str]) -> set[str]:
+        """Those of these live memories that have no vectors of the store's model."""
+
     def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
         """(id, text) of live memories without vectors of the store's model."""
 
@@ -399,6 +424,15 @@ class Store(FactStore, LogStore, Protocol):
     def stats(self) -> Stats: ...
 
     # ---- maintenance
+
+    def check(self, now: datetime, *, fix: bool) -> list[Finding]:
+        """What every check of the store finds. With `fix`, what can be made from the memories is made anew."""
+
+    def backup(self, request: BackupRequest, progress: Callable[[Progress], None]) -> BackupResult:
+        """Write the whole store as it is at one moment, while others go on writing.
+
+        Raises StoreUnavailable if there is nothing to copy.
+        """
 
     def rebuild(self) -> None:
         """Delete every index and cache, and build them again from the stored memories."""

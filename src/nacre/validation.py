@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import cached_property
-from typing import Any, Literal, cast, get_args
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast, get_args
 
 from nacre.access import Access
 from nacre.errors import InvalidInput
+from nacre.types.backups import Keep
 from nacre.types.facts import DECAY_PER_DAY, FactQuery, FactType, NewEntity, NewFact
 from nacre.types.hnsw import Hnsw
 from nacre.types.intents import IntentName
 from nacre.types.memory import Json, JsonScalar, NewMemory
+from nacre.types.quotas import Quotas
+from nacre.types.recall_log import ReceiptFilter
 from nacre.types.recipe import USUAL_RECIPE, Fusion, Recipe, Tuning, weights_of
 from nacre.types.search import MODE_ALIASES, Filter, MatchWords, Mode, Part, RelatedRequest, RerankMode, SearchRequest
+from nacre.types.secrets import SecretPolicy
 from nacre.types.views import Bucket, ContextRequest, TimelineRequest
+
+T = TypeVar("T")
 
 _INT64 = 2**63
 
@@ -61,9 +70,12 @@ class Limits:
 
 
 LIMITS = Limits()
+TEXT_CHARS_MOST = 100_000_000  # that a setting may allow
 _METADATA_DEPTH_MAX = 32
+_SHOWN_CHARS_MAX = 200
 WILDCARDS_MAX = 8  # of one pattern: matching many is slow
 LOG_DAYS_MAX = 36_500
+LOG_MEGABYTES_MAX = 1_000_000
 DELIVERED_MINUTES_MAX = 60 * 24 * 365
 RERANK_MS_MAX = 60_000
 DECAY_MAX = 10.0  # a day; nothing is left after one
@@ -111,12 +123,12 @@ def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> New
         importance=float(new.importance),
         created=now if new.created is None else _moment("created", new.created),
         happened=None if new.happened is None else _moment("happened", new.happened),
-        pinned=_yes_or_no("pinned", new.pinned),
+        pinned=yes_or_no("pinned", new.pinned),
         origin=None if new.origin is None else _name("origin", new.origin, limits),
         supersedes=_superseded(new.supersedes, limits),
         facts=facts(new.facts, limits) if new.facts != () else (),
         entities=entities(new.entities, limits) if new.entities != () else (),
-        extract=new.extract if new.extract is None else _yes_or_no("extract", new.extract),
+        extract=new.extract if new.extract is None else yes_or_no("extract", new.extract),
     )
 
 
@@ -138,8 +150,7 @@ def _superseded(value: str | Sequence[str], limits: Limits) -> tuple[str, ...]:
 def _fact(within: str, value: object, limits: Limits) -> NewFact:
     if not isinstance(value, NewFact):
         raise InvalidInput(within.rstrip(".") or "fact", f"must be a NewFact, not {_kind(value)}")
-    if value.type not in get_args(FactType):
-        raise InvalidInput(f"{within}type", f"{value.type!r} is unknown; allowed: {', '.join(get_args(FactType))}")
+    choice(f"{within}type", value.type, get_args(FactType))
     _number(f"{within}confidence", value.confidence, *limits.ranges["confidence"])
     if value.decay_rate is not None:
         _number(f"{within}decay_rate", value.decay_rate, 0, DECAY_MAX)
@@ -159,8 +170,8 @@ def _fact(within: str, value: object, limits: Limits) -> NewFact:
         valid_from=starts,
         valid_to=ends,
         quote=None if value.quote is None else _text(f"{within}quote", value.quote, limits.object_chars_max),
-        relation=_yes_or_no(f"{within}relation", value.relation),
-        single=value.single if value.single is None else _yes_or_no(f"{within}single", value.single),
+        relation=yes_or_no(f"{within}relation", value.relation),
+        single=value.single if value.single is None else yes_or_no(f"{within}single", value.single),
     )
 
 
@@ -168,19 +179,19 @@ def entities(value: object, limits: Limits) -> tuple[NewEntity, ...]:
     return tuple(entity(each, limits) for each in _listed("entities", value, limits.entities_max))
 
 
-def entity(value: object, limits: Limits) -> NewEntity:
-    """An entity, or its name alone."""
+def entity(value: object, limits: Limits, within: str = "entities.") -> NewEntity:
+    """An entity, or its name alone. `within` comes before the names of its fields."""
     if isinstance(value, str):
         value = NewEntity(name=value)
     if not isinstance(value, NewEntity):
         raise InvalidInput("entities", f"must be names or NewEntity values, not {_kind(value)}")
     return replace(
         value,
-        name=_name("entities.name", value.name, limits).strip(),
-        type=None if value.type is None else _name("entities.type", value.type, limits),
+        name=_name(f"{within}name", value.name, limits).strip(),
+        type=None if value.type is None else _name(f"{within}type", value.type, limits),
         aliases=tuple(
             dict.fromkeys(
-                name.strip() for name in _names("entities.aliases", value.aliases, limits, limits.entities_max)
+                name.strip() for name in _names(f"{within}aliases", value.aliases, limits, limits.entities_max)
             )
         ),
     )
@@ -190,12 +201,12 @@ def fact_query(query: FactQuery, access: Access, now: datetime, limits: Limits) 
     for name in ("subject", "predicate", "object"):
         if getattr(query, name) is not None:
             _text(name, getattr(query, name), limits.object_chars_max)
-    if query.type is not None and query.type not in get_args(FactType):
-        raise InvalidInput("type", f"{query.type!r} is unknown; allowed: {', '.join(get_args(FactType))}")
+    if query.type is not None:
+        choice("type", query.type, get_args(FactType))
     if query.memory_id is not None:
         _text("memory_id", query.memory_id, limits.name_chars_max)
     for name in ("relations", "history"):
-        _yes_or_no(name, getattr(query, name))
+        yes_or_no(name, getattr(query, name))
     _number("min_confidence", query.min_confidence, *limits.ranges["min_confidence"])
     _whole("limit", query.limit, *limits.ranges["listed"])
     return replace(
@@ -225,10 +236,15 @@ def depth(value: int, limits: Limits) -> None:
     _whole("depth", value, *limits.ranges["depth"])
 
 
-def receipts(limit: int, session: str | None, limits: Limits) -> None:
-    _whole("limit", limit, *limits.ranges["listed"])
-    if session is not None:
-        session_name(session, limits)
+def receipts(asked: ReceiptFilter, limits: Limits) -> ReceiptFilter:
+    _whole("limit", asked.limit, *limits.ranges["listed"])
+    if asked.session is not None:
+        session_name(asked.session, limits)
+    return replace(
+        asked,
+        memory_id=None if asked.memory_id is None else looked_up("memory_id", asked.memory_id),
+        before=None if asked.before is None else looked_up("before", asked.before),
+    )
 
 
 def clear_log(before: datetime | None, session: str | None, limits: Limits) -> datetime | None:
@@ -240,18 +256,17 @@ def clear_log(before: datetime | None, session: str | None, limits: Limits) -> d
 
 def decay_rates(value: Mapping[Any, float]) -> dict[FactType, float]:
     """The rates of all types, some of them changed."""
+    if not isinstance(value, Mapping):
+        raise InvalidInput("decay_rates", f"must be a mapping of types of facts to rates, not {_kind(value)}")
     for name, rate in value.items():
-        if name not in get_args(FactType):
-            raise InvalidInput("decay_rates", f"{name!r} is no type of fact; allowed: {', '.join(get_args(FactType))}")
+        choice("decay_rates", name, get_args(FactType))
         _number(f"decay_rates.{name}", rate, 0, DECAY_MAX)
     return {**DECAY_PER_DAY, **value}
 
 
 def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequest:
-    if not isinstance(request.query, str):
-        raise InvalidInput("query", f"must be a text, not {_kind(request.query)}")
-    if request.match not in get_args(MatchWords):
-        raise InvalidInput("match", f"{request.match!r} is unknown; allowed: {', '.join(get_args(MatchWords))}")
+    any_text("query", request.query)
+    choice("match", request.match, get_args(MatchWords))
     _whole("limit", request.limit, *limits.ranges["limit"])
     recipe(request.recipe, limits)
     _number("min_score", request.min_score, *limits.ranges["min_score"])
@@ -263,7 +278,7 @@ def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequ
         if getattr(request, name) is not None:
             _text(name, getattr(request, name), 10_000 if name == "folder" else limits.name_chars_max)
     for name in ("merge_relations", "collapse", "omit_delivered", "include_facts"):
-        _yes_or_no(name, getattr(request, name))
+        yes_or_no(name, getattr(request, name))
     return replace(
         request,
         mode=mode(request.mode),
@@ -272,6 +287,11 @@ def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequ
         as_of=None if request.as_of is None else _moment("as_of", request.as_of),
         rerank=rerank(request.rerank),
     )
+
+
+def secret_policy(field: str, value: object) -> SecretPolicy:
+    choice(field, value, get_args(SecretPolicy))
+    return cast(SecretPolicy, value)
 
 
 def rerank(value: object) -> RerankMode | Literal[False]:
@@ -283,7 +303,7 @@ def rerank(value: object) -> RerankMode | Literal[False]:
     if isinstance(value, str) and value in get_args(RerankMode):
         return cast(RerankMode, value)
     allowed = ", ".join(get_args(RerankMode))
-    raise InvalidInput("rerank", f"{value!r} is unknown; allowed: {allowed}, or false to skip reranking")
+    raise InvalidInput("rerank", f"{shown(value)} is unknown; allowed: {allowed}, or false to skip reranking")
 
 
 def mode(value: object) -> Mode:
@@ -294,13 +314,13 @@ def mode(value: object) -> Mode:
     if isinstance(value, str) and value in MODE_ALIASES:
         return MODE_ALIASES[value]
     aliases = " and ".join(f"{alias} for {known}" for alias, known in MODE_ALIASES.items())
-    raise InvalidInput("mode", f"{value!r} is unknown; allowed: {', '.join(get_args(Mode))}, also {aliases}")
+    raise InvalidInput("mode", f"{shown(value)} is unknown; allowed: {', '.join(get_args(Mode))}, also {aliases}")
 
 
 def context(request: ContextRequest, access: Access, limits: Limits) -> ContextRequest:
     """What a context has besides its search, which is checked as such."""
     _whole("budget_tokens", request.budget_tokens, *limits.ranges["budget_tokens"])
-    _yes_or_no("repeat", request.repeat)
+    yes_or_no("repeat", request.repeat)
     if request.count is not None and not callable(request.count):
         raise InvalidInput("count", f"must be a function of a text, not {_kind(request.count)}")
     return replace(request, where=where(request.where, access, limits))
@@ -313,18 +333,15 @@ def related(request: RelatedRequest, access: Access, limits: Limits) -> RelatedR
 
 
 def recipe(value: Recipe, limits: Limits) -> Recipe:
-    if not isinstance(value, Recipe):
-        raise InvalidInput("recipe", f"must be a Recipe, not {_kind(value)}")
+    instance("recipe", value, Recipe)
     if value is USUAL_RECIPE and (
         value.pool <= limits.pool_max
         and value.maxsim_pool <= limits.maxsim_pool_max
         and _reranked_max(value) <= limits.rerank_pool_max
     ):
         return value
-    if not isinstance(value.tuning, Tuning):
-        raise InvalidInput("recipe.tuning", f"must be a Tuning, not {_kind(value.tuning)}")
-    if value.fusion not in get_args(Fusion):
-        raise InvalidInput("recipe.fusion", f"{value.fusion!r} is unknown; allowed: {', '.join(get_args(Fusion))}")
+    instance("recipe.tuning", value.tuning, Tuning)
+    choice("recipe.fusion", value.fusion, get_args(Fusion))
     weights = weights_of(value)
     _whole("recipe.k", value.k, 0, 1_000_000)
     _whole("recipe.crowd", weights["crowd"], 1, limits.pool_max)
@@ -343,6 +360,7 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     _number("recipe.boost_weight", value.boost_weight, 0, 10)
     _number("recipe.maxsim_weight", value.maxsim_weight, 0, 10)
     _number("recipe.maxsim_turns", weights["maxsim_turns"], 0, 10)
+    _whole("recipe.settled_places", weights["settled_places"], 0, limits.rerank_pool_max)
     for name in ("summary_weight", "tags_weight", "source_weight"):
         _number(f"recipe.{name}", weights[name], 0, 100)
     return value
@@ -368,7 +386,7 @@ def _intents(value: object, limits: Limits) -> None:
     for intent, namespaces in value.items():
         if intent not in get_args(IntentName) or not isinstance(namespaces, Mapping):
             allowed = ", ".join(get_args(IntentName))
-            raise InvalidInput("recipe.intents", f"{intent!r} must be one of {allowed}, with weights by namespace")
+            raise InvalidInput("recipe.intents", f"{shown(intent)} must be one of {allowed}, with weights by namespace")
         for namespace, weight in namespaces.items():
             _name("recipe.intents", namespace, limits)
             _number(f"recipe.intents[{intent!r}][{namespace!r}]", weight, *NAMESPACE_FACTORS)
@@ -377,16 +395,16 @@ def _intents(value: object, limits: Limits) -> None:
 def timeline(request: TimelineRequest, access: Access, limits: Limits) -> TimelineRequest:
     _whole("limit", request.limit, *limits.ranges["limit"])
     if request.cursor is not None and not (isinstance(request.cursor, str) and storable(request.cursor)):
-        raise InvalidInput("cursor", f"{request.cursor!r} is not one; give the `next` of the page before")
+        raise InvalidInput("cursor", f"{shown(request.cursor)} is not one; give the `next` of the page before")
     for name in ("oldest_first", "forgotten"):
-        _yes_or_no(name, getattr(request, name))
+        yes_or_no(name, getattr(request, name))
     if request.around is not None:
         _text("around", request.around, limits.name_chars_max)
         if request.cursor is not None:
             raise InvalidInput("cursor", "does not go with around; give one of them, or a wider span")
     _whole("span", request.span, *limits.ranges["span"])
-    if request.histogram not in (None, *get_args(Bucket)):
-        raise InvalidInput("histogram", f"{request.histogram!r} is unknown; allowed: {', '.join(get_args(Bucket))}")
+    if request.histogram is not None:
+        choice("histogram", request.histogram, get_args(Bucket))
     if request.histogram is not None and request.forgotten:
         raise InvalidInput("histogram", "counts live memories only; leave out either this or forgotten")
     start, end = (
@@ -403,8 +421,8 @@ def timeline(request: TimelineRequest, access: Access, limits: Limits) -> Timeli
 
 
 def get(entities: bool, neighbours: int, missing_ok: bool, session: str | None, limits: Limits) -> None:
-    _yes_or_no("entities", entities)
-    _yes_or_no("missing_ok", missing_ok)
+    yes_or_no("entities", entities)
+    yes_or_no("missing_ok", missing_ok)
     _whole("neighbours", neighbours, *limits.ranges["neighbours"])
     if session is not None:
         session_name(session, limits)
@@ -412,8 +430,7 @@ def get(entities: bool, neighbours: int, missing_ok: bool, session: str | None, 
 
 def where(value: Filter, access: Access, limits: Limits) -> Filter:
     """The filter with its space filled in. Spaces are never empty: no query sees all by accident."""
-    if not isinstance(value, Filter):
-        raise InvalidInput("where", f"must be a Filter, not {_kind(value)}")
+    instance("where", value, Filter)
     if value == _ANYTHING:
         return replace(value, spaces=(access.space,))
     listed = {
@@ -455,26 +472,86 @@ def too_many_wildcards(pattern: str) -> bool:
     return pattern.count("*") + pattern.count("?") > WILDCARDS_MAX
 
 
-def ids(value: Sequence[str], limits: Limits) -> tuple[str, ...]:
+def ids(value: Sequence[str], limits: Limits, field: str = "ids") -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InvalidInput("ids", "must be a list of ids")
+        raise InvalidInput(field, f"must be a list of ids, not {_kind(value)}")
     if len(value) > limits.ids_max:
-        raise InvalidInput("ids", f"{len(value)} are too many; at most {limits.ids_max} in one call")
+        raise InvalidInput(field, f"{len(value)} are too many; at most {limits.ids_max} in one call")
     for each in value:
         if not isinstance(each, str):
-            raise InvalidInput("ids", f"an id is a text, not {_kind(each)}")
-    return tuple(dict.fromkeys(each.encode("utf-8", "replace").decode() for each in value))
+            raise InvalidInput(field, f"an id is a text, not {_kind(each)}")
+    return tuple(dict.fromkeys(map(_findable, value)))
+
+
+def looked_up(field: str, value: object) -> str:
+    """One id, or one name, that is looked up: any text, which may name nothing."""
+    return _findable(any_text(field, value))
+
+
+def _findable(given: str) -> str:
+    """Half a character would be an error in the store. Nothing has a name with one."""
+    return given.encode("utf-8", "replace").decode()
+
+
+def busy_timeout(milliseconds: int) -> None:
+    _whole("busy_timeout_ms", milliseconds, 0, 86_400_000)
 
 
 def opening(
-    space: str, threads: int, busy_timeout_ms: int, limits: Limits, log_days: int, delivered_minutes: int
+    space: str,
+    threads: int,
+    busy_timeout_ms: int,
+    limits: Limits,
+    log_days: int,
+    log_megabytes: int,
+    delivered_minutes: int,
 ) -> None:
     """What a store is opened with."""
+    instance("limits", limits, Limits)
     _name("space", space, limits)
     _whole("threads", threads, 0, 1_000)
-    _whole("busy_timeout_ms", busy_timeout_ms, 0, 86_400_000)
+    busy_timeout(busy_timeout_ms)
     _whole("log_days", log_days, 1, LOG_DAYS_MAX)
+    _whole("log_megabytes", log_megabytes, 1, LOG_MEGABYTES_MAX)
     _whole("delivered_minutes", delivered_minutes, 0, DELIVERED_MINUTES_MAX)
+
+
+def file_path(field: str, value: str | os.PathLike[str]) -> Path:
+    try:
+        path = Path(value)
+    except TypeError:
+        raise InvalidInput(field, f"must be a path, not {_kind(value)}") from None
+    if not os.fspath(value) or not storable(str(path)):
+        raise InvalidInput(field, f"{shown(os.fspath(value))} is not a path; give one of valid Unicode text")
+    return path
+
+
+def since(value: str | None) -> bool:
+    """Whether a backup holds only what changed since the last one."""
+    if value not in (None, "last"):
+        raise InvalidInput("since", f"{shown(value)} is unknown; allowed: last")
+    return value is not None
+
+
+def keep(value: str | None) -> Keep | None:
+    """How many backups are kept, from a text like 7d4w12m."""
+    if value is None:
+        return None
+    pattern = r"(?=.)(?:(\d{1,4})d)?(?:(\d{1,4})w)?(?:(\d{1,4})m)?"
+    found = re.fullmatch(pattern, value, re.ASCII) if isinstance(value, str) else None
+    if found is None:
+        raise InvalidInput(
+            "keep", f"{shown(value)} must be numbers of days, weeks and months, in this order, for example 7d4w12m"
+        )
+    return Keep(*(int(number or 0) for number in found.groups()))
+
+
+def quotas(value: Quotas) -> Quotas:
+    if not isinstance(value, Quotas):
+        raise InvalidInput("quotas", f"must be a nacre.Quotas, not {_kind(value)}")
+    for each in fields(Quotas):
+        _whole(f"quotas.{each.name}", getattr(value, each.name), 0, _INT64)
+    return value
 
 
 def hnsw(value: Hnsw) -> Hnsw:
@@ -486,12 +563,57 @@ def hnsw(value: Hnsw) -> Hnsw:
     return value
 
 
+def kind_name(value: str, limits: Limits) -> str:
+    return _name("kind", value, limits)
+
+
 def session_name(value: str, limits: Limits) -> str:
     return _name("session", value, limits)
 
 
 def space_name(value: str, limits: Limits) -> str:
     return _name("space", value, limits)
+
+
+def choice(field: str, value: object, allowed: Sequence[str]) -> None:
+    """One of a few words."""
+    if value not in allowed:
+        raise InvalidInput(field, f"{shown(value)} is unknown; allowed: {', '.join(allowed)}")
+
+
+def instance(field: str, value: object, kind: type[T]) -> T:
+    """A value of one of Nacre's own classes."""
+    if not isinstance(value, kind):
+        raise InvalidInput(field, f"must be a {kind.__name__}, not {_kind(value)}")
+    return value
+
+
+def time_zone(field: str, value: object) -> None:
+    if not isinstance(value, tzinfo):
+        raise InvalidInput(field, f"must be a time zone, such as zoneinfo.ZoneInfo, not {_kind(value)}")
+
+
+def function(field: str, value: object) -> None:
+    if not callable(value):
+        raise InvalidInput(field, f"must be a function, not {_kind(value)}")
+
+
+def iterable(field: str, value: object) -> None:
+    if not isinstance(value, Iterable):
+        raise InvalidInput(field, f"must be a list, not {_kind(value)}")
+
+
+def any_text(field: str, value: object) -> str:
+    """A text that is only read, so that it may be empty or of any length."""
+    if not isinstance(value, str):
+        raise InvalidInput(field, f"must be a text, not {_kind(value)}")
+    return value
+
+
+def yes_or_no(field: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(field, f"must be true or false, not {_kind(value)}")
+    return value
 
 
 def storable(text: str) -> bool:
@@ -508,8 +630,7 @@ def storable(text: str) -> bool:
 
 
 def _text(field: str, value: object, chars_max: int) -> str:
-    if not isinstance(value, str):
-        raise InvalidInput(field, f"must be a text, not {_kind(value)}")
+    value = any_text(field, value)
     if not value or value.isspace():
         raise InvalidInput(field, f"is blank; give 1 to {chars_max:,} characters")
     if len(value) > chars_max:
@@ -547,22 +668,16 @@ def _moment(field: str, value: object) -> datetime:
 def _whole(field: str, value: object, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         allowed = f"of {least:,} or more" if most >= _INT64 else f"from {least:,} to {most:,}"
-        raise InvalidInput(field, f"is {value!r}; a whole number {allowed} is allowed")
+        raise InvalidInput(field, f"is {shown(value)}; a whole number {allowed} is allowed")
 
 
 def _number(field: str, value: object, least: float, most: float) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        raise InvalidInput(field, f"is {value!r}; a number from {least:g} to {most:g} is allowed")
+        raise InvalidInput(field, f"is {shown(value)}; a number from {least:g} to {most:g} is allowed")
 
 
 def _fraction(field: str, value: object) -> None:
     _number(field, value, 0, 1)
-
-
-def _yes_or_no(field: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidInput(field, f"must be true or false, not {_kind(value)}")
-    return value
 
 
 def _listed(field: str, value: object, most: int) -> Sequence[object]:
@@ -598,7 +713,7 @@ def _plain_json(value: object, depth: int) -> Json:
 
 def _key(field: str, value: object) -> str:
     if not isinstance(value, str) or not storable(value):
-        raise InvalidInput(field, f"key {value!r} must be valid Unicode text")
+        raise InvalidInput(field, f"key {shown(value)} must be valid Unicode text")
     return value
 
 
@@ -612,6 +727,15 @@ def _scalar(field: str, value: object) -> JsonScalar:
     if isinstance(value, str) and not storable(value):
         raise InvalidInput(field, "contains a NUL or a lone surrogate; only valid Unicode text is allowed")
     return value
+
+
+def shown(value: object) -> str:
+    """A value as a message quotes it: short, and also where `repr` fails, as for a list that is nested too deep."""
+    try:
+        said = repr(value)
+    except Exception:  # a caller's object may raise anything
+        return f"a {_kind(value)}"
+    return said if len(said) <= _SHOWN_CHARS_MAX else said[:_SHOWN_CHARS_MAX] + "…"
 
 
 def _kind(value: object) -> str:

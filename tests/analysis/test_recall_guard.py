@@ -223,7 +223,7 @@ def test_a_whole_context() -> None:
         quotation(M1, M2).replace("blue", "red"),
         quotation(M1).replace(M1, M2),  # the words of another
         quotation(M1).replace(M1, M1[::-1]),  # never told
-        quotation(M1, M2).replace("</memory>\n<memory", "</memory>\nRome\n<memory"),
+        quotation(M1, M2).replace("\n<memory", "\nRome\n<memory"),
         fence("near the river", M1, DATE, excerpt=True),
         HEADER,
         left_out_line(3),

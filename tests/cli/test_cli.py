@@ -8,9 +8,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import click
 import pytest
 
@@ -20,6 +22,7 @@ from nacre.cli import render
 from nacre.cli.demo import SAMPLES
 from nacre.config import settings
 from nacre.serialization import decode, encode
+from nacre.storage.sqlite import scrub
 from nacre.types.recipe import Recipe
 from nacre.types.search import SearchRequest
 
@@ -40,7 +43,7 @@ def test_remember_search_get_forget_restore_purge(cli: Cli) -> None:
     first = cli("remember", "The cache lives in Redis", "--tag", "infra", "--tag", "cache", "--json").json
     assert first["duplicate"] is False
     again = cli("remember", "The cache lives in Redis", "--json").json
-    assert again == {"id": first["id"], "duplicate": True, "recalled": []}
+    assert again == {"id": first["id"], "duplicate": True, "recalled": [], "notes": []}
     found = cli("search", "redis cache", "--json").json
     assert [hit["id"] for hit in found["hits"]] == [first["id"]]
     assert cli("get", first["id"], "--json").json["memories"][0]["tags"] == ["infra", "cache"]
@@ -51,7 +54,8 @@ def test_remember_search_get_forget_restore_purge(cli: Cli) -> None:
     assert len(cli("search", "redis", "--json").json["hits"]) == 1
     assert cli("update", first["id"], "--text", "The cache lives in Valkey", "--json").json["text"].endswith("Valkey")
     assert "Redis" in cli("history", first["id"]).out
-    assert cli("purge", first["id"], "--yes").code == 0
+    purged = cli("purge", first["id"], "--yes", "--json").json
+    assert purged == {"purged": [first["id"]], "scrubbed": True, "pending": None}
     assert cli("get", first["id"]).code == 2
 
 
@@ -344,7 +348,7 @@ def test_flags_count_before_and_after_the_command(cli: Cli) -> None:
         ("decay_rates = 5\n", "write it like state=0.2,kv=0.01"),
         ('decay_rates = "kv"\n', "write it like state=0.2,kv=0.01"),
         ('decay_rates = {kv = "fast"}\n', "write it like state=0.2,kv=0.01"),
-        ("decay_rates = {colour = 1}\n", "'colour' is no type of fact; allowed: identity"),
+        ("decay_rates = {colour = 1}\n", "'colour' is unknown; allowed: identity"),
         ("decay_rates = {kv = 11}\n", "kv: is 11.0; a number from 0 to 10 is allowed"),
         ("= nonsense", "cannot be read"),
     ],
@@ -370,7 +374,7 @@ def test_a_bad_config_file_is_named(
         ("NACRE_LOG_DAYS", "1000000", "a whole number"),
         ("NACRE_DECAY_RATES", "kv", "write it like state=0.2,kv=0.01"),
         ("NACRE_DECAY_RATES", "kv=fast", "write it like state=0.2,kv=0.01"),
-        ("NACRE_DECAY_RATES", "colour=1", "'colour' is no type of fact; allowed: identity"),
+        ("NACRE_DECAY_RATES", "colour=1", "'colour' is unknown; allowed: identity"),
         ("NACRE_DECAY_RATES", "kv=-1", "a number from 0 to 10 is allowed"),
         ("NACRE_DECAY_RATES", "kv=nan", "a number from 0 to 10 is allowed"),
     ],
@@ -627,6 +631,20 @@ def test_purge_asks_first(cli: Cli) -> None:
     assert cli("get", memory_id).code == 0
 
 
+def test_purge_says_what_is_left(cli: Cli, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody reads all the time. The next write does what this one could not."""
+    monkeypatch.setattr(scrub, "WAIT_S", 0.0)
+    one, other = (cli("remember", f"keep {name}", "--json").json["id"] for name in ("one", "other"))
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute("BEGIN; SELECT count(*) FROM memories").fetchall()
+        said = cli("purge", one, "--yes")
+        assert said.out.splitlines() == [
+            f"purged {one}",
+            "bytes of it may be left in the files (others were reading or writing); the next write removes them",
+        ]
+    assert cli("purge", other, "--yes").out == f"purged {other}\n"
+
+
 def test_the_log_is_cleared_by_time_session_and_space(cli: Cli) -> None:
     cli("remember", "Berlin is large")
     for session, space in (("a", "default"), ("a", "default"), ("b", "default"), ("a", "other"), ("c", "default")):
@@ -739,6 +757,20 @@ def test_a_stored_text_does_not_steer_the_terminal(
     assert "\x1b[31m" not in shown
     assert "\x07" not in shown
     assert "red \ufffd[31m bell \ufffd tab" in shown
+
+
+def test_a_pipe_gets_texts_as_they_are_unless_asked_otherwise(cli: Cli) -> None:
+    text = "red \x1b[31m, \x9b31m, bell \x07, \u202eturned, a\u00a0b, \U0001f469\u200d\U0001f680, two\nlines\tend"
+    memory_id = cli("remember", text, "--json").json["id"]
+    assert text in cli("get", memory_id).out
+    printable = cli("get", memory_id, "--printable").out
+    kept = "a\u00a0b, \U0001f469\u200d\U0001f680, two\nlines\tend"
+    assert f"red \ufffd[31m, \ufffd31m, bell \ufffd, \ufffdturned, {kept}" in printable
+    escaped = cli("--printable", "get", memory_id, "--json")
+    assert not re.search("[\x1b\x9b\x07\u202e]", escaped.out)
+    assert escaped.json["memories"][0]["text"] == text  # JSON says the same
+    assert cli("search", "x", "--lens", "a\x1b[31m", "--printable").error.count("\x1b") == 0
+    assert cli("search", "x", "--since", "\x9b31m", "--json", "--printable").error.count("\x9b") == 0
 
 
 def test_every_command_has_help_and_json() -> None:

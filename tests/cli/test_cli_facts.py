@@ -1116,6 +1116,12 @@ def test_colours_are_for_terminals_and_not_with_no_color() -> None:
         plain = _on_terminal(_PLAIN, *arguments)
         assert b"\x1b[" in coloured, arguments
         assert b"\x1b" not in plain, arguments
+    _process("remember", "red \x1b[41m, \x9b31m, bell \x07, back \x08, \u202eturned", "--tag", "\x1b]0;title\x07")
+    for environment in (_COLOURED, _PLAIN, {**_COLOURED, "TERM": "dumb"}):
+        for arguments in (["search", "bell"], ["timeline"], ["search", "bell", "--json"], ["context", "bell"]):
+            shown = _on_terminal(environment, *arguments).decode()
+            assert "turned" in shown
+            assert not re.search("\x1b\\[41m|\x9b|\x07|\x08|\u202e|\x1b]", shown), (environment, arguments)
     refused = _on_terminal(_PLAIN, "lens", "show", "nope")
     assert refused.startswith(b"error: lens: 'nope' is unknown; allowed: debugging, ")
 

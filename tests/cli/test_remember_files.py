@@ -85,7 +85,7 @@ def test_a_folder_is_read_to_its_depth(cli: Cli, folder: Path) -> None:
     assert [each["source"] for each in answer.json["remembered"]] == [
         "notes/Clay.TXT", "notes/kilns.md", "notes/deep/er/glaze.rst",
     ]  # fmt: skip
-    assert answer.json["skipped"] == {"hidden": 2, "other": 1, "binary": 1, "empty": 1}
+    assert answer.json["skipped"] == {"hidden": 2, "other": 1, "binary": 1, "empty": 1, "private": 0}
     clay, kiln, _ = stored(cli, *(each["id"] for each in answer.json["remembered"]))
     assert (clay["text"], clay["tags"]) == ("Clay comes from the river.\nIt is grey.\n", ["pottery"])
     assert kiln["tags"] == ["ovens", "hot", "pottery"]

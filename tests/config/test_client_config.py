@@ -635,6 +635,11 @@ def test_options_are_handed_on(cli: Cli, tmp_path: Path) -> None:
     assert graph == started("--compat", "knowledge-graph")
     home = cli("cursor", "--store", "~/b.db", "--json").json["content"]
     assert home == started("--store", str(tmp_path / "home" / "b.db"))
+    keyed = cli("cursor", "--key-file", "my.key", "--json").json["content"]
+    assert keyed == started("--key-file", str(tmp_path / "project" / "my.key"))
+    assert cli("cursor", "--key-file", "keyring:work", "--json").json["content"] == started(
+        "--key-file", "keyring:work"
+    )
     here = cli("cursor", "--space", "folder:.", "--json").json["content"]["args"][-1]
     elsewhere = cli("cursor", "--space", f"folder:{tmp_path / 'project'}", "--json").json["content"]["args"][-1]
     assert here == elsewhere != "folder:."

@@ -106,11 +106,13 @@ def test_the_table_has_all_files() -> None:
 
 TURN = re.compile(r"→ (\w+) (\{[^\n]*\})\n← (.*?)(?=\n\n→|\Z)", re.DOTALL)
 IDS = re.compile(r"\b1m[0-9a-z]{14}\b")
+ENDS = re.compile(r"(?<=</memory )[0-9a-z]+(?=>)")
 
 
 def by_order(text: str, names: dict[str, str]) -> str:
-    """The text with ids numbered by their first appearance, and without the day on which it ran."""
+    """The text with ids and their ends numbered by their first appearance, and without the day on which it ran."""
     numbered = IDS.sub(lambda found: names.setdefault(found[0], f"<{len(names) + 1}>"), text)
+    numbered = ENDS.sub(lambda end: next(name for each, name in names.items() if each.endswith(end[0])), numbered)
     return re.sub(r'date="\d{4}-\d\d-\d\d"', 'date="today"', numbered)
 
 

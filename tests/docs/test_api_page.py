@@ -18,6 +18,13 @@ TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
 STUBS = dict(re.findall(r"^### (\w+)\n\n```python\n(def .*?)^```$", TEXT, re.DOTALL | re.MULTILINE))
 VERBS = [name for name, _ in inspect.getmembers(nacre.Nacre, inspect.isfunction) if not name.startswith("_")]
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "open": nacre.open,
+    "check_store": nacre.check_store,
+    "rekey_store": nacre.rekey_store,
+    "restore_backup": nacre.restore_backup,
+    "salvage_store": nacre.salvage_store,
+}
 ELSEWHERE = {"Nacre", "Recipe", "Limits"}  # their fields are documented on another page, or by the verbs
 
 
@@ -37,7 +44,7 @@ def rows(heads: str) -> dict[str, list[str]]:
 
 
 def test_every_verb_has_its_place() -> None:
-    assert sorted(STUBS) == sorted([*VERBS, "open"])
+    assert sorted(STUBS) == sorted([*VERBS, *FUNCTIONS])
 
 
 @pytest.mark.parametrize("name", sorted(STUBS))
@@ -45,7 +52,7 @@ def test_a_signature_is_that_of_the_code(name: str) -> None:
     stub = ast.parse(STUBS[name]).body[0]
     assert isinstance(stub, ast.FunctionDef)
     assert stub.name == name
-    code: Callable[..., Any] = nacre.open if name == "open" else getattr(nacre.Nacre, name)
+    code: Callable[..., Any] = FUNCTIONS.get(name) or getattr(nacre.Nacre, name)
     signature = inspect.signature(code)
     expected = [each for each in signature.parameters.values() if each.name != "self"]
     assert [(each.name, each.kind, each.annotation) for each in expected] == [
@@ -56,7 +63,8 @@ def test_a_signature_is_that_of_the_code(name: str) -> None:
         if default is None:
             assert each.default is inspect.Parameter.empty, each.name
         else:
-            assert eval(ast.unparse(default), {"Limits": nacre.Limits, "Hnsw": nacre.Hnsw}) == each.default, each.name
+            known = {"Limits": nacre.Limits, "Hnsw": nacre.Hnsw, "Quotas": nacre.Quotas}
+            assert eval(ast.unparse(default), known) == each.default, each.name
 
 
 def _written(annotation: ast.expr | None) -> str:
@@ -80,7 +88,7 @@ def test_every_option_of_opening_is_explained() -> None:
 
 
 def test_every_public_name_is_explained() -> None:
-    explained = {*rows("| name | what it is | fields |"), *rows("| name | raised when |"), "open"}
+    explained = {*rows("| name | what it is | fields |"), *rows("| name | raised when |"), *FUNCTIONS}
     assert explained == set(nacre.__all__)
 
 

@@ -1,13 +1,12 @@
-"""docs/operations.md: its variables are those of the code, its errors exist, and its backup works."""
+"""docs/operations.md: its variables are those of the code, its errors exist, and its backups work."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import pytest
-
 import nacre
+from command_line import Cli
 from nacre.config import settings
 
 TEXT = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
@@ -19,17 +18,22 @@ def test_every_setting_has_its_variable() -> None:
 
 
 def test_every_error_of_a_store_or_embedder_is_explained() -> None:
-    named = set(re.findall(r"^\| `((?:Store|Embedder)\w+)` \|", TEXT, re.MULTILINE))
-    assert named == {each for each in nacre.__all__ if re.match(r"(Store|Embedder)(?!Error)", each)}
+    named = set(re.findall(r"^\| `((?:Store|Embedder|Wrong)\w+)` \|", TEXT, re.MULTILINE))
+    assert named == {each for each in nacre.__all__ if re.match(r"(Store|Embedder|Wrong)(?!Error)", each)}
 
 
-def test_a_backup_of_an_open_store_has_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (block,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    with nacre.open("nacre.db", embedder="hashing") as memory:
-        memory.remember("Backups run at three")
-        exec(compile(block, "docs/operations.md", "exec"), {})
-        memory.remember("This one came later")
-    with nacre.open("backup.db", embedder="hashing") as copy:
-        assert [hit.text for hit in copy.search("backups").hits] == ["Backups run at three"]
-        assert copy.stats().memories == 1
+def test_the_commands_for_backups_run(tmp_path: Path, cli: Cli) -> None:
+    with nacre.open(tmp_path / "memories.db", embedder="hashing") as memory:
+        memory.remember("Backups run at six")
+    commands = re.findall(
+        r"^(?:\$|0 6 .*?) +nacre ((?:backup|restore) [^#\n]*)",
+        TEXT.split("## Backup")[1].split("\n## ")[0],
+        re.MULTILINE,
+    )
+    assert len(commands) == 5
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    for command in commands:
+        last = max(folder.glob("*.db"), key=lambda path: path.stat().st_mtime_ns, default=None)
+        named = re.sub(r"/\S+\.db", str(last), command).replace("/var/backups/nacre", str(folder))
+        assert cli(*named.split()).code == 0, command

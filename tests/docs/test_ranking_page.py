@@ -31,7 +31,7 @@ from nacre.facts.confidence import FLOOR, SHARES, memory_confidence
 from nacre.facts.supersession import is_single_valued
 from nacre.query import intent, lenses
 from nacre.query.ast import Term, term_counts
-from nacre.ranking import fusion, late_interaction, rerank, token_budget
+from nacre.ranking import fusion, late_interaction, rerank, scoring, token_budget
 from nacre.ranking.bm25 import COMMON_SHARE, bm25, idf
 from nacre.ranking.fusion import by_meaning, places
 from nacre.ranking.neighbours import echoed
@@ -343,7 +343,7 @@ def test_late_interaction_is_worth_this() -> None:
         assert said in RULES.prose or any(said in block for block in RULES.code[""])
     number = {3: "three", 4: "four"}
     assert f"the {number[late_interaction_stage.PASSAGES_COMPARED]} nearest by their vectors" in RULES.prose
-    around = number[late_interaction.AROUND]
+    around = number[scoring.AROUND]
     assert f"the median lead of the {around} before it and the {around} behind it" in RULES.prose
     assert f"With `maxsim_weight` ({RECIPE.maxsim_weight}), a lead of {1 / RECIPE.maxsim_weight} lifts" in RULES.prose
     far = [_summed("a", 0.8), _summed("b", 0.5), _summed("c", 0.3)]

@@ -266,7 +266,11 @@ CALLS: dict[str, list[Call]] = {
     "drop_lens": [lambda m, _, x: m.drop_lens(x.lens)],
     "save_lens": [lambda m, _, x: m.save_lens(Lens(name="wide", where=in_space(x)))],
     "stats": [lambda m, _, __: m.stats()],
+    "check": [lambda m, _, __: m.check()],
+    "backup": [lambda m, _, __: m.backup("everything.db")],
     "count_tokens": [lambda m, _, x: m.count_tokens(x.memory)],
+    "screen": [lambda m, _, x: m.screen(x.word)],
+    "audit": [lambda m, _, x: list(m.audit(in_space(x))), lambda m, _, __: list(m.audit())],
 }
 UPKEEP = {"close", "rebuild", "reembed"}  # of the whole store; they show nothing and change no memory
 

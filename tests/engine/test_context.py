@@ -319,10 +319,8 @@ def test_a_note_that_says_more_is_quoted_with_what_holds_now(words: Nacre) -> No
     context = asked(words, "bees")
     assert quoted(context) == [note]
     assert context.left_out == ()
-    assert context.text == (
-        f'{HEADER}\n<memory id="{note}" date="2026-03-01" notes="1">\n{LONG}\n'
-        f"[now: Ada lives in Paris ({paris}, 2026-03-02)]\n</memory>"
-    )
+    noted = fence(LONG, note, "2026-03-01", notes=[f"now: Ada lives in Paris ({paris}, 2026-03-02)"])
+    assert context.text == f"{HEADER}\n{noted}"
     assert bodies(context) == {note: LONG}
 
 

@@ -16,6 +16,9 @@ import pytest
 import nacre
 from command_line import Cli
 from nacre.embedders.hashing import Hashing
+from nacre.ranking.scoring import briefly, describe, score
+from nacre.storage.reference import MemoryStore
+from nacre.storage.sqlite import SqliteStore
 
 TEXTS = [f"note {number} about the harbour and the lighthouse" for number in range(40)]
 
@@ -54,6 +57,46 @@ def test_what_is_deferred_is_found_by_words_at_once_and_by_meaning_later(path: P
         whole = memory.search("note about the harbour", mode="semantic", limit=50)
         assert len(whole.hits) == 41
         assert whole.notes == ()
+
+
+def kept(kind: str, path: Path, *, defer: bool) -> nacre.Nacre:
+    store = SqliteStore(path) if kind == "sqlite" else MemoryStore()
+    return nacre.Nacre(store, Hashing(), defer_embeddings=defer, log=False, limits=nacre.Limits(results_cached=0))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "memory"])
+@pytest.mark.parametrize("fusion", ["height", "rank", "boost"])
+def test_what_has_no_vectors_yet_keeps_its_place_among_those_that_have(path: Path, kind: str, fusion: Any) -> None:
+    """It is not known how near it is, so what words say of it counts. With its vectors it is the first as well."""
+    recipe, query = nacre.Recipe(fusion=fusion, semantic_floor=-1.0), "keeper of the lighthouse at the harbour"
+    with kept(kind, path, defer=False) as memory:
+        memory.remember_many([f"{TEXTS[number]} and its keeper" for number in range(12)])
+        before = memory.search(query, recipe=recipe, limit=50).hits
+        memory._writer._defer = True
+        best = memory.remember("The keeper of the lighthouse at the harbour").id
+        hits = memory.search(query, recipe=recipe, limit=50).hits
+        assert [hit.id for hit in hits if hit.id != best] == [hit.id for hit in before]
+        assert best in [hit.id for hit in hits[: 3 if fusion == "rank" else 1]]  # by rank, words have little weight
+        why = memory.why(query, best, recipe=recipe)
+        assert why.hit is not None
+        assert why.hit.cosine is None
+        assert any("no vectors yet" in describe(reason) for reason in why.hit.reasons)
+        assert "semantic" not in briefly(why.hit.reasons)
+        assert score(why.hit.reasons) == why.hit.score
+        assert (why.hit.relevance or 0) > (before[0].relevance or 0)
+        list(memory.reembed())
+        (reasons,) = [hit.reasons for hit in memory.search(query, recipe=recipe, limit=50).hits if hit.id == best]
+        assert not any("no vectors yet" in describe(reason) for reason in reasons)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "memory"])
+def test_where_nothing_has_vectors_words_decide(path: Path, kind: str) -> None:
+    with kept(kind, path, defer=True) as memory:
+        memory.remember_many(TEXTS)
+        words = memory.search("note 7 about the lighthouse", mode="keyword", limit=20).hits
+        both = memory.search("note 7 about the lighthouse", limit=20).hits
+        assert [hit.id for hit in both] == [hit.id for hit in words]
+        assert [hit.relevance for hit in both] == pytest.approx([hit.relevance for hit in words])
 
 
 def test_embedding_later_gives_what_embedding_at_once_gives(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import nacre
 from nacre import Filter, InvalidInput, Lens, Limits, Nacre, NewMemory, Recipe, Remembered, SearchResult
-from nacre.analysis import recall_guard
 from nacre.analysis.quoting import HEADER
 from nacre.analysis.recall_guard import DeliveredTexts
 from nacre.embedders.hashing import Hashing
@@ -111,7 +110,7 @@ def test_what_another_engine_delivered(path: Path) -> None:
     with nacre.open(path, embedder="none") as one, nacre.open(path, embedder="none") as other:
         one.remember("green tea")
         one.search("tea", session="s")
-        one.receipts()  # by now it is written
+        one._log.flush()
         assert delivered(other.search("tea", session="s")) == {"green tea": True}
     with nacre.open(path, embedder="none") as later:
         assert delivered(later.search("tea", session="s")) == {"green tea": True}
@@ -661,12 +660,12 @@ class Counting:
 
 def counting(memory: Nacre, work: Callable[[], Sequence[Remembered]]) -> tuple[Sequence[Remembered], Counter[str]]:
     counted = Counting(memory._store)
-    for service in (memory._writer, memory._log):
+    for service in (memory._writer, memory._log, memory._repeats):
         service._store = counted
     try:
         return work(), counted.calls
     finally:
-        for service in (memory._writer, memory._log):
+        for service in (memory._writer, memory._log, memory._repeats):
             service._store = counted._inner
 
 
@@ -676,6 +675,7 @@ def test_many_texts_of_many_sessions_ask_the_store_once_a_batch(words: Nacre, mo
     words.remember_many([f"told text number {number} of many" for number in range(20)])
     for number in range(10):
         words.search(f"told text {number}", session=f"session {number}", limit=5)
+    words._log.flush()  # else the known sessions are asked about again, once a batch
     items = [NewMemory(text=f"new text {n} to keep", session=f"session {n % 1_000}") for n in range(5_000)]
     receipts, calls = counting(words, lambda: words.remember_many(items))
     assert sum(each.duplicate for each in receipts) == 0
@@ -683,20 +683,70 @@ def test_many_texts_of_many_sessions_ask_the_store_once_a_batch(words: Nacre, mo
     assert sum(calls.values()) <= 5 * 3
 
 
-def test_delivered_texts_are_read_once_a_batch(words: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A session may have been told a thousand memories, and an import may have thousands of texts."""
-    built: list[int] = []
+def test_a_delivered_text_is_read_once(words: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session may have been given a thousand memories, and remember thousands of texts, one by one."""
+    read: list[str] = []
+    add = DeliveredTexts.add
 
-    class Counted(DeliveredTexts):
-        def __init__(self, texts: Mapping[str, str], dates: Mapping[str, str] | None = None) -> None:
-            built.append(len(texts))
-            super().__init__(texts, dates)
+    def counted(self: DeliveredTexts, memory_id: str, text: str, date: str | None = None) -> None:
+        read.append(memory_id)
+        add(self, memory_id, text, date)
 
-    monkeypatch.setattr(recall_guard, "DeliveredTexts", Counted)
-    words.remember_many([f"told text number {number} of many" for number in range(30)])
+    monkeypatch.setattr(DeliveredTexts, "add", counted)
+    ids = [each.id for each in words.remember_many([f"told text number {number} of many" for number in range(30)])]
     words.search("told text", session="s", limit=30)
     words.remember_many(NewMemory(text=f"new text {number} to keep", session="s") for number in range(500))
-    assert built == [30]
+    words._log.flush()
+    for number in range(20):
+        words.remember(f"new text {number} on its own", session="s")
+    assert sorted(read) == sorted(ids)
+    words.search("new text", session="s", limit=5)
+    assert words.remember("TOLD TEXT NUMBER 7 OF MANY", session="s").recalled == (ids[7],)
+    assert len(read) == 35
+
+
+def test_a_long_session_reads_no_more_of_the_log_than_is_new(words: Nacre) -> None:
+    words.remember_many([f"told text number {number} of many" for number in range(30)])
+    for number in range(20):
+        words.search(f"told text number {number}", session="s")
+    words.remember("a new text", session="s")
+    words._log.flush()
+    words.remember("another new text", session="s")
+    _, calls = counting(words, lambda: [words.remember(f"new text {number}", session="s") for number in range(10)])
+    assert (calls["last_receipt"], calls["delivered"], calls["get"]) == (10, 0, 0)
+    other = words.remember("told to others").id
+    words.search("others", session="t")
+    words._log.flush()
+    _, calls = counting(words, lambda: [words.remember(f"newer text {number}", session="s") for number in range(10)])
+    assert (calls["last_receipt"], calls["delivered"], calls["get"]) == (10, 1, 0)
+    assert words.remember("Told to others!", session="s").recalled == ()
+    assert words.remember("TOLD TO OTHERS", session="t").recalled == (other,)
+
+
+@pytest.mark.parametrize("change", ["updated", "forgotten", "restored", "purged", "cleared"])
+def test_what_was_known_to_be_delivered_may_have_changed(words: Nacre, path: Path, change: str) -> None:
+    """Also by another process."""
+    one, two = words.remember(LONDON).id, words.remember("Ada lives in London, they say").id
+    words.search("Ada", session="s")
+    assert words.remember(LONDON.upper(), session="s").recalled == (one,)
+    with nacre.open(path, embedder="none") as other:
+        match change:
+            case "updated":
+                other.update(one, text="Ada lives in Rome")
+            case "purged":
+                words._log.flush()
+                other.purge(one)
+            case "cleared":
+                words.clear_log()
+            case _:
+                other.forget(one)
+                if change == "restored":
+                    other.restore(one)
+    again = words.remember(LONDON.upper(), session="s")
+    assert (again.recalled, again.duplicate) == ((), False)
+    assert words.remember("ADA LIVES IN LONDON, THEY SAY", session="s").recalled == (
+        () if change in ("cleared", "purged") else (two,)  # the receipt is gone
+    )
 
 
 def test_what_was_delivered_long_ago_is_not_compared(words: Nacre, monkeypatch: pytest.MonkeyPatch) -> None:

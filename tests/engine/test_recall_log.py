@@ -31,7 +31,7 @@ from nacre.storage.reference.recall_log import RecallLog
 from nacre.storage.sqlite import SqliteStore
 from nacre.storage.sqlite import recall_log as sqlite
 from nacre.storage.sqlite.connection import Connections
-from nacre.types.recall_log import QUERY_CHARS_MAX, Delivery, Outcome, Receipt, ReceiptFilter, Usage
+from nacre.types.recall_log import QUERY_CHARS_MAX, Delivery, Outcome, Receipt, ReceiptFilter, Retention, Usage
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -47,19 +47,20 @@ def receipt(name: str, *memory_ids: str, at: datetime = NOON, space: str = "a", 
 
 
 def database(**space_of: str) -> apsw.Connection:
-    """The log's tables beside as much of `memories` as they need."""
+    """The log's tables beside `meta` and as much of `memories` as they need."""
     db = apsw.Connection(":memory:")
     db.execute("PRAGMA foreign_keys = ON")
     db.execute("CREATE TABLE memories (row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, space TEXT) STRICT")
-    db.execute(sqlite.TABLES + sqlite.MORE_COLUMNS)
+    db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
+    db.execute(sqlite.TABLES + sqlite.MORE_COLUMNS + sqlite.SIZES)
     db.executemany("INSERT INTO memories (id, space) VALUES (?, ?)", space_of.items())
     return db
 
 
-def purge(db: apsw.Connection, memory_id: str) -> None:
+def purge(db: apsw.Connection, memory_id: str, at: datetime = NOON) -> None:
     """As the store does it."""
     found = [row for (row,) in db.execute("SELECT row FROM memories WHERE id = ?", (memory_id,))]
-    sqlite.purge(db, found, Quotations(TEXT_OF.get(memory_id, ()), {"z1"}))
+    sqlite.purge(db, found, Quotations(TEXT_OF.get(memory_id, ()), {"z1"}), at)
     db.execute("DELETE FROM memories WHERE id = ?", (memory_id,))
 
 
@@ -176,7 +177,7 @@ def test_a_purged_memory_leaves_the_log() -> None:
 def test_purging_through_the_engine_empties_the_log(path: Path, memory: nacre.Nacre) -> None:
     """What was asked for a purged memory may quote it: the whole receipt goes, from both stores."""
     kept, purged = memory.remember("apple pie").id, memory.remember("banana bread").id
-    connections = Connections(path, 1000, create=False)
+    connections = Connections(path, 1000, create=False, prepare=lambda *_: None)
     with connections.writing() as db:
         sqlite.record(db, [receipt("r1", kept, purged, space="default"), receipt("r2", kept, space="default")])
     memory.purge(purged)
@@ -225,6 +226,52 @@ def test_a_purge_clears_the_queries_that_quote(path: Path, kind: str) -> None:
         if kind == "sqlite":
             assert b"mara" not in written(path).lower()
             assert b"zanzibar" not in written(path).lower()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "memory"])
+def test_a_purge_clears_the_queries_that_quote_labels_and_facts(path: Path, kind: str) -> None:
+    """A word that stands in the metadata or in a fact of another memory is not gone."""
+    store = SqliteStore(path) if kind == "sqlite" else MemoryStore()
+    about = nacre.NewFact(subject="Ada", predicate="drives", object="Trabant")
+    labels: dict[str, Any] = {
+        "tags": ["xylophone"],
+        "source": "https://quokka.example",
+        "metadata": {"project": "Apollo", "keys": [{"zebra": "okapi"}]},
+    }
+    with nacre.Nacre(store, None) as memory:
+        memory.remember("A pie", metadata={"project": "apollo"}, facts=[replace(about, subject="Bob")])
+        purged = memory.remember("Nothing here", facts=[about], **labels).id
+        memory.update(purged, metadata={"keys": "walrus"})
+        asked = (
+            "xylophones",
+            "a quokka",
+            "zebras",
+            "okapi?",
+            "a walrus",
+            "Ada",
+            "apollo",
+            "a trabant",
+            "pie",
+            "axolotl",
+        )
+        for query in asked:
+            memory.search(query, where=nacre.Filter(kinds=["none"]))
+        memory.purge(purged)
+        kept = [each.query for each in memory.receipts()]
+        assert kept[::-1] == ["", "", "", "", "", "", "apollo", "a trabant", "pie", "axolotl"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "memory"])
+def test_a_search_from_before_a_purge_is_logged_without_its_query(path: Path, kind: str) -> None:
+    """As by another process, which writes its receipts a moment later."""
+    store = SqliteStore(path) if kind == "sqlite" else MemoryStore()
+    with nacre.Nacre(store, None, clock=lambda: NOON) as memory:
+        kept, purged = (memory.remember(text).id for text in ("apple pie", "banana bread"))
+        memory.purge(purged)
+        late = receipt("r1", kept, at=NOON - timedelta(microseconds=1), space="default")
+        log = [late, receipt("r2", kept, space="default"), receipt("r3", kept, purged, space="default")]
+        store.record(log, Retention(days=1, bytes_max=10_000), NOON)
+        assert {each.id: each.query for each in memory.receipts()} == {"r1": "", "r2": "query of r2", "r3": ""}
 
 
 def test_marks_are_set_once_and_earn_once_a_day() -> None:
@@ -312,16 +359,55 @@ def test_pages_follow_one_another() -> None:
     assert pages == [["r6", "r5", "r4"], ["r3", "r2", "r1"], ["r0"]]
 
 
-def test_retention_drops_the_old_and_the_oldest_beyond_a_number() -> None:
+def test_retention_drops_the_old_and_the_first_of_too_many() -> None:
     db = database(m1="a")
-    sqlite.record(db, [receipt(f"r{day}", "m1", at=NOON + day * DAY) for day in range(6)])
+    log = [receipt(f"r{day}", "m1", at=NOON + day * DAY) for day in range(6)]
+    sqlite.record(db, log)
     standing = sqlite.usage(db, ["m1"])
-    assert sqlite.prune(db, NOON + 2 * DAY, 100) == 2
+    each = log[0].size_bytes
+    assert sqlite.prune(db, Retention(1, 100 * each), NOON + 9 * DAY) == 2  # a day before r3, the third of the last
     assert listed_ids(db, ReceiptFilter(spaces=["a"])) == ["r5", "r4", "r3", "r2"]
-    assert sqlite.prune(db, NOON, 3) == 1
+    assert sqlite.prune(db, Retention(1, 100 * each), NOON + 900 * DAY) == 0
+    assert sqlite.prune(db, Retention(9, 4 * each), NOON) == 0
+    assert sqlite.prune(db, Retention(9, 4 * each - 1), NOON) == 1  # it leaves a tenth free
     assert listed_ids(db, ReceiptFilter(spaces=["a"])) == ["r5", "r4", "r3"]
     assert sqlite.count(db) == db.execute("SELECT count(*) FROM deliveries").get == 3
     assert sqlite.usage(db, ["m1"]) == standing
+    assert sqlite.prune(db, Retention(9, 0), NOON) == 3
+
+
+@pytest.mark.parametrize("wrong", [(9_000,), (4_000, 9_000), (-9_000,)])
+@pytest.mark.parametrize("kind", ["sqlite", "memory"])
+def test_a_clock_that_is_wrong_for_a_while_deletes_nothing(path: Path, kind: str, wrong: tuple[int, ...]) -> None:
+    """The clock jumps, somebody searches, and it is put right again."""
+    store = SqliteStore(path) if kind == "sqlite" else MemoryStore()
+    today = 0
+    with nacre.Nacre(store, None, log_days=10, clock=lambda: NOON + today * DAY) as memory:
+
+        def search_on(*days: int) -> set[str]:
+            nonlocal today
+            for today in days:
+                memory.search(f"asked on {today}")
+                memory._log.flush()
+            return {each.query for each in memory.receipts(limit=100)}
+
+        right = {f"asked on {day}" for day in range(9)}
+        assert search_on(*range(9), *wrong) >= right
+        assert search_on(9, *wrong, 10) >= right
+        assert search_on(30, 31) >= right
+        assert right.isdisjoint(search_on(32))  # by now it is sure that they are too old
+
+
+def test_a_delivery_in_the_future_does_not_count() -> None:
+    now = NOON
+    with nacre.Nacre(MemoryStore(), None, clock=lambda: now) as memory:
+        memory.remember("banana bread")
+        now = NOON + 9_000 * DAY
+        memory.search("banana", session="s")
+        assert memory.search("banana", session="s").hits[0].delivered
+        now = NOON
+        assert not memory.search("banana", session="s").hits[0].delivered
+        assert memory.search("banana", session="s").hits[0].delivered
 
 
 def test_receipts_are_cleared_by_space_session_and_time() -> None:
@@ -432,9 +518,10 @@ class Logs(RuleBasedStateMachine):
             lambda: self.log.mark(found.id, ids, outcome, at + timedelta(hours=hours), None),
         )
 
-    @rule(before=moments, receipts_max=st.integers(0, 8))
-    def prune(self, before: datetime, receipts_max: int) -> None:
-        assert sqlite.prune(self.db, before, receipts_max) == self.log.prune(before, receipts_max)
+    @rule(now=moments, days=st.integers(1, 40), bytes_max=st.integers(0, 4_000))
+    def prune(self, now: datetime, days: int, bytes_max: int) -> None:
+        retention = Retention(days, bytes_max)
+        assert sqlite.prune(self.db, retention, now) == self.log.prune(retention, now)
 
     @rule(
         spaces=st.sampled_from(["a", "b", "ab"]),
@@ -444,11 +531,11 @@ class Logs(RuleBasedStateMachine):
     def clear(self, spaces: str, session: str | None, before: datetime | None) -> None:
         assert sqlite.clear(self.db, spaces, session, before) == self.log.clear(spaces, session, before)
 
-    @rule(memory_id=memory_ids)
-    def purge(self, memory_id: str) -> None:
-        purge(self.db, memory_id)
+    @rule(memory_id=memory_ids, at=moments)
+    def purge(self, memory_id: str, at: datetime) -> None:
+        purge(self.db, memory_id, at)
         self.space_of.pop(memory_id, None)
-        self.log.purge([memory_id], Quotations(TEXT_OF.get(memory_id, ()), {"z1"}))
+        self.log.purge([memory_id], Quotations(TEXT_OF.get(memory_id, ()), {"z1"}), at)
 
     @rule(memory_id=memory_ids)
     def remember_again(self, memory_id: str) -> None:
@@ -473,6 +560,8 @@ class Logs(RuleBasedStateMachine):
         assert sqlite.listed(self.db, every) == self.log.listed(every)
         assert sqlite.usage(self.db, list(SPACE_OF)) == self.log.usage(list(SPACE_OF))
         assert sqlite.count(self.db) == self.log.count()
+        total = self.db.execute("SELECT ifnull(sum(bytes), 0) FROM receipts").get
+        assert self.db.execute("SELECT value FROM meta WHERE key = 'log_bytes'").get == str(total)
 
     @staticmethod
     def same(ours: Callable[[], object], expected: Callable[[], object]) -> None:
@@ -501,7 +590,7 @@ class Sink:
         self.batches: list[list[str]] = []
         self.calls = 0
         self.failures = failures
-        self.error = error or StoreBusy("locked")
+        self.error = error or StoreUnavailable("away")
         self.free = threading.Event()
         self.free.set()
         self.entered = threading.Event()
@@ -643,7 +732,7 @@ def test_a_failed_write_is_tried_again(caplog: pytest.LogCaptureFixture) -> None
     assert warnings(caplog) == []
 
 
-@pytest.mark.parametrize("error", [StoreBusy("locked"), StoreUnavailable("read-only"), RuntimeError("a bug")])
+@pytest.mark.parametrize("error", [StoreUnavailable("read-only"), RuntimeError("a bug")])
 def test_a_store_that_cannot_be_written_costs_one_warning(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     sink = Sink(failures=10_000, error=error)
     journal = LogWriter(sink)
@@ -664,6 +753,45 @@ def test_it_goes_on_after_a_store_was_away() -> None:
     journal.note(receipt("kept"))
     journal.close()
     assert sink.written == ["kept"]
+
+
+def test_what_a_locked_store_does_not_take_stays_pending(caplog: pytest.LogCaptureFixture) -> None:
+    """However often it was tried: another process may hold the lock for long."""
+    sink = Sink(failures=7, error=StoreBusy("locked"))
+    journal = LogWriter(sink, delay_s=3_600)
+    for number in range(7):
+        journal.note(receipt(str(number)))
+        with pytest.raises(StoreBusy):
+            journal.flush()
+    assert [each.id for each in journal.unwritten()] == [str(number) for number in range(7)]
+    journal.flush()
+    assert sink.written == [str(number) for number in range(7)]
+    assert journal.unwritten() == []
+    assert warnings(caplog) == []
+
+
+def test_closing_a_locked_store_tries_once_and_says_what_is_lost(caplog: pytest.LogCaptureFixture) -> None:
+    sink = Sink(failures=10_000, error=StoreBusy("locked"))
+    journal = LogWriter(sink, delay_s=0)
+    hold(sink, journal)
+    journal.note(receipt("another"))
+    sink.free.set()
+    journal.close()
+    assert sink.calls <= 2  # one may have been under way before
+    assert warnings(caplog) == ["2 entries of the recall log could not be written: locked"]
+    journal.close()
+    assert len(warnings(caplog)) == 1
+
+
+def test_what_is_being_written_is_unwritten() -> None:
+    sink = Sink()
+    journal = LogWriter(sink)
+    hold(sink, journal)
+    journal.note(receipt("second"))
+    assert [each.id for each in journal.unwritten()] == ["first", "second"]
+    sink.free.set()
+    journal.close()
+    assert journal.unwritten() == []
 
 
 def test_a_full_journal_drops_the_oldest(caplog: pytest.LogCaptureFixture) -> None:
@@ -690,7 +818,7 @@ def test_after_close_notes_are_ignored() -> None:
 SCRIPT = """
 import sys, threading, time
 from datetime import UTC, datetime
-from nacre.errors import StoreBusy
+from nacre.errors import StoreUnavailable
 from nacre.engine.log_writer import LogWriter
 from nacre.types.recall_log import Receipt
 
@@ -701,7 +829,7 @@ def write(receipts):
     time.sleep(0.2)
     if failures:
         failures -= 1
-        raise StoreBusy("locked")
+        raise StoreUnavailable("away")
     with open(sys.argv[1], "a") as sink:
         sink.writelines(receipt.id + "\\n" for receipt in receipts)
 

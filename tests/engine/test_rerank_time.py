@@ -85,14 +85,14 @@ class Anytime(AtOnce):
     loaded = False
 
     def scores_while(
-        self, question: str, texts: Sequence[RerankText], goes_on: Callable[[], bool]
+        self, question: str, texts: Sequence[RerankText], goes_on: Callable[[Sequence[RerankScore]], bool]
     ) -> list[RerankScore]:
         if not self.loaded:
             self.timer.now += 1
             self.loaded = True
         found: list[RerankScore] = []
         for text in texts:
-            if not goes_on():
+            if not goes_on(found):
                 break
             found.append(self._score(question, text))
         return found
@@ -188,9 +188,9 @@ def test_a_reranker_that_cannot_stop_gets_all_texts_at_once(make: Make) -> None:
 
 def test_a_reranker_that_does_not_stop_or_stops_too_early_fails(make: Make) -> None:
     class Wrong(Anytime):
-        def scores_while(self, question: str, texts: Sequence[RerankText], goes_on: Callable[[], bool]) -> Any:
-            assert goes_on()
-            assert goes_on()
+        def scores_while(self, question: str, texts: Sequence[RerankText], goes_on: Callable[..., bool]) -> Any:
+            assert goes_on(())
+            assert goes_on(())
             return self.scores(question, texts[: self.number])
 
         number = 0
@@ -276,6 +276,101 @@ def said_of(memory: Nacre, milliseconds: int) -> Mapping[str, float]:
     """The log-odds of an answer that a search's trace has, by id."""
     request = SearchRequest(query="apricots", recipe=replace(PLAIN, rerank_ms=milliseconds))
     return memory._searcher.trace(request).ranking.answers
+
+
+# ---------------------------------------------------------------- settled places
+
+
+def test_when_the_first_places_are_settled_by_hand() -> None:
+    """A point adds .1, and no text has more than 5 points: the third, at .5, comes to 1.0 at the most.
+
+    totals of the first two, with 4 and 1 points: .9 + .4 = 1.3 and .7 + .1 = .8
+    """
+    sums = [0.9, 0.7, 0.5, 0.2]
+    assert rerank.settled(sums, [4.0, 1.0], 0.1, 5.0, 1)  # 1.3 > 1.0
+    assert not rerank.settled(sums, [4.0, 1.0], 0.1, 5.0, 2)  # .8 < 1.0
+    assert not rerank.settled(sums, [4.0], 0.1, 5.0, 2)  # there is no second one yet
+    assert not rerank.settled(sums, [0.5, 1.0], 0.1, 5.0, 1)  # .95 < 1.0
+    assert rerank.settled(sums, [0.0, 0.0, 0.0], 0.0, 5.0, 3)  # where a score adds nothing
+    assert rerank.settled(sums, [0.0] * 4, 0.1, 5.0, 4)  # all were read
+    assert rerank.share_of_a_point(sums, 0.2, 0.5) == pytest.approx(0.2 * 0.25 * 0.7)
+
+
+@settings(max_examples=80)
+@given(
+    st.lists(st.tuples(st.floats(0, 4), st.floats(-5, 5)), min_size=2, max_size=10),
+    st.integers(1, 3),
+    st.floats(0, 1),
+)
+def test_settled_places_do_not_change_if_all_are_read(
+    several: list[tuple[float, float]], places: int, weight: float
+) -> None:
+    ranked = best_first([placed(f"m{at:02}", score) for at, (score, _) in enumerate(several)])
+    liked = {f"m{at:02}": score for at, (_, score) in enumerate(several)}
+    sums = [each.score for each in ranked]
+    share = rerank.share_of_a_point(sums, weight, 1)
+    for read in range(len(ranked) + 1):
+        scores = [liked[each.id] for each in ranked[:read]]
+        if rerank.settled(sums, scores, share, 5.0, places):
+            break
+    left = {each.id for each in ranked[read:]}
+    known = {each.id: liked[each.id] for each in ranked[:read]}
+    some = best_first(rerank.reranked(ranked, known, weight, 1, left_out=left))
+    every = {each.id: each.score for each in rerank.reranked(ranked, liked, weight, 1)}
+    best = sorted(every.values(), reverse=True)
+    assert [every[each.id] for each in some[:places]] == pytest.approx(best[:places], abs=1e-9)
+
+
+class Bounded(Anytime):
+    score_max = 5.0
+
+
+def test_reading_ends_where_no_other_can_become_the_first(make: Make) -> None:
+    """The first of them is liked as much as is possible. Three are read in any case, to tell whether they answer."""
+    timer = Timer()
+    for places, read in ((1, 3), (3, 3), (5, 5), (0, 8)):
+        reranker = Bounded(timer, liking=lambda _: 5.0, answers=1.0)
+        memory = make(*FRUIT, reranker=reranker, timer=timer)
+        recipe = adjusted(PLAIN, rerank_ms=0, settled_places=places)
+        order = [hit.text for hit in asked(memory, 0, rerank=False)]
+        after = asked(memory, 0, recipe=recipe)
+        assert reranker.read == order[:read]
+        assert [hit.text for hit in after] == order
+        assert {reason.numbers["unread"] for reason in reranked(after).values()} == {0}  # none for lack of time
+        assert reranked(after).keys() == set(order[:read])
+        assert asked(memory, 0, recipe=recipe) == after
+        assert reranker.read == order[:read]  # a later search reads no further
+        full = Bounded(timer, liking=lambda _: 5.0)
+        asked(make(*FRUIT, reranker=full, timer=timer), 0, recipe=recipe, rerank="full")
+        assert len(full.read) == len(FRUIT)
+
+
+def test_a_text_that_may_become_the_first_is_read(make: Make) -> None:
+    timer = Timer()
+    reranker = Bounded(timer, liking=lambda text: 5.0 if "number 7" in text else -5.0)
+    memory = make(*FRUIT, reranker=reranker, timer=timer)
+    assert asked(memory, 0)[0].text == FRUIT[7]
+    assert len(reranker.read) == len(FRUIT)
+
+
+def test_what_another_thread_read_beyond_the_settled_places_does_not_count(make: Make) -> None:
+    """How far threads are ahead differs from run to run, and the result must not."""
+
+    class Ahead(Bounded):
+        def scores_while(self, question: str, texts: Sequence[RerankText], goes_on: Callable[..., bool]) -> Any:
+            found: list[RerankScore] = []
+            while len(found) < len(texts) and goes_on(found[: max(0, len(found) - 2)]):  # two are still under way
+                found.append(self._score(question, texts[len(found)]))
+            return found
+
+    timer = Timer()
+    results = []
+    for kind, read in ((Bounded, 3), (Ahead, 5)):
+        reranker = kind(timer, liking=lambda text: 5.0 if "number 0" in text else -5.0, answers=1.0)
+        memory = make(*FRUIT, reranker=reranker, timer=timer)
+        results.append([(hit.text, hit.score, hit.relevance) for hit in asked(memory, 0)])
+        assert len(reranker.read) == read
+    assert results[0] == results[1]
 
 
 # ---------------------------------------------------------------- the next search

@@ -12,6 +12,7 @@ import pytest
 
 from engines import BOTH_STORES, NOW, make_engines
 from nacre import Nacre, NewMemory, NotFound
+from nacre.errors import StoreFull
 from nacre.types.memory import Update
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -81,6 +82,26 @@ def test_a_changed_text_is_judged_anew_and_given_links_stay(make: Make) -> None:
     assert links(memory, "m0") == LINKED
     memory.update("m0", text="Tea is in the kitchen.")
     assert links(memory, "m0") == []
+
+
+def test_a_disk_that_is_full_when_links_are_written_does_not_undo_the_write(
+    make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The text is stored by then. An error would say that nothing was written."""
+    memory = make(on(1, OLD), on(2, "The orchard is watered on Mondays."))
+
+    def full(*_: object) -> None:
+        raise StoreFull("store: no room left")
+
+    for verb in ("link_updates", "unlink_updates"):
+        monkeypatch.setattr(memory._store, verb, full)
+    added = memory.remember(on(9, NEW)).id
+    assert memory.update("m1", text="The orchard is watered on Tuesdays now, not on Mondays.").id == "m1"
+    assert [each.text for each in memory.get([added, "m1"])] == [
+        NEW,
+        "The orchard is watered on Tuesdays now, not on Mondays.",
+    ]
+    assert caplog.text.count("stored, but not linked") == 2
 
 
 def test_what_is_embedded_later_is_linked_then(make: Make) -> None:

@@ -467,7 +467,7 @@ def loads_the_engine(stage: Stage, *options: str, **environment: str) -> bool:
     """Whether a hook had to answer by itself."""
     event = json.dumps(claude_event(stage, "UserPromptSubmit", prompt="gateway port", session_id=str(time.time_ns())))
     code = (
-        "import sys\nfrom nacre.cli import main\n"
+        "import sys\nimport nacre.cli\nfrom nacre.cli import main\nnacre.cli._leave = sys.exit\n"
         f"sys.argv = ['nacre', 'hook', 'context', *{list(options)!r}]\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "sys.stderr.write(str('nacre.engine.engine' in sys.modules))"

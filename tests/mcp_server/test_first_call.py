@@ -24,7 +24,8 @@ from mcp_clients import (
 )
 from nacre.config import project_space
 from nacre.mcp_server import first_call
-from nacre.mcp_server.first_call import FirstCall, Handover, Lines
+from nacre.mcp_server.client_pipe import ClientPipe
+from nacre.mcp_server.first_call import FirstCall, Handover
 from nacre.mcp_server.spaces import SpaceEngines
 from nacre.mcp_server.tools import DEFAULT
 
@@ -48,10 +49,10 @@ def begun(
     os.write(writing, b"".join(lines))
     os.close(writing)
     sent: list[Any] = []
-    from_client = Lines(reading)
-    handed = FirstCall(from_client, sent.append, engines, DEFAULT, folder, SESSION).serve(capabilities or {})
+    pipe = ClientPipe(reading, lambda line: sent.append(json.loads(line)))
+    handed = FirstCall(pipe, engines, DEFAULT, folder, SESSION).serve(capabilities or {})
     rest = []
-    while line := from_client.next():
+    while line := pipe.next()[0]:
         rest.append(line)
     os.close(reading)
     return sent, handed, rest
@@ -126,26 +127,30 @@ LEFT = {
     "a tool that may ask": tool_call(1, "forget", ids=["x"]),
     "arguments that are a list": message(id=1, method="tools/call", params={"name": "timeline", "arguments": []}),
     "a name that is a list": message(id=1, method="tools/call", params={"name": []}),
-    "parameters that are a text": message(id=1, method="tools/call", params="timeline"),
     "more parameters": message(id=1, method="tools/call", params={"name": "timeline", "task": {}}),
-    "an id that is true": message(id=True, method="ping"),
-    "an id that is null": message(id=None, method="ping"),
-    "no JSON": b"timeline please\n",
-    "not UTF-8": b"\xff\xfe\n",
-    "a batch": b"[]\n",
-    "another protocol": b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}\n',
-    "a blank line": b"\n",
-    "half a line": b'{"jsonrpc": "2.0", "id": 1',
 }
 
 
 @pytest.mark.parametrize("line", LEFT.values(), ids=LEFT)
 def test_everything_else_is_left_to_the_sdk(engines: SpaceEngines, tmp_path: Path, line: bytes) -> None:
-    after = b"" if line == LEFT["half a line"] else ANSWERED["ping"]
-    sent, handed, rest = begun(engines, tmp_path, INITIALIZED, line, after)
+    sent, handed, rest = begun(engines, tmp_path, INITIALIZED, line, ANSWERED["ping"])
     assert sent == []
     assert handed == Handover((INITIALIZED, line), None)
-    assert rest == ([after] if after else [])
+    assert rest == [ANSWERED["ping"]]
+
+
+def test_what_is_no_message_is_refused_here(engines: SpaceEngines, tmp_path: Path) -> None:
+    """And the next line is answered as usual."""
+    sent, handed, _ = begun(engines, tmp_path, b"timeline please\n", b"\n", b"[]\n", ANSWERED["ping"], b'{"id": 1')
+    assert [each.get("error", {}).get("code") for each in sent] == [-32700, -32600, None, -32700]
+    assert handed == Handover((), None)
+
+
+def test_a_store_that_cannot_be_opened_is_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    sent, _, _ = begun(engines_on(tmp_path / "folder"), tmp_path, tool_call(1, "timeline"))
+    assert sent[0]["result"]["isError"] is True
+    assert "is a folder" in sent[0]["result"]["content"][0]["text"]
 
 
 def test_a_client_that_says_nothing(engines: SpaceEngines, tmp_path: Path) -> None:
@@ -197,7 +202,8 @@ def test_a_client_that_lists_no_roots_is_not_waited_for(
     reading, writing = os.pipe()
     os.write(writing, CALL)
     sent: list[Any] = []
-    handed = FirstCall(Lines(reading), sent.append, engines, DEFAULT, tmp_path, SESSION).serve(ROOTS)
+    pipe = ClientPipe(reading, lambda line: sent.append(json.loads(line)))
+    handed = FirstCall(pipe, engines, DEFAULT, tmp_path, SESSION).serve(ROOTS)
     os.close(writing)
     assert handed == Handover((), "default")
     assert [each["id"] for each in sent] == ["nacre-roots", "call"]
@@ -223,9 +229,15 @@ HALVES = [  # what stands in JSON, and what it means
 @pytest.mark.parametrize(("escaped", "text"), HALVES)
 def test_half_a_character_is_read_as_an_unknown_one(escaped: bytes, text: str) -> None:
     reading, writing = os.pipe()
-    os.write(writing, b'["' + escaped + b'"]\n')
+    os.write(writing, message(id=1, method="ping", params={"x": "?"}).replace(b"?", escaped))
     os.close(writing)
-    assert json.loads(Lines(reading).next()) == [text]
+    line, content = ClientPipe(reading, _nothing_is_wrong).next()
+    assert json.loads(line) == content
+    assert content["params"]["x"] == text
+
+
+def _nothing_is_wrong(line: bytes) -> None:
+    raise AssertionError(line)
 
 
 @pytest.mark.slow

@@ -83,7 +83,8 @@ async def test_a_note_on_the_question_is_said_where_there_is_room(
     engines: SpaceEngines, tmp_path: Path, query: str, last: str
 ) -> None:
     async with Client(served(engines, DEFAULT, tmp_path)) as client:
-        assert said(await client.call_tool("context", {"query": query})).splitlines()[-1].startswith(last)
+        long = await client.call_tool("context", {"query": query, "budget_tokens": 2000})
+        assert said(long).splitlines()[-1].startswith(last)
         short = await client.call_tool("context", {"query": query, "budget_tokens": 25})
         assert costs(engines, short) <= 25
         assert given(short)["notes"][0].startswith(last)

@@ -163,8 +163,12 @@ def timeline(self, *arguments, **named):
 def forget(self, ids, **named):
     raise ZeroDivisionError("the secret of " + ids[0])
 
+def facets(self, *arguments, **named):
+    raise ZeroDivisionError("the secret of facets")
+
 engine.Nacre.timeline = timeline
 engine.Nacre.forget = forget
+engine.Nacre.facets = facets
 cli.main()
 """
 
@@ -198,26 +202,12 @@ def test_an_exception_inside_goes_to_stderr_and_an_error_to_the_client(noisy: Pr
     assert "ZeroDivisionError: the secret of hearts" in noisy.stderr()
 
 
-def test_broken_lines_disturb_nobody(noisy: Process) -> None:
-    noisy.send(
-        b"\n",
-        b"no JSON\n",
-        b'{"jsonrpc": "2.0", "id": \n',
-        b"\xff\xfe\x00\n",
-        tool_call("bytes", "remember", text="placeholder").replace(b"placeholder", b"tea \xff\xfe at four"),
-        b"[" * 100_000 + b"\n",
-        b"[]\n",
-        b'"text"\n',
-        b'{"jsonrpc": "2.0"}\n',
-        message(method="notifications/unheard-of"),
-        message(id="unasked", result={}),
-    )
-    noisy.send(message(id="ping", method="ping"))
-    answers = noisy.answers("bytes", "ping")
-    assert answers["ping"]["result"] == {}
-    assert answers["bytes"]["result"]["isError"] is False  # read as far as it can be
-    found = json.loads(noisy.call("search_memories", query="tea", mode="keyword")["content"][0]["text"])["hits"]
-    assert [each["snippet"] for each in found] == ["tea \N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER} at four"]
+def test_an_exception_in_a_handler_is_an_internal_error(noisy: Process) -> None:
+    params = {"uri": "nacre://overview"}
+    error = noisy.ask(message(id="odd", method="resources/read", params=params))["error"]
+    assert error["code"] == types.INTERNAL_ERROR
+    assert "(ZeroDivisionError)" in error["message"]
+    assert "the secret of" not in error["message"]
 
 
 def test_what_the_protocol_does_not_know_is_an_error_of_the_protocol(noisy: Process) -> None:

@@ -35,7 +35,7 @@ from mcp_clients import (
     tool_call,
 )
 from nacre.engine import writer
-from nacre.errors import EmbedderError
+from nacre.errors import EmbedderError, NotFound
 from nacre.mcp_server import completion, confirmation, graph_tools, prompts, resources, server_info, wording
 from nacre.mcp_server import server as server_module
 from nacre.mcp_server.server import RequestHandlers, build_server
@@ -142,7 +142,7 @@ async def test_what_is_not_there_is_an_error_with_its_uri(door: Server[Any], mod
                     await client.read_resource(uri)
                 assert caught.value.code == {"legacy": -32002, "auto": types.INVALID_PARAMS}[mode]
                 assert caught.value.data == {"uri": uri}
-                whole = f"id: no resource {uri!r}; {resources._HINTS[name]}"
+                whole = str(NotFound((uri,), resources._HINTS[name], what="resource"))
                 assert caught.value.error.message == wording.for_agents(whole, ())  # a long one is cut
 
 

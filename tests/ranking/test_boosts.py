@@ -698,13 +698,21 @@ def test_a_log_may_be_left_out(path: Path, clock: Clock) -> None:
 def test_receipts_are_kept_for_some_days(path: Path, clock: Clock) -> None:
     with opened(SqliteStore(path), clock, log_days=2) as memory:
         memory.remember("alpha")
-        old = memory.search("alpha").receipt
-        clock.now = NOW + timedelta(days=2)
-        kept = memory.search("alpha").receipt
-        assert [each.id for each in memory.receipts()] == [kept, old]  # two days are not over
-        clock.now += timedelta(microseconds=1)
-        newest = memory.search("alpha").receipt
-        assert [each.id for each in memory.receipts()] == [newest, kept]
+        first = memory.search("alpha").receipt
+        second, third, fourth = (search_on(memory, clock, each) for each in (2, 3, 4))
+        listed = [fourth, third, second, first]
+        assert [each.id for each in memory.receipts()] == listed  # as of the third last day, two days are not over
+        clock.now = NOW + timedelta(days=5)
+        listed.insert(0, memory.search("alpha").receipt)
+        memory._log.flush()
+        assert [each.id for each in memory.receipts()] == listed[:-1]
+
+
+def search_on(memory: Nacre, clock: Clock, day: int) -> str | None:
+    clock.now = NOW + timedelta(days=day)
+    receipt = memory.search("alpha").receipt
+    memory._log.flush()
+    return receipt
 
 
 @pytest.mark.slow

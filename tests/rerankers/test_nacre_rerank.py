@@ -7,9 +7,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +21,7 @@ from nacre.embedders.minilm import MiniLM
 from nacre.errors import EmbedderUnavailable
 from nacre.interfaces import AnytimeReranker, RerankScore, RerankText
 from nacre.rerankers import nacre_rerank
-from nacre.rerankers.nacre_rerank import FOLDER, MODEL_SHA256, VOCABULARY, NacreRerank
+from nacre.rerankers.nacre_rerank import FOLDER, MODEL_SHA256, SCORE_MAX, VOCABULARY, NacreRerank
 
 RERANKER = NacreRerank()
 PORT: AnytimeReranker = RERANKER  # checked by mypy
@@ -172,14 +174,38 @@ def test_it_stops_at_the_first_refusal(threads: int, allowed: int) -> None:
     several = NacreRerank(threads)
     several._model = RERANKER._model
     asked: list[bool] = []
+    expected = RERANKER.scores(QUESTION, TEXTS[:5])
 
-    def goes_on() -> bool:
+    def goes_on(known: Sequence[RerankScore]) -> bool:
+        assert list(known) == expected[: len(known)]
         asked.append(len(asked) < allowed)
         return asked[-1]
 
-    expected = RERANKER.scores(QUESTION, TEXTS[:5])
     assert several.scores_while(QUESTION, TEXTS[:5], goes_on) == expected[:allowed]
     assert asked == [True] * min(allowed, 5) + [False] * (allowed < 5)
+
+
+def constant(name: str) -> npt.NDArray[np.float64]:
+    """A float32 constant of the model's file: its name (field 8 of a tensor) is followed by its bytes (field 9)."""
+    content = (FOLDER / "model.onnx").read_bytes()
+    named = bytes([0x42, len(name)]) + name.encode() + b"\x4a"
+    at = content.index(named) + len(named)
+    digits = [
+        *takewhile(lambda byte: byte >= 128, content[at : at + 5])
+    ]  # of the size, 7 bits each, the last below 128
+    begin = at + len(digits) + 1
+    size = sum((byte & 127) << 7 * place for place, byte in enumerate(content[at:begin]))
+    return np.frombuffer(content[begin : begin + size], np.float32).astype(np.float64)
+
+
+def test_no_score_exceeds_the_bound_that_the_weights_give() -> None:
+    """A score is `weight · (gain · z + beta) + bias`. z is normalised: its mean is 0, its length √384."""
+    weight, gain, beta = constant("score.weight"), constant("5.narrowed.gamma"), constant("5.narrowed.beta")
+    across = weight * gain - (weight * gain).mean()
+    most = np.sqrt(across @ across * 384) + weight @ beta + constant("score.bias")[0]
+    assert most <= SCORE_MAX < most + 0.001
+    assert RERANKER.score_max == SCORE_MAX
+    assert all(each.score < SCORE_MAX for each in RERANKER.scores(QUESTION, TEXTS))
 
 
 def test_the_first_texts_begin_first() -> None:
@@ -194,7 +220,7 @@ def test_the_first_texts_begin_first() -> None:
         return run(pair)
 
     one._run = noted  # type: ignore[method-assign]
-    one.scores_while("why?", texts, lambda: True)
+    one.scores_while("why?", texts, lambda _: True)
     assert begun == [len(nacre_rerank._encode_pair(PIECES, PIECES.first_pieces("why?", 40), each)) for each in texts]
     begun.clear()
     one.scores("why?", texts)
@@ -206,7 +232,7 @@ def test_a_failure_in_a_thread_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> 
     several._model = RERANKER._model
     monkeypatch.setattr(several, "_run", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        several.scores_while(QUESTION, TEXTS[:3], lambda: True)
+        several.scores_while(QUESTION, TEXTS[:3], lambda _: True)
 
 
 def test_a_tuple_of_texts_is_as_good_as_a_list() -> None:

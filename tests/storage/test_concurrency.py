@@ -6,6 +6,8 @@ would wait for something that never comes, never ends.
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import threading
@@ -94,6 +96,115 @@ def test_a_write_that_is_held_open_elsewhere_blocks_no_reader(filled: Path, lock
         with pytest.raises(nacre.StoreBusy):
             memory.remember("the lock is held indeed")
         assert {name: read(memory) for name, read in READING.items()} == before
+
+
+def read_in_a_session(memory: nacre.Nacre) -> list[object]:
+    """Every verb that reads, in a session that was given something before, and what the log says of it."""
+    first = memory.search("zebra apples", session="s", limit=2)
+    ids = [hit.id for hit in first.hits]
+    again = memory.search("zebra apples", session="s", limit=2)
+    new = memory.search("zebra apples", session="s", limit=2, omit_delivered=True)
+    memory.get(ids[0], session="s")
+    left_out = memory.context("zebra apples", min_score=0.0, session="s").left_out
+    repeated = memory.remember(first.hits[1].text.upper(), session="s")
+    others = (
+        memory.why("zebra apples", ids[0], session="s"),
+        memory.related(ids[0]),
+        memory.facets("zebra"),
+        memory.timeline(limit=5),
+        memory.facts(),
+        memory.stats(),
+        memory.lenses(),
+        memory.history(ids[0]),
+    )
+    assert all(others[:4])
+    marked = [
+        (each.memory_id, each.opened is not None, each.used is not None)
+        for receipt in memory.receipts(session="s", limit=2, before=new.receipt)
+        for each in receipt.deliveries
+    ]
+    return [
+        [hit.delivered for hit in (*first.hits, *again.hits)],
+        set(ids).isdisjoint(hit.id for hit in new.hits),
+        (ids[0], "delivered") in left_out,
+        repeated.recalled == (ids[1],),
+        marked == [(ids[0], True, False), (ids[1], False, False), (ids[0], False, False), (ids[1], False, False)],
+        len(memory.receipts(session="s")),
+    ]
+
+
+def test_nothing_that_reads_waits_for_a_write_elsewhere(filled: Path) -> None:
+    """What a session was given counts while it cannot be written. Who waited for the lock would wait for an hour."""
+    answers: list[object] = []
+    with nacre.open(filled, embedder=Hashing(), limits=UNCACHED, busy_timeout_ms=3_600_000) as memory:
+        with process(HOLDING, str(filled), "IMMEDIATE") as holder:
+            reading = threading.Thread(target=lambda: answers.append(read_in_a_session(memory)))
+            reading.start()
+            reading.join(ANSWER_SECONDS)
+            waited = reading.is_alive()
+            assert holder.poll() is None
+        reading.join(ANSWER_SECONDS)
+        assert not waited
+        assert answers == [[[False, False, True, True], True, True, True, True, 4]]
+    with nacre.open(filled, embedder=Hashing()) as memory:
+        assert len(memory.receipts(session="s")) == 4
+        assert sum(each.used is not None for one in memory.receipts(session="s") for each in one.deliveries) == 1
+
+
+class OwnTime:
+    """A clock for each thread, on which only its own pauses count."""
+
+    def __init__(self) -> None:
+        self._of = threading.local()
+
+    def monotonic(self) -> float:
+        return getattr(self._of, "now", 0.0)
+
+    def sleep(self, seconds: float) -> None:
+        self._of.now = self.monotonic() + seconds
+
+
+def test_a_write_waits_for_one_busy_timeout(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for the log as well, which cannot be written either."""
+    time = OwnTime()
+    monkeypatch.setattr("nacre.storage.sqlite.connection.time", time)
+    with nacre.open(filled, embedder=Hashing(), busy_timeout_ms=5_000) as memory:
+        with process(HOLDING, str(filled), "IMMEDIATE"):
+            memory.search("zebra apples", session="s")
+            with pytest.raises(nacre.StoreBusy):
+                memory.remember("a new text", session="s")
+            assert 5 <= time.monotonic() < 5.1
+        assert not memory.remember("a new text", session="s").duplicate
+        assert len(memory.receipts(session="s")) == 1
+
+
+def test_closing_while_another_process_writes_says_what_is_lost(filled: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with process(HOLDING, str(filled), "IMMEDIATE") as holder:
+        memory = opened(filled)
+        for query in ("zebra", "llama", "horse"):
+            memory.search(query)
+        memory.close()
+        assert holder.poll() is None
+    (said,) = [each.getMessage() for each in caplog.records]
+    assert said.startswith("3 entries of the recall log could not be written: store: ")
+
+
+@pytest.mark.slow
+def test_a_command_answers_while_another_process_writes(filled: Path) -> None:
+    command = [sys.executable, "-m", "nacre", "search", "zebra", "--embedder", "none", "--asked-in", "s", "--json"]
+    environment = {**os.environ, "NACRE_BUSY_TIMEOUT_MS": "100"}
+    with process(HOLDING, str(filled), "IMMEDIATE") as holder:
+        done = subprocess.run(
+            [*command, "--store", str(filled)],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=ANSWER_SECONDS,
+            check=True,
+        )
+        assert holder.poll() is None
+    assert len(json.loads(done.stdout)["hits"]) == 10
+    assert "1 entry of the recall log could not be written" in done.stderr
 
 
 @pytest.mark.slow

@@ -394,10 +394,12 @@ def of_other_dimensions(file: Path) -> None:
     index = sqlite_graph._new(8, nacre.Hnsw())
     index.add(np.arange(10, dtype=np.uint64), np.ones((10, 8), np.int8))
     index.save(str(file))
+    sqlite_graph.seal(file, file.name)
 
 
 def without_vectors(file: Path) -> None:
     sqlite_graph._new(32, nacre.Hnsw()).save(str(file))
+    sqlite_graph.seal(file, file.name)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from index_files import (
 )
 from nacre.storage.sqlite import SqliteStore
 from nacre.storage.sqlite import keyword_search as sqlite_lexical
-from nacre.storage.sqlite.index import segment_builder
+from nacre.storage.sqlite.index import segment, segment_builder
 from nacre.storage.sqlite.index import space_index as sqlite_index
 from nacre.types.recipe import adjusted
 from nacre.types.search import Filter
@@ -260,6 +260,7 @@ def test_every_order_of_merging_gives_the_same_segment(path: Path, monkeypatch: 
             parts = [part for part in space_of(engine).parts if len(part.segment)]
             assert [part.saved for part in parts] == [True]
             assert len(cache_files(path, ".segment")) == 1
-            made.append(replace(parts[0].segment, superseded=np.empty(0, np.int64)))  # nothing comes before it
+            arrays = {name: getattr(parts[0].segment, name) for name in segment.NAMES}
+            made.append(segment.Segment(**arrays | {"superseded": np.empty(0, np.int64)}))  # nothing comes before it
     for other in made[1:]:
         check_equal_segments(made[0], other)

@@ -6,27 +6,31 @@ Workers are real processes (spawned, as on every platform) that open the store b
 from __future__ import annotations
 
 import multiprocessing
+import os
 import random
 import shutil
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import apsw
 import pytest
 
 import nacre
+from benchmarks.common.fault_workers import changed_constants
 from index_files import EVERYTHING, NOW, cache_files, cache_folder, found, reopened, settled
 from nacre.embedders.hashing import Hashing
 from nacre.engine import writer
 from nacre.errors import NacreError, StoreBusy
-from nacre.storage.sqlite import store, vector_search
+from nacre.storage.sqlite import scrub, store, vector_search
 from nacre.storage.sqlite.index import hnsw, space_index
+from purged_bytes import RandomStore, Remains
 from store_checks import check_derived_tables, check_integrity
 
 pytestmark = pytest.mark.slow
@@ -196,8 +200,7 @@ def _hold_lock(path: str, begin: str, connection: Connection) -> None:
     connection.send("released")
 
 
-@contextmanager
-def small_caches() -> Iterator[None]:
+def small_caches() -> AbstractContextManager[None]:
     """Thresholds so low that files are written and merged, and graphs grow, all the time."""
     lowered = {
         (space_index, "SAVED_MEMORIES_MIN"): 8,
@@ -209,14 +212,7 @@ def small_caches() -> Iterator[None]:
         (store, "INDEXED_MEMORIES_MIN"): 0,
         (store, "UNINDEXED_MEMORIES_MAX"): 20,
     }
-    usual = {(module, name): getattr(module, name) for module, name in lowered}
-    for (module, name), value in lowered.items():
-        setattr(module, name, value)
-    try:
-        yield
-    finally:
-        for (module, name), value in usual.items():
-            setattr(module, name, value)
+    return changed_constants(lowered)
 
 
 def churn(opened: nacre.Nacre, name: str, turn: int, chance: random.Random) -> None:
@@ -504,15 +500,79 @@ def test_a_file_locked_while_it_is_opened(path: Path) -> None:
         assert not store.remember("now").duplicate
 
 
-def test_a_reader_elsewhere_does_not_stop_a_purge(path: Path) -> None:
-    """It does keep the old pages alive as long as it reads; they go when the store is closed at the latest."""
-    with nacre.open(path, embedder=Hashing(), busy_timeout_ms=200, log=False) as store:  # the search would be logged
-        memory_id = store.remember("the secret zxqvjwk").id
+def write_and_purge(number: int, path: str, turns: int) -> Remains:
+    """What the processes have purged, each by itself."""
+    with small_caches(), nacre.open(path, embedder=Hashing()) as opened:
+        store = RandomStore(opened, seed=1_000 + number)
+        store.remember(5)
+        gone = Remains()
+        for _ in range(turns):
+            store.remember(2)
+            store.change()
+            gone |= store.purge(1)
+        return gone
+
+
+def purge_and_die(path: str, memory_id: str) -> None:
+    """The process ends as soon as the deletion is committed."""
+    with patch.object(store.SqliteStore, "_scrub", lambda *_: os._exit(1)):
+        nacre.open(path, embedder=Hashing()).purge(memory_id)
+
+
+def test_a_purge_beside_a_reader_is_finished_by_the_next_writer(
+    workers: list[Worker], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader keeps the old pages alive as long as it reads. Until then every writer tries in vain."""
+    monkeypatch.setattr(scrub, "WAIT_S", 0.1)
+    with nacre.open(path, embedder=Hashing()) as opened:
+        written = RandomStore(opened, seed=1)
+        written.remember(20)
         with locked(path, "BEGIN; SELECT count(*) FROM memories") as release:
-            store.purge(memory_id)
-            assert store.search("zxqvjwk", mode="keyword").hits == ()
+            gone = written.purge(3)
+            assert written.pending == "others were reading or writing"
+            workers[0].do(remember_text, str(path), "meanwhile")
+            assert gone.found_in(path) != []
             release()
-    assert [each.name for each in path.parent.iterdir() if b"zxqvjwk" in each.read_bytes()] == []
+        workers[1].do(remember_text, str(path), "later")
+        assert gone.found_in(path) == []
+        assert opened.purge(written.one_of()).scrubbed
+    for worker in workers[:2]:
+        worker.do(close_store, str(path))
+    check_integrity(path)
+
+
+def test_purges_by_several_writers_leave_nothing(workers: list[Worker], path: Path) -> None:
+    nacre.open(path, embedder=Hashing()).close()
+    several = together(workers[:3], write_and_purge, str(path), 5)
+    workers[0].do(remember_text, str(path), "one more")
+    workers[0].do(close_store, str(path))
+    for gone in several:
+        assert gone.found_in(path) == []
+    check_integrity(path)
+    check_derived_tables(path)
+
+
+def test_a_purge_whose_process_was_killed_is_finished_by_the_next_writer(path: Path) -> None:
+    with small_caches():
+        with nacre.open(path, embedder=Hashing()) as opened:
+            written = RandomStore(opened, seed=2)
+            written.remember(30)
+            opened.rebuild()
+            memory_id = written.one_of()
+        process = SPAWN.Process(target=purge_and_die, args=(str(path), memory_id))
+        process.start()
+        process.join(ANSWER_SECONDS)
+        gone = written.remains[memory_id]
+        assert {name.partition(":")[0] for name in gone.found_in(path)} >= {path.name, *cached(path)}
+        with nacre.open(path, embedder=Hashing()) as opened:
+            opened.remember("one more")
+            settled(opened)
+            assert gone.found_in(path) == []
+    check_integrity(path)
+
+
+def cached(path: Path) -> set[str]:
+    return {each.name for each in cache_files(path)}
 
 
 # ---------------------------------------------------------------- threads

@@ -5,11 +5,13 @@ Caches hold no text, but the hashes of its words and its vectors.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -32,12 +34,15 @@ from index_files import (
     space_of,
 )
 from nacre.embedders.hashing import Hashing
+from nacre.storage.sqlite import page_checksums, scrub
 from nacre.storage.sqlite.index import hnsw as sqlite_graph
 from nacre.storage.sqlite.index import segment, segment_builder
 from nacre.storage.sqlite.index import space_index as sqlite_index
 from nacre.storage.sqlite.index.segment import hashed
 from nacre.storage.sqlite.index.segment_builder import having, quantised, with_metadata
 from nacre.storage.vectors import pack, unpack
+from purged_bytes import RandomStore
+from store_checks import check_derived_tables, check_integrity
 
 MARKER = "Zxqvjwk"  # stands nowhere else; its token is the same in lower case, and its own stem
 SECRET = f"the secret {MARKER}"
@@ -223,6 +228,117 @@ def test_a_purged_text_is_nowhere_in_the_files(path: Path, history: Callable[[na
     with reopened(path) as engine:
         assert engine.search(MARKER, mode="keyword").hits == ()
     assert traces(path) == []
+
+
+# ---------------------------------------------------------------- bytes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_no_byte_is_left_in_a_random_store(path: Path, seed: int) -> None:
+    """Pages were split and merged while it was there, and its cells were moved."""
+    with reopened(path, log=True) as engine:
+        store = RandomStore(engine, seed)
+        store.remember(30)
+        for _ in range(4):
+            store.change()
+        left = store.purge(3)
+        assert left.found_in(path) == []
+        store.remember(10)
+        store.change()
+        left = store.purge(2)
+        assert left.found_in(path) == []
+    check_integrity(path)
+    check_derived_tables(path)
+
+
+@pytest.mark.parametrize("how", ["in place", "with checksums", "rebuilt"])
+def test_a_scrub_overwrites_copies_that_sqlite_left(path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Where pages cannot be changed in place, as encrypted ones, the file is written again."""
+    rebuilt = how == "rebuilt"
+    with nacre.open(path, embedder=Hashing(), log=False, page_checksums=how != "in place") as engine:
+        store = RandomStore(engine, 1)
+        store.remember(40)
+        with suppress_scrubs(engine):
+            gone = store.purge(10)
+        assert gone.found_in(path) != []
+        if rebuilt:
+            monkeypatch.setattr(scrub, "page_bytes", lambda _: None)
+        engine.remember("one more")
+        assert gone.found_in(path) == []
+        if not rebuilt:
+            assert unclean_pages(path) < 5  # those that the last commit has written
+    check_integrity(path)
+    check_derived_tables(path)
+
+
+def suppress_scrubs(engine: nacre.Nacre) -> AbstractContextManager[object]:
+    return patch.object(engine._store, "_scrub", lambda _: "not now")
+
+
+def unclean_pages(path: Path) -> int:
+    with scrub.opened(str(path)) as file:
+        size = scrub.page_bytes(file)
+        assert size is not None
+        return sum(scrub.unused(page, number) != [] for number, page in scrub.pages(file, size))
+
+
+def test_checksums_of_pages_are_those_that_the_vfs_writes(path: Path) -> None:
+    with nacre.open(path, embedder=Hashing(), log=False) as engine:
+        engine.remember_many(f"memory {number} of roses" for number in range(40))
+    with scrub.opened(str(path)) as file:
+        every = list(scrub.pages(file, 4096))
+    assert len(every) > 20
+    assert all(page.endswith(page_checksums.checksum(page)) for _, page in every)
+    damaged = every[3][1][:100] + b"!" + every[3][1][101:]
+    assert scrub.cleaned(damaged, 3, checksums=True) == damaged
+
+
+def test_the_unused_parts_of_a_page() -> None:
+    """A leaf with a gap, one cell and a free block: worked by hand."""
+    head = bytes([13]) + (40).to_bytes(2) + (1).to_bytes(2) + (30).to_bytes(2) + bytes([0]) + (30).to_bytes(2)
+    gap, cell = b"gap".ljust(20, b"\0"), b"the cell.."
+    block = (0).to_bytes(2) + (12).to_bytes(2) + b"deleted."
+    page = head + gap + cell + block
+    assert len(page) == 52
+    assert scrub.unused(page, 1) == [(10, 30), (44, 52)]
+    assert scrub.unused(head + bytes(20) + cell + block[:4] + bytes(8), 1) == []
+    assert scrub.unused(bytes(52), 1) == []  # an overflow page, or a free one
+    assert scrub.unused(page[:48], 1) is None  # the free block goes beyond the page
+    assert scrub.unused(page[:1] + (60).to_bytes(2) + page[3:], 1) is None
+    assert scrub.unused(page[:5] + (9).to_bytes(2) + page[7:], 1) is None  # cells that begin among the pointers
+
+
+def test_a_store_behind_a_symbolic_link(path: Path) -> None:
+    """The write-ahead log is beside the file that the link leads to."""
+    real = path.with_name("elsewhere") / "real.db"
+    real.parent.mkdir()
+    path.symlink_to(real)
+    with reopened(path) as engine:
+        store = RandomStore(engine, 2)
+        store.remember(40)
+        left = store.purge(5)
+        assert left.found_in(path) == []
+    check_integrity(real)
+
+
+def test_searches_that_another_process_logs_after_the_purge(path: Path) -> None:
+    """One had found the text, one quotes it, and one was asked later."""
+    with reopened(path, log=True) as engine, reopened(path, log=True) as other:
+        memory_id = engine.remember(SECRET).id
+        engine.remember("a rose")
+        journal = other._log._writer
+        assert journal is not None
+        write, purged = journal._write, threading.Event()
+        with patch.object(journal, "_write", lambda notes: purged.wait(10) and write(notes)):
+            other.search(f"where is {MARKER}?")
+            other.search(f"{MARKER} or rose", where=nacre.Filter(tags_any=["none"]))
+            assert engine.purge(memory_id).scrubbed
+            other.search("rose")
+            purged.set()
+            other._log.flush()
+        assert traces(path) == []
+        assert sorted(each.query for each in engine.receipts()) == ["", "", "rose"]
 
 
 # ---------------------------------------------------------------- caches

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from nacre.analysis import tokenizer
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
-from nacre.errors import NacreError
+from nacre.errors import NacreError, QuotaExceeded
 from nacre.interfaces import TimePage
 from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, Only, ParsedQuery, Phrase, Term, Without
 from nacre.query.parser import parse
@@ -35,7 +36,16 @@ from nacre.storage.sqlite import store as sqlite_store
 from nacre.storage.sqlite.index import space_index as sqlite_index
 from nacre.types.facts import Fact, FactQuery, NewEntity, NewFact
 from nacre.types.memory import NewMemory
-from nacre.types.recall_log import Delivery, Receipt
+from nacre.types.quotas import NO_QUOTAS, Quotas
+from nacre.types.recall_log import (
+    NOTHING_UNWRITTEN,
+    Delivery,
+    Mark,
+    Receipt,
+    ReceiptFilter,
+    Retention,
+    Unwritten,
+)
 from nacre.types.recipe import Recipe, adjusted
 from nacre.types.search import Filter, Mode, Period, SearchResult
 from nacre.types.stats import Stats
@@ -104,11 +114,12 @@ class Numbering:
 class Pair:
     """One store of each sort, each with an engine that embeds and one that does not."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, quotas: Quotas = NO_QUOTAS) -> None:
         self.clock = Clock()
+        self._quotas = quotas
         self.path = folder / "memories.db"
         self._numbering = Numbering()
-        self._reference_store = MemoryStore()
+        self._reference_store = MemoryStore(quotas)
         self.reference = self._engines(self._reference_store, Numbering())
         self._open()
 
@@ -132,7 +143,7 @@ class Pair:
             assert self.sequences() == before
         return real
 
-    def sequences(self) -> list[tuple[int, int]]:
+    def sequences(self) -> list[tuple[int, int, int]]:
         """By which each store tells that an answer may have changed."""
         return [self._sqlite_store.sequence(), self._reference_store.sequence()]
 
@@ -152,7 +163,7 @@ class Pair:
         return Outcome(plain(outcome.answer), outcome.error)
 
     def _open(self) -> None:
-        self._sqlite_store = SqliteStore(self.path)
+        self._sqlite_store = SqliteStore(self.path, quotas=self._quotas)
         self.sqlite = self._engines(self._sqlite_store, self._numbering)
 
     def _engines(self, store: SqliteStore | MemoryStore, numbering: Numbering) -> dict[bool, Nacre]:
@@ -237,15 +248,22 @@ def side_by_side(engine: Nacre, ids: Sequence[str]) -> list[Any]:
     ]
 
 
-def delivered_to_sessions(engine: Nacre) -> list[Any]:
+EVERYTHING_KEPT = Retention(days=36_500, bytes_max=10**9)
+END = START + timedelta(days=1_000)
+
+
+def delivered_to_sessions(engine: Nacre, unwritten: Unwritten = NOTHING_UNWRITTEN) -> list[Any]:
     """What each session was told, in order; of all at once, and of the latest few."""
     asked = [*((space, session) for space in SPACES[:2] for session in SESSIONS), ("nowhere", "never")]
     recent = [
-        list(engine._store.delivered_since(spaces, session, START - timedelta(hours=2), 1_000).items())
+        list(
+            engine._store.delivered_within(spaces, session, (START - timedelta(hours=2), end), 1_000, unwritten).items()
+        )
+        for end in (START + timedelta(hours=1), END)
         for spaces in (SPACES[:1], SPACES[:2])
         for session in SESSIONS
     ]
-    return [recent, *(engine._store.delivered(asked, limit) for limit in (2, 1_000))]
+    return [recent, *(engine._store.delivered(asked, limit, unwritten) for limit in (2, 1_000))]
 
 
 def pages(engine: Nacre, **options: Any) -> list[Any]:
@@ -323,7 +341,7 @@ class Machine(RuleBasedStateMachine):
         self.ids: list[str] = []
         self.facts: list[Fact] = []
         self.searches = 0
-        self.last_read: tuple[Any, list[tuple[int, int]]] | None = None
+        self.last_read: tuple[Any, list[tuple[int, int, int]]] | None = None
         self.cursors: list[str] = []
         self.remember_many([*items, *(WELL_KNOWN if knowing else ())], embedding=True, bad=False)
 
@@ -445,7 +463,7 @@ class Machine(RuleBasedStateMachine):
         opened = now if whole else None
         delivered = tuple(Delivery(each, rank, 0.01, opened) for rank, each in enumerate(self.chosen(numbers), 1))
         log = Receipt(f"r{self.searches}", now, space, session, "asked", "hybrid", None, delivered)
-        self.pair.same(lambda nacre: nacre._store.record([log], START - timedelta(days=1_000)))
+        self.pair.same(lambda nacre: nacre._store.record([log], EVERYTHING_KEPT, START))
         self.pair.look_anew()
 
     @precondition(lambda self: self.searches)
@@ -789,7 +807,7 @@ def test_any_session_was_given_the_same(
         items = [NewMemory(text=f"text {number}", space=SPACES[number % 2]) for number in range(8)]
         ids = [each.id for each in pair.same(lambda nacre: nacre.remember_many(items), embedding=False).answer]
         log = [replace(each, id=f"r{number}") for number, each in enumerate(receipts)]
-        pair.same(lambda nacre: nacre._store.record(log, START - timedelta(days=9)))
+        pair.same(lambda nacre: nacre._store.record(log, EVERYTHING_KEPT, START))
         pair.same(delivered_to_sessions)
         pair.same(lambda nacre: nacre.forget([ids[number] for number in forgotten]))
         delivered = pair.same(delivered_to_sessions).answer[-1]
@@ -799,6 +817,132 @@ def test_any_session_was_given_the_same(
             pair.same(lambda nacre: nacre.restore([ids[number] for number in forgotten]))
         pair.same(lambda nacre: nacre.purge([ids[number] for number in purged]))
         pair.same(delivered_to_sessions)
+        pair.close()
+
+
+# ---------------------------------------------------------------- quotas
+
+
+def exceeded(call: Callable[[Nacre], Any]) -> Callable[[Nacre], Any]:
+    """The call, which gives what a quota says in place of raising it: messages are compared, too."""
+
+    def caught(engine: Nacre) -> Any:
+        try:
+            return call(engine)
+        except QuotaExceeded as error:
+            return str(error), error.quota, error.limit, error.used
+
+    return caught
+
+
+def quota_step(step: str, chosen: str, items: list[NewMemory], number: int) -> Callable[[Nacre], Any]:
+    fact = NewFact(subject="Ada", predicate="likes", object="tea" * 9)
+    match step:
+        case "add":
+            return lambda nacre: nacre.remember_many(items)
+        case "update":
+            return lambda nacre: nacre.update(chosen, summary="s" * 7 * number or None)
+        case "fact":
+            return lambda nacre: nacre.add_facts(chosen, [fact])[0].object
+        case "forget":
+            return lambda nacre: nacre.forget(chosen)
+        case "restore":
+            return lambda nacre: nacre.restore(chosen)
+    return lambda nacre: nacre.purge(chosen)
+
+
+@pytest.mark.slow
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.builds(
+        Quotas,
+        memories_max=st.sampled_from([0, 1, 3]),
+        bytes_max=st.sampled_from([0, 40, 200]),
+        session_writes_max=st.sampled_from([0, 1, 2]),
+    ),
+    st.lists(
+        st.tuples(st.sampled_from(["add", "update", "fact", "forget", "restore", "purge", "wait"]), st.integers(0, 9)),
+        max_size=14,
+    ),
+    st.lists(new_memories(), min_size=3, max_size=8),
+)
+def test_any_writes_meet_the_same_quotas(quotas: Quotas, steps: list[tuple[str, int]], items: list[NewMemory]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        pair = Pair(Path(folder), quotas)
+        ids: list[str] = ["id-0000"]
+        for step, number in steps:
+            chosen, several = ids[number % len(ids)], items[number % len(items) :][:3]
+            if step == "wait":
+                pair.clock.now += timedelta(seconds=25)
+                continue
+            said = pair.same(exceeded(quota_step(step, chosen, several, number)), embedding=number % 2 == 0)
+            if step == "add" and said.error is None and isinstance(said.answer, list):
+                ids += [receipt.id for receipt in said.answer]
+            stats = pair.same(lambda nacre: comparable(nacre.stats())).answer
+            assert not quotas.memories_max or all(
+                held <= quotas.memories_max for held in stats.stored_memories.values()
+            )
+            assert not quotas.bytes_max or all(held <= quotas.bytes_max for held in stats.stored_bytes.values())
+        pair.close()
+        check_derived_tables(pair.path)
+
+
+def logged(engine: Nacre, unwritten: Unwritten = NOTHING_UNWRITTEN) -> list[Any]:
+    """Every page of the log, also of one session or memory."""
+    ids = [each.id for each in engine.every()]
+    wanted: list[dict[str, Any]] = [{}, {"session": SESSIONS[0]}, *({"memory_id": each} for each in ids[:2])]
+    found = []
+    for which in wanted:
+        for spaces in (SPACES[:1], SPACES[:2]):
+            before: str | None = None
+            while True:
+                page = ReceiptFilter(spaces=spaces, limit=4, before=before, **which)
+                listed = engine._store.receipts(page, unwritten)
+                found.append(listed)
+                if not listed:
+                    break
+                before = listed[-1].id
+    return found
+
+
+told_marks = st.lists(
+    st.builds(
+        lambda hours, ids, outcome, session, origin: Mark(
+            tuple(f"id-{each:04}" for each in ids), outcome, START + timedelta(hours=hours), session, origin
+        ),
+        st.integers(-3, 30),
+        st.lists(st.integers(0, 9), min_size=1, max_size=3),
+        st.sampled_from(["opened", "opened", "used", "wrong"]),
+        st.sampled_from([None, *SESSIONS]),
+        st.sampled_from([None, None, *SESSIONS]),
+    ),
+    max_size=4,
+)
+
+
+@pytest.mark.slow
+@given(told_receipts, told_marks, st.integers(0, 12), st.integers(0, 2))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_what_is_unwritten_counts_as_if_it_were_written(
+    receipts: list[Receipt], marks: list[Mark], written: int, again: int
+) -> None:
+    """Some of it may be written by now."""
+    with tempfile.TemporaryDirectory() as folder:
+        pair = Pair(Path(folder))
+        items = [NewMemory(text=f"text {number}", space=SPACES[number % 2]) for number in range(8)]
+        pair.same(lambda nacre: nacre.remember_many(items), embedding=False)
+        log = [replace(each, id=f"r{number}") for number, each in enumerate(receipts)]
+        pair.same(lambda nacre: nacre._store.record(log[:written], EVERYTHING_KEPT, START))
+        unwritten = Unwritten(tuple(log[max(0, written - again) :]), tuple(marks))
+        given = pair.same(lambda nacre: delivered_to_sessions(nacre, unwritten)).answer
+        listed = pair.same(lambda nacre: logged(nacre, unwritten)).answer
+        pair.same(lambda nacre: nacre._store.record(log[written:], EVERYTHING_KEPT, START))
+        for mark in marks:
+            for each in mark.memory_ids:
+                how = None, [each], mark.outcome, mark.at, mark.session, mark.origin
+                pair.same(partial(lambda how, nacre: nacre._store.mark(*how), how))
+        assert pair.same(delivered_to_sessions).answer == given
+        assert pair.same(logged).answer == listed
         pair.close()
 
 
@@ -841,7 +985,7 @@ def test_what_a_session_was_given_by_hand(pair: Pair) -> None:
         receipt("r5", 3, "other", "s1", Delivery(four, 1, 0.5)),
         receipt("r6", 4, "default", None, Delivery(two, 1, 0.5, opened=START)),
     ]
-    pair.same(lambda nacre: nacre._store.record(log, START - timedelta(days=1)))
+    pair.same(lambda nacre: nacre._store.record(log, EVERYTHING_KEPT, START))
 
     def delivered(*asked: tuple[str, str], limit: int = 9) -> Any:
         return pair.same(lambda nacre: nacre._store.delivered(asked, limit)).answer
@@ -849,7 +993,9 @@ def test_what_a_session_was_given_by_hand(pair: Pair) -> None:
     def since(hours: float, spaces: tuple[str, ...] = ("default",), session: str = "s1", limit: int = 9) -> Any:
         moment = START + timedelta(hours=hours)
         return list(
-            pair.same(lambda nacre: list(nacre._store.delivered_since(spaces, session, moment, limit).items())).answer
+            pair.same(
+                lambda nacre: list(nacre._store.delivered_within(spaces, session, (moment, END), limit).items())
+            ).answer
         )
 
     first = ("default", "s1")
@@ -873,16 +1019,16 @@ def test_what_a_session_was_given_by_hand(pair: Pair) -> None:
     assert delivered(first) == {first: [three, four, one]}
     assert since(-1) == [(three, True), (four, False), (one, True)]
     repeated = replace(receipt("r7", 1, "default", "s1", Delivery(one, 1, 0.5)), repeat=True)
-    pair.same(lambda nacre: nacre._store.record([repeated], START - timedelta(days=1)))
+    pair.same(lambda nacre: nacre._store.record([repeated], EVERYTHING_KEPT, START))
     assert since(-1) == [(one, False)]  # r3 has the same time, but was written before
     assert since(-1, ("other", "default")) == [(four, False), (one, False)]  # r5 is later
     assert since(-1, ("other",)) == [(four, False)]
     assert delivered(first) == {first: [one, three, four]}
     late = receipt("r8", 0, "default", "s1", Delivery(three, 1, 0.5))  # of a process that wrote it late
     later = receipt("r9", 1, "default", "s1", Delivery(three, 1, 0.5))
-    pair.same(lambda nacre: nacre._store.record([late], START - timedelta(days=1)))
+    pair.same(lambda nacre: nacre._store.record([late], EVERYTHING_KEPT, START))
     assert since(-1) == [(one, False)]
-    pair.same(lambda nacre: nacre._store.record([later], START - timedelta(days=1)))
+    pair.same(lambda nacre: nacre._store.record([later], EVERYTHING_KEPT, START))
     assert since(-1) == [(one, False), (three, False)]
     pair.same(lambda nacre: nacre.purge([one]))  # and with it what was told beside it
     assert delivered(first, ("default", "s2")) == {first: [three, four]}

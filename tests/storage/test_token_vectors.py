@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nacre.errors import StoreError
+from nacre.ids import content_hash
 from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import Entry, Memory, Passages, Span, Tokens
@@ -53,7 +54,7 @@ def entry(memory_id: str, embedded: Passages | None, text: str | None = None) ->
         id=memory_id, space="default", kind="note", namespace="general", text=text, summary=None, tags=(),
         source=None, session=None, position=None, metadata={}, importance=0.5, created=NOW, updated=NOW,
     )  # fmt: skip
-    return Entry(memory, text.encode(), Tokens((text,), (), 1), embedded)
+    return Entry(memory, content_hash(text), Tokens((text,), (), 1), embedded)
 
 
 def read(store: AnyStore, *ids: str, model: str = TOKENS, most: int = 100) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from nacre.analysis import stopwords
+from nacre.analysis.secrets import find_secrets, names_password, names_secret
 from nacre.analysis.tokenizer import chunks
 from nacre.types.facts import FactType, NewFact
 
@@ -196,6 +197,8 @@ def extract(text: str, title: str | None = None, source: str | None = None) -> l
     place = source[-PART_CHARS_MAX:] if source and may_have_pairs and _re(_FILE).fullmatch(source) else ""
     found: dict[tuple[str, ...], NewFact] = {}
     for fact in _facts(read, _clean(title) if title else "", place):
+        if _is_secret(fact):
+            continue
         found.setdefault((fact.subject.casefold(), fact.predicate.casefold(), fact.object.casefold()), fact)
         if len(found) == FACTS_MAX:
             break
@@ -204,6 +207,14 @@ def extract(text: str, title: str | None = None, source: str | None = None) -> l
     # Several values in one text belong together: the last does not supersede the others.
     values = Counter(key[:2] for key in found)
     return [replace(fact, single=values[key[:2]] == 1) if fact.single else fact for key, fact in found.items()]
+
+
+def _is_secret(fact: NewFact) -> bool:
+    """Whether a fact states a password or the like. As a fact it would be shown where its text would not."""
+    names = (fact.predicate, fact.subject)
+    if any(map(names_password, names)) or find_secrets(fact.object) or find_secrets(fact.quote or ""):
+        return True
+    return " " not in fact.object and any(map(names_secret, names))  # "API_KEY: stored in the vault" is none
 
 
 class _Line(NamedTuple):

@@ -1,8 +1,9 @@
 """Whether a query quotes a text: then it must not outlive the text in the recall log.
 
-A query quotes purged texts if it has a word that no memory has any more, such as a name or a secret, or a run of four
-of their words (or all of a shorter text) that is not made of function words alone. The rule errs on the side of
-clearing: a log that lacks the words of a query does less harm than one that has the words of a purged memory.
+A query quotes a purged memory if it has a word of it that no memory has any more, such as a name or a secret, or a run
+of four words of its texts (or all of a shorter text) that is not made of function words alone. A memory's words are
+those of its texts, tags, source, metadata and facts. The rule errs on the side of clearing: a log that lacks the words
+of a query does less harm than one that has the words of a purged memory.
 """
 
 from __future__ import annotations
@@ -21,8 +22,19 @@ def significant_tokens(texts: Iterable[str]) -> set[str]:
     return {token for text in texts for token in tokenizer.query_tokens(text) if not tokenizer.is_common(token)}
 
 
+def found_in(words: Set[str], texts: Iterable[str]) -> set[str]:
+    """Those of these words that stand in a text, in upper or lower case, also as parts of other words."""
+    missing = set(words)
+    for text in texts:
+        if not missing:
+            break
+        folded = text.casefold()
+        missing = {word for word in missing if word not in folded}
+    return set(words) - missing
+
+
 class Quotations:
-    """Recognises queries that quote one of these texts. `gone` are those of their tokens that no memory has."""
+    """Recognises queries that quote a memory with these texts. `gone` are those of its words that no memory has."""
 
     def __init__(self, texts: Iterable[str], gone: Set[str] = frozenset()) -> None:
         self._gone = gone

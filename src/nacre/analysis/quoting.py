@@ -1,11 +1,14 @@
 """Quotes memories for a prompt between tags, so that their texts stay data, and parses such quotations.
 
 Nothing in a text can close its tag or open another: `<` before `memory` is escaped as `&lt;`. Where a text itself
-has `&lt;memory`, its `&` is escaped as `&amp;`, so that parsing restores every text exactly.
+has `&lt;memory`, its `&` is escaped as `&amp;`, so that parsing restores every text exactly. A language model may also
+take a look-alike for a tag, such as one with other brackets or letters. So the closing tag repeats the end of the id,
+which whoever wrote the text did not know, and as much of it as the text does not contain.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -20,7 +23,7 @@ _ESCAPED = re.compile(rf"&(?:lt;{_NAME}|amp;(?=(?:amp;)*lt;{_NAME}))", re.IGNORE
 # Lengths are bounded, so that many unfinished tags do not take quadratic time.
 _TAG = re.compile(
     r'<memory id="(?P<id>[^"\n]{1,64})" date="[^"\n]{0,64}"(?: excerpt="true")?(?: notes="(?P<notes>[0-9]{1,4})")?>\n?'
-    r"|\n?</memory>"
+    r"|\n?</memory(?: (?P<end>[0-9a-zA-Z]{1,64}))?>"
 )
 _FOOTER = re.compile(
     r"Left out for lack of room: [0-9]+(?: \([0-9a-z]{8,64}(?: [0-9a-z]{8,64})*(?: …)?\))?\."
@@ -31,6 +34,7 @@ _FOOTER = re.compile(
 )
 _SHORTEST = {"delivered": "Already given.", "budget": "Budget too small."}
 _IDS_NAMED = 5
+_END_CHARS = 3  # of an id, in the closing tag, or more: a shorter one stands in too many texts
 
 
 def fence(text: str, memory_id: str, date: str, *, excerpt: bool = False, notes: Sequence[str] = ()) -> str:
@@ -43,8 +47,20 @@ def fence(text: str, memory_id: str, date: str, *, excerpt: bool = False, notes:
         tag += ' excerpt="true"'
     if notes:
         tag += f' notes="{len(notes)}"'
-    body = "\n".join([text, *(f"[{' '.join(note.split())}]" for note in notes)])
-    return f"{tag}>\n{_TO_ESCAPE.sub(_escape, body)}\n</memory>"
+    body = _TO_ESCAPE.sub(_escape, "\n".join([text, *(f"[{' '.join(note.split())}]" for note in notes)]))
+    return f"{tag}>\n{body}\n</memory {_end(memory_id, body)}>"
+
+
+def _end(memory_id: str, body: str) -> str:
+    """The end of the id that the closing tag has: its last characters, as many as make it a string that the text does
+    not contain. If the text contains the whole id, a number follows that follows it nowhere in the text."""
+    folded, whole = body.casefold(), memory_id.casefold()
+    for count in range(min(_END_CHARS, len(memory_id)), len(memory_id) + 1):
+        if whole[-count:] not in folded:
+            return memory_id[-count:]
+    digits = len(str(len(folded)))  # there are more such numbers than places in the text
+    taken = set(re.findall(rf"(?={re.escape(whole)}([0-9]{{{digits}}}))", folded))
+    return next(memory_id + end for end in (f"{number:0{digits}}" for number in itertools.count()) if end not in taken)
 
 
 def left_out_line(count: int, ids: Sequence[str] = ()) -> str:
@@ -104,13 +120,18 @@ def parse_fences(text: str) -> list[tuple[str | None, str]]:
     for tag in _TAG.finditer(text):
         if tag["id"] is not None:
             opening = tag
-        elif opening is not None:
+        elif opening is not None and _ends(tag["end"], opening["id"]):
             parts.append((None, _without_generated_lines(text[end : opening.start()])))
             body = _without_notes(text[opening.end() : tag.start()], int(opening["notes"] or 0))
             parts.append((opening["id"], _ESCAPED.sub(_unescape, body)))
             opening, end = None, tag.end()
     parts.append((None, _without_generated_lines(text[end:])))
     return [(memory_id, part) for memory_id, part in parts if memory_id is not None or part]
+
+
+def _ends(end: str | None, memory_id: str) -> bool:
+    """Whether a closing tag is that of a memory. Tags that older versions wrote, and agents write, have no end."""
+    return end is None or memory_id.endswith(end) or end.startswith(memory_id)
 
 
 def _without_notes(body: str, notes: int) -> str:

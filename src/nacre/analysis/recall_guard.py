@@ -8,7 +8,9 @@ word, or an excerpt of one, marked by `…` where it was cut. Around it may stan
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from nacre.analysis.lead_ins import Undecorated, is_lead_in, labels_removed, undecorate, unemphasised, without_numbers
@@ -33,22 +35,56 @@ class _Said(NamedTuple):
     memory_id: str
     kind: str | None = None
     speaker: str | None = None
+    lines: int = 1
 
 
 class DeliveredTexts:
-    """The texts that were delivered to a session, by memory id. `dates` are those that they were shown with."""
+    """The texts that were delivered to a session, by memory id. `dates` are those that they were shown with.
 
-    def __init__(self, texts: Mapping[str, str], dates: Mapping[str, str] | None = None) -> None:
-        self._dates = dates or {}
-        self._texts = {memory_id: _normalised(unemphasised(text)) for memory_id, text in texts.items()}
+    Of memories that say the same, the one that was added last is recognised, and of `texts` the first.
+    """
+
+    def __init__(self, texts: Mapping[str, str] | None = None, dates: Mapping[str, str] | None = None) -> None:
+        self._dates: dict[str, str | None] = {}
+        self._texts: dict[str, str] = {}
         self._said: dict[str, list[_Said]] = {}  # by words, with labels and without
-        self._heights = {1}  # how many lines they have
-        for memory_id, text in texts.items():
-            self._said.setdefault(self._texts[memory_id], []).append(_Said(memory_id))
-            bare = labels_removed(text)
-            if bare is not None:
-                self._said.setdefault(_normalised(bare.text), []).append(_Said(memory_id, bare.kind, bare.speaker))
-            self._heights.add(len(_lines(text)))
+        self._words_of: dict[str, list[str]] = {}  # by id, where it stands in these
+        self._heights = Counter([1])  # how many lines they have
+        for memory_id, text in reversed(list((texts or {}).items())):
+            self.add(memory_id, text, (dates or {}).get(memory_id))
+
+    def add(self, memory_id: str, text: str, date: str | None = None) -> None:
+        """Add a text, or put another one in its place."""
+        self.discard(memory_id)
+        words = _normalised(unemphasised(text))
+        self._texts[memory_id], self._dates[memory_id] = words, date
+        self._say(words, _Said(memory_id, lines=len(_lines(text))))
+        bare = labels_removed(text)
+        if bare is not None:
+            self._say(_normalised(bare.text), _Said(memory_id, bare.kind, bare.speaker))
+
+    def _say(self, words: str, said: _Said) -> None:
+        self._said.setdefault(words, []).insert(0, said)
+        self._words_of.setdefault(said.memory_id, []).append(words)
+        self._heights[said.lines] += 1
+
+    def discard(self, memory_id: str) -> None:
+        if memory_id not in self._texts:
+            return
+        del self._texts[memory_id], self._dates[memory_id]
+        for words in dict.fromkeys(self._words_of.pop(memory_id)):
+            for said in [each for each in self._said[words] if each.memory_id == memory_id]:
+                self._said[words].remove(said)
+                self._heights[said.lines] -= 1
+            if not self._said[words]:
+                del self._said[words]
+
+    def keep_latest(self, count: int) -> list[str]:
+        """Discard all but those that were added last. Returns the ids of the others."""
+        first = list(islice(self._texts, max(0, len(self._texts) - count)))
+        for memory_id in first:
+            self.discard(memory_id)
+        return first
 
     def repeated(self, text: str) -> tuple[str, ...]:
         """The delivered memories that a text consists of, in order; empty if it contains anything else."""
@@ -88,7 +124,7 @@ class DeliveredTexts:
             if is_lead_in(lines[at]):
                 at += 1
                 continue
-            for end in (at + height for height in sorted(self._heights, reverse=True) if height <= _LINES_MAX):
+            for end in (at + height for height in sorted(+self._heights, reverse=True) if height <= _LINES_MAX):
                 source = self._source("\n".join(lines[at:end])) if end <= len(lines) else None
                 if source is not None:
                     break
@@ -108,7 +144,7 @@ class DeliveredTexts:
                 if self._agrees(state, said):
                     return said.memory_id
             if cut_before or cut_after:
-                for memory_id, whole in self._texts.items():
+                for memory_id, whole in reversed(self._texts.items()):
                     part = _is_part(words, whole, cut_before, cut_after)
                     if part and state.kind is state.speaker is None and self._agrees(state, _Said(memory_id)):
                         return memory_id

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nacre import validation
+from nacre.analysis import encodings
 from nacre.cli.group import nacre
 from nacre.cli.options import common, settings_of
 from nacre.errors import InvalidInput
@@ -110,6 +111,6 @@ def _token(file: Path | None) -> str | None:
     if file is None:
         return os.environ.get("NACRE_TOKEN") or None
     try:
-        return file.read_text("utf-8").strip()
+        return encodings.decoded(file.read_bytes()).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput("token-file", f"{file} cannot be read ({error})") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import common, settings_of, with_reasons
+from nacre.config import keys
 from nacre.config.factory import open_store
 from nacre.serialization import decode, encode
 from nacre.types.memory import Json, Progress
@@ -56,7 +58,10 @@ def demo(context: click.Context, question: tuple[str, ...], why: bool) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="nacre-demo-") as folder,
         open_store(
-            Path(folder) / "demo.db", embedder=settings.embedder.value, threads=settings.threads.value
+            Path(folder) / "demo.db",
+            embedder=settings.embedder.value,
+            threads=settings.threads.value,
+            key=keys.of_settings(settings, os.environ),
         ) as memory,
     ):
         with render.progress(f"remembering {len(lines)} sample memories") as bar:

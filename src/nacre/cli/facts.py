@@ -9,7 +9,17 @@ import click
 from nacre.analysis.wording import counted
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
-from nacre.cli.options import QueryCommand, common, in_order, in_space, only_given, opened, to_moment
+from nacre.cli.options import (
+    QueryCommand,
+    common,
+    in_order,
+    in_space,
+    only_given,
+    opened,
+    secret_policy,
+    to_moment,
+    wants_json,
+)
 from nacre.serialization import encode
 from nacre.types.facts import DECAY_PER_DAY, FactQuery, FactType, NewFact, Reinforcement
 from nacre.types.search import Filter
@@ -55,6 +65,7 @@ def _statement(command: Any) -> Any:
 @fact.command("add")
 @_statement
 @click.option("--relation", is_flag=True, help="The object is an entity.")
+@secret_policy
 @common
 @click.pass_context
 def fact_add(context: click.Context, /, **given: Any) -> None:
@@ -70,6 +81,8 @@ def _add(context: click.Context, given: dict[str, Any]) -> None:
     with opened(context, create=True) as memory:
         believed = memory.state_fact(new, memory_id)
     answer(context, encode.belief(believed), render.belief_lines([believed]))
+    if not wants_json(context):
+        render.remark(believed.fact.notes)
 
 
 def _narrowing(command: Any) -> Any:
@@ -182,6 +195,7 @@ def relation() -> None:
 
 @relation.command("add")
 @_statement
+@secret_policy
 @common
 @click.pass_context
 def relation_add(context: click.Context, /, **given: Any) -> None:

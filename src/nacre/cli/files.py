@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -12,12 +11,13 @@ from typing import Any
 
 import click
 
-from nacre.analysis import front_matter
+from nacre.analysis import encodings, front_matter
 from nacre.analysis.front_matter import Document
+from nacre.analysis.private import PRIVATE_ONLY, without_private
 from nacre.analysis.wording import counted
 from nacre.cli import render
 from nacre.cli.group import answer
-from nacre.cli.options import opened
+from nacre.cli.options import opened, stdin_text, wants_json
 from nacre.cli.refusals import Refusals
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NacreError
@@ -35,6 +35,7 @@ _SKIPPED = {  # of a folder: why, and how it is said
     "other": "of other types",
     "binary": "binary",
     "empty": "empty",
+    "private": "private",
 }
 
 
@@ -50,10 +51,14 @@ def _memory(path: Path, text: str | None, fields: Mapping[str, Any]) -> NewMemor
     """Given fields count more than those of the front matter; tags are joined."""
     if text is None:
         raise InvalidInput("", "cannot be read as UTF-8 text")
+    public = without_private(text)  # before its title is read, which may be private, too
+    if text.strip() and not public:
+        raise InvalidInput("", PRIVATE_ONLY)
+    text = public
     document = front_matter.read(text) if path.suffix.lower() in MARKDOWN else Document(text)
     found: dict[str, Any] = {"summary": document.title, "created": document.created}
     if path != STDIN:
-        found["source"] = path.as_posix()
+        found["source"] = path.as_posix().encode("utf-8", "replace").decode()  # a name may be any bytes
     joined = {
         "tags": tuple(dict.fromkeys((*document.tags, *fields.get("tags", ())))),
         "metadata": {**document.metadata, **fields.get("metadata", {})},
@@ -64,7 +69,7 @@ def _memory(path: Path, text: str | None, fields: Mapping[str, Any]) -> NewMemor
 def _text(path: Path) -> str | None:
     """The text of a file; None if it is none."""
     if path == STDIN:
-        return sys.stdin.read()
+        return stdin_text()
     try:
         with path.open("rb") as file:
             content = file.read(_BYTES_MAX + 1)
@@ -72,10 +77,10 @@ def _text(path: Path) -> str | None:
         raise InvalidInput("", f"cannot be read ({error.strerror})") from None
     if len(content) > _BYTES_MAX:
         raise InvalidInput("", f"is too long; at most {LIMITS.text_chars_max:,} characters are allowed: split it")
-    if b"\x00" in content:
+    if b"\x00" in content and not content.startswith(encodings.UTF_16):
         return None
     try:
-        return content.decode("utf-8-sig").replace("\r\n", "\n")
+        return encodings.decoded(content).replace("\r\n", "\n")
     except UnicodeDecodeError:
         return None
 
@@ -97,6 +102,8 @@ def remember_files(context: click.Context, paths: Iterable[Path], fields: Mappin
     counts: dict[str, Json] = {name: skipped[name] for name in _SKIPPED}
     remembered: list[Json] = [{"source": new.source, **encode.remembered(receipt)} for new, receipt in stored]
     answer(context, {"remembered": remembered, "skipped": counts}, [_said([each for _, each in stored], skipped)])
+    if not wants_json(context):
+        render.remark_first([f"{new.source or STDIN}: {note}" for new, receipt in stored for note in receipt.notes])
     refusals.report(context, "stored")
 
 
@@ -107,7 +114,7 @@ def _found(paths: Iterable[Path], refusals: Refusals, skipped: Counter[str]) -> 
         refusals.add(str(error.filename), InvalidInput("", f"cannot be read ({error.strerror})"))
 
     for path in dict.fromkeys(paths):
-        if path == STDIN or not path.is_dir():
+        if path == STDIN or not os.path.isdir(path):  # noqa: PTH112  # a Path raises where a name is too long
             yield path, True
             continue
         for folder, folders, names in os.walk(path, onerror=unreadable):
@@ -128,7 +135,9 @@ def _readable(
     for path, named in files:
         try:
             text = _text(path)
-            if named or (text and not text.isspace()):
+            if not named and text and not text.isspace() and not without_private(text):
+                skipped["private"] += 1
+            elif named or (text and not text.isspace()):
                 yield _memory(path, text, fields)
             else:
                 skipped["binary" if text is None else "empty"] += 1

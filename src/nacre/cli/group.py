@@ -27,7 +27,7 @@ class Commands(click.Group):
 
     modules = (
         "search", "memories", "agents", "hooks", "explain", "lenses", "recall_log", "facts", "entities", "maintenance",
-        "import_", "install", "evaluation", "demo",
+        "backups", "doctor", "encryption", "import_", "install", "evaluation", "demo",
     )  # fmt: skip
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
@@ -56,9 +56,10 @@ def nacre() -> None:
 
 
 def print_json(value: Json, indent: int | None = 2) -> None:
+    from nacre.cli import render
     from nacre.serialization import encode
 
-    sys.stdout.write(encode.dumps(value, indent) + "\n")
+    render.show_json(encode.dumps(value, indent), sys.stdout)
 
 
 def answer(context: click.Context, encoded: Json, lines: Iterable[render.Line]) -> None:

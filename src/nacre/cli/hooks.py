@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,8 @@ import click
 
 from nacre.cli import render
 from nacre.cli.group import nacre
-from nacre.cli.options import common
+from nacre.cli.options import PASSED_ON, common
+from nacre.config.settings import option
 from nacre.errors import NacreError
 from nacre.hooks import answer, events
 from nacre.serialization import decode
@@ -93,22 +93,22 @@ def _store(call: answer.Call) -> None:
     new = [decode.new_memory(each) for each in events.memories(what)]
     if new:
         with open_from_settings(answer.settings_for(call, what.folder)) as memory:
-            for _ in memory.remember_batches(new):
-                pass
+            for receipts in memory.remember_batches(new):
+                render.remark([note for each in receipts for note in each.notes])
 
 
 def _start(context: click.Context, text: str) -> None:
     """Store in a process that goes on when the client, which may not wait, has ended."""
     given = context.ensure_object(dict)
-    flags = [part for name in ("store", "space", "embedder") if name in given for part in (f"--{name}", given[name])]
-    with tempfile.TemporaryFile() as event:
+    flags = [part for name in PASSED_ON if name in given for part in (option(name), given[name])]
+    process = subprocess.Popen(  # noqa: S603  # this program
+        [sys.executable, "-m", "nacre", "hook", "remember", "--wait", *flags],
+        stdin=subprocess.PIPE,  # not a file, not even a temporary one: the store may be encrypted
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
+    )
+    assert process.stdin is not None
+    with process.stdin as event:
         event.write(text.encode("utf-8", "replace"))
-        event.seek(0)
-        subprocess.Popen(  # noqa: S603  # this program
-            [sys.executable, "-m", "nacre", "hook", "remember", "--wait", *flags],
-            stdin=event,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
-        )

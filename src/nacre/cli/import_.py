@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,13 +16,22 @@ import click
 from nacre.analysis.wording import counted
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
-from nacre.cli.options import common, deferring, lines_of, opened, settings_of, without_tokens
+from nacre.cli.options import (
+    common,
+    deferring,
+    lines_of,
+    opened,
+    secret_policy,
+    settings_of,
+    wants_json,
+    without_tokens,
+)
 from nacre.cli.refusals import LineReader
 from nacre.config.factory import open_store
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
 from nacre.knowledge_graph import model
-from nacre.knowledge_graph.graph import KnowledgeGraph, MergeCounts
+from nacre.knowledge_graph.graph import Element, KnowledgeGraph, MergeCounts
 from nacre.knowledge_graph.model import Edge, Node
 from nacre.serialization import decode
 from nacre.types.memory import Progress
@@ -41,19 +49,24 @@ _RECOGNISED_WITHIN = 10  # lines
 @click.option("--dry-run", is_flag=True, help="Count what would be added, and write nothing.")
 @deferring
 @without_tokens
+@secret_policy
 @common
 @click.pass_context
 def import_(context: click.Context, /, file: Path, format_: str | None, dry_run: bool, defer_embeddings: bool) -> None:
     """Import memories of another server from FILE; - is stdin. A repeated import adds only what is new."""
     merged = MergeCounts()
     with lines_of(file) as lines:
-        size = 0 if lines is sys.stdin.buffer else file.stat().st_size  # in bytes, where that is known
-        reader = LineReader(lines if format_ else _recognised(file, lines), _decoded)
+        size = 0 if str(file) == "-" else file.stat().st_size  # in bytes, where that is known
+        recognised = lines if format_ else _recognised(file, lines)
         with _target(context, dry_run, defer_embeddings) as memory, render.progress("importing") as bar:
-            for so_far in KnowledgeGraph(memory).merge(reader, dry_run=dry_run):
+            graph = KnowledgeGraph(memory)
+            reader = LineReader(recognised, lambda line: _decoded(line, graph))
+            for so_far in graph.merge(reader, dry_run=dry_run):
                 merged = so_far
                 bar(Progress(reader.done, size))
-    answer(context, asdict(merged), [_said(merged, dry_run)])
+    answer(context, asdict(merged) | ({"notes": list(graph.notes)} if graph.notes else {}), [_said(merged, dry_run)])
+    if not wants_json(context):
+        render.remark_first(graph.notes)
     reader.refusals.report(context, "imported")
 
 
@@ -94,14 +107,21 @@ def _is_graph_line(line: bytes | str) -> bool:
     return isinstance(value, dict) and value.get("type") in ("entity", "relation")
 
 
-def _decoded(line: bytes | str) -> Node | Edge:
+def _decoded(line: bytes | str, graph: KnowledgeGraph) -> Node | Edge:
     value = decode.json_line(line)
     kind = value.get("type") if isinstance(value, dict) else None
     if kind not in ("entity", "relation"):
         raise InvalidInput("", "is neither an entity nor a relation")
-    read = model.to_node("", value) if kind == "entity" else model.to_edge("", value)
+    if kind == "entity":
+        return _screened(model.to_node("", value), graph)
+    return _screened(model.to_edge("", value), graph)
+
+
+def _screened(read: Element, graph: KnowledgeGraph) -> Element:
     model.validate(read)
-    return read
+    kept = graph.screened(read)
+    model.validate(kept)  # what was redacted may be too long now
+    return kept
 
 
 def _said(merged: MergeCounts, dry_run: bool) -> render.Line:

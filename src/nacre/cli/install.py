@@ -14,8 +14,8 @@ import click
 
 from nacre.cli import render
 from nacre.cli.group import nacre, print_json
-from nacre.cli.options import common, settings_of, wants_json
-from nacre.config import client_config
+from nacre.cli.options import PASSED_ON, common, settings_of, wants_json
+from nacre.config import client_config, keys
 from nacre.config import settings as settings_module
 from nacre.config.client_config import Change, Client, Place, Plan, Scope
 from nacre.errors import InvalidInput
@@ -42,8 +42,8 @@ def install(
     """Configure CLIENT to use Nacre.
 
     Prints the configuration that lets CLIENT start Nacre's MCP server; --write puts it into the client's file.
-    CLIENT is claude-code, claude-desktop, cursor, codex or vscode. --store, --space and --embedder are passed on to the
-    server.
+    CLIENT is claude-code, claude-desktop, cursor, codex or vscode. --store, --space, --embedder and --key-file are
+    passed on to the server.
     """
     place = Place(platform=sys.platform, environment=os.environ, home=Path.home(), folder=_working_folder())
     command = client_config.server_command(
@@ -73,17 +73,18 @@ def _server_arguments(context: click.Context, place: Place, tools: str | None, c
     settings = settings_of(context)
     said: dict[str, Any] = {
         name: sourced.value
-        for name in ("store", "space", "embedder")
-        if (sourced := getattr(settings, name)).source == f"flag --{name}"
+        for name in PASSED_ON
+        if (sourced := getattr(settings, name)).source == f"flag {settings_module.option(name)}"
     }
-    if "store" in said:
-        said["store"] = os.path.normpath(place.folder / said["store"])
+    for name in ("store", "key_file"):
+        if name in said and not str(said[name]).startswith(keys.KEYRING):
+            said[name] = os.path.normpath(place.folder / said[name])
     if tools is not None and not tools.strip():
         raise InvalidInput("tools", "is blank; give names of groups, or all")
     if tools and compat:
         raise InvalidInput("tools", "cannot be combined with --compat; give one of the two")
     said |= {name: value for name, value in (("tools", tools), ("compat", compat)) if value is not None}
-    return [part for name, value in said.items() for part in (f"--{name}", str(value))]
+    return [part for name, value in said.items() for part in (settings_module.option(name), str(value))]
 
 
 def _notes(context: click.Context, plan: Plan) -> Iterator[str]:
@@ -94,7 +95,7 @@ def _notes(context: click.Context, plan: Plan) -> Iterator[str]:
         yield f"{plan.client} starts servers in no project's folder: all chats share one space unless you give --space"
     if plan.scope == "project":
         yield "the file contains a path of this machine; do not commit it if others work on other machines"
-    variables = [settings_module.variable(name) for name in settings_module.MEANINGS]
+    variables = [*map(settings_module.variable, settings_module.MEANINGS), keys.VARIABLE]
     forgotten = [each for each in variables if os.environ.get(each)]
     if forgotten:
         yield f"the client may start the server without {', '.join(forgotten)}; give options, or use the config file"

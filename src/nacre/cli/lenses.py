@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from nacre.analysis import encodings
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import (
@@ -72,7 +73,7 @@ def lens_save(context: click.Context, /, name: str, file: Path | None, recipe: t
 
 def _object(file: Path) -> dict[str, Any]:
     try:
-        data = json.loads(file.read_text("utf-8"))
+        data = json.loads(encodings.decoded(file.read_bytes()))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput("file", f"{file} cannot be read as JSON ({error})") from None
     if not isinstance(data, dict):

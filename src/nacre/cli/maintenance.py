@@ -1,15 +1,16 @@
-"""Commands on the store as a whole: stats, reembed, rebuild, config."""
+"""Commands on the store as a whole: stats, audit, reembed, rebuild, config."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from nacre.analysis.wording import count_memories, counted
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
-from nacre.cli.options import common, opened, settings_of, wants_json, without_tokens
+from nacre.cli.options import common, filters, opened, settings_of, to_filter, wants_json, without_tokens
 from nacre.serialization import encode
 from nacre.types.memory import Json, Progress
 
@@ -25,6 +26,24 @@ def stats(context: click.Context) -> None:
     if counts.pending_tokens and settings_of(context).token_vectors.value and not wants_json(context):
         lacking = counted(counts.pending_tokens, "memory has", "memories have")
         render.remark([f"{lacking} no token vectors; run `nacre reembed`"])
+
+
+@nacre.command()
+@filters
+@common
+@click.pass_context
+def audit(context: click.Context, /, **given: Any) -> None:
+    """List memories that have keys, tokens, passwords, card or account numbers, and where, but not these themselves.
+
+    Forgotten memories, facts and earlier values are looked at, too. The exit code is 4 if there are any.
+    """
+    where = to_filter(given)
+    with opened(context) as memory:
+        found = list(memory.audit(where))
+    lines = [*render.audit_lines(found), [(f"{count_memories(len(found))} with secrets", "")]]
+    answer(context, [encode.memory_with_secrets(each) for each in found], lines)
+    if found:
+        context.exit(encode.SECRETS_FOUND)
 
 
 @nacre.command()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,6 +21,8 @@ from nacre.cli.options import (
     lines_of,
     only_given,
     opened,
+    secret_policy,
+    stdin_text,
     to_filter,
     to_metadata,
     to_moment,
@@ -75,6 +79,7 @@ def _fields(command: Any) -> Any:
 @_fields
 @deferring
 @without_tokens
+@secret_policy
 @common
 @click.pass_context
 def remember(
@@ -103,7 +108,7 @@ def remember(
     if paths:
         from nacre.cli.files import new_memory, remember_files
 
-        if len(paths) > 1 or paths[0].is_dir():
+        if len(paths) > 1 or os.path.isdir(paths[0]):  # noqa: PTH112  # a Path raises where a name is too long
             remember_files(context, paths, fields, defer_embeddings)
             return
         new = new_memory(paths[0], fields)
@@ -113,6 +118,7 @@ def remember(
         receipt = memory.remember(new)
     message = "already remembered as" if receipt.duplicate else "remembered"
     answer(context, encode.remembered(receipt), [[(f"{message} ", ""), (receipt.id, "cyan")]])
+    _remark(context, receipt.notes)
 
 
 def _text_given(text: tuple[str, ...]) -> str:
@@ -120,12 +126,13 @@ def _text_given(text: tuple[str, ...]) -> str:
         return " ".join(text)
     if sys.stdin.isatty() and text != ("-",):
         raise InvalidInput("text", "is missing; give it as an argument, with --file, or on stdin")
-    return sys.stdin.read()
+    return stdin_text()
 
 
 def _remember_lines(context: click.Context, file: Path | None, defer_embeddings: bool) -> None:
     """Store every good line; the bad ones are listed in the end."""
     done = duplicates = 0
+    notes: list[str] = []
     with (
         lines_of(file or Path("-")) as lines,
         opened(context, create=True, defer_embeddings=defer_embeddings) as memory,
@@ -135,12 +142,14 @@ def _remember_lines(context: click.Context, file: Path | None, defer_embeddings:
         for receipts in memory.remember_batches(reader, refused=reader.refuse):
             done += len(receipts)
             duplicates += sum(receipt.duplicate for receipt in receipts)
+            notes += [f"{receipt.id}: {note}" for receipt in receipts for note in receipt.notes]
             bar(Progress(done, 0))
             if wants_json(context):
                 for receipt in receipts:
                     print_json(encode.remembered(receipt), indent=None)
     if not wants_json(context):
         render.show([[(f"remembered {done - duplicates:,}", ""), (f" ({duplicates:,} already stored)", "dim")]])
+    _remark(context, notes)
     reader.refusals.report(context, "stored")
 
 
@@ -149,6 +158,7 @@ def _remember_lines(context: click.Context, file: Path | None, defer_embeddings:
 @click.option("--text", help="The new text.")
 @_fields
 @without_tokens
+@secret_policy
 @common
 @click.pass_context
 def update(context: click.Context, /, memory_id: str, meta: tuple[str, ...], **given: Any) -> None:
@@ -157,6 +167,13 @@ def update(context: click.Context, /, memory_id: str, meta: tuple[str, ...], **g
     with opened(context) as memory:
         changed = memory.update(memory_id, **only_given(metadata=to_metadata(meta) or None, **given))
     answer(context, encode.memory(changed), render.memory_lines(changed))
+    _remark(context, changed.notes)
+
+
+def _remark(context: click.Context, notes: Sequence[str]) -> None:
+    """Notes of a write. In JSON they are part of the answer."""
+    if not wants_json(context):
+        render.remark_first(notes)
 
 
 # ---------------------------------------------------------------- forget, restore, purge
@@ -176,14 +193,25 @@ def forget(context: click.Context, ids: tuple[str, ...]) -> None:
 
 
 @nacre.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@click.argument("ids", nargs=-1, required=True, metavar="ID… | BACKUP")
+@click.option("--force", is_flag=True, help="With BACKUP: replace the store that is there.")
 @common
 @click.pass_context
-def restore(context: click.Context, ids: tuple[str, ...]) -> None:
-    """Restore forgotten memories."""
+def restore(context: click.Context, ids: tuple[str, ...], force: bool) -> None:
+    """Restore forgotten memories by their ids, or the whole store from a backup file.
+
+    An argument with a dot or a slash is a file, such as ./backup.
+    """
+    if len(ids) == 1 and not {".", "/", os.sep}.isdisjoint(ids[0]):
+        from nacre.cli.backups import restore_store
+
+        restore_store(context, Path(ids[0]), force=force)
+        return
+    if force:
+        raise InvalidInput("force", "needs a backup file, such as ./backup, not ids of memories")
     with opened(context) as memory:
         memory.restore(ids)
-    _answer_done(context, "restored", ids)
+    answer(context, {"restored": list(ids)}, [[("restored ", ""), (" ".join(ids), "cyan")]])
 
 
 @nacre.command()
@@ -196,12 +224,8 @@ def purge(context: click.Context, ids: tuple[str, ...], yes: bool) -> None:
     if not yes:
         click.confirm(f"Delete {count_memories(len(ids))} permanently?", abort=True, err=True)
     with opened(context) as memory:
-        memory.purge(ids)
-    _answer_done(context, "purged", ids)
-
-
-def _answer_done(context: click.Context, action: str, ids: tuple[str, ...]) -> None:
-    answer(context, {action: list(ids)}, [[(f"{action} ", ""), (" ".join(ids), "cyan")]])
+        done = memory.purge(ids)
+    answer(context, encode.purged(done), render.purged_lines(done))
 
 
 @nacre.command()

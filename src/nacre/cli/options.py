@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -10,10 +11,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import click
 
+from nacre.analysis import encodings
 from nacre.config import project_space
 from nacre.config import settings as settings_module
 from nacre.config.settings import Settings
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+PASSED_ON = ("store", "space", "embedder", "key_file")  # flags that a process which this one starts is given, too
 MODES = "keyword (or text), semantic (or vector), hybrid"
 
 
@@ -46,11 +49,12 @@ def in_order(command: F, options: Sequence[Callable[[F], F]]) -> F:
 
 
 def common(command: F) -> F:
-    """--store, --space, --embedder and --json, which the group and every command take."""
+    """--store, --space, --embedder, --key-file, --json and --printable, which the group and every command take."""
     named = (
         ("--store", "PATH", "The file that holds the memories."),
         ("--space", "NAME", "The space to read and write."),
         ("--embedder", "NAME", "minilm, minilm-cuda, hashing or none."),
+        ("--key-file", "FILE", "The key of an encrypted store; keyring:NAME is allowed."),
     )
     kept: dict[str, Any] = {"expose_value": False, "callback": _remember_flag}
     return in_order(
@@ -58,12 +62,24 @@ def common(command: F) -> F:
         [
             *(click.option(name, metavar=metavar, help=help_text, **kept) for name, metavar, help_text in named),
             click.option("--json", is_flag=True, help="Print JSON, errors included.", **kept),
+            click.option(
+                "--printable",
+                is_flag=True,
+                help="Replace control characters, as on a terminal, also in a pipe.",
+                **kept,
+            ),
         ],
     )
 
 
 def wants_json(context: click.Context) -> bool:
     return bool(context.ensure_object(dict).get("json"))
+
+
+def wants_printable() -> bool:
+    """Of the command that runs now."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.ensure_object(dict).get("printable"))
 
 
 def settings_of(context: click.Context) -> Settings:
@@ -74,14 +90,42 @@ def settings_of(context: click.Context) -> Settings:
 def lines_of(file: Path) -> Iterator[Lines]:
     """The lines of a file; - is stdin."""
     if str(file) == "-":
-        yield sys.stdin.buffer  # as in a file, a mark at the start is skipped, and a line that is no text is refused
+        yield _lines(file, sys.stdin.buffer)
         return
     try:
-        lines = file.open("rb")
+        content = file.open("rb")
     except OSError as error:
+        raise InvalidInput("file", f"{file} cannot be read ({error.strerror})") from None
+    with content:
+        yield _lines(file, content)
+
+
+def _lines(file: Path, content: IO[bytes]) -> Iterator[bytes | str]:
+    """Lines as bytes, so that one that is no text can be refused alone; those of UTF-16 as texts. Of a line that is
+    too long only the beginning is read, which is refused."""
+    from nacre.serialization.decode import LINE_BYTES_MAX
+
+    most = LINE_BYTES_MAX + 1
+    try:
+        line = content.readline(most)
+        if line.startswith(encodings.UTF_16):
+            yield from io.StringIO(encodings.decoded(line + content.read()))
+            return
+        while line:
+            yield line
+            while len(line) == most and not line.endswith(b"\n"):
+                line = content.readline(most)
+            line = content.readline(most)
+    except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput("file", f"{file} cannot be read ({error})") from None
-    with lines:
-        yield lines
+
+
+def stdin_text() -> str:
+    """What is piped in, read as a file is."""
+    try:
+        return encodings.decoded(sys.stdin.buffer.read()).replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise InvalidInput("text", "cannot be read as UTF-8 from stdin") from None
 
 
 @contextmanager
@@ -134,6 +178,17 @@ def without_tokens(command: F) -> F:
         expose_value=False,
         callback=_remember_flag,
         help="Store no token vectors: a smaller file, ranked less well.",
+    )(command)
+
+
+def secret_policy(command: F) -> F:
+    """The option of commands that store what people write."""
+    return click.option(
+        "--secrets",
+        metavar="POLICY",
+        expose_value=False,
+        callback=_remember_flag,
+        help="What to do with keys, tokens and passwords in it: warn, redact, refuse or off.",
     )(command)
 
 

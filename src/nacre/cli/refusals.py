@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 import click
 
 from nacre.analysis.wording import counted
+from nacre.cli import render
 from nacre.cli.options import wants_json
 from nacre.errors import InvalidInput, NacreError
 
@@ -53,9 +53,9 @@ class Refusals:
         if not wants_json(context):
             for each in self._kept[:LISTED_MAX]:
                 place = f"line {each.place}" if self.what == "line" else each.place
-                sys.stderr.write(f"{place}: {f'{each.field}: ' if each.field else ''}{each.problem}\n")
+                render.tell(f"{place}: {f'{each.field}: ' if each.field else ''}{each.problem}")
             if self.count > LISTED_MAX:
-                sys.stderr.write(f"… and {self.count - LISTED_MAX:,} more\n")
+                render.tell(f"… and {self.count - LISTED_MAX:,} more")
         said = counted(self.count, f"{self.what} was", f"{self.what}s were")
         raise InvalidInput(
             "file",

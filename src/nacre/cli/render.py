@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from nacre.analysis import quoting
 from nacre.analysis.wording import count_memories, counted
+from nacre.cli.options import wants_printable
 from nacre.engine.explain import Why, WhyNot
 from nacre.query.lenses import Lens
 from nacre.ranking.scoring import describe
 from nacre.serialization import encode
+from nacre.types.backups import Backup, BackupResult
 from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
-from nacre.types.memory import DEFAULT_IMPORTANCE, Event, Memory, Progress
+from nacre.types.health import Health, Salvage
+from nacre.types.memory import DEFAULT_IMPORTANCE, Event, Memory, Progress, Purged
 from nacre.types.recall_log import Receipt
 from nacre.types.search import Hit, MatchedWord, RelationHit, SearchResult
+from nacre.types.secrets import MemoryWithSecrets
 from nacre.types.stats import Facets, Stats
 from nacre.types.views import Context, Fetched, Timeline
 
@@ -32,13 +38,20 @@ _MARGIN = "margin"  # the style of a first piece; on a terminal, the rest of the
 INDENT = ("   ", _MARGIN)
 _MIN_TEXT_WIDTH = 20  # on terminals narrower than this and the margin, lines are cut by the terminal
 _BAR_CHARS = 40
+NOTES_LISTED = 20
+_ERROR_CHARS_MAX = 2_000
+# Escape sequences begin with one of the first three ranges. The others turn the direction of writing, or are halves
+# of characters.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def show(lines: Iterable[Line]) -> None:
     """Print lines to stdout."""
     if not _styled(sys.stdout):
+        printable = _needs_printable(sys.stdout)
         for line in lines:
-            sys.stdout.write("".join(text for text, _ in line) + "\n")
+            plain = "".join(text for text, _ in line)
+            sys.stdout.write((_printable(plain) if printable else plain) + "\n")
         return
     from rich.console import Console
     from rich.text import Text
@@ -56,16 +69,37 @@ def show(lines: Iterable[Line]) -> None:
             console.print(Text.assemble((margin if number == 0 else " " * len(margin), _MARGIN), part))
 
 
-def complain(message: str) -> None:
-    """Print an error to stderr."""
+def show_json(text: str, stream: IO[str], *, printable: bool = False) -> None:
+    """Print JSON. Where texts have their control characters replaced, JSON has them escaped, and says the same."""
+    if printable or _needs_printable(stream):
+        text = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    stream.write(text + "\n")
+
+
+def complain(message: str, *, printable: bool = False) -> None:
+    """Print an error to stderr, in one line. `printable`: replace control characters in a pipe, too."""
     prefix = "\x1b[31merror:\x1b[0m " if _styled(sys.stderr) else "error: "
-    sys.stderr.write(f"{prefix}{message}\n")
+    line = _flat(message)
+    line = line if len(line) <= _ERROR_CHARS_MAX else line[:_ERROR_CHARS_MAX] + "…"
+    sys.stderr.write(f"{prefix}{_printable(line) if printable or sys.stderr.isatty() else line}\n")
+
+
+def tell(line: str) -> None:
+    """Print a line to stderr that is no error."""
+    sys.stderr.write((_printable(line) if _needs_printable(sys.stderr) else line) + "\n")
 
 
 def remark(notes: Iterable[str]) -> None:
     """Print notes to stderr: of commands whose answer is passed on as it is, or has no place for notes."""
     for note in notes:
-        sys.stderr.write(f"note: {note}\n")
+        tell(f"note: {note}")
+
+
+def remark_first(notes: Sequence[str]) -> None:
+    """Print the first of many notes to stderr."""
+    remark(notes[:NOTES_LISTED])
+    if len(notes) > NOTES_LISTED:
+        tell(f"… and {len(notes) - NOTES_LISTED:,} more notes")
 
 
 @contextmanager
@@ -82,6 +116,11 @@ def progress(what: str) -> Iterator[Callable[[Progress], None]]:
     with RichProgress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(what, total=None)
         yield lambda state: shown.update(task, completed=state.done, total=state.total or None)
+
+
+def _needs_printable(stream: IO[str]) -> bool:
+    """On a terminal always, with colours or without: a stored text must not control it. In a pipe on request."""
+    return stream.isatty() or wants_printable()
 
 
 def _styled(stream: IO[str]) -> bool:
@@ -429,6 +468,12 @@ def _histogram_lines(histogram: Mapping[str, int]) -> Iterator[Line]:
         yield []
 
 
+def purged_lines(done: Purged) -> Iterator[Line]:
+    yield [("purged ", ""), (" ".join(done.ids), _ID)]
+    if done.pending is not None:
+        yield [(f"bytes of it may be left in the files ({done.pending}); the next write removes them", "")]
+
+
 def history_lines(events: Sequence[Event]) -> Iterator[Line]:
     for event in events:
         yield [(_local(event.at), _DIM), (f"  {event.action}", _BOLD)]
@@ -445,8 +490,73 @@ def stats_lines(stats: Stats) -> Iterator[Line]:
     for name, counts in (("spaces", stats.spaces), ("kinds", stats.kinds), ("namespaces", stats.namespaces)):
         listed = ", ".join(f"{value} {number:,}" for value, number in counts.items())
         yield [(f"{name:<12}", _DIM), (listed or "none", "")]
+    for space, memories in stats.stored_memories.items():
+        if stats.quotas:
+            yield [("quota       ", _DIM), (f"{space} {_against_quota(stats, space, memories)}", "")]
     yield [("model       ", _DIM), (stats.model or "none yet", "")]
     yield [("size        ", _DIM), (f"{stats.size_bytes / 1e6:.1f} MB", ""), (f"  schema {stats.schema_version}", _DIM)]
+
+
+def _against_quota(stats: Stats, space: str, memories: int) -> str:
+    """What a space holds, of what it may hold."""
+    held = (("quota_memories", memories, "memories"), ("quota_bytes", stats.stored_bytes.get(space, 0), "bytes"))
+    return ", ".join(
+        f"{number:,} of {stats.quotas[name]:,} {unit} ({number / stats.quotas[name]:.0%})"
+        if name in stats.quotas
+        else f"{number:,} {unit}"
+        for name, number, unit in held
+    )
+
+
+_MARKS = {"fine": ("ok       ", _DIM), "note": ("note     ", "yellow"), "problem": ("problem  ", "bold red")}
+
+
+def health_lines(health: Health) -> Iterator[Line]:
+    for each in health.findings:
+        yield [("fixed    ", "green") if each.fixed else _MARKS[each.level], (f"{each.check:<12}", ""), (each.text, "")]
+        if each.remedy and not each.fixed:
+            yield [(" " * 21, ""), (each.remedy, _DIM)]
+    problems = len(health.problems)
+    yield [(counted(problems, "problem") if problems else "no problems", "bold red" if problems else "")]
+
+
+def salvage_lines(salvaged: Salvage) -> Iterator[Line]:
+    yield [("salvaged  ", _DIM), (str(salvaged.path), _ID)]
+    for name, number in salvaged.copied.items():
+        lost = salvaged.lost.get(name, 0)
+        yield [INDENT, (f"{name}: {number:,} copied" + (f", {lost:,} lost" if lost else ""), _DIM)]
+    for name, number in salvaged.lost.items():
+        if name not in salvaged.copied:
+            yield [INDENT, (f"{name}: {number:,} lost", _DIM)]
+    if salvaged.lost_memories:
+        yield [INDENT, (f"lost memories: {' '.join(salvaged.lost_memories)}", "")]
+    yield from _note_lines(salvaged.notes)
+
+
+def backup_lines(made: BackupResult) -> Iterator[Line]:
+    backup = made.backup
+    yield [(f"{backup.kind} backup  ", _DIM), (str(backup.path), _ID)]
+    yield [INDENT, (f"{_held(backup)}, {backup.size_bytes / 1e6:.1f} MB, checked", _DIM)]
+    for path in made.removed:
+        yield [("removed  ", _DIM), (str(path), "")]
+    yield from _note_lines(made.notes)
+
+
+def restored_lines(backup: Backup, store: Path) -> Iterator[Line]:
+    yield [("restored  ", _DIM), (str(store), _ID)]
+    yield [INDENT, (f"{_held(backup)}, as of {_local(backup.created)}", _DIM)]
+
+
+def _held(backup: Backup) -> str:
+    return f"{count_memories(backup.memories)}, {backup.forgotten:,} forgotten, {counted(backup.seq, 'event')}"
+
+
+def audit_lines(found: Iterable[MemoryWithSecrets]) -> Iterator[Line]:
+    """Each memory that has secrets, and where."""
+    for each in found:
+        yield [(each.id, _ID), (f"  {each.space}{', forgotten' if each.forgotten else ''}", _DIM)]
+        for place in each.places:
+            yield [INDENT, (f"{place.field}: {place.kind}, {place.characters}", ""), (f"  {place.masked}", _DIM)]
 
 
 def settings_lines(settings: Settings) -> Iterator[Line]:
@@ -468,8 +578,8 @@ def _setting(value: object, joint: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """Replace control characters: a stored text must not control the terminal that shows it."""
-    return "".join(char if char in "\n\t" or char.isprintable() else "\ufffd" for char in text)
+    """Replace control characters."""
+    return _CONTROL.sub("\ufffd", text)
 
 
 def _flat(text: str) -> str:

@@ -8,22 +8,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from nacre import validation
-from nacre.config import custom_models
+from nacre.config import custom_models, keys
 from nacre.config.settings import data_folder
 from nacre.engine.engine import Nacre, system_clock
-from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS
-from nacre.errors import EmbedderMismatch, InvalidInput
+from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS, LOG_MEGABYTES
+from nacre.errors import EmbedderMismatch, InvalidInput, StoreUnavailable
 from nacre.interfaces import Embedder, Reranker, Store
+from nacre.runtime import private_files
 from nacre.storage.sqlite import BUSY_TIMEOUT_MS, SqliteStore
+from nacre.types.backups import Backup
 from nacre.types.facts import FactType
+from nacre.types.health import Health, Salvage
 from nacre.types.hnsw import USUAL_HNSW, Hnsw
-from nacre.types.memory import DEFAULT_SPACE
+from nacre.types.key import Key
+from nacre.types.memory import DEFAULT_SPACE, Progress
+from nacre.types.quotas import NO_QUOTAS, Quotas
+from nacre.types.secrets import DEFAULT_SECRET_POLICY, SecretPolicy
 from nacre.validation import LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -60,9 +66,14 @@ def open_store(
     decay_rates: Mapping[FactType, float] | None = None,
     log: bool = True,
     log_days: int = LOG_DAYS,
+    log_megabytes: int = LOG_MEGABYTES,
     delivered_minutes: int = DELIVERED_MINUTES,
     hnsw: Hnsw = USUAL_HNSW,
+    page_checksums: bool = True,
     namespace_weights: Mapping[str, float] | None = None,
+    secrets: SecretPolicy = DEFAULT_SECRET_POLICY,
+    key: str | Key | None = None,
+    quotas: Quotas = NO_QUOTAS,
 ) -> Nacre:
     """Open a store. A missing file is created, unless `create=False`: then the store is empty, which searches note.
 
@@ -86,18 +97,45 @@ def open_store(
             new memories, and searches say how many are waiting.
         token_vectors: Whether token vectors are stored with the vectors, and compared in searches.
         decay_rates: How fast facts of these types fade, per day, where it differs from the default.
-        log: Whether searches are kept in the recall log, for `log_days`.
+        log: Whether searches are kept in the recall log, for `log_days` and in at most `log_megabytes` of the file.
         delivered_minutes: How long a context leaves out what its session was given; 0: nothing is left out.
         hnsw: Parameters of the graphs of large spaces. Give all processes of a store the same.
+        page_checksums: Whether a new file gets a checksum on each page, so that damage is an error and never a wrong
+            answer. Only Nacre keeps them right: other programs may read such a file, but not write it.
         namespace_weights: Factors by namespace for searches whose recipe and lens have none.
+        secrets: What becomes of keys, tokens, passwords, card and account numbers in what is to be stored: "warn"
+            stores them and says so in the result, "redact" stores their kind in their place, "refuse" raises
+            InvalidInput, "off" does not look for them.
+        key: The key of an encrypted store, 64 hexadecimal digits. A new store is encrypted with it.
+        quotas: How much a space may hold, and how fast a session may write. Each process checks its own, so give all
+            of them the same.
     """
-    validation.opening(space, threads, busy_timeout_ms, limits, log_days, delivered_minutes)  # before a file exists
-    rates = validation.decay_rates(decay_rates or {})
+    file = _checked_path(path)
+    # Before a file exists.
+    validation.opening(space, threads, busy_timeout_ms, limits, log_days, log_megabytes, delivered_minutes)
+    for name, flag in (
+        ("confined", confined),
+        ("create", create),
+        ("switch_model", switch_model),
+        ("extract", extract),
+        ("defer_embeddings", defer_embeddings),
+        ("token_vectors", token_vectors),
+        ("log", log),
+        ("page_checksums", page_checksums),
+    ):
+        validation.yes_or_no(name, flag)
+    if time_zone is not None:
+        validation.time_zone("time_zone", time_zone)
+    rates = validation.decay_rates({} if decay_rates is None else decay_rates)
     parameters = validation.hnsw(hnsw)
-    weights = validation.namespace_weights("namespace_weights", namespace_weights or {}, limits)
+    limited = validation.quotas(quotas)
+    policy = validation.secret_policy("secrets", secrets)
+    own_weights = {} if namespace_weights is None else namespace_weights
+    weights = validation.namespace_weights("namespace_weights", own_weights, limits)
     now = system_clock if clock is None else _checked_clock(clock)
+    key = _key("key", key)  # under the same name, so that a traceback with values does not show it
     models = load_models(embedder, reranker, threads)
-    store, missing = _store(Path(path), busy_timeout_ms, create, parameters)
+    store, note = _store(file, busy_timeout_ms, create, parameters, key, limited, page_checksums)
     try:
         _check_model(path, store.model(), models.embedder, switch_model=switch_model)
         return Nacre(
@@ -112,25 +150,114 @@ def open_store(
             defer_embeddings=defer_embeddings,
             token_vectors=token_vectors,
             decay_rates=rates,
-            log=log and not missing,
+            log=log and note is None,
             log_days=log_days,
+            log_megabytes=log_megabytes,
             delivered_minutes=delivered_minutes,
             namespace_weights=weights,
+            secrets=policy,
             clock=now,
-            notes=(f"no memories yet: the store {path} does not exist",) if missing else (),
+            notes=() if note is None else (note,),
         )
     except BaseException:
         store.close()
         raise
 
 
-def _store(path: Path, busy_timeout_ms: int, create: bool, hnsw: Hnsw) -> tuple[Store, bool]:
-    """The store, and whether its file is missing. A path where no file can be created is refused."""
+def restore_backup(
+    backup: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    key: str | Key | None = None,
+) -> Backup:
+    """Make a store of a backup, and of the backups beside it that it continues. Returns what the backup says of itself.
+
+    Everything is checked before the store is put in its place. One that is there already is replaced only with
+    `force`; processes that have it open go on with the restored one. `key` is that of an encrypted store, which its
+    backups have as well.
+    """
+    key = _key("key", key)
+    from nacre.storage.sqlite.backup.restore import restore
+
+    source, target = validation.file_path("backup", backup), validation.file_path("path", path)
+    return restore(source, target, force=force, progress=progress or (lambda _: None), key=key)
+
+
+def check_store(path: str | os.PathLike[str], *, fix: bool = False, key: str | Key | None = None) -> Health:
+    """Check a store, however damaged. `fix` repairs what can be made from the memories."""
+    key = _key("key", key)
+    from nacre.storage.sqlite.doctor import diagnose
+
+    return Health(tuple(diagnose(_checked_path(path), key, system_clock(), fix=validation.yes_or_no("fix", fix))))
+
+
+def salvage_store(path: str | os.PathLike[str], to: str | os.PathLike[str], *, key: str | Key | None = None) -> Salvage:
+    """Copy what can be read of a damaged store into a new one. The damaged file stays as it is."""
+    key = _key("key", key)
+    from nacre.storage.sqlite.salvage import salvage
+
+    return salvage(_checked_path(path), validation.file_path("to", to), key)
+
+
+def _checked_path(path: str | os.PathLike[str]) -> Path:
+    """The path of a store, if it can name a file at all."""
+    named = validation.file_path("path", path)
+    try:
+        named.stat()
+    except (FileNotFoundError, NotADirectoryError):  # it may be created, or the store says what is in the way
+        pass
+    except OSError as error:
+        told = f"{validation.shown(str(named))} cannot be opened ({error.strerror})"
+        raise StoreUnavailable(f"store: {told}; choose another path") from None
+    return named
+
+
+def _key(field: str, given: str | Key | None) -> Key | None:
+    return given if given is None or isinstance(given, Key) else Key(given, field)
+
+
+def rekey_store(
+    path: str | os.PathLike[str],
+    *,
+    new_key: str | Key | None,
+    key: str | Key | None = None,
+    busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+) -> None:
+    """Change the key of a store that no other process has open, encrypt a plain one, or decrypt it.
+
+    It is safe to kill the process at any moment: the store then has the old key or the new one.
+
+    Args:
+        path: The file that holds the memories.
+        new_key: The key to encrypt with; None decrypts it.
+        key: The present key; None if the store is plain.
+        busy_timeout_ms: How long to wait for other processes.
+    """
+    validation.busy_timeout(busy_timeout_ms)
+    key, new_key = _key("key", key), _key("new_key", new_key)
+    from nacre.storage.sqlite.rekey import rekey
+
+    rekey(_checked_path(path), key, new_key, busy_timeout_ms)
+
+
+def _store(
+    path: Path,
+    busy_timeout_ms: int,
+    create: bool,
+    hnsw: Hnsw,
+    key: Key | None,
+    quotas: Quotas,
+    page_checksums: bool,
+) -> tuple[Store, str | None]:
+    """The store, and a note if nothing can be written to it. A path where no file can be created is refused."""
     if create or path.exists() or not (path.parent.is_dir() or path.parent == data_folder(os.environ)):
-        return SqliteStore(path, busy_timeout_ms, create, hnsw), False
+        store = SqliteStore(path, busy_timeout_ms, create, hnsw, key, quotas, page_checksums)
+        return store, "the store is read-only: nothing is logged" if store.read_only else None
     from nacre.storage.reference.missing import MissingStore
 
-    return MissingStore(path), True
+    return MissingStore(path), f"no memories yet: the store {path} does not exist"
 
 
 def open_from_settings(
@@ -154,7 +281,7 @@ def open_from_settings(
     if models is None:
         models = models_from_settings(settings)
     if create and settings.store.source == "default":
-        settings.store.value.parent.mkdir(parents=True, exist_ok=True)
+        private_files.create_folder(settings.store.value.parent, parents=True)
     memory = open_store(
         settings.store.value,
         space=settings.space.value if space is None else space,
@@ -171,15 +298,25 @@ def open_from_settings(
         decay_rates=settings.decay_rates.value,
         log=log and settings.log.value,
         log_days=settings.log_days.value,
+        log_megabytes=settings.log_megabytes.value,
         delivered_minutes=settings.delivered_minutes.value,
         hnsw=Hnsw(
             connectivity=settings.hnsw_connectivity.value,
             expansion_add=settings.hnsw_expansion_add.value,
             expansion_search=settings.hnsw_expansion_search.value,
         ),
+        page_checksums=settings.page_checksums.value,
         namespace_weights=settings.namespace_weights.value,
+        secrets=settings.secrets.value,
+        key=keys.of_settings(settings, os.environ),
+        limits=replace(LIMITS, text_chars_max=settings.text_chars_max.value),
+        quotas=Quotas(
+            memories_max=settings.quota_memories.value,
+            bytes_max=settings.quota_bytes.value,
+            session_writes_max=settings.quota_session_writes.value,
+        ),
     )
-    if creates is not None:
+    if creates is not None and not settings.store.value.exists():
         memory.notes = tuple(f"{note}; {creates}" for note in memory.notes)
     return memory
 
@@ -253,7 +390,7 @@ def _checked_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:
         if not isinstance(at, datetime) or at.utcoffset() is None:
             raise InvalidInput(
                 "clock",
-                f"gives {at!r}; it must be a callable that gives a datetime with a time zone, "
+                f"gives {validation.shown(at)}; it must be a callable that gives a datetime with a time zone, "
                 "such as lambda: datetime.now(UTC)",
             )
         return at.astimezone(UTC)

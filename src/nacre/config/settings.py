@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 
+from nacre.analysis import encodings
 from nacre.config import project_space
 from nacre.errors import InvalidInput
 
@@ -23,6 +24,7 @@ from nacre.errors import InvalidInput
 if TYPE_CHECKING:
     from nacre.config.factory import EmbedderName
     from nacre.types.facts import FactType
+    from nacre.types.secrets import SecretPolicy
 
 T = TypeVar("T")
 
@@ -45,16 +47,24 @@ class Settings:
     embedder: Sourced[EmbedderName]
     threads: Sourced[int]
     busy_timeout_ms: Sourced[int]
+    key_file: Sourced[str]
     token_vectors: Sourced[bool]
     extract: Sourced[bool]
     decay_rates: Sourced[Mapping[FactType, float]]
     log: Sourced[bool]
     log_days: Sourced[int]
+    log_megabytes: Sourced[int]
     delivered_minutes: Sourced[int]
     hnsw_connectivity: Sourced[int]
     hnsw_expansion_add: Sourced[int]
     hnsw_expansion_search: Sourced[int]
+    page_checksums: Sourced[bool]
     namespace_weights: Sourced[Mapping[str, float]]
+    secrets: Sourced[SecretPolicy]
+    text_chars_max: Sourced[int]
+    quota_memories: Sourced[int]
+    quota_bytes: Sourced[int]
+    quota_session_writes: Sourced[int]
 
 
 MEANINGS: Mapping[str, str] = {
@@ -63,16 +73,24 @@ MEANINGS: Mapping[str, str] = {
     "embedder": "the model that embeds texts: minilm, minilm-cuda (on a GPU), hashing or none",
     "threads": "threads of the embedder and of the reranker; 0: one for each core",
     "busy_timeout_ms": "how long a write waits for another process, in milliseconds",
+    "key_file": "the file of the key of an encrypted store, or keyring:NAME",
     "token_vectors": "whether token vectors are stored and compared in searches: on or off",
     "extract": "whether facts are extracted from texts: on or off",
     "decay_rates": "how fast types of facts fade per day, where not the default: state=0.2,kv=0.01",
     "log": "whether searches are kept in the recall log: on or off",
     "log_days": "how long searches stay in the recall log, in days",
+    "log_megabytes": "how much of the file the recall log may take; the first searches go first",
     "delivered_minutes": "how long a context leaves out what its session was given, in minutes; 0: nothing",
     "hnsw_connectivity": "neighbours of a passage in the vector graph of a large space",
     "hnsw_expansion_add": "candidates looked at for each passage that is added to it",
     "hnsw_expansion_search": "candidates looked at in each search of it",
+    "page_checksums": "whether a new store gets a checksum on each page: on or off",
     "namespace_weights": "factors on the scores of namespaces, from 0.5 to 2: decisions:1.5,config:0.8",
+    "secrets": "what becomes of keys, tokens and passwords in new memories: warn, redact, refuse or off",
+    "text_chars_max": "the longest text that is stored, in characters",
+    "quota_memories": "how many memories a space may hold, forgotten ones included; 0: any number",
+    "quota_bytes": "how many bytes of text, metadata and history a space may hold; 0: any number",
+    "quota_session_writes": "how many memories a session may write in a minute; 0: any number",
 }
 
 
@@ -81,13 +99,21 @@ def variable(name: str) -> str:
     return f"NACRE_{name.upper()}"
 
 
+def option(name: str) -> str:
+    """The option of a setting on the command line."""
+    return f"--{name.replace('_', '-')}"
+
+
 def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
     """All settings. `flags` are those of the command line; None means not given."""
     from nacre import validation
-    from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS
+    from nacre.config import keys
+    from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS, LOG_MEGABYTES
     from nacre.storage.sqlite import BUSY_TIMEOUT_MS
     from nacre.types.hnsw import USUAL_HNSW
     from nacre.types.memory import DEFAULT_SPACE
+    from nacre.types.quotas import NO_QUOTAS
+    from nacre.types.secrets import DEFAULT_SECRET_POLICY
 
     path = config_path(environment)
     file = _read(path)
@@ -97,17 +123,25 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
         "embedder": (_embedder, EMBEDDER),
         "threads": (_count, 0),
         "busy_timeout_ms": (_count, BUSY_TIMEOUT_MS),
+        "key_file": (_key_file, ""),
         "token_vectors": (_switch, True),
         "extract": (_switch, True),
         "decay_rates": (_rates, ""),
         "log": (_switch, True),
         "log_days": (_within(1, validation.LOG_DAYS_MAX), LOG_DAYS),
+        "log_megabytes": (_within(1, validation.LOG_MEGABYTES_MAX), LOG_MEGABYTES),
         "delivered_minutes": (_within(0, validation.DELIVERED_MINUTES_MAX), DELIVERED_MINUTES),
         **{
             f"hnsw_{name}": (_within(*bounds), getattr(USUAL_HNSW, name))
             for name, bounds in validation.HNSW_BOUNDS.items()
         },
+        "page_checksums": (_switch, True),
         "namespace_weights": (_namespace_weights, ""),
+        "secrets": (_secrets, DEFAULT_SECRET_POLICY),
+        "text_chars_max": (_within(1, validation.TEXT_CHARS_MOST), validation.LIMITS.text_chars_max),
+        "quota_memories": (_count, NO_QUOTAS.memories_max),
+        "quota_bytes": (_count, NO_QUOTAS.bytes_max),
+        "quota_session_writes": (_count, NO_QUOTAS.session_writes_max),
     }
     unknown = sorted(set(file) - readers.keys())
     if unknown:
@@ -116,6 +150,8 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
     for name, (read, default) in readers.items():
         field, value, source = _given(name, flags, environment, file, path) or (name, default, "default")
         found[name] = Sourced(read(field, value), source)
+    if environment.get(keys.VARIABLE) and not found["key_file"].source.startswith("flag"):
+        found["key_file"] = Sourced("", f"environment {keys.VARIABLE}")  # a setting is shown, a key is not
     assert found.keys() == {field.name for field in fields(Settings)}
     return Settings(**found)
 
@@ -134,7 +170,7 @@ def _given(
 ) -> tuple[str, object, str] | None:
     """The name of a setting where it is given, its value, and its source; None if it is not given."""
     if flags.get(name) is not None:
-        return f"--{name}", flags[name], f"flag --{name}"
+        return option(name), flags[name], f"flag {option(name)}"
     if environment.get(variable(name)):
         return variable(name), environment[variable(name)], f"environment {variable(name)}"
     if name in file:
@@ -172,7 +208,7 @@ def _folder(environment: Mapping[str, str], purpose: Literal["config", "data"]) 
 
 def _read(path: Path) -> dict[str, object]:
     try:
-        text = path.read_text("utf-8")
+        text = encodings.decoded(path.read_bytes())
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
@@ -187,6 +223,12 @@ def _read(path: Path) -> dict[str, object]:
 
 def _path(field: str, value: object) -> Path:
     return Path(os.path.expandvars(_text(field, os.fspath(value) if isinstance(value, Path) else value))).expanduser()
+
+
+def _key_file(field: str, value: object) -> str:
+    from nacre.config.keys import KEYRING
+
+    return str(value) if not value or str(value).startswith(KEYRING) else str(_path(field, value))
 
 
 def _text(field: str, value: object) -> str:
@@ -209,6 +251,12 @@ def _embedder(field: str, value: object) -> str:
     if value not in get_args(EmbedderName):
         raise InvalidInput(field, f"{value!r} is unknown; allowed: {', '.join(get_args(EmbedderName))}")
     return str(value)
+
+
+def _secrets(field: str, value: object) -> SecretPolicy:
+    from nacre import validation
+
+    return validation.secret_policy(field, "off" if value is False else value)  # TOML has a word of its own for off
 
 
 def _switch(field: str, value: object) -> bool:

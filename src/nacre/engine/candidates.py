@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -41,6 +41,7 @@ class Semantic(NamedTuple):
 
     matches: list[Match] | None
     notes: tuple[str, ...] = ()
+    pending: bool = False  # whether some of the memories that the search may see have no vectors yet
 
 
 class CandidateFinder:
@@ -116,7 +117,13 @@ class CandidateFinder:
             if pending
             else ()
         )
-        return Semantic(_above_floor(matches, plan.recipe), notes)
+        return Semantic(_above_floor(matches, plan.recipe), notes, pending > 0)
+
+    def unembedded(self, lexical: Sequence[Match] | None, semantic: Semantic) -> Set[str]:
+        """Those of what words found that meaning could not find, because they have no vectors yet."""
+        if not lexical or not semantic.pending:
+            return frozenset()
+        return self._store.without_vectors([match.id for match in lexical])
 
     def cosines(self, plan: SearchPlan, memory_ids: Sequence[str]) -> dict[str, float] | str:
         """The cosines of memories that no semantic search has compared, those with vectors; or why there are none."""

@@ -16,11 +16,13 @@ from nacre.engine.plan import SearchPlan
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.searcher import Searcher
 from nacre.engine.successors import is_about, says_little_else
+from nacre.errors import InvalidInput
 from nacre.facts.confidence import is_current
 from nacre.ranking import token_budget
 from nacre.types.facts import Fact
 from nacre.types.memory import Span
 from nacre.types.recall_log import Delivery
+from nacre.types.recipe import adjusted
 from nacre.types.search import Hit, SearchRequest, SearchResult
 from nacre.types.views import Context, ContextOutcome, ContextRequest, LeftOut, Quoted
 
@@ -66,10 +68,11 @@ class ContextBuilder:
             query=request.query,
             limit=min(HITS_MAX, self._parts.limits.results_max),
             where=asked.where,
-            recipe=request.recipe,
+            # What is quoted depends on more than the first hit.
+            recipe=adjusted(validation.recipe(request.recipe, self._parts.limits), settled_places=0),
             session=request.session,
             folder=request.folder,
-            min_score=request.min_score or 0.0,
+            min_score=0.0 if request.min_score is None else request.min_score,
             as_of=request.as_of,
             rerank=request.rerank,
             origin=request.origin,
@@ -207,12 +210,25 @@ class ContextBuilder:
     def tokens(self, text: str) -> int:
         """Word pieces, or a token for each four bytes where that is more: in a script that the model does not know,
         a whole line is one piece."""
+        validation.any_text("text", text)
         embedder = self._parts.embedder
         pieces = 0 if embedder is None else sum(pieces for _, pieces in embedder.weigh(text))
         return max(pieces, token_budget.tokens(text))
 
     def _counter(self, request: ContextRequest) -> Callable[[str], int]:
-        return self.tokens if request.count is None else request.count
+        return self.tokens if request.count is None else _checked_counter(request.count)
+
+
+def _checked_counter(count: Callable[[str], int]) -> Callable[[str], int]:
+    """A caller's counter. Budgets are compared with what it gives."""
+
+    def checked(text: str) -> int:
+        number = count(text)
+        if not isinstance(number, int | float) or number != number:  # NaN fits no budget
+            raise InvalidInput("count", f"gives {validation.shown(number)} for a text; a number is needed")
+        return number
+
+    return checked
 
 
 def _says_more(hit: Hit, current: Mapping[str, Fact], elsewhere: Sequence[Fact]) -> bool:

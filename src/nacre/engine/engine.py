@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from itertools import chain
+from os import PathLike
 from time import monotonic
-from typing import Self, Unpack
+from typing import Literal, Self, Unpack
 
 from nacre import validation
 from nacre.access import Access
+from nacre.engine.backups import BackupService
 from nacre.engine.context import ContextBuilder
 from nacre.engine.entities import EntityService
 from nacre.engine.explain import Explainer, Why, WhyNot
@@ -22,7 +24,9 @@ from nacre.engine.facts import FactService
 from nacre.engine.lenses import LensService
 from nacre.engine.parts import Parts
 from nacre.engine.reader import Reader
-from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS, RecallLog
+from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS, LOG_MEGABYTES, RecallLog
+from nacre.engine.repeats import RepeatFinder
+from nacre.engine.screening import Screening
 from nacre.engine.searcher import Searcher
 from nacre.engine.timeline import TimelineService
 from nacre.engine.updates import UpdateService
@@ -32,6 +36,7 @@ from nacre.ids import new_ids
 from nacre.interfaces import Embedder, Reranker, Store, TokenEmbedder
 from nacre.query.lenses import Lens
 from nacre.runtime.threads import Threads
+from nacre.types.backups import BackupResult
 from nacre.types.facts import (
     Belief,
     Disagreement,
@@ -44,6 +49,7 @@ from nacre.types.facts import (
     Reinforcement,
     RelatedEntity,
 )
+from nacre.types.health import Health
 from nacre.types.memory import (
     DEFAULT_SPACE,
     Changes,
@@ -53,10 +59,12 @@ from nacre.types.memory import (
     NewMemory,
     NewMemoryFields,
     Progress,
+    Purged,
     Remembered,
 )
-from nacre.types.recall_log import Outcome, Receipt
+from nacre.types.recall_log import Outcome, Receipt, Retention
 from nacre.types.search import Filter, RelatedOptions, RelatedRequest, SearchOptions, SearchRequest, SearchResult
+from nacre.types.secrets import DEFAULT_SECRET_POLICY, MemoryWithSecrets, Screened, SecretPolicy
 from nacre.types.stats import Facets, Stats
 from nacre.types.views import (
     Context,
@@ -95,8 +103,10 @@ class Nacre:
         decay_rates: Mapping[FactType, float] | None = None,
         log: bool = True,
         log_days: int = LOG_DAYS,
+        log_megabytes: int = LOG_MEGABYTES,
         delivered_minutes: int = DELIVERED_MINUTES,
         namespace_weights: Mapping[str, float] | None = None,
+        secrets: SecretPolicy = DEFAULT_SECRET_POLICY,
         clock: Callable[[], datetime] = system_clock,
         timer: Callable[[], float] = monotonic,
         make_ids: Callable[[datetime, int], list[str]] = new_ids,
@@ -117,21 +127,32 @@ class Nacre:
             token_embedder,
             namespace_weights=weights,
             timer=timer,
+            screening=Screening(validation.secret_policy("secrets", secrets)),
         )
         self._parts = parts
         self._store = store
         self.notes = tuple(notes)  # on the store itself; every search, context and count has them
         self._facts = FactService(parts, validation.decay_rates(decay_rates or {}))
         self._entities = EntityService(parts)
-        self._log = RecallLog(parts, self._facts, enabled=log, days=log_days, delivered_minutes=delivered_minutes)
+        self._log = RecallLog(
+            parts,
+            self._facts,
+            enabled=log,
+            retention=Retention(log_days, log_megabytes * 1_000_000),
+            delivered_minutes=delivered_minutes,
+        )
         self._lenses = LensService(parts)
+        self._backups = BackupService(parts)
         self._reader = Reader(parts, self._log)
         self._timeline = TimelineService(parts)
         self._searcher = Searcher(parts, reranker, self._log)
         self._explainer = Explainer(store, self._searcher, limits, parts.zone)
         self._contexts = ContextBuilder(parts, self._searcher, self._log)
         self._updates = UpdateService(parts, finds=extract)
-        self._writer = Writer(parts, self._facts, self._updates, self._log, extracts=extract, defer=defer_embeddings)
+        self._repeats = RepeatFinder(parts, self._log)
+        self._writer = Writer(
+            parts, self._facts, self._updates, self._log, self._repeats, extracts=extract, defer=defer_embeddings
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -181,9 +202,23 @@ class Nacre:
         """Bring forgotten memories back."""
         self._writer.restore(ids)
 
-    def purge(self, ids: str | Sequence[str]) -> None:
+    def purge(self, ids: str | Sequence[str]) -> Purged:
         """Delete memories for good. This cannot be undone."""
-        self._writer.purge(ids)
+        return self._writer.purge(ids)
+
+    def screen(self, text: str, name: str = "") -> Screened:
+        """A text as it would be stored: without private parts, and with secrets as the policy says.
+
+        `name` is that of what the text is the value of, such as "password". Raises InvalidInput if it is refused.
+        """
+        return self._parts.screening.text(validation.any_text("text", text), validation.any_text("name", name))
+
+    def audit(self, where: Filter | None = None) -> Iterator[MemoryWithSecrets]:
+        """The stored memories that have secrets, the oldest first, then forgotten ones, in constant memory.
+
+        Facts and earlier values are looked at, too. Nothing in the result is a secret itself.
+        """
+        return self._reader.audit(Filter() if where is None else where)
 
     # ---- finding
 
@@ -200,7 +235,7 @@ class Nacre:
 
     def why(self, query: str | SearchRequest, memory_id: str, **options: Unpack[SearchOptions]) -> Why:
         """A memory's place in a search with every reason, or the stage that left it out."""
-        (checked,) = self._parts.ids(memory_id)
+        checked = self._parts.id(memory_id)
         return self._explainer.why(self._searcher.trace(_search_request(query, options)), checked)
 
     def why_not(self, query: str | SearchRequest, memory_id: str, **options: Unpack[SearchOptions]) -> WhyNot:
@@ -214,7 +249,7 @@ class Nacre:
 
     def facets(self, query: str = "", where: Filter | None = None) -> Facets:
         """All memories, or all that match a query, counted by kind, namespace, tag, source and month."""
-        counted = self._searcher.facets(query, where or Filter())
+        counted = self._searcher.facets(query, Filter() if where is None else where)
         return replace(counted, notes=(*self.notes, *counted.notes)) if self.notes else counted
 
     def context(
@@ -260,7 +295,7 @@ class Nacre:
 
     def every(self, where: Filter | None = None) -> Iterator[Memory]:
         """All live memories that match a filter, in full, oldest first, in constant memory."""
-        return self._reader.every(where or Filter())
+        return self._reader.every(Filter() if where is None else where)
 
     def history(self, memory_id: str) -> list[Event]:
         """What happened to a memory, oldest first, with what each update replaced."""
@@ -284,16 +319,19 @@ class Nacre:
         """Keep a fact with a memory, or with a new one that says it. Returns it with its confidence."""
         fact = validation.fact(fact, self._parts.limits)
         if memory_id is None:
-            text = f"{fact.subject} {fact.predicate} {fact.object}"
-            new = NewMemory(text=text, kind="fact", origin=origin, extract=False, facts=[fact])
+            (kept,), notes = self._parts.screening.facts([fact])
+            text = f"{kept.subject} {kept.predicate} {kept.object}"
+            new = NewMemory(text=text, kind="fact", origin=origin, extract=False, facts=[kept])
             receipt = self.remember(new)
             memory_id = receipt.id
             if not receipt.duplicate:
-                return self.facts(memory_id=memory_id, history=True)[0]
+                (stored, effective), *_ = self.facts(memory_id=memory_id, history=True)
+                return Belief(replace(stored, notes=notes), effective)
         (stated,) = self.add_facts(memory_id, [fact])
         most = self._parts.limits.ids_max
         several = self.facts(memory_id=memory_id, spaces=[stated.space], history=True, limit=most)
-        return next(each for each in several if each.fact.id == stated.id)
+        effective = next(each.effective for each in several if each.fact.id == stated.id)
+        return Belief(stated, effective)
 
     def add_facts(self, memory_id: str, facts: Sequence[NewFact]) -> list[Fact]:
         """Keep facts with a live memory. Returns them after supersession."""
@@ -305,7 +343,8 @@ class Nacre:
 
     def facts(self, query: FactQuery | None = None, **options: Unpack[FactOptions]) -> list[Belief]:
         """Current facts, now or as of another time, newest first, each with its confidence then."""
-        return self._facts.find(replace(query or FactQuery(), **options))
+        asked = FactQuery() if query is None else validation.instance("query", query, FactQuery)
+        return self._facts.find(replace(asked, **options))
 
     def reinforce(self, ids: str | Sequence[str], how: Reinforcement = "explicit") -> int:
         """Restore some of the confidence that facts have lost, by their ids or their memories'. Returns how many."""
@@ -381,7 +420,9 @@ class Nacre:
 
         Returns how many were deleted. What was learned from them stays.
         """
-        return self._log.clear(spaces, session, before)
+        cleared = self._log.clear(spaces, session, before)
+        self._repeats.forget()
+        return cleared
 
     def mark(self, ids: str | Sequence[str], outcome: Outcome, receipt: str | None = None) -> list[str]:
         """Say that delivered memories were opened, used or wrong. Returns those that were not marked so before.
@@ -414,6 +455,30 @@ class Nacre:
         An interrupted run goes on where it stopped; searches find each batch as it is written.
         """
         return self._writer.reembed()
+
+    def backup(
+        self,
+        to: str | PathLike[str],
+        *,
+        since: Literal["last"] | None = None,
+        keep: str | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> BackupResult:
+        """Copy the whole store as it is at one moment to a new file, or to a folder under a name of its own.
+
+        Others go on reading and writing. `since="last"` writes only what changed since the last backup in the folder.
+        `keep` removes older backups of this store there: "7d4w12m" keeps one of each of 7 days, 4 weeks, 12 months.
+        """
+        return self._backups.backup(to, since, keep, progress)
+
+    def check(self, *, fix: bool = False) -> Health:
+        """Check the whole store: its file, texts, vectors, indexes and caches, and what is left to be done.
+
+        `fix` repairs what can be made from the memories. `nacre.check_store` also checks a store that is too damaged
+        to be opened.
+        """
+        self._parts.access.check_unconfined("check", "looks at")
+        return Health(tuple(self._store.check(self._parts.clock(), fix=validation.yes_or_no("fix", fix))))
 
     def rebuild(self) -> None:
         """Delete every index and cache and make it anew from the rows."""

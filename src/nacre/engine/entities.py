@@ -22,13 +22,19 @@ class EntityService:
     def add(
         self, name: str, kind: str | None, aliases: Sequence[str], memory_ids: Sequence[str], space: str | None
     ) -> Entity:
-        new = validation.entity(NewEntity(name=name, type=kind, aliases=aliases), self._parts.limits)
+        kind = None if kind is None else validation.kind_name(kind, self._parts.limits)
+        new = validation.entity(NewEntity(name=name, type=kind, aliases=aliases), self._parts.limits, within="")
+        for each in (new.name, *new.aliases):
+            self._parts.screening.label("name", each)
         within = validation.space(space, self._parts.access, self._parts.limits)
-        self._store.put_entity(within, new, self._parts.ids(memory_ids))
+        self._store.put_entity(
+            within, new, self._parts.ids(validation.ids(memory_ids, self._parts.limits, "memory_ids"))
+        )
         return self._store.entities([within], [new.name], 1)[0]
 
     def drop(self, name: str, space: str | None) -> None:
-        if not self._store.drop_entity(validation.space(space, self._parts.access, self._parts.limits), name):
+        within = validation.space(space, self._parts.access, self._parts.limits)
+        if not self._store.drop_entity(within, validation.looked_up("name", name)):
             raise NotFound((name,), "see `nacre entity list`", what="entity")
 
     def find(self, names: Sequence[str] | None, spaces: Sequence[str], limit: int) -> list[Entity]:
@@ -39,6 +45,7 @@ class EntityService:
         return self._store.entity_counts(validation.spaces(spaces, self._parts.access, self._parts.limits))
 
     def related(self, name: str, depth: int, spaces: Sequence[str], as_of: datetime | None) -> list[RelatedEntity]:
+        name = validation.looked_up("name", name)
         validation.depth(depth, self._parts.limits)
         asked = validation.fact_query(
             FactQuery(spaces=spaces, as_of=as_of), self._parts.access, self._parts.clock(), self._parts.limits

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
@@ -10,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 from nacre.analysis.sketches import sketches
 from nacre.analysis.standing import standing_kind
 from nacre.analysis.tokenizer import tokens_of
+from nacre.ids import content_hash
 from nacre.types.facts import Fact, NewEntity, NewFact
 from nacre.types.memory import DEFAULT_KIND, Entry, Memory, NewMemory, Passages, Update
 
@@ -25,6 +25,7 @@ class Draft(NamedTuple):
     entities: Sequence[NewEntity]
     extract: bool | None
     supersedes: Sequence[str]  # ids of older memories
+    notes: tuple[str, ...] = ()  # on private parts and secrets
 
     @property
     def key(self) -> Key:
@@ -61,11 +62,9 @@ def draft(checked: NewMemory, memory_id: str, updated: datetime, extracts: bool,
         pinned=checked.pinned,
         origin=checked.origin,
     )
-    # 128 bits are enough to tell texts apart, and the index over them is half the size.
-    content_hash = hashlib.sha256(memory.text.encode()).digest()[:16]
     # Names alone became entities when they were checked.
     entities = [each for each in checked.entities if isinstance(each, NewEntity)] if checked.entities else ()
-    return Draft(memory, content_hash, checked.facts, entities, checked.extract, checked.supersedes)
+    return Draft(memory, content_hash(memory.text), checked.facts, entities, checked.extract, checked.supersedes)
 
 
 def as_new(memory: Memory) -> NewMemory:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import get_args
 
 from nacre import validation
 from nacre.engine.parts import Parts
-from nacre.errors import InvalidInput, NotFound
+from nacre.errors import NotFound
 from nacre.facts import statements
 from nacre.facts.confidence import SHARES, effective_confidence, is_stale, reinforce, stale_since
 from nacre.types.facts import (
@@ -35,14 +36,15 @@ class FactService:
 
     def add(self, memory_id: str, facts: Sequence[NewFact]) -> list[Fact]:
         new = validation.facts(facts, self._parts.limits)
-        self._parts.ids(memory_id)
-        found = self._store.get([memory_id]).get(memory_id)
+        checked = self._parts.id(memory_id)
+        found = self._store.get([checked]).get(checked)
         if found is None or found.deleted is not None:
-            raise NotFound((memory_id,))
-        stated = self.stated(found, new, "given")
+            raise NotFound((checked,))
+        screened, notes = self._parts.screening.facts(new)
+        stated = self.stated(found, validation.facts(screened, self._parts.limits), "given")
         self._store.add_facts(stated, self._parts.clock())
         by_id = {each.id: each for each in self._store.facts_by_id([each.id for each in stated])}
-        return [by_id[each.id] for each in stated]
+        return [replace(by_id[each.id], notes=notes) for each in stated]
 
     def drop(self, ids: str | Sequence[str]) -> None:
         named = validation.ids([ids] if isinstance(ids, str) else ids, self._parts.limits)
@@ -58,8 +60,7 @@ class FactService:
         return _believed(self._store.facts(asked), asked.as_of)
 
     def reinforce(self, ids: str | Sequence[str], how: Reinforcement) -> int:
-        if how not in get_args(Reinforcement):
-            raise InvalidInput("how", f"{how!r} is unknown; allowed: {', '.join(get_args(Reinforcement))}")
+        validation.choice("how", how, get_args(Reinforcement))
         named = validation.ids([ids] if isinstance(ids, str) else ids, self._parts.limits)
         facts = {each.id: each for each in self._store.facts_by_id(named) if self._parts.access.sees(each)}
         memories = self._parts.visible([each for each in named if each not in facts])

@@ -12,6 +12,7 @@ from nacre.analysis.chunking import split_passages
 from nacre.analysis.wording import counted
 from nacre.engine.candidates import CandidateFinder
 from nacre.engine.plan import SearchPlan
+from nacre.errors import StoreError
 from nacre.interfaces import Store, TokenEmbedder
 from nacre.ranking import late_interaction
 from nacre.runtime import native_packages
@@ -86,6 +87,8 @@ class LateInteractionStage:
         try:
             query = self._query(embedder, plan.query.meaning)
             packed = self._packed(embedder, plan, ids, stated)
+        except StoreError:  # a damaged store is no failure of the model
+            raise
         except Exception as error:  # whatever the model's runtime raises, the search still answers
             _log.warning("late interaction failed (%s): ranked without it", error)
             return Compared(ranked, (f"late interaction failed: ranked without it ({error})",))

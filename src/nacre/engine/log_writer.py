@@ -11,10 +11,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from nacre.analysis.wording import counted
+from nacre.errors import StoreBusy
+from nacre.runtime import forks
+
 T = TypeVar("T")  # a receipt, or what else belongs into the log
 
 PENDING_MAX = 10_000  # receipts
-ATTEMPTS_MAX = 3  # of one write, before its receipts are dropped
+ATTEMPTS_MAX = 3  # of one write, before its receipts are dropped; not where the store was only locked
 DELAY_S = 0.25  # until notes are written; those that come meanwhile are written with them
 
 _log = logging.getLogger("nacre")
@@ -46,9 +50,20 @@ class LogWriter(Generic[T]):
         self._in_flight: list[tuple[int, T]] = []
         self._working = False
         self._attempts = 0
+        self._locked_out: tuple[int, StoreBusy | None] = (0, None)  # attempts that waited in vain, and the last error
         self._warned: set[str] = set()
         self._at_exit: Callable[[], None] | None = None
         self._closed = False
+        forks.renew_in_child(self)
+
+    def after_fork(self) -> None:
+        """The parent writes what was pending."""
+        self._changed = threading.Condition()
+        self._pending.clear()
+        self._in_flight = []
+        self._working = False
+        self._hurried = False
+        self._attempts = 0
 
     def note(self, receipt: T) -> None:
         """Queue a receipt and return at once. After close, receipts are ignored."""
@@ -66,10 +81,24 @@ class LogWriter(Generic[T]):
         except RuntimeError:  # no threads are started any more while Python exits
             self._work()
 
+    def unwritten(self) -> list[T]:
+        """What is noted and not known to be written, in order.
+
+        Whoever asks for this first and for what is written afterwards misses nothing, but may see some of it twice.
+        """
+        with self._changed:
+            return [receipt for _, receipt in (*self._in_flight, *self._pending)]
+
     def flush(self) -> None:
-        """Wait until everything noted before is written, or given up after some attempts."""
+        """Wait until everything noted before is written, or given up after some attempts.
+
+        Raises StoreBusy if another process keeps the store locked: then it is still pending.
+        """
+        if not forks.usable():  # a child has neither the thread that writes nor a store to write to
+            return
         with self._changed:
             last = self._noted
+            before, _ = self._locked_out
         while True:
             with self._changed:
                 while self._working and self._first_unsettled() <= last:
@@ -78,14 +107,23 @@ class LogWriter(Generic[T]):
                     self._changed.wait()
                 if self._first_unsettled() > last:
                     return
+                times, error = self._locked_out
+                if times > before and error is not None:
+                    raise error
                 self._working = True
             self._work()
 
     def close(self) -> None:
-        """Write what is pending. Closing again does nothing."""
+        """Write what is pending, and say what could not be written. Closing again does nothing."""
         with self._changed:
             self._closed = True
-        self.flush()
+        try:
+            self.flush()
+        except StoreBusy as error:
+            with self._changed:
+                lost = len(self._pending)
+                self._pending.clear()
+            _log.warning("%s of the recall log could not be written: %s", counted(lost, "entry", "entries"), error)
         if self._at_exit is not None:
             atexit.unregister(self._at_exit)
 
@@ -134,11 +172,14 @@ class LogWriter(Generic[T]):
         if problem is None:
             self._attempts = 0
             return
-        self._attempts += 1
-        if self._attempts < self._attempts_max:
+        if isinstance(problem, StoreBusy):
+            self._locked_out = self._locked_out[0] + 1, problem
+        else:
+            self._attempts += 1
+        if isinstance(problem, StoreBusy) or self._attempts < self._attempts_max:
             self._pending.extendleft(reversed(batch))
             self._drop_beyond_limit()
-            self._remember_to_flush()
+            self._remember_to_close()
         else:
             self._attempts = 0
             self._warn("failed", f"what searches delivered could not be logged and is dropped: {problem}")
@@ -159,14 +200,14 @@ class LogWriter(Generic[T]):
         waiting = self._in_flight or self._pending
         return waiting[0][0] if waiting else self._noted + 1
 
-    def _remember_to_flush(self) -> None:
+    def _remember_to_close(self) -> None:
         """After a failure no thread is at work that Python would wait for."""
         if self._at_exit is None:
-            self._at_exit = partial(_flush, weakref.ref(self))
+            self._at_exit = partial(_close, weakref.ref(self))
             atexit.register(self._at_exit)
 
 
-def _flush(journal: weakref.ref[LogWriter[Any]]) -> None:
+def _close(journal: weakref.ref[LogWriter[Any]]) -> None:
     alive = journal()
     if alive is not None:
-        alive.flush()
+        alive.close()

@@ -9,10 +9,12 @@ from time import monotonic
 
 from nacre import validation
 from nacre.access import Access
+from nacre.engine.screening import Screening
 from nacre.errors import Conflict, NotFound
 from nacre.interfaces import Embedder, Store, TokenEmbedder
 from nacre.runtime.threads import Threads
 from nacre.types.memory import Memory
+from nacre.types.secrets import DEFAULT_SECRET_POLICY
 from nacre.validation import Limits
 
 
@@ -31,6 +33,7 @@ class Parts:
     token_embedder: TokenEmbedder | None = None  # the same embedder; None: it has no token vectors, or none are wanted
     namespace_weights: Mapping[str, float] = field(default_factory=dict)  # of searches that bring none of their own
     timer: Callable[[], float] = monotonic  # in seconds, for time limits
+    screening: Screening = field(default_factory=lambda: Screening(DEFAULT_SECRET_POLICY))  # of all that is stored
 
     # ---- memories by id, as far as access allows
 
@@ -44,16 +47,20 @@ class Parts:
                 raise NotFound(missing)
         return named
 
+    def id(self, memory_id: str) -> str:
+        """The validated id of one memory."""
+        return self.ids(validation.looked_up("memory_id", memory_id))[0]
+
     def visible(self, ids: Sequence[str]) -> dict[str, Memory]:
         """Those of these memories that exist and may be read."""
         return {each: memory for each, memory in self.store.get(ids).items() if self.access.sees(memory)}
 
     def live(self, memory_id: str) -> Memory:
         """A memory that is not forgotten."""
-        (checked,) = self.ids(memory_id)
+        checked = self.id(memory_id)
         memory = self.store.get([checked]).get(checked)
         if memory is None:
             raise NotFound((checked,))
         if memory.deleted is not None:
-            raise Conflict(f"id: memory {memory_id} is forgotten; restore it first")
+            raise Conflict(f"id: memory {checked} is forgotten; restore it first")
         return memory

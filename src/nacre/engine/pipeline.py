@@ -75,6 +75,7 @@ class Ranking(NamedTuple):
     # candidates
     lexical: Sequence[Match] | None = None  # None: the channel was not asked
     semantic: Sequence[Match] | None = None
+    unembedded: Set[str] = frozenset()  # of those that words found, those without vectors yet
     listed: Sequence[str] = ()  # ids that match conditions without words
     frequencies: Frequencies = _UNKNOWN
     terms: highlight.HighlightTerms = NO_TERMS  # of the query, to be located in texts
@@ -269,6 +270,7 @@ class Pipeline:
             terms=highlight.HighlightTerms.of_query(plan.query, weights(plan.query.terms, frequencies)),
             lexical=lexical,
             semantic=semantic.matches,
+            unembedded=self._finder.unembedded(lexical, semantic),
             listed=self._finder.listed(plan),
             relations=self._relations(plan),
             notes=(*ranking.notes, *semantic.notes),
@@ -280,15 +282,9 @@ class Pipeline:
         recipe, frequencies = plan.recipe, ranking.frequencies
         ideal = relevance.ideal(plan.query.terms, frequencies.memories, frequencies.having, recipe)
         coverage = self._finder.vocabulary_coverage(plan) if ranking.semantic else 1.0
-        ranked = fusion.fuse(
-            ranking.lexical or (),
-            ranking.semantic or (),
-            recipe,
-            ranking.listed,
-            coverage,
-            ideal,
-            self._cosines_to_boost(plan, ranking),
-        )
+        channels = ranking.lexical or (), ranking.semantic or ()
+        cosines = self._cosines_to_boost(plan, ranking)
+        ranked = fusion.fuse(*channels, recipe, ranking.listed, coverage, ideal, cosines, ranking.unembedded)
         if not plan.request.merge_relations or not ranking.relations:
             return ranking._replace(ranked=ranked)
         matched = [
@@ -595,10 +591,11 @@ class Pipeline:
         ids = dict.fromkeys([*wanted, *ranking.echoing])
         by_words, by_meaning = fusion.places(lexical or (), ids), fusion.places(semantic or (), ids)
         by_words |= self._words_of_relations(ranking, by_words, lexical or ())
-        alone = {
-            each: relevance.relevance(relevance.evidence(by_words.get(each), by_meaning.get(each), among))
+        known = {
+            each: relevance.evidence(by_words.get(each), by_meaning.get(each), among, each in ranking.unembedded)
             for each in ids
         }
+        alone = {each: relevance.relevance(evidence) for each, evidence in known.items()}
         echoes = neighbours.relevance_shares(alone, ranking.echoing, ranking.neighbours, plan.recipe)
         likely = {each: max(alone[each], echoes.get(each, 0.0)) for each in wanted}
         ahead = relevance.leads({each: lead for each, lead in ranking.rerank_leads.items() if each not in hidden})

@@ -118,7 +118,7 @@ class Planner:
     def __init__(self, parts: Parts, resolver: QueryResolver) -> None:
         self._parts = parts
         self._resolver = resolver
-        self._lenses: tuple[tuple[int, int] | None, dict[str, Lens]] = (None, {})
+        self._lenses: tuple[tuple[int, int, int] | None, dict[str, Lens]] = (None, {})
 
     def validate(self, asked: SearchRequest) -> ValidRequest:
         """Raises InvalidInput. This is the only validation of a search."""
@@ -126,7 +126,7 @@ class Planner:
         return ValidRequest(request, self._parts.access.choices(asked.where.spaces))
 
     def through_lens(
-        self, valid: ValidRequest, sequence: tuple[int, int], delivered: Set[str] = frozenset()
+        self, valid: ValidRequest, sequence: tuple[int, int, int], delivered: Set[str] = frozenset()
     ) -> ValidRequest:
         """The request as its lens changes it. `sequence` is the store's; `delivered` is what the session was given."""
         request = valid.request
@@ -202,7 +202,7 @@ class Planner:
         wide = replace(recipe, pool=min(recipe.pool + len(delivered), self._parts.limits.pool_max))
         return replace(valid, request=replace(valid.request, recipe=wide), omitted=frozenset(delivered))
 
-    def _lens(self, request: SearchRequest, sequence: tuple[int, int]) -> Lens | None:
+    def _lens(self, request: SearchRequest, sequence: tuple[int, int, int]) -> Lens | None:
         """The lens that is named, or one that selects itself by the query or the folder."""
         if request.lens == lenses.NONE:
             return None
@@ -217,7 +217,7 @@ class Planner:
             raise lenses.unknown(request.lens, (lenses.NONE, *lenses.BUILT_IN, *own))
         return own[request.lens]
 
-    def _own_lenses(self, sequence: tuple[int, int]) -> dict[str, Lens]:
+    def _own_lenses(self, sequence: tuple[int, int, int]) -> dict[str, Lens]:
         as_of, own = self._lenses
         if as_of != sequence:
             bodies = self._parts.store.lenses(self._parts.access.space)

@@ -8,12 +8,14 @@ from dataclasses import replace
 from nacre import validation
 from nacre.engine.parts import Parts
 from nacre.engine.recall_log import RecallLog
+from nacre.engine.screening import secrets_of
 from nacre.engine.timeline import timeline_entry
 from nacre.errors import InvalidInput, NotFound
 from nacre.interfaces import TimePage
 from nacre.types.facts import Entity
 from nacre.types.memory import Event, Memory
 from nacre.types.search import Filter
+from nacre.types.secrets import MemoryWithSecrets
 from nacre.types.stats import Stats
 from nacre.types.views import Fetched, TimelineEntry
 
@@ -47,29 +49,44 @@ class Reader:
         )
 
     def every(self, where: Filter) -> Iterator[Memory]:
-        """In pages, so that memory stays constant."""
         within = validation.where(where, self._parts.access, self._parts.limits)
-        after = None
-        while page := self._store.by_time(within, TimePage(_PAGE, oldest_first=True, after=after)):
+        for page in self._pages(within, forgotten=False):
             yield from page
+
+    def _pages(self, within: Filter, forgotten: bool) -> Iterator[list[Memory]]:
+        """All matching memories, the oldest first, in pages, so that memory stays constant."""
+        after = None
+        while page := self._store.by_time(within, TimePage(_PAGE, oldest_first=True, after=after), forgotten=forgotten):
+            yield page
             after = page[-1].created, page[-1].id
 
+    def audit(self, where: Filter) -> Iterator[MemoryWithSecrets]:
+        within = validation.where(where, self._parts.access, self._parts.limits)
+        for forgotten in (False, True):
+            for page in self._pages(within, forgotten):
+                facts = self._store.facts_of([each.id for each in page])
+                for memory in page:
+                    replaced = {each.seq: each.before for each in self._store.history(memory.id) if each.before}
+                    if places := secrets_of(memory, facts.get(memory.id, ()), replaced):
+                        yield MemoryWithSecrets(memory.id, memory.space, memory.created, forgotten, tuple(places))
+
     def history(self, memory_id: str) -> list[Event]:
-        (checked,) = self._parts.ids(memory_id)
+        checked = self._parts.id(memory_id)
         events = self._store.history(checked)
         if not events:
             raise NotFound((checked,))
         return events
 
     def similar(self, memory_id: str) -> list[Memory]:
-        if memory_id not in self._store.get(self._parts.ids(memory_id)):
-            raise NotFound((memory_id,))
-        ids = self._store.similar([memory_id]).get(memory_id, ())
+        checked = self._parts.id(memory_id)
+        if checked not in self._store.get([checked]):
+            raise NotFound((checked,))
+        ids = self._store.similar([checked]).get(checked, ())
         found = self._store.get(ids)
         return [found[each] for each in ids]
 
     def separate(self, memory_id: str) -> int:
-        return self._store.separate(*self._parts.ids(memory_id))
+        return self._store.separate(self._parts.id(memory_id))
 
     def stats(self) -> Stats:
         if self._parts.access.confined:

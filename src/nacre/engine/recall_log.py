@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import get_args
 
@@ -12,36 +12,42 @@ from nacre.engine.facts import FactService
 from nacre.engine.log_writer import LogWriter
 from nacre.engine.parts import Parts
 from nacre.errors import InvalidInput, NotFound
-from nacre.types.memory import Memory
-from nacre.types.recall_log import Delivery, Outcome, Receipt, ReceiptFilter
+from nacre.types.recall_log import (
+    NOTHING_UNWRITTEN,
+    Delivery,
+    Mark,
+    Outcome,
+    Receipt,
+    ReceiptFilter,
+    Retention,
+    Unwritten,
+)
 from nacre.types.search import SearchRequest, SearchResult
 
 LOG_DAYS = 90
+LOG_MEGABYTES = 100
 DELIVERED_MINUTES = 60  # that a delivery counts: an agent compacts or clears its window and does not say so
 DELIVERED_MAX = 1_000  # memories of a session that are looked back at, the latest first
 OPENED_MAX = 100  # memories in one call: a caller that fetches more has not looked at each
 WRONG_LEAVES = 0.5  # of the confidence in the facts of a memory that was wrong
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """Memories that were fetched in full."""
-
-    memory_ids: tuple[str, ...]
-    at: datetime
-    session: str | None
-
-
 class RecallLog:
     """Writes receipts beside the searches, and learns from what became of them. Without a writer nothing is logged."""
 
-    def __init__(self, parts: Parts, facts: FactService, *, enabled: bool, days: int, delivered_minutes: int) -> None:
+    def __init__(
+        self, parts: Parts, facts: FactService, *, enabled: bool, retention: Retention, delivered_minutes: int
+    ) -> None:
         self._parts = parts
         self._store = parts.store
         self._facts = facts
-        self._days = days
+        self._retention = retention
         self._counts_for = timedelta(minutes=delivered_minutes)
-        self._writer: LogWriter[Receipt | Opened] | None = LogWriter(self._write) if enabled else None
+        self._writer: LogWriter[Receipt | Mark] | None = LogWriter(self._write) if enabled else None
+
+    @property
+    def enabled(self) -> bool:
+        return self._writer is not None
 
     def flush(self) -> None:
         if self._writer is not None:
@@ -56,17 +62,11 @@ class RecallLog:
     def receipts(
         self, spaces: Sequence[str], session: str | None, memory_id: str | None, limit: int, before: str | None
     ) -> list[Receipt]:
-        validation.receipts(limit, session, self._parts.limits)
-        self.flush()
-        return self._store.receipts(
-            ReceiptFilter(
-                spaces=validation.spaces(spaces, self._parts.access, self._parts.limits),
-                session=session,
-                memory_id=memory_id,
-                limit=limit,
-                before=before,
-            )
-        )
+        within = validation.spaces(spaces, self._parts.access, self._parts.limits)
+        asked = ReceiptFilter(spaces=within, session=session, memory_id=memory_id, limit=limit, before=before)
+        checked = validation.receipts(asked, self._parts.limits)
+        unwritten = self.unwritten()
+        return self._store.receipts(checked, unwritten)
 
     def clear(self, spaces: Sequence[str], session: str | None, before: datetime | None) -> int:
         before = validation.clear_log(before, session, self._parts.limits)
@@ -76,9 +76,9 @@ class RecallLog:
         )
 
     def mark(self, ids: str | Sequence[str], outcome: Outcome, receipt: str | None) -> list[str]:
-        if outcome not in get_args(Outcome):
-            raise InvalidInput("outcome", f"{outcome!r} is unknown; allowed: {', '.join(get_args(Outcome))}")
+        validation.choice("outcome", outcome, get_args(Outcome))
         named = self._parts.ids(ids)
+        receipt = None if receipt is None else validation.looked_up("receipt", receipt)
         self.flush()
         access = self._parts.access
         if receipt is not None and access.confined and named:
@@ -109,38 +109,55 @@ class RecallLog:
             at=now,
             space=request.where.spaces[0] if request.where.spaces else self._parts.access.space,
             session=request.session or request.origin,
-            query=request.query,
+            query=self._parts.screening.query(request.query),
             mode=request.mode,
             lens=lens,
             deliveries=tuple(deliveries),
             origin=request.origin,
             repeat=repeat,
         )
-        self._writer.note(receipt)
+        self._note(receipt)
         return receipt.id
 
     def log_opened(self, memory_ids: tuple[str, ...], session: str | None) -> None:
-        if self._writer is not None and len(memory_ids) <= OPENED_MAX:
-            self._writer.note(Opened(memory_ids, self._parts.clock(), session))
+        if len(memory_ids) <= OPENED_MAX:
+            self._note(Mark(memory_ids, "opened", self._parts.clock(), session))
 
-    def mark_delivered(
-        self, memory_id: str, outcome: Outcome, at: datetime, session: str | None, origin: str | None = None
-    ) -> None:
-        """Mark a memory if a search delivered it, to this session or connection if named; otherwise do nothing."""
-        try:
-            self._learn(self._store.mark(None, [memory_id], outcome, at, session, origin), outcome)
-        except (InvalidInput, NotFound):
-            return
+    def log_used(self, memory_ids: tuple[str, ...], session: str | None, origin: str | None) -> None:
+        self._note(Mark(memory_ids, "used", self._parts.clock(), session, origin))
 
-    def _write(self, notes: Sequence[Receipt | Opened]) -> None:
+    def _note(self, note: Receipt | Mark) -> None:
+        if self._writer is not None:
+            self._writer.note(note)
+
+    def unwritten(self) -> Unwritten:
+        """What the log writer has still to write. A read asks for it first and for the log afterwards, and so misses
+        nothing without waiting for anything."""
+        notes = self._writer.unwritten() if self._writer is not None else ()
+        if not notes:
+            return NOTHING_UNWRITTEN
+        return Unwritten(
+            tuple(each for each in notes if isinstance(each, Receipt)),
+            tuple(each for each in notes if isinstance(each, Mark)),
+        )
+
+    def _write(self, notes: Sequence[Receipt | Mark]) -> None:
         """Called by the log writer's thread, with notes in their order."""
         receipts = [each for each in notes if isinstance(each, Receipt)]
         if receipts:
-            self._store.record(receipts, self._parts.clock() - timedelta(days=self._days))
+            self._store.record(receipts, self._retention, self._parts.clock())
         for each in notes:
-            if isinstance(each, Opened):
+            if isinstance(each, Mark):
                 for memory_id in each.memory_ids:
-                    self.mark_delivered(memory_id, "opened", each.at, each.session)
+                    self._mark_delivered(memory_id, each)
+
+    def _mark_delivered(self, memory_id: str, mark: Mark) -> None:
+        """Mark a memory if a search delivered it, to this session or connection if named; otherwise do nothing."""
+        try:
+            marked = self._store.mark(None, [memory_id], mark.outcome, mark.at, mark.session, mark.origin)
+        except (InvalidInput, NotFound):
+            return
+        self._learn(marked, mark.outcome)
 
     def _learn(self, marked: Sequence[str], outcome: Outcome) -> None:
         """Reinforce the facts of what was opened or used; halve the confidence in those of what was wrong."""
@@ -161,25 +178,7 @@ class RecallLog:
         """
         if request.session is None or self._writer is None:
             return None
-        self.flush()
-        since = self._parts.clock() - self._counts_for
-        return self._store.delivered_since(request.where.spaces, request.session, since, DELIVERED_MAX)
-
-    def memories_delivered(self, sessions: Sequence[tuple[str, str]]) -> dict[tuple[str, str], dict[str, Memory]]:
-        """By space and session or connection, the memories of that space that its searches gave, by id.
-
-        These do not lapse, and a repeat does not end them: a text that an agent has lost from its window and finds in
-        its notes is still a copy of a memory. They are kept as long as the log.
-        """
-        named = list(dict.fromkeys(sessions))
-        if not named or self._writer is None:
-            return {}
-        self.flush()
-        delivered = self._store.delivered(named, DELIVERED_MAX)
-        memories = self._store.get([each for ids in delivered.values() for each in ids])
-        return {
-            (space, session): {
-                each: memories[each] for each in ids if each in memories and memories[each].space == space
-            }
-            for (space, session), ids in delivered.items()
-        }
+        unwritten = self.unwritten()
+        until = self._parts.clock()
+        period = until - self._counts_for, until
+        return self._store.delivered_within(request.where.spaces, request.session, period, DELIVERED_MAX, unwritten)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
+from itertools import takewhile
 from typing import NamedTuple, TypeVar
 
 from nacre.analysis import highlight
@@ -20,7 +22,7 @@ WHOLE_CHARS = 600  # a text up to this long is scored as it is
 WINDOW_CHARS = 400  # of a longer text, its best window
 RERANKED_CHARS = 6_000  # of all texts together: 30 short ones, or 15 long ones
 SCORES_CACHED = 4_096
-READ_USUALLY = 3  # texts that are asked whether they answer, however clear the order is
+READ_USUALLY = 3  # texts that are asked whether they answer, however clear the order is and however early it is settled
 READ_MIN = 2  # texts that are scored though time is up
 
 _log = logging.getLogger("nacre")
@@ -52,7 +54,7 @@ class Reranked(NamedTuple):
 class TimeLimit:
     """Allows one text after the other until time is up, but `READ_MIN` in any case.
 
-    The time begins with the first text: loading the model is not part of it.
+    The time begins with the first text: loading the model is not part of it. `seconds` may be infinite.
     """
 
     def __init__(self, seconds: float, timer: Callable[[], float]) -> None:
@@ -69,6 +71,22 @@ class TimeLimit:
             return False
         self.allowed += 1
         return True
+
+
+class Race(NamedTuple):
+    """The texts of a fast reranking, which are read until no further one can come among the first places."""
+
+    sums: Sequence[float]  # before reranking, best first
+    share: float  # what one point of a score adds
+    score_max: float  # that a text can have
+    places: int
+
+    def texts_needed(self, scores: Sequence[float]) -> int:
+        """How many are to be read, as far as the scores of the first tell: all, unless the first places are settled."""
+        for read in range(min(READ_USUALLY, len(self.sums)), len(scores) + 1):
+            if rerank.settled(self.sums, scores[:read], self.share, self.score_max, self.places):
+                return read
+        return len(self.sums)
 
 
 class RerankStage:
@@ -112,33 +130,75 @@ class RerankStage:
         with a note. `texts` are given best first."""
         reranker, query = self._reranker, plan.query.meaning
         assert reranker is not None
-        said, notes = _attempt(lambda: self._score(reranker, query, texts, self._time_limit(plan)))
-        if not said:
-            return Reranked(list(ranked), {}, {}, notes=notes)
-        answers = {each: one.answers for each, one in said.items() if one.answers is not None}
-        unread = texts.keys() - said.keys()
-        if selection.clear:
-            return Reranked(list(ranked), {}, answers, unread)
-        scores = {each: one.score for each, one in rerank.leading(texts, said).items()}
+        if not texts:  # purged since the channels looked
+            return Reranked(list(ranked), {}, {})
         prose = [rerank.prose_share(text.text) for text in texts.values()]
         understood = selection.coverage * sum(prose) / len(prose)
-        left = texts.keys() - scores.keys()
-        reranked = rerank.reranked(ranked, scores, plan.recipe.rerank_weight, understood, left, selection.left_out)
+        race = self._race(plan, ranked, texts, selection, understood)
+        said, notes = _attempt(lambda: self._score(reranker, query, texts, self._time_limit(plan), race))
+        if not said:
+            return Reranked(list(ranked), {}, {}, notes=notes)
+        leading = [one.score for one in rerank.leading(texts, said).values()]
+        # Another thread may have read on before the places were settled. It must not count: equal searches are equal.
+        needed = list(texts)[: race.texts_needed(leading) if race else None]
+        answers = {each: value for each in needed if each in said and (value := said[each].answers) is not None}
+        unread = set(needed) - said.keys()
+        if selection.clear:
+            return Reranked(list(ranked), {}, answers, unread)
+        scores = dict(zip(needed, leading, strict=False))
+        out = selection.left_out | (texts.keys() - set(needed))
+        reranked = rerank.reranked(
+            ranked, scores, plan.recipe.rerank_weight, understood, set(needed) - scores.keys(), out
+        )
         return Reranked(reranked, rerank.leads(reranked), answers, unread)
 
+    def _race(
+        self,
+        plan: SearchPlan,
+        ranked: Sequence[Ranked],
+        texts: Mapping[str, RerankText],
+        selection: Selection,
+        coverage: float,
+    ) -> Race | None:
+        """None if all texts are to be read, or if the reranker does not know how high its scores can be."""
+        places, score_max = plan.recipe.tuning.settled_places, getattr(self._reranker, "score_max", None)
+        if plan.request.rerank != "fast" or selection.clear or not places or score_max is None:
+            return None
+        sums = [each.score for each in ranked if each.id in texts]
+        behind = [each.score for each in ranked if each.id in selection.left_out]
+        share = rerank.share_of_a_point([*sums, *behind], plan.recipe.rerank_weight, coverage)
+        return Race(sums, share, score_max, places)
+
     def _time_limit(self, plan: SearchPlan) -> TimeLimit | None:
-        milliseconds = plan.recipe.rerank_ms if plan.request.rerank == "fast" else 0
-        return TimeLimit(milliseconds / 1000, self._timer) if milliseconds else None
+        """None for a full reranking, which reads everything."""
+        if plan.request.rerank != "fast":
+            return None
+        milliseconds = plan.recipe.rerank_ms or math.inf
+        return TimeLimit(milliseconds / 1000, self._timer)
 
     def _score(
-        self, reranker: Reranker, query: str, texts: Mapping[str, RerankText], limit: TimeLimit | None
+        self,
+        reranker: Reranker,
+        query: str,
+        texts: Mapping[str, RerankText],
+        limit: TimeLimit | None,
+        race: Race | None,
     ) -> dict[str, RerankScore]:
-        """Scores by id, of as many as there is time for. Only texts without a cached score are given to the model."""
+        """Scores by id, of as many as there is time and need for. Only texts without a cached score are given to the
+        model."""
         cached = {text: self._scores.get((query, text)) for text in texts.values()}
         scores = {text: score for text, score in cached.items() if score is not None}
         new = [text for text, score in cached.items() if score is None]
-        if new:
-            found = _new_scores(reranker, query, new, limit)
+
+        def is_over(found: Sequence[RerankScore]) -> bool:
+            if race is None:
+                return False
+            known = scores | dict(zip(new, found, strict=False))
+            leading = [known[text].score for text in takewhile(known.__contains__, texts.values())]
+            return race.texts_needed(leading) <= len(leading)
+
+        if new and not is_over(()):
+            found = _new_scores(reranker, query, new, limit, is_over)
             scores |= found
             for text, score in found.items():
                 self._scores.put((query, text), score)
@@ -180,13 +240,17 @@ def rerank_texts(
 
 
 def _new_scores(
-    reranker: Reranker, query: str, texts: Sequence[RerankText], limit: TimeLimit | None
+    reranker: Reranker,
+    query: str,
+    texts: Sequence[RerankText],
+    limit: TimeLimit | None,
+    is_over: Callable[[Sequence[RerankScore]], bool],
 ) -> dict[RerankText, RerankScore]:
     """What the model says of these texts, or of the first of them. A reranker that cannot stop early gets them all."""
     scores_while = getattr(reranker, "scores_while", None)
     if limit is None or scores_while is None:
         return dict(zip(texts, reranker.scores(query, texts), strict=True))
-    found = scores_while(query, texts, limit.goes_on)
+    found = scores_while(query, texts, lambda scores: not is_over(scores) and limit.goes_on())
     return dict(zip(texts[: limit.allowed], found, strict=True))
 
 

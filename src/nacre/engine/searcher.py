@@ -10,7 +10,7 @@ from typing import NamedTuple
 from nacre import validation
 from nacre.analysis import highlight
 from nacre.engine.calendar import histogram
-from nacre.engine.candidates import CandidateFinder
+from nacre.engine.candidates import CandidateFinder, Semantic
 from nacre.engine.hits import hit_of
 from nacre.engine.late_interaction_stage import LateInteractionStage
 from nacre.engine.parts import Parts
@@ -82,7 +82,7 @@ class Searcher:
         with self._store.view():
             return self._run(self._planner.through_lens(valid, self._store.sequence(), delivered.keys()))
 
-    def _cached(self, valid: ValidRequest, sequence: tuple[int, int]) -> SearchResult:
+    def _cached(self, valid: ValidRequest, sequence: tuple[int, int, int]) -> SearchResult:
         """The result of an equal search a moment ago, if nothing was written since; otherwise a new one."""
         if not self._parts.limits.results_cached:
             return self._run(valid).result()
@@ -112,7 +112,7 @@ class Searcher:
 
     def related(self, asked: RelatedRequest) -> SearchResult:
         """The memories most like a known one, by meaning and by the rare words they share."""
-        (memory_id,) = self._parts.ids(asked.memory_id)
+        memory_id = self._parts.id(asked.memory_id)
         known = self._store.get([memory_id]).get(memory_id)
         if known is None or known.deleted is not None:
             raise NotFound((memory_id,))
@@ -122,13 +122,15 @@ class Searcher:
         query = self._resolver.like(known, where.spaces)
         frequencies = self._resolver.frequencies(query, where.spaces)
         lexical = self._store.lexical(query, frequencies, where, recipe, pool) if recipe.alpha < 1 else []
-        semantic, notes = self.candidates.near(known, where, recipe, pool) if recipe.alpha > 0 else ([], ())
+        semantic, notes, _ = self.candidates.near(known, where, recipe, pool) if recipe.alpha > 0 else Semantic([])
+        unembedded = self._store.without_vectors([match.id for match in lexical]) if semantic else frozenset()
         memories = self._store.get(list({match.id for match in (*lexical, *(semantic or ()))} - {known.id}))
         importance = {each: memory.importance for each, memory in memories.items()}
         ranked = fusion.fuse(
             important_first([match for match in lexical if match.id in memories], importance),
             important_first([match for match in semantic or () if match.id in memories], importance),
             recipe,
+            unembedded=unembedded,
         )
         if known.session is not None:
             members = {each for each, memory in memories.items() if memory.session == known.session}

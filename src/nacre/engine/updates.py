@@ -73,12 +73,12 @@ class UpdateService:
             self._relink_newer(each)
 
     def unlink(self, newer: str, older: str) -> bool:
-        named = validation.ids([newer, older], self._parts.limits)
+        named = (validation.looked_up("newer", newer), validation.looked_up("older", older))
         known = self._parts.visible(named)
         missing = tuple(each for each in named if each not in known)
         if missing:
             raise NotFound(missing)
-        return self._store.unlink_updates([Update(newer, older)]) > 0
+        return self._store.unlink_updates([Update(*named)]) > 0
 
     # ---- reading
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,13 +15,13 @@ from nacre.analysis import chunking
 from nacre.analysis.fact_extraction import extract
 from nacre.analysis.happened import happened
 from nacre.engine import entries
-from nacre.engine.calendar import local_date
 from nacre.engine.entries import Draft, Key
 from nacre.engine.facts import FactService
 from nacre.engine.parts import Parts
 from nacre.engine.recall_log import RecallLog
+from nacre.engine.repeats import Asker, RepeatFinder
 from nacre.engine.updates import UpdateService
-from nacre.errors import Conflict, EmbedderMismatch, EmbedderUnavailable, InvalidInput, NacreError, NotFound
+from nacre.errors import Conflict, EmbedderMismatch, EmbedderUnavailable, InvalidInput, NacreError, NotFound, StoreError
 from nacre.facts import statements
 from nacre.interfaces import Embedder, TokenEmbedder
 from nacre.runtime.garbage import collection_paused
@@ -33,6 +34,7 @@ from nacre.types.memory import (
     NewMemory,
     Passages,
     Progress,
+    Purged,
     Remembered,
     Span,
     Update,
@@ -40,8 +42,6 @@ from nacre.types.memory import (
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-    from nacre.analysis.recall_guard import DeliveredTexts
 
 # One transaction of a bulk write. Large ones spare FTS5 the merging of small segments; but a batch is acknowledged
 # only once it is embedded, which takes a second or two for BATCH_EMBEDDED texts.
@@ -66,6 +66,7 @@ class _Batch:
     entries: Mapping[Key, Entry]
     supersedes: Mapping[int, Sequence[str]]  # by place: the older memories that a text was given to replace
     unread: Set[str]  # memories whose caller wants nothing to be recognised
+    notes: Mapping[int, tuple[str, ...]]  # by place: on private parts and secrets
 
 
 class Writer:
@@ -77,6 +78,7 @@ class Writer:
         facts: FactService,
         updates: UpdateService,
         log: RecallLog,
+        repeats: RepeatFinder,
         *,
         extracts: bool,
         defer: bool,
@@ -86,6 +88,7 @@ class Writer:
         self._facts = facts
         self._updates = updates
         self._log = log
+        self._repeats = repeats
         self._extracts = extracts
         self._defer = defer
 
@@ -95,6 +98,9 @@ class Writer:
         """One transaction a batch, in constant memory: a batch is written while the next one is prepared."""
         if isinstance(items, str | NewMemory):
             raise InvalidInput("items", "must be a list of texts; `remember` takes a single one")
+        validation.iterable("items", items)
+        if refused is not None:
+            validation.function("refused", refused)
         memories_max = BATCH_MEMORIES if self._parts.embedder is None or self._defer else BATCH_EMBEDDED
         batches = entries.batches(items, memories_max, BATCH_CHARS)
         number = 1
@@ -136,6 +142,9 @@ class Writer:
             now = max(self._parts.clock(), previous.updated)
             changed = replace(entries.as_new(previous), **changes)
             checked = validation.memory(changed, self._parts.access, now, self._parts.limits)
+            screened, notes = self._parts.screening.changes(checked, changes)
+            if notes:
+                checked = validation.memory(screened, self._parts.access, now, self._parts.limits)
             draft = entries.draft(checked, previous.id, now, self._extracts)
             texts = {} if checked.text == previous.text else {previous.id: checked.text}
             facts = self._extracted_anew(draft.memory) if texts else []
@@ -143,8 +152,8 @@ class Writer:
             try:
                 self._store.replace(entry, previous, self._model(), self._token_model())
                 if texts or draft.memory.happened != previous.happened:
-                    self._updates.relink(draft.memory)
-                return draft.memory
+                    self._link(partial(self._updates.relink, draft.memory))
+                return replace(draft.memory, notes=notes)
             except Conflict:
                 changed_meanwhile = self._store.get([memory_id]).get(memory_id) != previous
                 if not changed_meanwhile or attempt == _UPDATE_TRIES - 1:
@@ -153,6 +162,7 @@ class Writer:
 
     def forget(self, ids: str | Sequence[str], missing_ok: bool) -> Forgotten:
         wanted = validation.ids([ids] if isinstance(ids, str) else ids, self._parts.limits)
+        validation.yes_or_no("missing_ok", missing_ok)
         missing: tuple[str, ...] = ()
         while True:  # more than twice only if another process purges some of them at this moment
             try:
@@ -167,9 +177,10 @@ class Writer:
     def restore(self, ids: str | Sequence[str]) -> None:
         self._store.restore(self._parts.ids(ids), self._parts.clock())
 
-    def purge(self, ids: str | Sequence[str]) -> None:
+    def purge(self, ids: str | Sequence[str]) -> Purged:
         self._log.flush()  # receipts that are still to be written may quote the memories
-        self._store.purge(self._parts.ids(ids), self._parts.clock())
+        named = tuple(dict.fromkeys(self._parts.ids(ids)))
+        return Purged(named, self._store.purge(named, self._parts.clock()))
 
     def reembed(self) -> Iterator[Progress]:
         """Embed every memory that has no vectors or token vectors of this model.
@@ -247,7 +258,8 @@ class Writer:
         if supersedes:
             self._check_superseded([drafts[place] for place in supersedes])
         unread = {each.memory.id for each in drafts if each.extract is False}
-        return _Batch(keys, sessions, stored, recalled, dict(zip(new, ready, strict=True)), supersedes, unread)
+        notes = {place: each.notes for place, each in enumerate(drafts) if each.notes}
+        return _Batch(keys, sessions, stored, recalled, dict(zip(new, ready, strict=True)), supersedes, unread, notes)
 
     def _check_superseded(self, drafts: Sequence[Draft]) -> None:
         """Each must be a live memory of the same space, which this engine may see."""
@@ -269,9 +281,11 @@ class Writer:
             try:
                 if isinstance(item, NewMemory):
                     checked = validation.memory(item, access, now, limits)
-                    draft = entries.draft(checked, memory_id, now, self._extracts)
+                    draft = self._screened_draft(checked, memory_id, now)
+                elif self._parts.screening.passes(text := validation.text(item, limits)):
+                    draft = entries.draft(plain, memory_id, now, self._extracts, text)
                 else:
-                    draft = entries.draft(plain, memory_id, now, self._extracts, validation.text(item, limits))
+                    draft = self._screened_draft(replace(plain, text=text), memory_id, now)
                 if refused is not None and draft.supersedes:  # otherwise looked up for the whole batch
                     self._check_superseded([draft])
             except (InvalidInput, NotFound) as error:
@@ -283,6 +297,13 @@ class Writer:
                 raise InvalidInput(error.field, f"{error.problem} (item {at} of the input)") from None
             drafts.append(self._dated(draft))
         return drafts
+
+    def _screened_draft(self, checked: NewMemory, memory_id: str, now: datetime) -> Draft:
+        """A draft without private parts, and with secrets as the policy says."""
+        screened, notes = self._parts.screening.memory(checked)
+        if notes:  # what was redacted may be too long now
+            checked = validation.memory(screened, self._parts.access, now, self._parts.limits)
+        return entries.draft(checked, memory_id, now, self._extracts)._replace(notes=notes)
 
     def _dated(self, draft: Draft) -> Draft:
         """The draft with the time of the event that it reports, if its own words say when that was."""
@@ -297,42 +318,29 @@ class Writer:
 
         A text that is given to replace another memory says more than the same text without it.
         """
-        askers = [(each.memory.space, each.memory.session, each.memory.origin) for each in drafts]
-        named = [(space, name) for space, *names in dict.fromkeys(askers) for name in names if name is not None]
-        memories = self._log.memories_delivered(named)
-        delivered: dict[tuple[str, str | None, str | None], DeliveredTexts] = {}
-        for space, session, origin in dict.fromkeys(askers) if memories else ():
-            given = {**memories.get((space, session or ""), {}), **memories.get((space, origin or ""), {})}
-            if given:
-                delivered[space, session, origin] = self._texts(given)
-        found = {}
-        for place, (asker, draft) in enumerate(zip(askers, drafts, strict=True)):
-            ids = delivered[asker].repeated(draft.memory.text) if asker in delivered else ()
-            if ids and set(draft.supersedes) <= set(ids):
-                found[place] = ids
-        return found
-
-    def _texts(self, memories: Mapping[str, Memory]) -> DeliveredTexts:
-        from nacre.analysis.recall_guard import DeliveredTexts  # most writers were given nothing before
-
-        zone = self._parts.zone
-        return DeliveredTexts(
-            {each: memory.text for each, memory in memories.items()},
-            {each: local_date(memory.moment, zone).isoformat() for each, memory in memories.items()},
-        )
+        texts = [
+            (Asker(each.memory.space, each.memory.session, each.memory.origin), each.memory.text) for each in drafts
+        ]
+        found = self._repeats.find(texts)
+        return {place: ids for place, ids in found.items() if set(drafts[place].supersedes) <= set(ids)}
 
     def _write(self, batch: _Batch) -> list[Remembered]:
         """One batch, one transaction."""
+        remembered = self._written(batch)
+        for place, notes in batch.notes.items():
+            remembered[place] = remembered[place]._replace(notes=notes)
+        return remembered
+
+    def _written(self, batch: _Batch) -> list[Remembered]:
         receipts = {key: Remembered(memory_id, duplicate=True) for key, memory_id in batch.stored.items()}
         if batch.entries:
             added = self._store.add(list(batch.entries.values()), self._model(), self._token_model())
-            self._updates.link_new(
-                [
-                    each
-                    for each, receipt in zip(batch.entries.values(), added, strict=True)
-                    if not receipt.duplicate and each.memory.id not in batch.unread
-                ]
-            )
+            new = [
+                each
+                for each, receipt in zip(batch.entries.values(), added, strict=True)
+                if not receipt.duplicate and each.memory.id not in batch.unread
+            ]
+            self._link(partial(self._updates.link_new, new))
             if len(added) == len(batch.keys):  # each text was given once, and none was stored before
                 return added
             receipts.update(zip(batch.entries, added, strict=True))
@@ -350,9 +358,15 @@ class Writer:
                 remembered.append(receipts[key])
                 receipts[key] = Remembered(receipts[key].id, duplicate=True)  # again in the same batch
         for place, ids in batch.recalled.items():
-            for memory_id in ids:
-                self._log.mark_delivered(memory_id, "used", self._parts.clock(), *batch.sessions[place])
+            self._log.log_used(ids, *batch.sessions[place])
         return remembered
+
+    def _link(self, find_updates: Callable[[], None]) -> None:
+        """Find what memories update that are stored by now, so a store that fails is no failure of the write."""
+        try:
+            find_updates()
+        except StoreError as error:
+            _log.warning("stored, but not linked with the older memories that it may update: %s", error)
 
     # ---- facts and vectors
 

@@ -13,8 +13,9 @@ from nacre import __version__
 from nacre.hooks import sockets
 
 WAIT_S = 5.0  # for all servers together; then the hook answers by itself
-_OPTIONS = ("--store", "--space", "--embedder", "--budget")
+_OPTIONS = ("--store", "--space", "--embedder", "--key-file", "--budget")
 _VARIABLES = ("HOME", "CLAUDE_PROJECT_DIR")  # besides those of Nacre and of the platform's folders
+_KEY = "NACRE_KEY"  # stays in this process: the server has its own
 
 
 def ask(arguments: Sequence[str], event: bytes, environment: Mapping[str, str]) -> str | None:
@@ -27,11 +28,11 @@ def ask(arguments: Sequence[str], event: bytes, environment: Mapping[str, str]) 
         return None
     request = {
         "version": __version__,
-        "flags": {name.removeprefix("--"): value for name, value in flags.items()},
+        "flags": {name.removeprefix("--").replace("-", "_"): value for name, value in flags.items()},
         "environment": {
             name: value
             for name, value in environment.items()
-            if name in _VARIABLES or name.startswith(("NACRE_", "XDG_"))
+            if (name in _VARIABLES or name.startswith(("NACRE_", "XDG_"))) and name != _KEY
         },
         "working": os.getcwd(),
         "event": event.decode("utf-8", "replace"),

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nacre.analysis.private import without_private
+
 OPENING = "since:30d -kind:episode"  # what a session begins with: what is new, except for conversations
 QUERY_CHARS_MAX = 2_000
 TEXT_CHARS_MAX = 20_000  # of one turn
@@ -71,10 +73,11 @@ def said(event: Mapping[str, Any], environment: Mapping[str, str], working: str,
 
 
 def memories(what: Said) -> Iterator[dict[str, Any]]:
-    """The turns as memories in JSON, in order. Blank ones and those that a client inserted are left out."""
+    """The turns as memories in JSON, in order. Blank and private ones and those that a client inserted are left out."""
     position = what.position
     for who, turn in what.turns:
-        text = (turn or "").encode("utf-8", "replace").decode().replace("\0", "").strip()[:TEXT_CHARS_MAX]
+        whole = (turn or "").encode("utf-8", "replace").decode().replace("\0", "")
+        text = without_private(whole).strip()[:TEXT_CHARS_MAX]
         if text and not text.startswith(_INSERTED):
             yield {
                 "text": text,

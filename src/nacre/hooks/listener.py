@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from nacre import __version__
 from nacre.hooks import sockets
+from nacre.runtime import private_files
 
 if TYPE_CHECKING:
     from nacre.config.settings import Settings
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
     from nacre.hooks.answer import Call
 
 WAIT_S = 5.0  # for the rest of a request
+_OF_WRITES = ("text_chars_max", "quota_memories", "quota_bytes", "quota_session_writes")
 # Of these settings, each hook brings its own store and space, and the others change no answer.
-_MAY_DIFFER = frozenset({"store", "space", "threads", "busy_timeout_ms", "extract", "log_days"})
+_MAY_DIFFER = frozenset(
+    {"store", "space", "threads", "busy_timeout_ms", "extract", "log_days", "log_megabytes", *_OF_WRITES}
+)
 _OF_A_PROCESS = re.compile(r"\$|folder:(?![/~])")  # variables, and paths from the folder that it runs in
 _log = logging.getLogger("nacre")
 
@@ -50,13 +54,14 @@ class Listener:
             return
         path = Path(where, f"{os.getpid()}{sockets.SUFFIX}")
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private_files.create_folder(path.parent, parents=True)
             if not sockets.is_private(where):
                 return
             bound = path.with_suffix("")  # hooks see it once it listens: they remove those that refuse them
             bound.unlink(missing_ok=True)  # of a process with this number that was killed
             listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             listening.bind(str(bound))
+            private_files.set_mode(bound)
             listening.listen()
             bound.replace(path)
         except OSError as error:

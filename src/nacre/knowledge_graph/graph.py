@@ -15,7 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from typing import TypeVar
 
+from nacre.analysis.private import PRIVATE_ONLY
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NotFound
 from nacre.knowledge_graph.model import (
@@ -37,9 +39,12 @@ from nacre.knowledge_graph.model import (
     states,
     validate,
 )
+from nacre.runtime import forks
 from nacre.types.memory import Memory
 from nacre.types.search import Filter, Hit
 from nacre.validation import LIMITS, storable
+
+Element = TypeVar("Element", Node, Edge, Observations)
 
 _PAGE = LIMITS.results_max
 _FEW = 12  # lookups; for more it is faster to read the whole graph
@@ -79,6 +84,10 @@ class _Times:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last = datetime.min.replace(tzinfo=UTC)
+        forks.renew_in_child(self)
+
+    def after_fork(self) -> None:
+        self._lock = threading.Lock()
 
     def next(self, count: int) -> list[datetime]:
         with self._lock:
@@ -95,13 +104,23 @@ _TIMES = _Times()
 
 
 class KnowledgeGraph:
-    """The operations of the reference server on the memories of one space."""
+    """The operations of the reference server on the memories of one space.
+
+    Strings are screened before they are compared with what is stored, because that was screened, too. `notes` say what
+    was found in them.
+    """
 
     def __init__(self, memory: Nacre) -> None:
         self._memory = memory
+        self._notes: dict[str, None] = {}
 
-    def create_entities(self, nodes: Sequence[Node]) -> list[Node]:
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(self._notes)
+
+    def create_entities(self, given: Sequence[Node]) -> list[Node]:
         """Add entities with their observations. Returns those whose names were not taken."""
+        nodes = list(map(self.screened, given))
         found = self._found(("entity",), [{"entity": node.name} for node in nodes])
         taken = {item.name for item in found.values() if isinstance(item, EntityItem)}
         new: dict[str, Node] = {}
@@ -112,8 +131,9 @@ class KnowledgeGraph:
         self._store([item for node in new.values() for item in items_in(node)])
         return list(new.values())
 
-    def create_relations(self, edges: Sequence[Edge]) -> list[Edge]:
+    def create_relations(self, given: Sequence[Edge]) -> list[Edge]:
         """Add relations. Returns the new ones."""
+        edges = list(map(self.screened, given))
         known = set(self._found(("relation",), [edge_json(edge) for edge in edges]).values())
         new = [edge for edge in dict.fromkeys(edges) if edge not in known]
         for edge in new:
@@ -121,8 +141,9 @@ class KnowledgeGraph:
         self._store(new)
         return new
 
-    def add_observations(self, additions: Sequence[Observations]) -> list[Observations]:
+    def add_observations(self, given: Sequence[Observations]) -> list[Observations]:
         """Add observations to entities. Returns the new ones. If an entity is unknown, nothing is added."""
+        additions = list(map(self.screened, given))
         known = set(self._found(("entity", "observation"), [{"entity": each.name} for each in additions]).values())
         names = {item.name for item in known if isinstance(item, EntityItem)}
         added = []
@@ -149,14 +170,15 @@ class KnowledgeGraph:
 
     def delete_observations(self, deletions: Sequence[Observations]) -> None:
         """Delete observations. Unknown ones are ignored."""
-        unwanted = {ObservationItem(each.name, content) for each in deletions for content in each.contents}
+        stored = map(self._as_stored, deletions)
+        unwanted = {ObservationItem(each.name, content) for each in stored for content in each.contents}
         found = self._found(("observation",), [{"entity": each.name} for each in deletions])
         self._forget([memory_id for memory_id, item in found.items() if item in unwanted])
 
     def delete_relations(self, edges: Sequence[Edge]) -> None:
         """Delete relations. Unknown ones are ignored."""
-        unwanted = set(edges)
-        found = self._found(("relation",), [edge_json(edge) for edge in edges])
+        unwanted = set(map(self._as_stored, edges))
+        found = self._found(("relation",), [edge_json(edge) for edge in unwanted])
         self._forget([memory_id for memory_id, item in found.items() if item in unwanted])
 
     def read(self) -> Graph:
@@ -186,7 +208,7 @@ class KnowledgeGraph:
     def merge(self, several: Iterable[Node | Edge], *, dry_run: bool = False) -> Iterator[MergeCounts]:
         """Add the items that do not exist yet. Yields the counts so far after each batch.
 
-        Observations of an existing entity are added to it. A dry run only counts. The items must be valid.
+        Observations of an existing entity are added to it. A dry run only counts. The items must be valid and screened.
         """
         stored = map(item_of, self._memory.every(Filter(kinds=_KINDS)))
         known = {identity_digest(item) for item in stored if item is not None}
@@ -203,7 +225,48 @@ class KnowledgeGraph:
             counts["already"] += len(batch) - sum(fresh)
             yield MergeCounts(counts["entity"], counts["observation"], counts["relation"], counts["already"])
 
+    def screened(self, given: Element) -> Element:
+        """An entity, a relation or observations as they may be stored. Private observations are left out."""
+        match given:
+            case Node(name, type_, observations):
+                kept = self._name("name", name)
+                return replace(
+                    given,
+                    name=kept,
+                    type=self._screen("entityType", type_),
+                    observations=self._contents(kept, observations),
+                )
+            case Observations(name, contents):
+                kept = self._name("entityName", name)
+                return replace(given, name=kept, contents=self._contents(kept, contents))
+            case _:
+                source, target = self._name("from", given.source), given.target
+                type_ = self._name("relationType", given.type)
+                return replace(given, source=source, type=type_, target=self._name("to", target, f"{source} {type_}"))
+
     # ---- inside
+
+    def _as_stored(self, given: Element) -> Element:
+        """What an item that was given before is stored as. One that is refused was never stored."""
+        try:
+            return self.screened(given)
+        except InvalidInput:
+            return given
+
+    def _name(self, field: str, text: str, value_of: str = "") -> str:
+        kept = self._screen(field, text, value_of)
+        if text and not kept:
+            raise InvalidInput(field, PRIVATE_ONLY)
+        return kept
+
+    def _contents(self, name: str, contents: Sequence[str]) -> tuple[str, ...]:
+        kept = ((content, self._screen("observation", content, name)) for content in contents)
+        return tuple(each for content, each in kept if each or not content)
+
+    def _screen(self, field: str, text: str, value_of: str = "") -> str:
+        kept, notes = self._memory.screen(text, value_of)
+        self._notes |= dict.fromkeys(f"{field}{note.removeprefix('text')}" for note in notes)
+        return kept
 
     def _relevant(self, query: str, graph: Graph) -> list[str]:
         """The names in items of a graph that are likely to answer a query, the best first."""

@@ -67,23 +67,31 @@ _GRAPH = _schema(_output(entities=_list(_output(**_ENTITY)), relations=_list(_ou
 
 def _create_entities(call: Call) -> Answer:
     given = _each(call, "entities", model.to_node)
-    created: list[Json] = [model.node_json(each) for each in KnowledgeGraph(call.memory).create_entities(given)]
-    return Answer({"entities": created}, encode.dumps(created))
+    graph = KnowledgeGraph(call.memory)
+    created: list[Json] = [model.node_json(each) for each in graph.create_entities(given)]
+    return Answer({"entities": created}, encode.dumps(created), _notes(graph))
 
 
 def _create_relations(call: Call) -> Answer:
     given = _each(call, "relations", model.to_edge)
-    created: list[Json] = [{**model.edge_json(each)} for each in KnowledgeGraph(call.memory).create_relations(given)]
-    return Answer({"relations": created}, encode.dumps(created))
+    graph = KnowledgeGraph(call.memory)
+    created: list[Json] = [{**model.edge_json(each)} for each in graph.create_relations(given)]
+    return Answer({"relations": created}, encode.dumps(created), _notes(graph))
 
 
 def _add_observations(call: Call) -> Answer:
     additions = _each(call, "observations", _observations("contents"))
+    graph = KnowledgeGraph(call.memory)
     added: list[Json] = [
         {"entityName": each.name, "addedObservations": list(each.contents)}
-        for each in KnowledgeGraph(call.memory).add_observations(additions)
+        for each in graph.add_observations(additions)
     ]
-    return Answer({"results": added}, encode.dumps(added))
+    return Answer({"results": added}, encode.dumps(added), _notes(graph))
+
+
+def _notes(graph: KnowledgeGraph) -> dict[str, Json]:
+    """On private parts and secrets. The answer itself is as the reference server's, which has no place for them."""
+    return {"notes": list(graph.notes)} if graph.notes else {}
 
 
 def _delete_entities(call: Call) -> Answer:

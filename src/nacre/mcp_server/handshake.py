@@ -8,14 +8,16 @@ The SDK then gets the same request. Its answer is the same (tests/mcp_server/tes
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 from nacre.mcp_server import server_info
+from nacre.mcp_server.client_pipe import ClientPipe
 from nacre.mcp_server.server_info import Profile
 from nacre.types.memory import Json
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # of the protocol, that begin with `initialize`
+ANSWERS_WAIT_S = 10.0  # for requests that are in work when the client closes its end
 
 
 def early_answer(line: bytes, *, profile: Profile) -> dict[str, Json] | None:
@@ -68,40 +70,39 @@ def _result(version: str, *, profile: Profile) -> dict[str, Json]:
     }
 
 
-class _Writer(Protocol):
-    async def write(self, text: str, /) -> Any: ...
-    async def flush(self) -> None: ...
-
-
 class LinesReplayed:
-    """The client's lines, beginning with those that were read before the SDK was loaded."""
+    """The client's lines for the SDK, beginning with those that were read before it was loaded."""
 
-    def __init__(self, first: Sequence[bytes], rest: Callable[[], bytes]) -> None:
+    def __init__(self, first: Sequence[bytes], pipe: ClientPipe) -> None:
         self._first = first
-        self._rest = rest  # gives the next line, empty at the end
+        self._pipe = pipe
 
     async def __aiter__(self) -> AsyncIterator[str]:
         import anyio.to_thread
 
         for line in self._first:
             if line:
-                yield line.decode("utf-8", "replace")
-        while line := await anyio.to_thread.run_sync(self._rest, abandon_on_cancel=True):
-            yield line.decode("utf-8", "replace")
+                yield line.decode()
+        while line := (await anyio.to_thread.run_sync(self._pipe.next, abandon_on_cancel=True))[0]:
+            yield line.decode()
+        # At the end of its input the SDK drops what it is working on.
+        await anyio.to_thread.run_sync(self._pipe.settle, ANSWERS_WAIT_S, abandon_on_cancel=True)
 
 
 class WithoutEarlyAnswer:
-    """Writes all answers except the one that was sent early."""
+    """Writes all answers of the SDK except the one that was sent early."""
 
-    def __init__(self, answered: Json, rest: _Writer) -> None:
+    def __init__(self, answered: Json, pipe: ClientPipe) -> None:
         self._answered = answered  # the id of the request; None if nothing was answered early
-        self._rest = rest
+        self._pipe = pipe
 
     async def write(self, line: str) -> None:
+        import anyio.to_thread
+
         if self._answered is not None and json.loads(line).get("id") == self._answered:
             self._answered = None
             return
-        await self._rest.write(line)
+        await anyio.to_thread.run_sync(self._pipe.write, line.encode())
 
     async def flush(self) -> None:
-        await self._rest.flush()
+        """Each line is sent at once."""

@@ -35,6 +35,7 @@ def serve(
     import uvicorn
 
     from nacre.hooks.listener import Listener
+    from nacre.mcp_server import http_limits
     from nacre.mcp_server.spaces import SpaceEngines
 
     engines = SpaceEngines(settings)
@@ -45,7 +46,17 @@ def serve(
     try:
         # uvicorn writes to stderr. Requests are private, so they are not logged.
         application = app(engines, tools, profile=profile, host=host, token=token)
-        uvicorn.run(application, host=host, port=port, access_log=False)
+        uvicorn.run(
+            application,
+            host=host,
+            port=port,
+            access_log=False,
+            http=http_limits.TimedProtocol,
+            ws="none",
+            timeout_keep_alive=http_limits.KEEP_ALIVE_S,
+            timeout_graceful_shutdown=http_limits.SHUTDOWN_S,
+            limit_concurrency=http_limits.CONNECTIONS_MAX,
+        )
     finally:
         hooks.close()
         engines.close()
@@ -55,6 +66,7 @@ def app(engines: Any, tools: Sequence[Tool], *, profile: Profile, host: str, tok
     """The ASGI application."""
     from mcp.server.transport_security import TransportSecuritySettings
 
+    from nacre.mcp_server import http_limits
     from nacre.mcp_server.server import RequestHandlers, build_server
 
     handlers = RequestHandlers(engines, tools, project_space.working(), None)
@@ -63,9 +75,15 @@ def app(engines: Any, tools: Sequence[Tool], *, profile: Profile, host: str, tok
     # protects the server, and its host names are not known.
     local = None if is_loopback(host) else TransportSecuritySettings(enable_dns_rebinding_protection=False)
     application = server.streamable_http_app(
-        streamable_http_path=PATH, host="127.0.0.1" if is_loopback(host) else host, transport_security=local
+        streamable_http_path=PATH,
+        host="127.0.0.1" if is_loopback(host) else host,
+        transport_security=local,
+        max_request_body_size=http_limits.REQUEST_BYTES_MAX,
+        session_idle_timeout=http_limits.SESSION_IDLE_S,
+        max_sessions=2 * http_limits.SESSIONS_MAX,  # never reached: the oldest ends before
     )
-    return application if token is None else guarded(application, token)
+    limited = http_limits.SessionLimit(application, PATH)
+    return limited if token is None else guarded(limited, token)
 
 
 def is_loopback(host: str) -> bool:

@@ -14,10 +14,11 @@ import anyio
 import anyio.from_thread
 import anyio.to_thread
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError, NotFound
@@ -213,8 +214,21 @@ def build_server(handlers: RequestHandlers, *, profile: Profile = server_info.ME
     server.add_notification_handler(
         "notifications/roots/list_changed", types.NotificationParams, handlers.roots_changed
     )
+    server.middleware.append(_internal_errors)
     server.middleware.append(handlers.log.send)
     return server
+
+
+async def _internal_errors(ctx: _Context, call_next: CallNext) -> HandlerResult:
+    """A bug is an internal error to the client, without its message: that may quote what somebody remembered."""
+    try:
+        return await call_next(ctx)
+    except (MCPError, ValidationError):  # the SDK answers these with codes of their own
+        raise
+    except Exception as error:
+        _log.exception("the request %s failed", ctx.method)
+        said = f"{ctx.method} failed inside the server ({type(error).__name__}); its log on stderr says why"
+        raise MCPError(types.INTERNAL_ERROR, said) from None
 
 
 def _connection(context: _Context) -> str | None:

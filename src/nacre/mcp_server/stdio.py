@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from nacre.config import project_space
 from nacre.config.settings import Settings
 from nacre.ids import new_ids
 from nacre.mcp_server import sdk
-from nacre.mcp_server.first_call import FirstCall, Handover, Lines
+from nacre.mcp_server.client_pipe import ClientPipe
+from nacre.mcp_server.first_call import FirstCall, Handover
 from nacre.mcp_server.handshake import LinesReplayed, WithoutEarlyAnswer, early_answer
 from nacre.mcp_server.server_info import Profile
 from nacre.mcp_server.tool import Tool
-from nacre.types.memory import Json
 
 if TYPE_CHECKING:
     from nacre.hooks.listener import Listener
@@ -27,16 +25,11 @@ if TYPE_CHECKING:
 
 def serve(settings: Settings, tools: Sequence[Tool], *, profile: Profile, session: str | None) -> None:
     """Answer the client until it closes standard input."""
-    lines, answers = _claimed()
-
-    def send(message: Json) -> None:
-        answers.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
-        answers.flush()
-
-    first = lines.next()
+    pipe = _claimed()
+    first, asked = pipe.next()
     early = early_answer(first, profile=profile)
     if early is not None:
-        send(early)
+        pipe.send(early)
 
     from nacre.hooks.listener import Listener
     from nacre.mcp_server.spaces import SpaceEngines
@@ -51,15 +44,15 @@ def serve(settings: Settings, tools: Sequence[Tool], *, profile: Profile, sessio
     try:
         handed = Handover((), None)
         if early is not None:
-            capabilities = json.loads(first)["params"]["capabilities"]
-            handed = FirstCall(lines, send, engines, tools, project_space.working(), session).serve(capabilities)
+            call = FirstCall(pipe, engines, tools, project_space.working(), session)
+            handed = call.serve(asked["params"]["capabilities"])
         sdk.load()
 
         import anyio
 
-        replayed = LinesReplayed((first, *handed.lines), lines.next)
-        answered = None if early is None else early["id"]
-        anyio.run(_serve, engines, tools, profile, session, handed.space, replayed, answered, answers)
+        lines = LinesReplayed((first, *handed.lines), pipe)
+        answers = WithoutEarlyAnswer(None if early is None else early["id"], pipe)
+        anyio.run(_serve, engines, tools, profile, session, handed.space, lines, answers)
     except* BrokenPipeError:  # the client is gone, and nobody can read an error
         pass
     finally:
@@ -73,11 +66,16 @@ def _stop(engines: SpaceEngines, hooks: Listener, caught: int) -> None:
     os._exit(128 + caught)
 
 
-def _claimed() -> tuple[Lines, BinaryIO]:
+def _claimed() -> ClientPipe:
     """Standard input, and standard output for the protocol alone: other prints of this process go to stderr."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return Lines(sys.stdin.fileno()), answers
+
+    def write(line: bytes) -> None:
+        answers.write(line)
+        answers.flush()
+
+    return ClientPipe(sys.stdin.fileno(), write)
 
 
 async def _serve(
@@ -87,20 +85,16 @@ async def _serve(
     session: str,
     space: str | None,
     lines: LinesReplayed,
-    answered: Json,
-    answers: BinaryIO,
+    answers: WithoutEarlyAnswer,
 ) -> None:
-    """Serve by the SDK. `answered` is the id of the request whose answer was sent before."""
-    import anyio
+    """Serve by the SDK."""
     from mcp.server.stdio import stdio_server
 
     from nacre.mcp_server.server import RequestHandlers, build_server
 
-    writer = anyio.wrap_file(io.TextIOWrapper(answers, encoding="utf-8", newline="\n"))
     handlers = RequestHandlers(engines, tools, project_space.working(), session, space)
     server = build_server(handlers, profile=profile)
-    stdout = WithoutEarlyAnswer(answered, writer)
-    async with stdio_server(cast("Any", lines), cast("Any", stdout)) as (read, write):
+    async with stdio_server(cast("Any", lines), cast("Any", answers)) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 

@@ -15,8 +15,13 @@ TOOLS: Mapping[str, tuple[str, str]] = {
 # What only a person can do.
 PEOPLE: tuple[tuple[str, str], ...] = (
     (r"run `nacre reembed`(?: to compute them again)?", "ask the user to re-embed the store"),
+    (r"(?:restore the last backup|make a store of it) with `nacre restore [^`]*`", "ask the user to restore a backup"),
+    (r"see `nacre doctor`", "to check the store"),
     (r"reinstall it with `pip [^`]*`", "ask the user to reinstall Nacre"),
     (r"install them with `pip [^`]*`", "ask the user to install them"),
+    (r"install it with `pip [^`]*`", "ask the user to install it"),
+    (r"`nacre key create [^`]*` makes (?:one|a new key)", "ask the user for the file of the key"),
+    (r"(?:encrypt it with )?`nacre rekey [^`]*`", "ask the user to encrypt it"),
     (r"replace the CPU package with `pip [^`]*` and `pip [^`]*`", "ask the user to replace the CPU package"),
 )
 _KINDS: Mapping[str, str] = {  # Python's names of what JSON has

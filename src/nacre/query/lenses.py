@@ -171,7 +171,7 @@ def _check_name(name: object, limits: Limits) -> None:
     # With a leading dash, the command line would read it as an option.
     if not isinstance(name, str) or not plain or not 0 < len(name) <= most or name.startswith("-"):
         allowed = f"one word of letters, digits, - and _ is allowed, with at most {most} characters"
-        raise InvalidInput("name", f"{preview(str(name))!r} is not a name; {allowed}")
+        raise InvalidInput("name", f"{validation.shown(name)} is not a name; {allowed}")
     if name.casefold() == NONE or name.casefold() in BUILT_IN:
         raise InvalidInput("name", f"{name!r} is taken; choose another than {', '.join((NONE, *BUILT_IN))}")
 

@@ -8,7 +8,7 @@ and score, and `BM25 · (1 + w · cosine)` is the score; what only meaning found
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -106,19 +106,21 @@ def fuse(
     coverage: float = 1.0,
     ideal: float = 0.0,
     cosines: Mapping[str, float] = _NONE,
+    unembedded: Set[str] = frozenset(),
 ) -> list[Ranked]:
     """One order out of two channels. A channel that was not asked is empty; ties are broken by id.
 
     `listed` are ids that match the conditions of a query without having its words: they come after those that have,
     in their order. `coverage` is the share of the query that the embedder understands, `ideal` the BM25 score that a
     memory with all its words comes near to, or 0 where it is not known. `cosines` are those of memories that words
-    found and meaning did not, for boost fusion.
+    found and meaning did not, for boost fusion. `unembedded` are those that have no vectors yet: it is not known how
+    near they are, so each gets the share that those have that words rank around it.
     """
     in_words, in_meaning = places(lexical), places(semantic)
     if recipe.fusion == "boost":
-        ranked = _boosted(in_words, in_meaning, recipe.boost_weight, cosines)
+        ranked = _boosted(in_words, in_meaning, recipe.boost_weight, cosines, unembedded)
     else:
-        ranked = _added(in_words, in_meaning, lexical, semantic, recipe, coverage, ideal)
+        ranked = _added(in_words, in_meaning, lexical, semantic, recipe, coverage, ideal, unembedded)
     least = min((each.score for each in ranked), default=1.0)
     others = (each for each in listed if each not in in_words and each not in in_meaning)
     ranked += [_listed(each, rank, recipe, least) for rank, each in enumerate(others, len(lexical) + 1)]
@@ -133,19 +135,24 @@ def _added(
     recipe: Recipe,
     coverage: float,
     ideal: float,
+    unembedded: Set[str],
 ) -> list[Ranked]:
     """By height or by rank: the sum of a share of each channel."""
     words = by_words(lexical, 1 - recipe.alpha, recipe, ideal)
     meaning = by_meaning(semantic, recipe.alpha, recipe, coverage)
     by_word, by_nearness = _sharing(words, recipe), _sharing(meaning, recipe)
+    near = {each: by_nearness(found) for each, found in in_meaning.items() if each in in_words}
+    compared = {each: near[each].value if each in near else 0.0 for each in in_words if each not in unembedded}
+    for each, (share, among) in _around(list(in_words), compared, unembedded).items():
+        near[each] = Reason("semantic", "add", share, {"weight": meaning.weight, "compared": among})
     ranked = []
     for each, found in in_words.items():
-        also, reason = in_meaning.get(each), by_word(found)
-        if also is None:
+        reason, nearness = by_word(found), near.get(each)
+        if nearness is None:
             ranked.append(Ranked(each, reason.value, (reason,), found, None))
         else:
-            nearness = by_nearness(also)
-            ranked.append(Ranked(each, reason.value + nearness.value, (reason, nearness), found, also))
+            value = reason.value + nearness.value
+            ranked.append(Ranked(each, value, (reason, nearness), found, in_meaning.get(each)))
     for each, found in in_meaning.items():
         if each not in in_words:
             reason = by_nearness(found)
@@ -153,17 +160,39 @@ def _added(
     return ranked
 
 
+def _around(ids: Sequence[str], known: Mapping[str, float], unknown: Set[str]) -> dict[str, tuple[float, int]]:
+    """For ids whose values are unknown, what those around them in this order have, and of how many it is known."""
+    if not unknown or not known:
+        return {}
+    places = [place for place, each in enumerate(ids) if each in known]
+    values = [known[ids[place]] for place in places]
+    return {
+        each: (scoring.around(places, values, place), len(values)) for place, each in enumerate(ids) if each in unknown
+    }
+
+
 def _boosted(
-    in_words: Mapping[str, Found], in_meaning: Mapping[str, Found], weight: float, cosines: Mapping[str, float]
+    in_words: Mapping[str, Found],
+    in_meaning: Mapping[str, Found],
+    weight: float,
+    cosines: Mapping[str, float],
+    unembedded: Set[str],
 ) -> list[Ranked]:
     """BM25 · (1 + weight · cosine), as two shares. What only meaning found has less than half of the least of these."""
+    near = {
+        each: max(0.0, in_meaning[each].cosine if each in in_meaning else cosines.get(each, 0.0))
+        for each in in_words
+        if each not in unembedded
+    }
+    estimated = _around(list(in_words), near, unembedded)
     ranked = []
     for each, found in in_words.items():
         also = in_meaning.get(each)
-        cosine = max(0.0, also.cosine if also else cosines.get(each, 0.0))
+        cosine, among = estimated[each] if each in estimated else (near.get(each, 0.0), 0)
         reasons = [Reason("lexical", "add", found.score, {"bm25": found.score, "rank": found.rank})]
         if weight and cosine:
             numbers = {"bm25": found.score, "weight": weight, "cosine": cosine}
+            numbers |= {"compared": among} if among else {}
             reasons.append(Reason("boost", "add", found.score * weight * cosine, numbers))
         ranked.append(Ranked(each, scoring.score(reasons), tuple(reasons), found, also))
     least = min((each.score for each in ranked), default=1.0)

@@ -6,8 +6,7 @@ over the tokens of a query, of the weight of the token times its best match amon
 
 from __future__ import annotations
 
-from bisect import bisect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from nacre.ranking import scoring
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     Matches: TypeAlias = npt.NDArray[np.float64]  # passages or texts × query tokens
 
 NEIGHBOUR = 0.9  # share of a match that counts where it stands in the turn before or after
-AROUND = 3  # of those compared, how many before and behind a memory without token vectors tell what it may have
 _CONVERSANT = 0.5  # the least share of a query that the encoder's vocabulary must know
 
 _LEVELS = 16
@@ -67,15 +65,14 @@ def maxsim(
     texts: Mapping[str, Sequence[bytes]],
     beside: Mapping[str, Sequence[str]],
     form: TokenFormat,
-    correction: Callable[[int], float] | None = None,
 ) -> dict[str, float]:
     """By id, how well a text matches: for each query token its best match in the text, weighted and summed.
 
     `texts` are the packed passages of everything that is compared, `beside` the ids of those to score, each with the
     texts next to it in its session. A text counts by its best passage. What stands next to it may match better, but
-    NEIGHBOUR of that counts. `correction` is taken off for the number of passages, because the best of many is better
-    by chance. An id that is not among `texts` is missing from the result. A score depends on the query, the text and
-    its neighbours alone, to the bit.
+    NEIGHBOUR of that counts. Unlike a cosine it is not lowered for the number of passages, because that was
+    measured to be worse. An id that is not among `texts` is missing from the result. A score depends on the query, the
+    text and its neighbours alone, to the bit.
     """
     import numpy as np
 
@@ -97,8 +94,7 @@ def maxsim(
         near = [at.get(beside[each][place], -1) if place < len(beside[each]) else -1 for each in scored]
         best = np.maximum(best, NEIGHBOUR * own[near])
     total = _weighted(best, weights)
-    less = [correction(counts[at[each]]) if correction else 0.0 for each in scored]
-    return {each: float(total[row]) - less[row] for row, each in enumerate(scored)}
+    return {each: float(total[row]) for row, each in enumerate(scored)}
 
 
 def matched_tokens(query: QueryTokens, texts: Sequence[Sequence[bytes]], form: TokenFormat) -> list[TokenMatch | None]:
@@ -166,19 +162,12 @@ def blended(
             lead = leads[memory_id]
             numbers = {"maxsim": scores[memory_id], "rank": rank[memory_id], **common, "lead": lead}
         else:
-            at = bisect(places, place)
-            lead = _median(in_order[max(0, at - AROUND) : at + AROUND])
+            lead = scoring.around(places, in_order, place)
             numbers = {**common, "lead": lead}
         return Reason("maxsim", "add", trust * lead, numbers)
 
     raised = [scoring.with_reason(each, reason(place, each.id)) for place, each in enumerate(compared)]
     return scoring.best_first([*raised, *ranked[pool:]])
-
-
-def _median(values: Sequence[float]) -> float:
-    """Importing `statistics` takes longer than all of this stage."""
-    ordered, middle = sorted(values), len(values) // 2
-    return ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def _best_matches(query: QueryTokens, passages: Sequence[bytes], form: TokenFormat) -> Matches:

@@ -240,13 +240,14 @@ def words_once(tokens: Tokens, terms: Sequence[Term], frequencies: Frequencies) 
     return sum(idf(memories, having.get(term.text, 0), common=term.common) for term in standing)
 
 
-def evidence(lexical: Found | None, semantic: Found | None, among: Others) -> Evidence:
-    """Of one hit. Not found by words it has none of them; not found by meaning it has the least cosine at the most."""
+def evidence(lexical: Found | None, semantic: Found | None, among: Others, unembedded: bool = False) -> Evidence:
+    """Of one hit. Not found by words it has none of them; not found by meaning it has the least cosine at the most,
+    unless it has no vectors yet: then its words alone are known."""
     words = meaning = None
     if among.words is not None:
         coverage = _coverage(lexical.score, among.ideal) if lexical else 0.0
         words = Words(coverage, coverage - _rival(lexical, among.words))
-    if among.meaning is not None:
+    if among.meaning is not None and not unembedded:
         cosine = semantic.score if semantic else among.least
         meaning = Meaning(cosine, cosine - _rival(semantic, among.meaning), cosine - among.crowd)
     return Evidence(words, meaning)

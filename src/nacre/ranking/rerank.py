@@ -57,6 +57,26 @@ def leading(order: Iterable[str], scores: Mapping[str, T]) -> dict[str, T]:
     return {each: scores[each] for each in takewhile(scores.__contains__, order)}
 
 
+def share_of_a_point(sums: Sequence[float], weight: float, coverage: float) -> float:
+    """What one point of the reranker's score adds to a sum. `sums` are those of all that are to be reranked."""
+    return weight * coverage**2 * scoring.spread(sums)
+
+
+def settled(sums: Sequence[float], scores: Sequence[float], share: float, score_max: float, places: int) -> bool:
+    """Whether no text that is still to be read can come among the first `places`.
+
+    `sums` are those before reranking, best first, and `scores` those of the first of them. `share` is what one point of
+    a score adds, and no text has more than `score_max`.
+    """
+    read = len(scores)
+    if read >= len(sums):
+        return True
+    if read < places:
+        return False
+    totals = sorted((total + share * score for total, score in zip(sums, scores, strict=False)), reverse=True)
+    return sums[read] + share * score_max < totals[places - 1]
+
+
 def reranked(
     ranked: Sequence[Ranked],
     scores: Mapping[str, float],
@@ -76,7 +96,7 @@ def reranked(
     if not scores:
         return list(ranked)
     chosen = [each.score for each in ranked if each.id in scores or each.id in unread or each.id in left_out]
-    spread = scoring.spread(chosen)
+    spread, share = scoring.spread(chosen), share_of_a_point(chosen, weight, coverage)
     least = min(scores.values())
     place = {each: rank for rank, each in enumerate(sorted(scores, key=lambda each: (-scores[each], each)), 1)}
 
@@ -91,6 +111,6 @@ def reranked(
             "spread": spread,
             "above": above,
         }
-        return Reason("rerank", "add", weight * coverage**2 * spread * above, numbers)
+        return Reason("rerank", "add", share * above, numbers)
 
     return [scoring.with_reason(each, reason(each.id)) if each.id in scores else each for each in ranked]

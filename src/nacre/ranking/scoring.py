@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import itemgetter
@@ -11,6 +12,7 @@ from nacre.analysis.wording import counted
 from nacre.types.search import Match, Ranked, Reason
 
 T = TypeVar("T", Match, Ranked)
+AROUND = 3  # of those compared, how many before and behind one that could not be
 _NARROW = 0.1  # share of the best sum: the least spread of sums
 _ID, _SCORE = itemgetter(0), itemgetter(1)  # where both have them; a key of two values takes twice as long
 
@@ -69,12 +71,30 @@ def with_share(ranked: Ranked, reason: Reason) -> Ranked:
     return with_reason(ranked, reason._replace(value=reason.value / factor) if factor else reason)
 
 
+def around(places: Sequence[int], values: Sequence[float], place: int) -> float:
+    """What a memory may have that could not be compared: the median of those before and behind it that were.
+
+    `places` are those of the memories that have these values. It is not known to be worse than they are.
+    """
+    at = bisect(places, place)
+    near = sorted(values[max(0, at - AROUND) : at + AROUND])
+    middle = len(near) // 2
+    return near[middle] if len(near) % 2 else (near[middle - 1] + near[middle]) / 2
+
+
 def describe(reason: Reason) -> str:
     """One reason as a person reads it."""
     if reason.signal in _SHARES:
+        if "compared" in reason.numbers:
+            return f"meaning: no vectors yet, so what those around it have → {reason.value:.5f}"
         known = _SHARES["less" if "less" in reason.numbers else reason.signal]
         return f"{known.format(**reason.numbers)} {_share(reason)}"
     if reason.signal in _MOVES:
+        if reason.signal == "boost" and "compared" in reason.numbers:
+            return (
+                _MOVES["boost"].format(value=reason.value, **reason.numbers)
+                + ", that of those around it: no vectors yet"
+            )
         return _MOVES[reason.signal].format(value=reason.value, **reason.numbers)
     match reason.signal:
         case "echo":
@@ -133,8 +153,8 @@ def briefly(reasons: Sequence[Reason]) -> str:
         name = _SHORT.get(reason.signal, reason.signal)
         if reason.signal == "echo" or reason.signal in _MOVES:
             said.append(name)
-        elif reason.signal == "maxsim" and "rank" not in reason.numbers:
-            continue
+        elif reason.signal in ("maxsim", "semantic") and "rank" not in reason.numbers:
+            continue  # there were no vectors to compare
         elif reason.effect == "add":
             said.append(f"{name} {reason.numbers['rank']:.0f}")
         elif abs(reason.value - 1) >= _NOTABLE:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,9 @@ MODEL_SHA256 = "29a5a2ed4043fccf6ca56359fc522531ad6b1783a6e0abc0dde1f8a505932fc4
 # As in training/training_data.py: inputs must have the format of the training data.
 FIRST, BREAK = 101, 102  # [CLS], [SEP]
 TEXT_BEGINS, TEXT_ENDS = 2, 3  # [unused1], [unused2]: around the text to score; its neighbours are outside
+# No text has a higher score. The last layer is normalised, so the product with the weights of the score has a bound:
+# training/export_reranker.py computes it.
+SCORE_MAX = 5.6775
 PIECES_MAX = 192  # of the whole input
 QUESTION_PIECES = 40
 TEXT_PIECES = 96  # of a text with neighbours; a text without may fill the rest of the input
@@ -46,6 +50,10 @@ class NacreRerank:
     def fingerprint(self) -> str:
         return f"nacre-rerank-v3/{PIECES_MAX}/{MODEL_SHA256[:12]}"
 
+    @property
+    def score_max(self) -> float:
+        return SCORE_MAX
+
     def preload(self) -> None:
         """Start to load the model in the background, so that the first call of `scores` waits less."""
         self._model.preload()
@@ -57,12 +65,12 @@ class NacreRerank:
     def scores(self, question: str, texts: Sequence[RerankText]) -> list[RerankScore]:
         # The longest come first, so that the last runs to finish are short.
         order = sorted(range(len(texts)), key=lambda place: sum(map(len, texts[place])), reverse=True)
-        found = self.scores_while(question, [texts[place] for place in order], lambda: True)
+        found = self.scores_while(question, [texts[place] for place in order], lambda _: True)
         by_place = dict(zip(order, found, strict=True))
         return [by_place[place] for place in range(len(texts))]
 
     def scores_while(
-        self, question: str, texts: Sequence[RerankText], goes_on: Callable[[], bool]
+        self, question: str, texts: Sequence[RerankText], goes_on: Callable[[Sequence[RerankScore]], bool]
     ) -> list[RerankScore]:
         if not texts:
             return []
@@ -70,7 +78,7 @@ class NacreRerank:
         question_pieces = pieces.first_pieces(question, QUESTION_PIECES)
         self._model.session()  # before the threads start, so that they do not wait for each other
         found: dict[int, RerankScore] = {}
-        places = _while(goes_on, len(texts))
+        places = _while(goes_on, found, len(texts))
         lock = threading.Lock()
 
         def work() -> None:
@@ -92,10 +100,12 @@ class NacreRerank:
         return RerankScore(float(score), float(answers))
 
 
-def _while(goes_on: Callable[[], bool], number: int) -> Iterator[int]:
-    """0, 1, … up to `number`, each only if `goes_on` allows it."""
+def _while(
+    goes_on: Callable[[Sequence[RerankScore]], bool], found: Mapping[int, RerankScore], number: int
+) -> Iterator[int]:
+    """0, 1, … up to `number`, each only if `goes_on` allows it after the scores so far, up to the first gap."""
     for place in range(number):
-        if not goes_on():
+        if not goes_on([found[each] for each in takewhile(found.__contains__, range(place))]):
             return
         yield place
 

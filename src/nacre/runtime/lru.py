@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+from nacre.runtime import forks
+
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -17,6 +19,10 @@ class LruCache(Generic[K, V]):
     def __init__(self, maxsize: int) -> None:
         self._maxsize = maxsize
         self._values: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+        forks.renew_in_child(self)
+
+    def after_fork(self) -> None:
         self._lock = threading.Lock()
 
     def __len__(self) -> int:

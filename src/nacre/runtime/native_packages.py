@@ -11,12 +11,14 @@ import threading
 from contextlib import suppress
 from typing import Any
 
+from nacre.runtime import forks
+
 _importing = threading.RLock()
 
 
 def numpy() -> None:
     """Import numpy, before a module that needs it is imported. Raises ImportError when it is not installed."""
-    with _importing:
+    with forks.at_work(), _importing:
         import numpy  # noqa: F401
 
 
@@ -24,7 +26,7 @@ def onnxruntime() -> Any:
     """ONNX Runtime. Raises ImportError when it is not installed."""
     # The package reads this when it is imported. Without it, recent releases start telemetry at once.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    with _importing:
+    with forks.at_work(), _importing:
         import onnxruntime
 
     return onnxruntime
@@ -36,7 +38,7 @@ def usearch_index() -> Any:
         # Importing onnxruntime after usearch crashes the process (seen with onnxruntime 1.31 and usearch 2.26 on
         # Linux). The other order works.
         onnxruntime()
-    with _importing:
+    with forks.at_work(), _importing:
         from usearch.index import Index
 
     return Index

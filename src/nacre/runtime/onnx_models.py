@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre.errors import EmbedderUnavailable
-from nacre.runtime import native_packages
+from nacre.runtime import forks, native_packages
 
 if TYPE_CHECKING:
     from nacre.analysis.wordpiece import WordPiece
@@ -44,17 +44,31 @@ class OnnxModel:
         self._lock = threading.Lock()
         self._word_pieces: WordPiece | None = None
         self._session: Any = None
+        self._forked = False  # with a session on a GPU
+        forks.renew_in_child(self)
+
+    def after_fork(self) -> None:
+        """A session without threads of its own goes on in a child; what a GPU holds does not."""
+        self._lock = threading.Lock()
+        if self._cuda and self._session is not None:
+            self._session = None
+            self._forked = True
 
     def word_pieces(self) -> WordPiece:
         if self._word_pieces is None:
-            with self._lock:
+            with forks.at_work(), self._lock:
                 if self._word_pieces is None:
                     self._word_pieces = load_word_pieces(self._vocabulary, fallback=self._fallback)
         return self._word_pieces
 
     def session(self) -> Any:
         if self._session is None:
-            with self._lock:
+            with forks.at_work(), self._lock:
+                if self._forked:
+                    raise EmbedderUnavailable(
+                        "embedder: minilm-cuda does not work in a forked process; "
+                        'start processes with multiprocessing.get_context("spawn")'
+                    )
                 if self._session is None:
                     self._session = load_session(
                         self._model, purpose=self._purpose, fallback=self._fallback, cuda=self._cuda
@@ -72,7 +86,8 @@ class OnnxModel:
         import numpy as np
 
         ids = np.array(rows, np.int32)
-        return session.run(outputs, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+        with forks.at_work():
+            return session.run(outputs, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
 
 
 def load_word_pieces(vocabulary: Path, *, fallback: str) -> WordPiece:
@@ -158,7 +173,8 @@ class _Preloading(threading.Thread):
 
     def run(self) -> None:
         try:
-            self.session = _new_session(self._model, [CPU])
+            with forks.at_work():
+                self.session = _new_session(self._model, [CPU])
         except Exception:  # `load_session` tries again, and reports the error
             return
 

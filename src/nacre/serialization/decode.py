@@ -21,6 +21,8 @@ from nacre.types.recipe import Recipe, recipe_of
 from nacre.types.search import Filter, SearchRequest
 from nacre.types.views import ContextRequest, TimelineRequest
 
+LINE_BYTES_MAX = 32 * 2**20  # of JSON Lines; the longest text takes less than half of it, even with all of it escaped
+
 Reader = Callable[[str, object], Any]
 
 
@@ -233,6 +235,8 @@ def _object_fields(
 
 def json_line(line: str | bytes) -> object:
     """The value of one line of a JSON Lines file. The error names no field: it is about the whole line."""
+    if len(line) > LINE_BYTES_MAX:
+        raise InvalidInput("", f"has more than {LINE_BYTES_MAX:,} bytes; split it")
     try:
         return json.loads(line)
     except json.JSONDecodeError as problem:

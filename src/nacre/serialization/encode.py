@@ -12,10 +12,13 @@ from nacre.engine.calendar import local_date
 from nacre.engine.explain import Why, WhyNot
 from nacre.errors import Conflict, EmbedderError, InvalidInput, NacreError, NotFound, StoreError
 from nacre.ranking.scoring import briefly
+from nacre.types.backups import Backup, BackupResult
 from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
-from nacre.types.memory import DEFAULT_IMPORTANCE, STANDING_KINDS, Event, Forgotten, Json, Memory, Remembered
+from nacre.types.health import Health, Salvage
+from nacre.types.memory import DEFAULT_IMPORTANCE, STANDING_KINDS, Event, Forgotten, Json, Memory, Purged, Remembered
 from nacre.types.recall_log import Receipt
 from nacre.types.search import DidYouMean, Hit, Reason, RelationHit, SearchResult, Successor
+from nacre.types.secrets import MemoryWithSecrets
 from nacre.types.stats import Facets, Stats
 from nacre.types.views import Context, Fetched, Timeline, TimelineEntry
 
@@ -27,6 +30,8 @@ EXIT_CODES: tuple[tuple[type[NacreError], int], ...] = (
     (StoreError, 3),
     (EmbedderError, 3),
 )
+SECRETS_FOUND = 4  # the exit code of an audit that found some
+PROBLEMS_FOUND = 5  # the exit code of a doctor that found some, and did not fix them
 
 
 def exit_code(error: NacreError) -> int:
@@ -73,7 +78,13 @@ def memory(value: Memory) -> dict[str, Json]:
         "pinned": value.pinned,
         "origin": value.origin,
         "facts": [fact(each) for each in value.facts],
+        **_noted(value),
     }
+
+
+def _noted(value: Memory | Fact) -> dict[str, Json]:
+    """The notes of a write, if it has any."""
+    return {"notes": list(value.notes)} if value.notes else {}
 
 
 def _optional(value: datetime | None) -> str | None:
@@ -99,6 +110,20 @@ def fact(value: Fact) -> dict[str, Json]:
         "relation": value.relation,
         "single": value.single,
         "origin": value.origin,
+        **_noted(value),
+    }
+
+
+def memory_with_secrets(value: MemoryWithSecrets) -> dict[str, Json]:
+    return {
+        "id": value.id,
+        "space": value.space,
+        "created": moment(value.created),
+        "forgotten": value.forgotten,
+        "places": [
+            {"kind": each.kind, "field": each.field, "start": each.start, "end": each.end, "masked": each.masked}
+            for each in value.places
+        ],
     }
 
 
@@ -168,7 +193,12 @@ def why_not(value: WhyNot) -> dict[str, Json]:
 
 
 def remembered(value: Remembered) -> dict[str, Json]:
-    return {"id": value.id, "duplicate": value.duplicate, "recalled": list(value.recalled)}
+    return {
+        "id": value.id,
+        "duplicate": value.duplicate,
+        "recalled": list(value.recalled),
+        "notes": list(value.notes),
+    }
 
 
 def search_result(value: SearchResult) -> dict[str, Json]:
@@ -451,12 +481,17 @@ def _brief_fact(value: Fact) -> dict[str, Json]:
 
 def brief_remembered(value: Remembered) -> dict[str, Json]:
     brief: dict[str, Json] = {"id": value.id, "duplicate": value.duplicate}
-    return brief | {"recalled": list(value.recalled)} if value.recalled else brief
+    more = {"recalled": value.recalled, "notes": value.notes}
+    return brief | {name: list(each) for name, each in more.items() if each}
 
 
 def forgotten(value: Forgotten) -> dict[str, Json]:
     done: dict[str, Json] = {"forgotten": list(value.ids)}
     return done | {"missing": list(value.missing)} if value.missing else done
+
+
+def purged(value: Purged) -> dict[str, Json]:
+    return {"purged": list(value.ids), "scrubbed": value.scrubbed, "pending": value.pending}
 
 
 def event(value: Event) -> dict[str, Json]:
@@ -487,6 +522,33 @@ def context(value: Context) -> dict[str, Json]:
         "notes": list(value.notes),
         "receipt": value.receipt,
     }
+
+
+def health(value: Health) -> dict[str, Json]:
+    findings: list[Json] = [
+        {each.name: getattr(found, each.name) for each in fields(found)} for found in value.findings
+    ]
+    return {"sound": value.sound, "findings": findings}
+
+
+def salvage(value: Salvage) -> dict[str, Json]:
+    return {
+        "store": str(value.path),
+        "copied": dict(value.copied),
+        "lost": dict(value.lost),
+        "lost_memories": list(value.lost_memories),
+        "notes": list(value.notes),
+    }
+
+
+def backup(value: Backup) -> dict[str, Json]:
+    encoded = {each.name: getattr(value, each.name) for each in fields(value)}
+    return encoded | {"path": str(value.path), "created": moment(value.created)}
+
+
+def backup_result(value: BackupResult) -> dict[str, Json]:
+    removed: list[Json] = [str(path) for path in value.removed]
+    return {"backup": backup(value.backup), "removed": removed, "notes": list(value.notes)}
 
 
 def stats(value: Stats) -> dict[str, Json]:

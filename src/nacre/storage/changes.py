@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from nacre.types.facts import Fact
 from nacre.types.memory import Changes, Json, Memory
+
+_TEXTS = ("text", "summary")
+_LABELS = ("tags", "source", "metadata")
 
 
 def replaced(old: Memory, new: Memory) -> dict[str, Json]:
@@ -23,9 +27,36 @@ def replaced(old: Memory, new: Memory) -> dict[str, Json]:
 
 def texts_ever(memory: Memory, replaced_before: Iterable[Mapping[str, Json]]) -> list[str]:
     """The texts and summaries that a memory has and had, by what each of its updates replaced."""
-    versions: list[Mapping[str, Json]] = [{"text": memory.text, "summary": memory.summary}, *replaced_before]
-    said = (version.get(name) for version in versions for name in ("text", "summary"))
-    return [each for each in said if isinstance(each, str)]
+    return _ever(_TEXTS, memory, replaced_before)
+
+
+def labels_ever(memory: Memory, replaced_before: Iterable[Mapping[str, Json]]) -> list[str]:
+    """The tags, sources and metadata that a memory has and had."""
+    return _ever(_LABELS, memory, replaced_before)
+
+
+def stated(fact: Fact) -> str:
+    """The words of a fact."""
+    return f"{fact.subject} {fact.predicate} {fact.object} {fact.quote or ''}"
+
+
+def _ever(names: Iterable[str], memory: Memory, replaced_before: Iterable[Mapping[str, Json]]) -> list[str]:
+    versions = [{name: _plain(getattr(memory, name)) for name in names}, *replaced_before]
+    return [each for version in versions for name in names for each in _strings(version.get(name))]
+
+
+def _strings(value: Json) -> Iterator[str]:
+    """All strings in a JSON value, keys included."""
+    match value:
+        case str():
+            yield value
+        case list():
+            for each in value:
+                yield from _strings(each)
+        case dict():
+            for key, each in value.items():
+                yield key
+                yield from _strings(each)
 
 
 def _plain(value: Any) -> Json:

@@ -6,7 +6,7 @@ A fact belongs to one memory. A relation is a fact whose object is an entity. Al
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias, TypedDict
@@ -77,6 +77,7 @@ class Fact:
     single: bool
     origin: Origin
     ends: datetime | None = None  # the given end; `valid_to` is earlier if the fact was superseded
+    notes: tuple[str, ...] = field(default=(), compare=False)  # of `add_facts` and `state_fact`: on secrets
 
     @property
     def statement(self) -> str:

@@ -122,6 +122,7 @@ class Memory:
     pinned: bool = False
     origin: str | None = None
     facts: tuple[Fact, ...] = field(default=(), compare=False)  # loaded where a memory is returned in full, as by `get`
+    notes: tuple[str, ...] = field(default=(), compare=False)  # of `update`: on private parts and secrets
 
     @property
     def moment(self) -> datetime:
@@ -138,12 +139,13 @@ class Remembered(NamedTuple):
     """The receipt for one remembered text. `duplicate` means that the same text was already stored, under this id.
 
     `recalled` are memories that were delivered to the same session, if the text only repeats these. Then nothing was
-    stored.
+    stored. `notes` say where private parts were left out and where secrets were found, never what these are.
     """
 
     id: str
     duplicate: bool
     recalled: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Forgotten(NamedTuple):
@@ -151,6 +153,20 @@ class Forgotten(NamedTuple):
 
     ids: tuple[str, ...]
     missing: tuple[str, ...] = ()
+
+
+class Purged(NamedTuple):
+    """The memories that `purge` deleted. `pending` says why bytes of them may still be in the store's files.
+
+    They are removed by the next write that can, of any process. None: nothing is left.
+    """
+
+    ids: tuple[str, ...]
+    pending: str | None = None
+
+    @property
+    def scrubbed(self) -> bool:
+        return self.pending is None
 
 
 class Update(NamedTuple):

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from nacre.errors import InvalidInput
 
 Outcome = Literal["opened", "used", "wrong"]
+Period: TypeAlias = tuple[datetime, datetime]  # its beginning is not part of it, its end is
 
 MARK_WITHIN = timedelta(hours=24)  # of a delivery, a mark without a receipt id applies to it
+RECEIPT_BYTES, DELIVERY_BYTES = 260, 60  # about what a receipt takes in the file besides its query, and a delivery
+CONFIRMING_DAYS = 3  # with receipts, until it counts how old others have become
+PRUNED_SHARE = 0.1  # of a full log
 QUERY_CHARS_MAX = 2_000  # of a query in the log; longer ones are truncated
 
 
@@ -45,6 +49,49 @@ class Receipt:
     deliveries: tuple[Delivery, ...]
     origin: str | None = None
     repeat: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        """About what it takes in the file."""
+        return RECEIPT_BYTES + len(self.query.encode()) + DELIVERY_BYTES * len(self.deliveries)
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How much of the log is kept: for how many days, and in how many bytes of the file, about.
+
+    The days are counted from the last but two of the days on which anything was logged, so that a search while the
+    clock is wrong deletes nothing. Of too many receipts, those that were written first are deleted, whatever the times
+    they have.
+    """
+
+    days: int
+    bytes_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What became of memories that searches had delivered: of each, the latest delivery in the day before is meant.
+
+    With `session` or `origin`, only deliveries to that session or connection count.
+    """
+
+    memory_ids: tuple[str, ...]
+    outcome: Outcome
+    at: datetime
+    session: str | None = None
+    origin: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """What the log is still to get, in the order of writing. Some of it may be written by now."""
+
+    receipts: tuple[Receipt, ...] = ()
+    marks: tuple[Mark, ...] = ()
+
+
+NOTHING_UNWRITTEN = Unwritten()
 
 
 class Usage(NamedTuple):

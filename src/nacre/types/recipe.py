@@ -34,6 +34,7 @@ class Tuning:
     clear_share: float = 0.3  # of the best score: where the second has less, the order is clear and not reranked
     maxsim_turns: float = 3.0  # × maxsim_weight where all that are compared are turns of conversations
     compared_share: float = 0.7  # of the best score: what was compared and has less is not read by a fast reranking
+    settled_places: int = 1  # once no unread text can come among so many first ones, a fast reranking ends; 0: never
     relation_weight: float = 0.8  # of a relation's share, where relations are merged into the hits
 
 
@@ -58,7 +59,7 @@ class Recipe:
     rerank_weight: float = 0.2  # of the spread between the first and the last reranked candidate
     rerank_pool: int = 30  # candidates that a full reranking scores, or fewer where their texts are long
     rerank_few: int = 8  # candidates that a fast one scores at most
-    rerank_ms: int = 8  # milliseconds after which a fast one scores no further text; 0: no limit
+    rerank_ms: int = 10  # milliseconds after which a fast one scores no further text; 0: no limit
     recency_weight: float = 0.1  # × (1 + weight / (1 + days))
     temporal_weight: float = 0.7  # of the best score, for what lies inside the time that a query names
     confidence_weight: float = 0.2  # × (1 - weight + weight · effective confidence); 1 is the full product

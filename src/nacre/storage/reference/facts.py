@@ -53,7 +53,7 @@ class Facts:
     # ---- facts
 
     def add(self, facts: Sequence[Fact]) -> None:
-        self._check_live([each.memory_id for each in facts])
+        self.check_live([each.memory_id for each in facts])
         self._insert(facts)
 
     def drop(self, ids: Sequence[str]) -> list[Fact]:
@@ -166,7 +166,7 @@ class Facts:
     # ---- entities
 
     def put_entity(self, space: str, entity: NewEntity, memory_ids: Sequence[str]) -> None:
-        for memory in self._check_live(memory_ids):
+        for memory in self.check_live(memory_ids):
             if memory.space != space:
                 raise NotFound((memory.id,))
         stored = self._put(space, entity)
@@ -255,7 +255,7 @@ class Facts:
         return {memory_id: others for memory_id, others in found.items() if others}
 
     def separate(self, memory_id: str) -> int:
-        self._check_live([memory_id])
+        self.check_live([memory_id])
         new = {pair for pair in self._similar if memory_id in pair} - self._apart
         self._apart |= new
         return len(new)
@@ -313,7 +313,7 @@ class Facts:
         stored = self._stored(memory_id)
         return stored is not None and stored.is_live
 
-    def _check_live(self, memory_ids: Sequence[str]) -> list[Memory]:
+    def check_live(self, memory_ids: Sequence[str]) -> list[Memory]:
         """These memories. Raises NotFound unless all are live."""
         missing = tuple(dict.fromkeys(each for each in memory_ids if not self._is_live(each)))
         if missing:

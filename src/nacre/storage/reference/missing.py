@@ -26,3 +26,6 @@ class MissingStore(MemoryStore):
 
     put_entity = add
     put_lens = add
+
+    def backup(self, *_: object, **__: object) -> NoReturn:
+        raise StoreUnavailable(f"store: {self._path} does not exist, so there is nothing to back up; check the path")

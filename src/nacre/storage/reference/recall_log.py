@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from copy import copy
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from nacre.analysis.quotations import Quotations
 from nacre.errors import InvalidInput, NotFound
 from nacre.ranking.usage import add, earns
-from nacre.types.recall_log import MARK_WITHIN, Delivery, Outcome, Receipt, ReceiptFilter, Usage, logged_query
+from nacre.types.recall_log import (
+    CONFIRMING_DAYS,
+    MARK_WITHIN,
+    PRUNED_SHARE,
+    Delivery,
+    Outcome,
+    Receipt,
+    ReceiptFilter,
+    Retention,
+    Unwritten,
+    Usage,
+    logged_query,
+)
 
 
 class RecallLog:
@@ -22,8 +36,23 @@ class RecallLog:
         self._space_of = space_of
         self._receipts: dict[str, Receipt] = {}
         self._number_of: dict[str, int] = {}  # in the order in which they were written
+        self._size_of: dict[str, int] = {}  # when it was written
         self._usage: dict[str, Usage] = {}
         self._earned: dict[tuple[str, Outcome], datetime] = {}
+        self._purged: datetime | None = None  # when memories were last purged
+
+    def after(self, unwritten: Unwritten) -> RecallLog:
+        """The log as it will be once this is written."""
+        log = copy(self)
+        log._receipts, log._number_of = dict(self._receipts), dict(self._number_of)
+        log._size_of = dict(self._size_of)
+        log._usage, log._earned = dict(self._usage), dict(self._earned)
+        log.record(unwritten.receipts)
+        for mark in unwritten.marks:
+            for memory_id in mark.memory_ids:
+                with suppress(NotFound, InvalidInput):  # nobody was given it
+                    log.mark(None, [memory_id], mark.outcome, mark.at, mark.session, mark.origin)
+        return log
 
     def record(self, receipts: Sequence[Receipt]) -> None:
         for receipt in receipts:
@@ -34,7 +63,11 @@ class RecallLog:
                 if self._space_of(delivery.memory_id) is not None:
                     kept.setdefault(delivery.memory_id, delivery)
             deliveries = tuple(sorted(kept.values(), key=lambda each: (each.rank, each.memory_id)))
-            self._receipts[receipt.id] = replace(receipt, query=logged_query(receipt.query), deliveries=deliveries)
+            missing = any(self._space_of(each.memory_id) is None for each in receipt.deliveries)
+            late = self._purged is not None and receipt.at < self._purged
+            query = "" if missing or late else logged_query(receipt.query)
+            self._receipts[receipt.id] = replace(receipt, query=query, deliveries=deliveries)
+            self._size_of[receipt.id] = self._receipts[receipt.id].size_bytes
             self._number_of[receipt.id] = max(self._number_of.values(), default=0) + 1
             for memory_id in kept:
                 self._usage[memory_id] = add(self._usage.get(memory_id), "delivered", receipt.at)
@@ -89,33 +122,60 @@ class RecallLog:
             and (which.memory_id is None or any(each.memory_id == which.memory_id for each in receipt.deliveries))
         ][: which.limit]
 
-    def delivered(self, space: str, name: str, unchanged_since: Callable[[str, datetime], bool]) -> list[str]:
+    def last(self) -> int:
+        return max((self._number_of[each] for each in self._receipts), default=0)
+
+    def delivered(
+        self, space: str, name: str, after: int, unchanged_since: Callable[[str, datetime], bool]
+    ) -> list[str]:
         """The memories delivered to a session or a connection and unchanged since, the latest first."""
-        asked = [each for each in self._newest_first() if each.space == space and name in (each.session, each.origin)]
+        asked = [
+            each
+            for each in self._newest_first()
+            if each.space == space and name in (each.session, each.origin) and self._number_of[each.id] > after
+        ]
         return list(_latest_first(asked, unchanged_since))
 
-    def delivered_since(
+    def delivered_within(
         self,
         spaces: Sequence[str],
         session: str,
-        since: datetime,
+        period: tuple[datetime, datetime],
         unchanged_since: Callable[[str, datetime], bool],
     ) -> dict[str, bool]:
-        """What a session was given after a time and since its last repeat, the latest first, and if it was opened."""
-        asked = [each for each in self._newest_first() if each.space in spaces and each.session == session]
+        """What a session was given in a period and since its last repeat, the latest first, and if it was opened."""
+        since, until = period
+        asked = [
+            each
+            for each in self._newest_first()
+            if each.space in spaces and each.session == session and since < each.at <= until
+        ]
         written = {each.id: (each.at, self._number_of[each.id]) for each in asked}
         begins = max((written[each.id] for each in asked if each.repeat), default=(since, 0))
-        counting = [each for each in asked if each.at > since and written[each.id] >= begins]
+        counting = [each for each in asked if written[each.id] >= begins]
         return _latest_first(counting, unchanged_since)
 
     def usage(self, memory_ids: Sequence[str]) -> dict[str, Usage]:
         return {each: self._usage[each] for each in memory_ids if each in self._usage}
 
-    def prune(self, before: datetime, receipts_max: int) -> int:
-        kept = [receipt for receipt in self._newest_first() if receipt.at >= before][:receipts_max]
-        gone = len(self._receipts) - len(kept)
-        self._receipts = {receipt.id: receipt for receipt in kept}
-        return gone
+    def prune(self, retention: Retention, now: datetime) -> int:
+        before = len(self._receipts)
+        latest_of = {
+            each.at.astimezone(UTC).date(): each.at for each in reversed(self._newest_first()) if each.at <= now
+        }
+        latest = sorted(latest_of.values(), reverse=True)
+        if len(latest) >= CONFIRMING_DAYS:
+            keep_from = latest[CONFIRMING_DAYS - 1] - timedelta(days=retention.days)
+            self._receipts = {each.id: each for each in self._receipts.values() if each.at >= keep_from}
+        if self._size() > retention.bytes_max:
+            least = retention.bytes_max - round(retention.bytes_max * PRUNED_SHARE)
+            for receipt_id in sorted(self._receipts, key=self._number_of.__getitem__):
+                if self._size() > least:
+                    del self._receipts[receipt_id]
+        return before - len(self._receipts)
+
+    def _size(self) -> int:
+        return sum(self._size_of[each] for each in self._receipts)
 
     def clear(self, spaces: Sequence[str], session: str | None, before: datetime | None) -> int:
         kept = {
@@ -132,11 +192,12 @@ class RecallLog:
     def count(self) -> int:
         return len(self._receipts)
 
-    def purge(self, memory_ids: Sequence[str], quotations: Quotations) -> None:
+    def purge(self, memory_ids: Sequence[str], quotations: Quotations, at: datetime) -> None:
         """Delete the receipts that delivered these memories, and clear the queries that quote them.
 
         A receipt with `repeat` stays without its query, so that what its session was given before still does not count.
         """
+        self._purged = at if self._purged is None else max(at, self._purged)
         gone = set(memory_ids)
         for receipt in list(self._receipts.values()):
             kept = tuple(each for each in receipt.deliveries if each.memory_id not in gone)

@@ -5,6 +5,7 @@ It is meant to be obviously right, not fast. Tests compare the other stores with
 
 from __future__ import annotations
 
+import json
 import operator
 import threading
 from collections import Counter
@@ -12,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from nacre.analysis import tokenizer
-from nacre.analysis.quotations import Quotations, significant_tokens
-from nacre.errors import Conflict, EmbedderMismatch, NotFound
+from nacre.analysis.quotations import Quotations, found_in, significant_tokens
+from nacre.errors import Conflict, EmbedderMismatch, NotFound, StoreUnavailable
 from nacre.interfaces import TimePage
 from nacre.query import spelling
 from nacre.query.ast import (
@@ -32,13 +33,26 @@ from nacre.query.ast import (
 from nacre.ranking.bm25 import bm25, idf
 from nacre.ranking.passage_count import semantic_match
 from nacre.ranking.scoring import best_first
-from nacre.storage.changes import replaced, texts_ever
+from nacre.runtime import forks
+from nacre.storage.changes import labels_ever, replaced, stated, texts_ever
+from nacre.storage.quotas import (
+    WINDOW,
+    check_rate,
+    check_usage,
+    fact_bytes,
+    memory_bytes,
+    named_quotas,
+    replaced_bytes,
+    writes_by_session,
+)
 from nacre.storage.reference.facts import Facts
 from nacre.storage.reference.recall_log import RecallLog
 from nacre.storage.reference.stored_memory import StoredMemory
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
+from nacre.types.health import Finding
 from nacre.types.memory import Entry, Event, Json, Memory, Passages, Remembered, Tokens, Update
-from nacre.types.recall_log import Outcome, Receipt, ReceiptFilter
+from nacre.types.quotas import NO_QUOTAS, Quotas, Usage
+from nacre.types.recall_log import NOTHING_UNWRITTEN, Outcome, Period, Receipt, ReceiptFilter, Retention, Unwritten
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals, Successor
 from nacre.types.stats import FacetCounts, Frequencies, Stats
@@ -49,13 +63,12 @@ if TYPE_CHECKING:
     from nacre.types.memory import FloatMatrix, FloatVector
 
 
-_RECEIPTS_MAX = 1_000_000
-
-
 class MemoryStore:
     """Implements `nacre.interfaces.Store`. One lock makes every call a transaction."""
 
-    def __init__(self) -> None:
+    def __init__(self, quotas: Quotas = NO_QUOTAS) -> None:
+        self._quotas = quotas
+        self._session_writes: dict[tuple[str, str], tuple[datetime, int]] = {}  # since when, and how many
         self._memories: dict[str, StoredMemory] = {}
         self._events: list[Event] = []
         self._model: str | None = None
@@ -66,11 +79,18 @@ class MemoryStore:
         self._facts = Facts(self._stored)
         self._recall_log = RecallLog(self._space_of)
         self._lock = threading.RLock()
+        forks.renew_in_child(self)
+
+    def after_fork(self) -> None:
+        self._lock = threading.RLock()
 
     # ---- writing
 
     def add(self, entries: Sequence[Entry], model: str | None, token_model: str | None = None) -> list[Remembered]:
         with self._lock:
+            if any(entry.passages is not None for entry in entries):
+                self._check_model(model)
+            self._check_new(entries)
             if any(entry.passages is not None for entry in entries):
                 self._adopt_model(model)
             keeps = self._keeps_tokens(token_model, (entry.passages for entry in entries))
@@ -93,12 +113,17 @@ class MemoryStore:
             if old.memory != previous:
                 raise Conflict(f"id: memory {previous.id} was changed by someone else meanwhile; read it again")
             if entry.passages is not None:
-                self._adopt_model(model)
+                self._check_model(model)
             same_text = old.memory.text == entry.memory.text
             if not same_text:
                 duplicate = self._duplicate_of(entry.memory.space, entry.content_hash)
                 if duplicate is not None:
                     raise Conflict(f"text: memory {duplicate} has this text already; forget one of them")
+            space, before = entry.memory.space, replaced(old.memory, entry.memory)
+            more = memory_bytes(entry.memory) - memory_bytes(old.memory) + replaced_bytes(before)
+            self._check_usage({space: Usage(0, more)})
+            if entry.passages is not None:
+                self._adopt_model(model)
             self._write(entry, self._keeps_tokens(token_model, [entry.passages]))
             if same_text and entry.passages is None:
                 stored = self._memories[previous.id]
@@ -132,21 +157,23 @@ class MemoryStore:
                 self._memories[memory.id] = replace(stored, memory=memory)
                 self._log("restored", memory.id, at=at)
 
-    def purge(self, ids: Sequence[str], at: datetime) -> None:
+    def purge(self, ids: Sequence[str], at: datetime) -> str | None:
         with self._lock:
             for stored in self._found(ids):
                 purged = stored.memory.id
+                former = [event.before for event in self._events if event.memory_id == purged]
+                texts = texts_ever(stored.memory, former)
+                labels = labels_ever(stored.memory, former)
+                labels += [stated(each) for each in self._facts.by_memory([purged]).get(purged, ())]
                 del self._memories[purged]
                 self._facts.purge(purged)
                 self._updates = {pair: each for pair, each in self._updates.items() if purged not in pair}
-                former = (event.before for event in self._events if event.memory_id == purged)
-                texts = texts_ever(stored.memory, former)
-                remaining = {token for each in self._live() for token in tokenizer.vocabulary(each.tokens)}
-                self._recall_log.purge([purged], Quotations(texts, significant_tokens(texts) - remaining))
+                self._recall_log.purge([purged], Quotations(texts, self._gone(texts, labels)), at)
                 self._events = [
                     replace(event, before={}) if event.memory_id == purged else event for event in self._events
                 ]
                 self._log("purged", purged, at=at)
+        return None
 
     def embed(
         self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str, token_model: str | None = None
@@ -160,12 +187,12 @@ class MemoryStore:
                 if stored is None or stored.memory.text != texts[memory_id]:
                     continue
                 tokens = _token_blobs(each) if keeps else None
-                if _pending(stored) or (tokens is not None and _pending_tokens(stored) and stored.spans != each.spans):
+                if stored.lacks_vectors or (tokens is not None and stored.lacks_tokens and stored.spans != each.spans):
                     self._memories[memory_id] = replace(
                         stored, spans=each.spans, blobs=_blobs(each), token_blobs=tokens
                     )
                     self._log("embedded", memory_id)
-                elif tokens is not None and _pending_tokens(stored):
+                elif tokens is not None and stored.lacks_tokens:
                     self._memories[memory_id] = replace(stored, token_blobs=tokens)
                     self._revision += 1
                 else:
@@ -247,8 +274,8 @@ class MemoryStore:
     def view(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def sequence(self) -> tuple[int, int]:
-        return len(self._events), self._revision
+    def sequence(self) -> tuple[int, int, int]:
+        return len(self._events), self._revision, 0
 
     def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
         with self._lock:
@@ -346,9 +373,12 @@ class MemoryStore:
         stored = self._memories.get(memory_id)
         return unpack(list(stored.blobs)) if stored is not None and stored.blobs else None
 
+    def without_vectors(self, ids: Sequence[str]) -> set[str]:
+        return {each for each in ids if each in self._memories and self._memories[each].lacks_vectors}
+
     def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
         with self._lock:
-            waiting = [stored for stored in self._memories.values() if _pending(stored)]
+            waiting = [stored for stored in self._memories.values() if stored.lacks_vectors]
         matching = [stored.memory for stored in waiting if where is None or self._matches(stored, where, None)]
         return [(each.id, each.text) for each in matching[:limit]]
 
@@ -372,7 +402,7 @@ class MemoryStore:
 
     def pending_tokens(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
         with self._lock:
-            waiting = [stored for stored in self._memories.values() if _pending_tokens(stored)]
+            waiting = [stored for stored in self._memories.values() if stored.lacks_tokens]
         matching = [stored.memory for stored in waiting if where is None or self._matches(stored, where, None)]
         return [(each.id, each.text) for each in matching[:limit]]
 
@@ -387,6 +417,7 @@ class MemoryStore:
         with self._lock:
             every = list(self._memories.values())
         live = [stored.memory for stored in every if stored.is_live]
+        held = self._usage()
         return Stats(
             memories=len(live),
             forgotten=len(every) - len(live),
@@ -400,6 +431,9 @@ class MemoryStore:
             namespaces=_tally(memory.namespace for memory in live),
             model=self._model,
             token_model=self._token_model,
+            stored_memories={space: each.memories for space, each in held.items()},
+            stored_bytes={space: each.bytes for space, each in held.items()},
+            quotas=named_quotas(self._quotas),
             schema_version=1,
             size_bytes=0,
         )
@@ -408,6 +442,11 @@ class MemoryStore:
 
     def add_facts(self, facts: Sequence[Fact], at: datetime) -> None:
         with self._lock:
+            more: dict[str, Usage] = {}
+            for each in facts:
+                more[each.space] = Usage(0, more.get(each.space, Usage()).bytes + fact_bytes(each))
+            self._facts.check_live([each.memory_id for each in facts])
+            self._check_usage(more)
             self._facts.add(facts)
             for memory_id in dict.fromkeys(each.memory_id for each in facts):
                 self._log("facts added", memory_id, at=at)
@@ -501,10 +540,10 @@ class MemoryStore:
 
     # ---- the recall log
 
-    def record(self, receipts: Sequence[Receipt], keep_from: datetime) -> None:
+    def record(self, receipts: Sequence[Receipt], retention: Retention, now: datetime) -> None:
         with self._lock:
             self._recall_log.record(receipts)
-            self._recall_log.prune(keep_from, _RECEIPTS_MAX)
+            self._recall_log.prune(retention, now)
 
     def mark(
         self,
@@ -520,22 +559,35 @@ class MemoryStore:
             self._revision += bool(marked)
             return marked
 
-    def receipts(self, which: ReceiptFilter) -> list[Receipt]:
+    def receipts(self, which: ReceiptFilter, unwritten: Unwritten = NOTHING_UNWRITTEN) -> list[Receipt]:
         with self._lock:
-            return self._recall_log.listed(which)
+            return self._recall_log.after(unwritten).listed(which)
 
     def clear_receipts(self, spaces: Sequence[str], session: str | None, before: datetime | None) -> int:
         with self._lock:
             return self._recall_log.clear(spaces, session, before)
 
-    def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], list[str]]:
-        with self._lock:
-            found = {each: self._recall_log.delivered(*each, self._unchanged_since) for each in sessions}
-        return {each: delivered[:limit] for each, delivered in found.items() if delivered}
+    def last_receipt(self) -> int:
+        return self._recall_log.last()
 
-    def delivered_since(self, spaces: Sequence[str], session: str, since: datetime, limit: int) -> dict[str, bool]:
+    def delivered(
+        self,
+        sessions: Sequence[tuple[str, str]],
+        limit: int,
+        unwritten: Unwritten = NOTHING_UNWRITTEN,
+        *,
+        after: int = 0,
+    ) -> dict[tuple[str, str], list[str]]:
         with self._lock:
-            found = self._recall_log.delivered_since(spaces, session, since, self._unchanged_since)
+            log = self._recall_log.after(unwritten)
+            found = {each: log.delivered(*each, after, self._unchanged_since)[:limit] for each in sessions}
+        return {each: delivered for each, delivered in found.items() if delivered}
+
+    def delivered_within(
+        self, spaces: Sequence[str], session: str, period: Period, limit: int, unwritten: Unwritten = NOTHING_UNWRITTEN
+    ) -> dict[str, bool]:
+        with self._lock:
+            found = self._recall_log.after(unwritten).delivered_within(spaces, session, period, self._unchanged_since)
         return dict(list(found.items())[:limit])
 
     # ---- lenses
@@ -556,6 +608,12 @@ class MemoryStore:
 
     # ---- upkeep
 
+    def check(self, *_: object, **__: object) -> list[Finding]:
+        return []  # there is no file that could be damaged
+
+    def backup(self, *_: object, **__: object) -> NoReturn:
+        raise StoreUnavailable("store: these memories are in no file, so there is none to back up")
+
     def rebuild(self) -> None:
         """Nothing is derived from the memories."""
         self._revision += 1
@@ -564,6 +622,51 @@ class MemoryStore:
         """Nothing is open."""
 
     # ---- inside
+
+    def _usage(self) -> dict[str, Usage]:
+        """What each space holds, counted anew."""
+        counted: Counter[str] = Counter()
+        size: Counter[str] = Counter()
+        space_of: dict[str, str] = {}
+        with self._lock:
+            for stored in self._memories.values():
+                space_of[stored.memory.id] = stored.memory.space
+                counted[stored.memory.space] += 1
+                size[stored.memory.space] += memory_bytes(stored.memory)
+            for memory_id, facts in self._facts.by_memory(list(self._memories)).items():
+                size[space_of[memory_id]] += sum(map(fact_bytes, facts))
+            for event in self._events:  # those of purged memories have nothing
+                if event.before:
+                    size[space_of[event.memory_id]] += replaced_bytes(event.before)
+        return {space: Usage(counted[space], size[space]) for space in sorted(counted)}
+
+    def _check_usage(self, more: Mapping[str, Usage]) -> None:
+        before = self._usage()
+        held = {space: before.get(space, Usage()) for space in more}
+        after = {space: Usage(*map(sum, zip(held[space], more[space], strict=True))) for space in more}
+        check_usage(self._quotas, held, after)
+
+    def _check_new(self, entries: Sequence[Entry]) -> None:
+        """Whether what is new of these is within the quotas. Sessions are counted only if it is."""
+        new: dict[tuple[str, bytes], Entry] = {}
+        for entry in entries:
+            key = entry.memory.space, entry.content_hash
+            if self._duplicate_of(*key) is None:
+                new.setdefault(key, entry)
+        more: dict[str, Usage] = {}
+        for entry in new.values():
+            before = more.get(entry.memory.space, Usage())
+            size = memory_bytes(entry.memory) + sum(map(fact_bytes, entry.facts))
+            more[entry.memory.space] = Usage(before.memories + 1, before.bytes + size)
+        self._check_usage(more)
+        if self._quotas.session_writes_max and new:
+            now = max(entry.memory.updated for entry in new.values())
+            known = {key: each for key, each in self._session_writes.items() if now - WINDOW < each[0] <= now}
+            for asker, count in writes_by_session(new.values()).items():
+                since, written = known.get(asker, (now, 0))
+                check_rate(self._quotas, asker[1], written, count, since, now)
+                known[asker] = since, written + count
+            self._session_writes = known
 
     def _write(self, entry: Entry, keeps_tokens: bool) -> None:
         spans = None if entry.passages is None else entry.passages.spans
@@ -615,9 +718,11 @@ class MemoryStore:
         return stored is not None and stored.is_live and stored.memory.updated <= at
 
     def _adopt_model(self, model: str | None) -> None:
-        if self._model is None:
-            self._model = model
-        elif self._model != model:
+        self._check_model(model)
+        self._model = model
+
+    def _check_model(self, model: str | None) -> None:
+        if self._model not in (None, model):
             raise _mismatch(self._model, model)
 
     def _keeps_tokens(self, model: str | None, given: Iterable[Passages | None]) -> bool:
@@ -633,6 +738,15 @@ class MemoryStore:
         if missing:
             raise NotFound(missing)
         return [self._memories[each] for each in dict.fromkeys(ids)]
+
+    def _gone(self, texts: Sequence[str], labels: Sequence[str]) -> set[str]:
+        """The words of a purged memory that no memory has any more."""
+        of_texts = significant_tokens(texts)
+        live = {token for each in self._live() for token in tokenizer.vocabulary(each.tokens)}
+        gone = (of_texts | significant_tokens(labels)) - live
+        others = [json.dumps(each.memory.metadata, ensure_ascii=False) for each in self._memories.values()]
+        others += [stated(each) for several in self._facts.by_memory(list(self._memories)).values() for each in several]
+        return gone - found_in(gone - of_texts, others)
 
     def _duplicate_of(self, space: str, content_hash: bytes) -> str | None:
         for stored in self._memories.values():
@@ -662,14 +776,6 @@ def _place(memory: Memory) -> tuple[bool, int, datetime, str]:
 
 def _quarter(moment: datetime) -> datetime:
     return moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
-
-
-def _pending(stored: StoredMemory) -> bool:
-    return stored.is_live and stored.spans is None
-
-
-def _pending_tokens(stored: StoredMemory) -> bool:
-    return stored.is_live and stored.spans is not None and stored.token_blobs is None
 
 
 def _token_blobs(passages: Passages) -> tuple[bytes, ...] | None:

@@ -19,3 +19,11 @@ class StoredMemory:
     @property
     def is_live(self) -> bool:
         return self.memory.deleted is None
+
+    @property
+    def lacks_vectors(self) -> bool:
+        return self.is_live and self.spans is None
+
+    @property
+    def lacks_tokens(self) -> bool:
+        return self.is_live and self.spans is not None and self.token_blobs is None

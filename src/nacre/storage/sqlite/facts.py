@@ -7,7 +7,7 @@ and the successor of each fact are computed by group and stored. Relations are f
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -321,6 +321,16 @@ def by_rows(db: apsw.Connection, memory_rows: Sequence[int]) -> dict[int, tuple[
     for row, *columns in fetch(db, sql, (to_json(list(memory_rows)),)):
         found[row].append(_fact(columns))
     return {row: tuple(facts) for row, facts in found.items()}
+
+
+def labels_of_others(db: apsw.Connection, memory_rows: Sequence[int]) -> Iterator[str]:
+    """The metadata of all memories but these, as JSON, and the words of their facts."""
+    others = "row NOT IN (SELECT value FROM json_each(?1))"
+    sql = (
+        f"SELECT metadata FROM memories WHERE metadata <> '{{}}' AND {others} UNION ALL "
+        f"SELECT subject || ' ' || predicate || ' ' || object || ' ' || ifnull(quote, '') FROM facts WHERE {others}"
+    )
+    return (text for (text,) in db.execute(sql, (to_json(list(memory_rows)),)))
 
 
 def by_memory(db: apsw.Connection, memory_ids: Sequence[str]) -> dict[str, tuple[Fact, ...]]:

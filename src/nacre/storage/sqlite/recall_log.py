@@ -7,7 +7,8 @@ Deliveries and usage refer to memories by row and are deleted with them, so a pu
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -17,7 +18,23 @@ from nacre.analysis.quotations import Quotations
 from nacre.errors import InvalidInput, NotFound
 from nacre.ranking.usage import add, earns
 from nacre.storage.sqlite import rows
-from nacre.types.recall_log import MARK_WITHIN, Delivery, Outcome, Receipt, ReceiptFilter, Usage, logged_query
+from nacre.types.recall_log import (
+    CONFIRMING_DAYS,
+    DELIVERY_BYTES,
+    MARK_WITHIN,
+    NOTHING_UNWRITTEN,
+    PRUNED_SHARE,
+    RECEIPT_BYTES,
+    Delivery,
+    Mark,
+    Outcome,
+    Receipt,
+    ReceiptFilter,
+    Retention,
+    Unwritten,
+    Usage,
+    logged_query,
+)
 
 TABLES = """
 CREATE TABLE receipts (
@@ -67,44 +84,59 @@ CREATE INDEX receipts_by_origin ON receipts (space, origin) WHERE origin IS NOT 
 CREATE INDEX receipts_repeated ON receipts (space, session, at_us) WHERE repeat = 1;
 """
 
-RECEIPTS_MAX = 1_000_000  # the oldest beyond this number are dropped, whatever their age
+# What each receipt takes, and in `meta` what all of them take, so that nothing has to be counted.
+SIZES = f"""
+ALTER TABLE receipts ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+UPDATE receipts SET bytes = {RECEIPT_BYTES} + length(CAST(query AS BLOB))
+  + {DELIVERY_BYTES} * (SELECT count(*) FROM deliveries AS d WHERE d.receipt = receipts.receipt);
+INSERT INTO meta SELECT 'log_bytes', CAST(ifnull(sum(bytes), 0) AS TEXT) FROM receipts;
+"""
 
+_DAY_US = 86_400_000_000
+_AFTER_ALL = 1 << 62  # numbers of receipts that are still to be written
 _LISTED = "(SELECT value FROM json_each(?))"
+_PURGED = "purged_us"  # in `meta`: when memories were last purged
 _MARKS: dict[Outcome, str] = {"opened": "opened_us", "used": "used_us", "wrong": "wrong_us"}
 
 
 def record(db: apsw.Connection, receipts: Sequence[Receipt]) -> None:
-    """Write receipts. A receipt that is stored already is skipped, so a write can be retried."""
+    """Write receipts. A receipt that is stored already is skipped, so a write can be retried.
+
+    One that is written only after a purge, as by another process, may quote what was purged: it loses its query.
+    """
+    known = _standings(db, {delivery.memory_id for each in receipts for delivery in each.deliveries})
+    kept = _storable(db, receipts, known)
     values = [
         (
-            *(each.id, rows.microseconds(each.at), each.space, each.session, logged_query(each.query), each.mode),
-            *(each.lens, each.origin, int(each.repeat)),
+            *(each.id, rows.microseconds(each.at), each.space, each.session, each.query, each.mode),
+            *(each.lens, each.origin, int(each.repeat), each.size_bytes),
         )
-        for each in receipts
+        for each in kept
     ]
     sql = (
-        "INSERT INTO receipts (id, at_us, space, session, query, mode, lens, origin, repeat) "
-        f"SELECT {rows.json_columns(9)} FROM json_each(?) WHERE true ON CONFLICT (id) DO NOTHING RETURNING id, receipt"
+        "INSERT INTO receipts (id, at_us, space, session, query, mode, lens, origin, repeat, bytes) "
+        f"SELECT {rows.json_columns(10)} FROM json_each(?) WHERE true ON CONFLICT (id) DO NOTHING "
+        "RETURNING id, receipt, bytes"
     )
-    number_of = dict(rows.fetch(db, sql, (rows.to_json(values),)))
-    known = _standings(db, {delivery.memory_id for each in receipts for delivery in each.deliveries})
+    inserted = rows.fetch(db, sql, (rows.to_json(values),))
+    number_of = {receipt_id: number for receipt_id, number, _ in inserted}
+    _grow(db, sum(size for *_, size in inserted))
     written = []
     standing_of: dict[int, Usage] = {}
-    for receipt in receipts:
+    for receipt in kept:
         number = number_of.pop(receipt.id, None)
         if number is None:
             continue
         at_us = rows.microseconds(receipt.at)
-        for memory_id, delivery in {each.memory_id: each for each in reversed(receipt.deliveries)}.items():
-            if memory_id in known:
-                row, standing, *_ = known[memory_id]
-                standing_of[row] = add(standing_of.get(row, standing), "delivered", receipt.at)
-                marks = (
-                    rows.maybe_microseconds(delivery.opened),
-                    rows.maybe_microseconds(delivery.used),
-                    rows.maybe_microseconds(delivery.wrong),
-                )
-                written.append((number, row, at_us, delivery.rank, delivery.score, *marks))
+        for delivery in receipt.deliveries:
+            row, standing, *_ = known[delivery.memory_id]
+            standing_of[row] = add(standing_of.get(row, standing), "delivered", receipt.at)
+            marks = (
+                rows.maybe_microseconds(delivery.opened),
+                rows.maybe_microseconds(delivery.used),
+                rows.maybe_microseconds(delivery.wrong),
+            )
+            written.append((number, row, at_us, delivery.rank, delivery.score, *marks))
     db.execute(f"INSERT INTO deliveries SELECT {rows.json_columns(8)} FROM json_each(?)", (rows.to_json(written),))
     _write_usage(db, standing_of)
 
@@ -150,8 +182,9 @@ def mark(
     return new
 
 
-def listed(db: apsw.Connection, which: ReceiptFilter) -> list[Receipt]:
-    """Receipts ordered by (time, id), the newest first."""
+def listed(db: apsw.Connection, which: ReceiptFilter, unwritten: Unwritten = NOTHING_UNWRITTEN) -> list[Receipt]:
+    """Receipts ordered by (time, id), the newest first, with those that are still to be written."""
+    new = _numbered(db, unwritten)
     spaces = rows.to_json(list(which.spaces))
     conditions = [f"r.space IN {_LISTED}"]
     parameters: list[Any] = [spaces]
@@ -164,62 +197,115 @@ def listed(db: apsw.Connection, which: ReceiptFilter) -> list[Receipt]:
             f"WHERE m.id = ? AND m.space IN {_LISTED})"
         )
         parameters += [which.memory_id, spaces]
-    if which.before is not None:
-        place = rows.fetch(
-            db, f"SELECT at_us, id FROM receipts WHERE id = ? AND space IN {_LISTED}", (which.before, spaces)
-        )
-        if not place:
-            raise InvalidInput("before", f"no receipt {which.before!r} is kept; begin with the first page again")
+    place = None if which.before is None else _place(db, which.before, which.spaces, new)
+    if place is not None:
         conditions.append("(r.at_us, r.id) < (?, ?)")
-        parameters += place[0]
+        parameters += place
     sql = (
         "SELECT r.receipt, r.id, r.at_us, r.space, r.session, r.query, r.mode, r.lens, r.origin, r.repeat "
         f"FROM receipts AS r WHERE {' AND '.join(conditions)} ORDER BY r.at_us DESC, r.id DESC LIMIT ?"
     )
     found = rows.fetch(db, sql, (*parameters, which.limit))
     deliveries = _deliveries(db, [number for number, *_ in found], spaces)
-    return [
-        Receipt(
+    stored = {
+        number: Receipt(
             *(receipt_id, rows.moment(at_us), space, session, query, mode, lens),
             deliveries=tuple(deliveries[number]),
             origin=origin,
             repeat=bool(repeat),
         )
         for number, receipt_id, at_us, space, session, query, mode, lens, origin, repeat in found
-    ]
+    }
+    if unwritten == NOTHING_UNWRITTEN:
+        return list(stored.values())
+    every = _with_marks(stored | _matching(db, new, which, place), _marks(db, new, unwritten.marks))
+    return sorted(every, key=lambda each: (each.at, each.id), reverse=True)[: which.limit]
 
 
-def delivered(db: apsw.Connection, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], list[str]]:
-    """By session or connection, the live memories delivered to it since they last changed, the latest first."""
-    sql = (
-        "SELECT m.id FROM deliveries AS d JOIN memories AS m ON m.row = d.row WHERE d.receipt IN ("
+def delivered(
+    db: apsw.Connection,
+    sessions: Sequence[tuple[str, str]],
+    limit: int,
+    unwritten: Unwritten = NOTHING_UNWRITTEN,
+    after: int = 0,
+) -> dict[tuple[str, str], list[str]]:
+    """By session or connection, the live memories delivered to it since they last changed, the latest first.
+
+    Only receipts that were written `after` the one of this number count.
+    """
+    of_session = (
         "SELECT receipt FROM receipts WHERE space = ?1 AND session = ?2 "
-        "UNION SELECT receipt FROM receipts WHERE space = ?1 AND origin = ?2) "
-        "AND m.deleted_us IS NULL AND d.at_us >= m.updated_us GROUP BY m.id ORDER BY max(d.at_us) DESC, m.id LIMIT ?3"
+        "UNION SELECT receipt FROM receipts WHERE space = ?1 AND origin = ?2"
     )
-    asked = dict.fromkeys(sessions)
-    found = {each: [memory_id for (memory_id,) in rows.fetch(db, sql, (*each, limit))] for each in asked}
+    # The plus keeps SQLite from reading all receipts of a session for the few that are new.
+    new = f"SELECT receipt FROM receipts WHERE receipt > {after:d} AND +space = ?1 AND (+session = ?2 OR +origin = ?2)"
+    sql = (
+        f"SELECT m.id FROM (SELECT row, at_us FROM deliveries WHERE receipt IN ({new if after else of_session}) "
+        "UNION ALL SELECT n.row, value ->> 1 FROM json_each(?4) JOIN memories AS n ON n.id = value ->> 0"
+        ") AS d JOIN memories AS m ON m.row = d.row "
+        "WHERE m.deleted_us IS NULL AND d.at_us >= m.updated_us GROUP BY m.id ORDER BY max(d.at_us) DESC, m.id LIMIT ?3"
+    )
+    pending = [receipt for _, receipt in _numbered(db, unwritten)]
+    found = {}
+    for space, name in dict.fromkeys(sessions):
+        given = [
+            (delivery.memory_id, rows.microseconds(receipt.at))
+            for receipt in pending
+            if receipt.space == space and name in (receipt.session, receipt.origin)
+            for delivery in receipt.deliveries
+        ]
+        found[space, name] = [each for (each,) in rows.fetch(db, sql, (space, name, limit, rows.to_json(given)))]
     return {each: ids for each, ids in found.items() if ids}
 
 
-def delivered_since(
-    db: apsw.Connection, spaces: Sequence[str], session: str, since: datetime, limit: int
+def delivered_within(
+    db: apsw.Connection,
+    spaces: Sequence[str],
+    session: str,
+    period: tuple[datetime, datetime],
+    limit: int,
+    unwritten: Unwritten = NOTHING_UNWRITTEN,
 ) -> dict[str, bool]:
-    """The live memories delivered to a session after a time and since they last changed, and if each was opened.
+    """The live memories delivered to a session in a period and since they last changed, and if each was opened.
 
     Receipts before the last repeat do not count. A process may write a receipt late, so their times are compared, and
-    of equal ones the order of writing.
+    of equal ones the order of writing. The beginning of the period is not part of it, the end is.
     """
     sql = (
-        "SELECT m.id, max(d.opened_us IS NOT NULL) FROM receipts AS r JOIN deliveries AS d ON d.receipt = r.receipt "
-        "JOIN memories AS m ON m.row = d.row "
-        "WHERE r.space IN (SELECT value FROM json_each(?1)) AND r.session = ?2 AND r.at_us > ?3 "
-        "AND NOT EXISTS (SELECT 1 FROM receipts AS later WHERE later.space IN (SELECT value FROM json_each(?1)) "
-        "AND later.session = ?2 AND later.repeat = 1 AND (later.at_us, later.receipt) > (r.at_us, r.receipt)) "
-        "AND m.deleted_us IS NULL AND d.at_us >= m.updated_us GROUP BY m.id ORDER BY max(d.at_us) DESC, m.id LIMIT ?4"
+        "WITH asked (number, at_us, repeat) AS ("
+        "SELECT receipt, at_us, repeat FROM receipts WHERE space IN (SELECT value FROM json_each(?1)) "
+        "AND session = ?2 AND at_us > ?3 AND at_us <= ?4 "
+        "UNION ALL SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?6)), "
+        "last_repeat (at_us, number) AS ("
+        "SELECT at_us, number FROM asked WHERE repeat ORDER BY at_us DESC, number DESC LIMIT 1), "
+        "given (number, at_us, row, opened) AS ("
+        "SELECT a.number, a.at_us, d.row, d.opened_us IS NOT NULL FROM asked AS a JOIN deliveries AS d "
+        "ON d.receipt = a.number "
+        "UNION ALL SELECT value ->> 0, value ->> 1, n.row, value ->> 3 FROM json_each(?7) "
+        "JOIN memories AS n ON n.id = value ->> 2) "
+        "SELECT m.id, max(g.opened OR (g.number, m.id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?8))) "
+        "FROM given AS g JOIN memories AS m ON m.row = g.row "
+        "WHERE NOT EXISTS (SELECT 1 FROM last_repeat AS l WHERE (l.at_us, l.number) > (g.at_us, g.number)) "
+        "AND m.deleted_us IS NULL AND g.at_us >= m.updated_us GROUP BY m.id ORDER BY max(g.at_us) DESC, m.id LIMIT ?5"
     )
-    found = rows.fetch(db, sql, (rows.to_json(list(spaces)), session, rows.microseconds(since), limit))
-    return {memory_id: bool(opened) for memory_id, opened in found}
+    since, until = map(rows.microseconds, period)
+    every = _numbered(db, unwritten)
+    marks = _marks(db, every, unwritten.marks)
+    opened = [(number, memory_id) for number, memory_id, outcome in marks if outcome == "opened"]
+    new = [
+        (number, rows.microseconds(each.at), each)
+        for number, each in every
+        if each.space in spaces and each.session == session and period[0] < each.at <= period[1]
+    ]
+    asked = [(number, at_us, int(each.repeat)) for number, at_us, each in new]
+    given = [
+        (number, at_us, delivery.memory_id, int(delivery.opened is not None))
+        for number, at_us, each in new
+        for delivery in each.deliveries
+    ]
+    named = rows.to_json(list(spaces)), session, since, until, limit
+    found = rows.fetch(db, sql, (*named, rows.to_json(asked), rows.to_json(given), rows.to_json(opened)))
+    return {memory_id: bool(was_opened) for memory_id, was_opened in found}
 
 
 def usage(db: apsw.Connection, memory_ids: Sequence[str]) -> dict[str, Usage]:
@@ -228,33 +314,59 @@ def usage(db: apsw.Connection, memory_ids: Sequence[str]) -> dict[str, Usage]:
     return {memory_id: each.usage for memory_id, each in known.items() if each.usage is not None}
 
 
-def prune(db: apsw.Connection, before: datetime, receipts_max: int) -> int:
-    """Delete receipts from before that time, and the oldest beyond that number. Returns how many were deleted."""
-    db.execute("DELETE FROM receipts WHERE at_us < ?", (rows.microseconds(before),))
-    gone = db.changes()
-    # Receipts are numbered in order, so the span of their numbers bounds their count, without counting them.
-    span = db.execute("SELECT (SELECT max(receipt) FROM receipts) - (SELECT min(receipt) FROM receipts)").get
-    if span is None or span < receipts_max:
+def prune(db: apsw.Connection, retention: Retention, now: datetime) -> int:
+    """Delete receipts that are too old, and the first written of too many. Returns how many were deleted."""
+    gone = _delete(db, "at_us < ?", (_keep_from(db, retention.days, now),))
+    excess = int(rows.meta(db, "log_bytes") or 0) - retention.bytes_max
+    if excess <= 0:
         return gone
-    db.execute(
-        "DELETE FROM receipts WHERE receipt IN "
-        "(SELECT receipt FROM receipts ORDER BY at_us DESC, id DESC LIMIT -1 OFFSET ?)",
-        (receipts_max,),
-    )
-    return gone + db.changes()
+    excess += round(retention.bytes_max * PRUNED_SHARE)  # or every write would have to delete
+    first: list[int] = []
+    for number, size in db.execute("SELECT receipt, bytes FROM receipts ORDER BY receipt"):  # not by time: clocks jump
+        if excess <= 0:
+            break
+        first.append(number)
+        excess -= size
+    return gone + _delete(db, "receipt <= ?", (first[-1],))
+
+
+def _keep_from(db: apsw.Connection, days: int, now: datetime) -> int:
+    """From when on receipts are kept. A clock that is wrong for a day or two has no say in it.
+
+    The days are counted from the last receipt of the third day before now on which there are any.
+    """
+    latest: int | None = None
+    before = rows.microseconds(now) + 1  # later ones are of a clock that was wrong
+    for _ in range(CONFIRMING_DAYS):
+        latest = db.execute("SELECT max(at_us) FROM receipts WHERE at_us < ?", (before,)).get
+        if latest is None:  # there were searches on fewer days
+            return -_AFTER_ALL
+        before = latest - latest % _DAY_US
+    return -_AFTER_ALL if latest is None else latest - days * _DAY_US
 
 
 def clear(db: apsw.Connection, spaces: Sequence[str], session: str | None, before: datetime | None) -> int:
     """Delete receipts of these spaces, of one session or from before a time where given. Returns how many."""
-    db.execute(
-        f"DELETE FROM receipts WHERE space IN {_LISTED} AND (?2 IS NULL OR session = ?2) "
-        "AND (?3 IS NULL OR at_us < ?3)",
+    return _delete(
+        db,
+        f"space IN {_LISTED} AND (?2 IS NULL OR session = ?2) AND (?3 IS NULL OR at_us < ?3)",
         (rows.to_json(list(spaces)), session, rows.maybe_microseconds(before)),
     )
-    return db.changes()
 
 
-def purge(db: apsw.Connection, purged: Sequence[int], quotations: Quotations) -> None:
+def _delete(db: apsw.Connection, condition: str, parameters: tuple[Any, ...]) -> int:
+    """Delete the receipts that match a condition. Returns how many."""
+    sizes = [size for (size,) in rows.fetch(db, f"DELETE FROM receipts WHERE {condition} RETURNING bytes", parameters)]
+    _grow(db, -sum(sizes))
+    return len(sizes)
+
+
+def _grow(db: apsw.Connection, size: int) -> None:
+    if size:
+        db.execute("UPDATE meta SET value = CAST(value + ? AS TEXT) WHERE key = 'log_bytes'", (size,))
+
+
+def purge(db: apsw.Connection, purged: Sequence[int], quotations: Quotations, at: datetime) -> None:
     """Delete the receipts that delivered these rows, and clear the queries that quote them.
 
     A receipt with `repeat` stays without its query, so that what its session was given before still does not count.
@@ -262,10 +374,16 @@ def purge(db: apsw.Connection, purged: Sequence[int], quotations: Quotations) ->
     listed = (rows.to_json(list(purged)),)
     delivering = f"receipt IN (SELECT receipt FROM deliveries WHERE row IN {_LISTED})"
     db.execute(f"UPDATE receipts SET query = '' WHERE repeat = 1 AND {delivering}", listed)
-    db.execute(f"DELETE FROM receipts WHERE repeat = 0 AND {delivering}", listed)
+    _delete(db, f"repeat = 0 AND {delivering}", listed)
     queries = (query for (query,) in db.execute("SELECT DISTINCT query FROM receipts"))
     quoting = [query for query in queries if quotations.quoted_in(query)]
     db.execute(f"UPDATE receipts SET query = '' WHERE query IN {_LISTED}", (rows.to_json(quoting),))
+    rows.set_meta(db, _PURGED, str(max(rows.microseconds(at), int(rows.meta(db, _PURGED) or 0))))
+
+
+def last(db: apsw.Connection) -> int:
+    """The number of the receipt that was written last, or 0."""
+    return int(db.execute("SELECT max(receipt) FROM receipts").get or 0)
 
 
 def count(db: apsw.Connection) -> int:
@@ -273,6 +391,14 @@ def count(db: apsw.Connection) -> int:
 
 
 # ---------------------------------------------------------------- inside
+
+
+def _kept_query(receipt: Receipt, known: Container[str], purged_us: int) -> str:
+    """The query as it is logged: empty if what it quotes may have been purged since it was asked."""
+    late = rows.microseconds(receipt.at) < purged_us
+    return (
+        "" if late or any(each.memory_id not in known for each in receipt.deliveries) else logged_query(receipt.query)
+    )
 
 
 class _Standing(NamedTuple):
@@ -287,6 +413,17 @@ class _Standing(NamedTuple):
     def earned(self, outcome: Outcome) -> datetime | None:
         us: int | None = getattr(self, _MARKS[outcome])
         return rows.maybe_moment(us)
+
+
+def _storable(db: apsw.Connection, receipts: Sequence[Receipt], known: Container[str]) -> list[Receipt]:
+    """Receipts as they are kept: with each memory that is known once, and with a query that can be stored."""
+    purged_us = int(rows.meta(db, _PURGED) or 0)
+    kept = []
+    for receipt in receipts:
+        once = {each.memory_id: each for each in reversed(receipt.deliveries) if each.memory_id in known}
+        deliveries = tuple(sorted(once.values(), key=lambda each: (each.rank, each.memory_id)))
+        kept.append(replace(receipt, query=_kept_query(receipt, known, purged_us), deliveries=deliveries))
+    return kept
 
 
 def _standings(db: apsw.Connection, memory_ids: Sequence[str] | set[str]) -> dict[str, _Standing]:
@@ -330,22 +467,28 @@ def _latest(
     db: apsw.Connection, row_of: dict[str, int], at: datetime, session: str | None, origin: str | None
 ) -> dict[str, int]:
     """By memory, the number of the latest receipt that delivered it. Raises InvalidInput where there is none."""
+    numbers = {}
+    for memory_id, row in row_of.items():
+        found = _latest_of(db, row, Mark((memory_id,), "opened", at, session, origin))
+        if found is None:
+            raise InvalidInput(
+                "receipt", f"no search delivered {memory_id} in the last 24 hours; name one, see `nacre log`"
+            )
+        numbers[memory_id] = found[0]
+    return numbers
+
+
+def _latest_of(db: apsw.Connection, row: int, mark: Mark) -> tuple[int, int, str] | None:
+    """Number, time and id of the latest receipt that a mark of this row means."""
     sql = (
-        "SELECT d.receipt FROM deliveries AS d JOIN receipts AS r ON r.receipt = d.receipt "
+        "SELECT d.receipt, d.at_us, r.id FROM deliveries AS d JOIN receipts AS r ON r.receipt = d.receipt "
         "WHERE d.row = ?1 AND d.at_us BETWEEN ?2 AND ?3 "
         "AND (coalesce(?4, ?5) IS NULL OR r.session IN (?4, ?5) OR r.origin = ?5) "
         "ORDER BY d.at_us DESC, r.id DESC LIMIT 1"
     )
-    span = rows.microseconds(at - MARK_WITHIN), rows.microseconds(at), session, origin
-    numbers = {}
-    for memory_id, row in row_of.items():
-        number = db.execute(sql, (row, *span)).get
-        if number is None:
-            raise InvalidInput(
-                "receipt", f"no search delivered {memory_id} in the last 24 hours; name one, see `nacre log`"
-            )
-        numbers[memory_id] = number
-    return numbers
+    span = rows.microseconds(mark.at - MARK_WITHIN), rows.microseconds(mark.at)
+    found = rows.fetch(db, sql, (row, *span, mark.session, mark.origin))
+    return found[0] if found else None
 
 
 def _deliveries(db: apsw.Connection, numbers: Sequence[int], spaces: str) -> dict[int, list[Delivery]]:
@@ -358,3 +501,94 @@ def _deliveries(db: apsw.Connection, numbers: Sequence[int], spaces: str) -> dic
     for number, memory_id, rank, score, *marks in rows.fetch(db, sql, (rows.to_json(list(numbers)), spaces)):
         found[number].append(Delivery(memory_id, rank, score, *map(rows.maybe_moment, marks)))
     return found
+
+
+# ---------------------------------------------------------------- what is still to be written
+
+
+def _numbered(db: apsw.Connection, unwritten: Unwritten) -> list[tuple[int, Receipt]]:
+    """The receipts that are not written, with numbers after those of all that are, in the order of writing.
+
+    Each is as it would be written.
+    """
+    if not unwritten.receipts:
+        return []
+    given = {each.id: each for each in reversed(unwritten.receipts)}
+    sql = f"SELECT id FROM receipts WHERE id IN {_LISTED}"
+    written = {receipt_id for (receipt_id,) in rows.fetch(db, sql, (rows.to_json(list(given)),))}
+    new = [each for receipt_id, each in reversed(given.items()) if receipt_id not in written]
+    known = _standings(db, {delivery.memory_id for each in new for delivery in each.deliveries})
+    return list(enumerate(_storable(db, new, known), _AFTER_ALL))
+
+
+def _place(
+    db: apsw.Connection, receipt_id: str, spaces: Sequence[str], new: Sequence[tuple[int, Receipt]]
+) -> tuple[int, str]:
+    """The time and id of a receipt, after which a page begins. Raises InvalidInput if these spaces have no such."""
+    sql = f"SELECT at_us, id FROM receipts WHERE id = ? AND space IN {_LISTED}"
+    places = [
+        (rows.microseconds(each.at), each.id) for _, each in new if each.id == receipt_id and each.space in spaces
+    ]
+    places += rows.fetch(db, sql, (receipt_id, rows.to_json(list(spaces))))
+    if not places:
+        raise InvalidInput("before", f"no receipt {receipt_id!r} is kept; begin with the first page again")
+    return places[0]
+
+
+def _matching(
+    db: apsw.Connection, new: Sequence[tuple[int, Receipt]], which: ReceiptFilter, place: tuple[int, str] | None
+) -> dict[int, Receipt]:
+    """Those of these receipts that a filter selects, with the deliveries that its spaces may see."""
+    named = [each.memory_id for _, receipt in new for each in receipt.deliveries]
+    sql = f"SELECT id FROM memories WHERE id IN {_LISTED} AND space IN {_LISTED}"
+    visible = {each for (each,) in rows.fetch(db, sql, (rows.to_json(named), rows.to_json(list(which.spaces))))}
+    found = {}
+    for number, receipt in new:
+        shown = tuple(each for each in receipt.deliveries if each.memory_id in visible)
+        if (
+            receipt.space in which.spaces
+            and which.session in (None, receipt.session)
+            and (which.memory_id is None or any(each.memory_id == which.memory_id for each in shown))
+            and (place is None or (rows.microseconds(receipt.at), receipt.id) < place)
+        ):
+            found[number] = replace(receipt, deliveries=shown)
+    return found
+
+
+def _marks(
+    db: apsw.Connection, new: Sequence[tuple[int, Receipt]], marks: Sequence[Mark]
+) -> dict[tuple[int, str, Outcome], datetime]:
+    """By number of a receipt, memory and outcome, when the delivery is first marked so."""
+    found: dict[tuple[int, str, Outcome], datetime] = {}
+    known = _standings(db, {each for mark in marks for each in mark.memory_ids}) if marks else {}
+    for mark in marks:
+        names = {mark.session, mark.origin} - {None}
+        meant = [
+            (rows.microseconds(each.at), each.id, number, {delivery.memory_id for delivery in each.deliveries})
+            for number, each in new
+            if (not names or each.session in names or (mark.origin is not None and each.origin == mark.origin))
+            and mark.at - MARK_WITHIN <= each.at <= mark.at
+        ]
+        for memory_id in mark.memory_ids:
+            stored = _latest_of(db, known[memory_id].row, mark) if memory_id in known else None
+            latest = [(at_us, receipt_id, number) for at_us, receipt_id, number, ids in meant if memory_id in ids]
+            latest += [(stored[1], stored[2], stored[0])] if stored is not None else []
+            if latest:
+                found.setdefault((max(latest)[2], memory_id, mark.outcome), mark.at)
+    return found
+
+
+def _with_marks(receipts: dict[int, Receipt], marks: dict[tuple[int, str, Outcome], datetime]) -> list[Receipt]:
+    def marked(number: int, delivery: Delivery) -> Delivery:
+        times = {each: marks.get((number, delivery.memory_id, each)) for each in _MARKS}
+        return replace(
+            delivery,
+            opened=delivery.opened or times["opened"],
+            used=delivery.used or times["used"],
+            wrong=delivery.wrong or times["wrong"],
+        )
+
+    return [
+        replace(receipt, deliveries=tuple(marked(number, each) for each in receipt.deliveries))
+        for number, receipt in receipts.items()
+    ]

@@ -11,6 +11,8 @@ from typing import Any
 
 import apsw
 
+from nacre.errors import StoreCorrupt
+from nacre.ids import content_hash
 from nacre.types.memory import BREAK, Entry, Memory, Passages, Tokens
 from nacre.types.tokens import TOKEN_PASSAGES_MAX
 
@@ -21,6 +23,8 @@ COLUMNS = (
     "m.id, m.space, m.kind, m.namespace, m.text, m.summary, m.tags, m.source, m.session, m.position, "
     "m.metadata, m.importance, m.created_us, m.updated_us, m.deleted_us, m.happened_us, m.pinned, m.origin"
 )
+RESTORE = "restore the last backup with `nacre restore BACKUP --force`"  # what to do with a damaged store
+READ_COLUMNS = f"{COLUMNS}, m.content_hash"
 WORD_COLUMNS = "t.words, t.forms, t.length, t.summary, t.tags, t.source"
 # Texts are tokenised already: FTS5 only splits them at white space.
 _SYMBOLS = "".join(chr(code) for code in range(33, 127) if not chr(code).isalnum())
@@ -54,11 +58,17 @@ def json_columns(count: int) -> str:
 
 
 def memory(row: Iterable[Any]) -> Memory:
-    """A memory from a row of COLUMNS."""
+    """A memory from a row of READ_COLUMNS. Raises StoreCorrupt if its text is not the one that was written."""
     (
         memory_id, space, kind, namespace, text, summary, tags, source, session, position,
         metadata, importance, created_us, updated_us, deleted_us, happened_us, pinned, origin,
+        written_hash,
     ) = row  # fmt: skip
+    if content_hash(text) != written_hash:
+        raise StoreCorrupt(
+            f"store: memory {memory_id} is damaged: its text does not match its checksum; {RESTORE}",
+            (memory_id,),
+        )
     return Memory(
         id=memory_id,
         space=space,

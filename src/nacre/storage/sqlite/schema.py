@@ -1,9 +1,9 @@
 """The tables of a store file, and the migrations from older versions.
 
 The source of truth are `memories`, `passages`, `token_vectors`, `events`, `facts`, `entities`, `updates`, `receipts`
-with the tables that belong to them, `lenses` and `meta`. `tokens`, `tags`, `fts`, `vocabulary`, `corpus` and `sketches`
-are derived from these (see `rebuild` in store.py). Times are microseconds since 1970 in UTC. A released migration is
-never changed; a new one is appended.
+with the tables that belong to them, `lenses`, `session_writes` and `meta`. `tokens`, `tags`, `fts`, `vocabulary`,
+`corpus`, `sketches` and `space_usage` are derived from these (see `rebuild` in store.py). Times are microseconds since
+1970 in UTC. A released migration is never changed; a new one is appended.
 """
 
 from __future__ import annotations
@@ -13,10 +13,20 @@ import os
 import apsw
 
 from nacre.errors import StoreCorrupt, StoreTooNew
-from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, token_vectors, updates
-from nacre.storage.sqlite.rows import TOKENIZE
+from nacre.storage.sqlite import (
+    entities,
+    facts,
+    near_duplicates,
+    page_checksums,
+    recall_log,
+    space_usage,
+    token_vectors,
+    updates,
+)
+from nacre.storage.sqlite.rows import RESTORE, TOKENIZE, meta
 
 APPLICATION_ID = 0x4E616372  # "Nacr": distinguishes our files from databases of other programs
+BACKUP_ID = 0x4E616362  # "Nacb": a backup is not opened as a store, which would change it
 
 _FTS_HASH_BYTES = 8 << 20
 _FTS_COLUMNS = "space, words, forms, summary, tags, source"
@@ -239,7 +249,14 @@ _SEVENTH = recall_log.MORE_COLUMNS
 
 _EIGHTH = token_vectors.TABLES
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH)
+_NINTH = space_usage.TABLES
+
+_TENTH = recall_log.SIZES
+
+# A file may have page checksums from here on. Versions that do not know them would leave wrong ones behind.
+_ELEVENTH = "INSERT OR IGNORE INTO meta VALUES ('page_checksums', 'off');"
+
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH, _TENTH, _ELEVENTH)
 VERSION = len(MIGRATIONS)
 
 
@@ -247,26 +264,42 @@ def version(db: apsw.Connection) -> int:
     """The schema version of an open file; 0 for an empty one. Raises StoreCorrupt for a file of another program."""
     if not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").get:
         return 0
-    if db.execute("PRAGMA application_id").get != APPLICATION_ID:
+    found = db.execute("PRAGMA application_id").get
+    if found == BACKUP_ID:
+        raise StoreCorrupt(
+            f"store: {db.filename} is a backup; make a store of it with `nacre restore {db.filename} --store PATH`"
+        )
+    if found != APPLICATION_ID:
         raise StoreCorrupt(
             f"store: {db.filename} is a database of another program; give the path of a Nacre store or a new file"
         )
     try:
         return int(db.execute("SELECT value FROM meta WHERE key = 'schema_version'").get)
     except (apsw.SQLError, TypeError, ValueError):
-        raise StoreCorrupt(f"store: {db.filename} is damaged: no schema version; restore it from a backup") from None
+        raise StoreCorrupt(f"store: {db.filename} is damaged: no schema version; {RESTORE}") from None
+
+
+def check_known(db: apsw.Connection, found: int) -> None:
+    """Raise StoreTooNew for a schema version of a newer Nacre."""
+    if found > VERSION:
+        raise StoreTooNew(
+            f"store: {db.filename} has schema version {found}, this Nacre knows up to {VERSION}; upgrade Nacre"
+        )
 
 
 def migrate(db: apsw.Connection) -> None:
     """Bring an open file to this version, one migration at a time. The caller holds a write transaction."""
     found = version(db)
-    if found > VERSION:
-        raise StoreTooNew(
-            f"store: {db.filename} has schema version {found}, this Nacre knows up to {VERSION}; upgrade Nacre"
-        )
+    check_known(db, found)
     for number, script in enumerate(MIGRATIONS[found:], found + 1):
         db.execute(script)
         if number == 1:
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.execute("INSERT INTO meta VALUES ('store_id', ?)", (os.urandom(8).hex(),))
         db.execute("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", (str(number),))
+    page_checksums.note(db)
+
+
+def has_page_checksums(db: apsw.Connection) -> bool:
+    """Whether the file was written with page checksums, by the table that says so."""
+    return meta(db, "page_checksums") == "on"

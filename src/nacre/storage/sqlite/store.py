@@ -10,23 +10,35 @@ import json
 import logging
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import apsw
+
 from nacre.analysis import tokenizer
 from nacre.analysis.near_duplicates import sketch
-from nacre.analysis.quotations import Quotations, significant_tokens
+from nacre.analysis.quotations import Quotations, found_in, significant_tokens
 from nacre.analysis.tokenizer import tokens_of
 from nacre.errors import Conflict, StoreError, StoreUnavailable
 from nacre.interfaces import TimePage
 from nacre.query.ast import Condition, ParsedQuery, Term
-from nacre.runtime import native_packages
-from nacre.storage.changes import replaced
-from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, rows, schema, token_vectors, updates
-from nacre.storage.sqlite.connection import BUSY_TIMEOUT_MS, Connections
+from nacre.runtime import forks, native_packages
+from nacre.storage.changes import labels_ever, replaced, stated, texts_ever
+from nacre.storage.sqlite import (
+    entities,
+    facts,
+    near_duplicates,
+    recall_log,
+    rows,
+    scrub,
+    space_usage,
+    token_vectors,
+    updates,
+)
+from nacre.storage.sqlite.connection import BUSY_TIMEOUT_MS, Connections, is_database_error, transaction
 from nacre.storage.sqlite.facets import facet_counts
 from nacre.storage.sqlite.facts import rewrite_entry, write_entries
 from nacre.storage.sqlite.filters import (
@@ -41,27 +53,32 @@ from nacre.storage.sqlite.filters import (
 from nacre.storage.sqlite.keyword_search import lexical
 from nacre.storage.sqlite.neighbours import neighbours
 from nacre.storage.sqlite.signals import signals
+from nacre.storage.sqlite.store_stats import store_stats
 from nacre.storage.sqlite.vocabulary import absent_terms, frequencies, spellings, update_counts
 from nacre.storage.sqlite.writes import (
     adopt_model,
     bump_revision,
     duplicate_of,
     duplicates_of,
+    former_values,
     insert,
     live_rows,
     log_events,
     missing_vectors,
     model_mismatch,
     rekey_passages,
-    texts_said,
     with_tokens,
     write_passages,
     write_tokens,
 )
+from nacre.types.backups import BackupRequest, BackupResult
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
+from nacre.types.health import Finding
 from nacre.types.hnsw import USUAL_HNSW, Hnsw
-from nacre.types.memory import Entry, Event, Memory, Passages, Remembered, Update
-from nacre.types.recall_log import Outcome, Receipt, ReceiptFilter
+from nacre.types.key import Key
+from nacre.types.memory import Entry, Event, Memory, Passages, Progress, Remembered, Update
+from nacre.types.quotas import NO_QUOTAS, Quotas, Usage
+from nacre.types.recall_log import NOTHING_UNWRITTEN, Outcome, Period, Receipt, ReceiptFilter, Retention, Unwritten
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals
 from nacre.types.stats import FacetCounts, Frequencies, Stats
@@ -89,33 +106,39 @@ class SqliteStore:
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
         create: bool = True,
         hnsw: Hnsw = USUAL_HNSW,
+        key: Key | None = None,
+        quotas: Quotas = NO_QUOTAS,
+        page_checksums: bool = True,
     ) -> None:
         self._path = path
+        self._quotas = quotas
+        self._key = key
+        self._cached = key is None  # index files would reveal words and vectors
         self._hnsw = hnsw
         self._index: Index | None = None
+        self._index_generation = 0  # of the file that it was made from
         self._index_lock = threading.Lock()
         self._keyword_searches = 0
         self._unindexed: Counter[str] = Counter()  # by space: memories that this process wrote and has not indexed
-        self._connections = Connections(path, busy_timeout_ms, create)
-        with self._connections.reading() as db:
-            self._store_id: str = rows.meta(db, "store_id") or ""
-            version = rows.meta(db, "words_version")
-        if version != str(tokenizer.VERSION):
-            try:
-                self._retokenise()
-            except BaseException:
-                self._connections.close()
-                raise
+        self._connections = Connections(path, busy_timeout_ms, create, self._prepare, key, page_checksums)
+        self._scrub_wait_s = min(scrub.WAIT_S, busy_timeout_ms / 1000)
+        forks.renew_in_child(self)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the file, or the folder that it is in, cannot be written."""
+        return self._connections.read_only
 
     # ---- writing
 
     def add(self, entries: Sequence[Entry], model: str | None, token_model: str | None = None) -> list[Remembered]:
         self._index_in_background(entries)
-        with self._connections.writing() as db:
+        with self._writing() as db:
             if any(entry.passages is not None for entry in entries):
                 adopt_model(db, model, self._path)
             if not token_vectors.adopt_model(db, token_model, (entry.passages for entry in entries)):
                 entries = token_vectors.left_out(entries)
+            held = self._held(db, (entry.memory.space for entry in entries))
             written = insert(db, entries)
             tokenised = [(row, entry.memory.space, entry.tokens) for row, entry in written]
             write_tokens(db, tokenised)
@@ -126,6 +149,9 @@ class SqliteStore:
             updates.link(db, [update for _, entry in written for update in entry.updates])
             new = [entry.memory.id for _, entry in written]
             log_events(db, "remembered", [(row, entry.memory.space, entry.memory.id, None) for row, entry in written])
+            space_usage.check(db, self._quotas, held)
+            if self._quotas.session_writes_max:
+                space_usage.count_writes(db, self._quotas, (entry for _, entry in written))
             if len(new) == len(entries):
                 return [Remembered(memory_id, duplicate=False) for memory_id in new]
             added = set(new)
@@ -139,10 +165,11 @@ class SqliteStore:
 
     def replace(self, entry: Entry, previous: Memory, model: str | None, token_model: str | None = None) -> None:
         memory = entry.memory
-        with self._connections.writing() as db:
+        with self._writing() as db:
             ((row, stored, tokens),) = with_tokens(db, [memory.id])
             if stored != previous:
                 raise Conflict(f"id: memory {memory.id} was changed by someone else meanwhile; read it again")
+            held = self._held(db, [memory.space])
             if entry.passages is not None:
                 adopt_model(db, model, self._path)
             if memory.text != stored.text:
@@ -167,11 +194,12 @@ class SqliteStore:
                 token_vectors.rewrite(db, row, entry.passages)
             if memory.text != stored.text:
                 rewrite_entry(db, row, entry, tokens)
-            before = rows.to_json(replaced(stored, memory))
-            log_events(db, "updated", [(row, memory.space, memory.id, before)])
+            before = replaced(stored, memory)
+            log_events(db, "updated", [(row, memory.space, memory.id, rows.to_json(before) if before else None)])
+            space_usage.check(db, self._quotas, held)
 
     def forget(self, ids: Sequence[str], at: datetime) -> None:
-        with self._connections.writing() as db:
+        with self._writing() as db:
             live = [found for found in with_tokens(db, ids) if found[1].deleted is None]
             db.executemany(
                 "UPDATE memories SET deleted_us = ? WHERE row = ?",
@@ -182,7 +210,7 @@ class SqliteStore:
             log_events(db, "forgotten", ((row, memory.space, memory.id, None) for row, memory, _ in live), at)
 
     def restore(self, ids: Sequence[str], at: datetime) -> None:
-        with self._connections.writing() as db:
+        with self._writing() as db:
             forgotten = [found for found in with_tokens(db, ids) if found[1].deleted is not None]
             for row, memory, _ in forgotten:
                 content_hash = db.execute("SELECT content_hash FROM memories WHERE row = ?", (row,)).get
@@ -199,16 +227,16 @@ class SqliteStore:
             update_counts(db, ((row, memory.space, tokens) for row, memory, tokens in forgotten), 1)
             log_events(db, "restored", ((row, memory.space, memory.id, None) for row, memory, _ in forgotten), at)
 
-    def purge(self, ids: Sequence[str], at: datetime) -> None:
+    def purge(self, ids: Sequence[str], at: datetime) -> str | None:
         with self._connections.writing() as db:
+            scrub.request(db)
             found = with_tokens(db, ids)
             live = ((row, memory.space, tokens) for row, memory, tokens in found if memory.deleted is None)
             update_counts(db, live, -1)
             purged = [row for row, _, _ in found]
             groups = facts.groups_of_rows(db, purged)
             linked = entities.of_rows(db, purged)
-            texts = [text for _, memory, _ in found for text in texts_said(db, memory)]
-            recall_log.purge(db, purged, Quotations(texts, absent_terms(db, significant_tokens(texts))))
+            recall_log.purge(db, purged, self._quotations(db, {row: memory for row, memory, _ in found}), at)
             near_duplicates.unsketch(db, ((row, memory.space, tokens) for row, memory, tokens in found))
             for row, memory, _ in found:
                 db.execute("DELETE FROM tokens WHERE row = ?", (row,))
@@ -218,14 +246,12 @@ class SqliteStore:
             facts.update_supersession(db, groups)
             db.execute("INSERT INTO fts (fts) VALUES ('optimize')")  # removes the deleted tokens from the file
             log_events(db, "purged", ((row, memory.space, memory.id, None) for row, memory, _ in found), at)
-        with self._connections.reading() as db:
-            self._ready_index.purge(db, {memory.space for _, memory, _ in found})
-        self._empty_write_ahead_log("purged text stays")
+        return self._scrub(self._scrub_wait_s)
 
     def embed(
         self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str, token_model: str | None = None
     ) -> int:
-        with self._connections.writing() as db:
+        with self._writing() as db:
             adopt_model(db, model, self._path)
             keeps = token_vectors.adopt_model(db, token_model, passages.values())
             found = missing_vectors(db, texts)
@@ -251,7 +277,7 @@ class SqliteStore:
     def switch_model(self, model: str) -> None:
         from nacre.storage.sqlite.index.space_index import MODEL_SWITCHED
 
-        with self._connections.writing() as db:
+        with self._writing() as db:
             if rows.meta(db, "model") != model:
                 db.execute("DELETE FROM passages")
                 db.execute("UPDATE memories SET embedded = 0 WHERE embedded = 1")
@@ -260,7 +286,7 @@ class SqliteStore:
                 log_events(db, MODEL_SWITCHED, [(0, "", "", None)])
 
     def switch_token_model(self, model: str) -> None:
-        with self._connections.writing() as db:
+        with self._writing() as db:
             if rows.meta(db, "token_model") != model:
                 token_vectors.drop_all(db, model)
                 bump_revision(db)
@@ -276,7 +302,7 @@ class SqliteStore:
             return rows.meta(db, "token_model")
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
-        sql = f"SELECT {rows.COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
+        sql = f"SELECT {rows.READ_COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
         with self._connections.reading() as db:
             found = map(rows.memory, db.execute(sql, (json.dumps(list(ids)),)))
             return {memory.id: memory for memory in found}
@@ -301,11 +327,11 @@ class SqliteStore:
     def view(self) -> AbstractContextManager[None]:
         return self._connections.view()
 
-    def sequence(self) -> tuple[int, int]:
+    def sequence(self) -> tuple[int, int, int]:
         sql = "SELECT ifnull(max(seq), 0), ifnull((SELECT value FROM meta WHERE key = 'revision'), 0) FROM events"
         with self._connections.reading() as db:
             events, revision = rows.fetch(db, sql)[0]
-            return events, int(revision)
+            return events, int(revision), self._connections.generation
 
     def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
         with self._connections.reading() as db:
@@ -315,7 +341,11 @@ class SqliteStore:
         self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
     ) -> list[Match]:
         with self._connections.reading() as db:
-            return lexical(db, question, frequencies, where, recipe, limit, self._indexed)
+            try:
+                return lexical(db, question, frequencies, where, recipe, limit, self._indexed)
+            except Exception as error:
+                self._give_up_index(error, where.spaces)
+            return lexical(db, question, frequencies, where, recipe, limit, lambda _: None)
 
     def semantic(
         self,
@@ -332,9 +362,13 @@ class SqliteStore:
                 return []
             if stored != model:
                 raise model_mismatch(stored, model, self._path)
-            from nacre.storage.sqlite.vector_search import semantic
+            from nacre.storage.sqlite.vector_search import semantic, semantic_by_rows
 
-            return semantic(db, self._ready_index, vector, question, where, limit, passages_weight)
+            try:
+                return semantic(db, self._ready_index, vector, question, where, limit, passages_weight)
+            except Exception as error:
+                self._give_up_index(error, where.spaces)
+            return semantic_by_rows(db, vector, question, where, limit, passages_weight)
 
     def by_time(
         self, where: Filter, page: TimePage, *, must: Condition | None = None, forgotten: bool = False
@@ -345,7 +379,7 @@ class SqliteStore:
             created, memory_id = page.after
             clause &= Clause(f"(m.created_us, m.id) {beyond} (?, ?)", (rows.microseconds(created), memory_id))
         sql = (
-            f"SELECT {rows.COLUMNS} FROM memories AS m WHERE {clause.sql} "
+            f"SELECT {rows.READ_COLUMNS} FROM memories AS m WHERE {clause.sql} "
             f"ORDER BY m.created_us {direction}, m.id {direction} LIMIT ?"
         )
         with self._connections.reading() as db:
@@ -373,6 +407,11 @@ class SqliteStore:
         with self._connections.reading() as db:
             blobs = [blob for (blob,) in db.execute(sql, (memory_id,))]
         return unpack(blobs) if blobs else None
+
+    def without_vectors(self, ids: Sequence[str]) -> set[str]:
+        sql = f"SELECT m.id FROM json_each(?) AS j CROSS JOIN memories AS m ON m.id = j.value WHERE {_PENDING}"
+        with self._connections.reading() as db:
+            return {memory_id for (memory_id,) in rows.fetch(db, sql, (rows.to_json(list(ids)),))}
 
     def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
         return self._having(_PENDING, where, limit)
@@ -417,45 +456,23 @@ class SqliteStore:
             ]
 
     def stats(self) -> Stats:
-        wal = self._path.with_name(self._path.name + "-wal")
         with self._connections.reading() as db:
-
-            def number(sql: str) -> int:
-                return int(db.execute(sql).get)
-
-            def by(column: str) -> dict[str, int]:
-                sql = f"SELECT {column}, count(*) FROM memories WHERE deleted_us IS NULL GROUP BY 1 ORDER BY 1"
-                return {str(name): int(memories) for name, memories in rows.fetch(db, sql)}
-
-            return Stats(
-                memories=number("SELECT count(*) FROM memories WHERE deleted_us IS NULL"),
-                forgotten=number("SELECT count(*) FROM memories WHERE deleted_us IS NOT NULL"),
-                passages=number("SELECT count(*) FROM passages"),
-                pending=number("SELECT count(*) FROM memories WHERE embedded = 0 AND deleted_us IS NULL"),
-                pending_tokens=number(f"SELECT count(*) FROM memories AS m WHERE {token_vectors.PENDING}"),
-                token_bytes=number("SELECT ifnull(sum(length(vectors)), 0) FROM token_vectors"),
-                events=number("SELECT count(*) FROM events"),
-                spaces=by("space"),
-                kinds=by("kind"),
-                namespaces=by("namespace"),
-                model=rows.meta(db, "model"),
-                token_model=rows.meta(db, "token_model"),
-                schema_version=schema.VERSION,
-                size_bytes=sum(each.stat().st_size for each in (self._path, wal) if each.is_file()),
-            )
+            return store_stats(db, self._path, self._quotas)
 
     # ---- facts and entities
 
     def add_facts(self, new: Sequence[Fact], at: datetime) -> None:
-        with self._connections.writing() as db:
+        with self._writing() as db:
+            held = self._held(db, (each.space for each in new))
             facts.add(db, new, at)
+            space_usage.check(db, self._quotas, held)
 
     def drop_facts(self, ids: Sequence[str], at: datetime) -> None:
-        with self._connections.writing() as db:
+        with self._writing() as db:
             facts.drop(db, ids, at)
 
     def update_confidence(self, changed: Sequence[Fact]) -> None:
-        with self._connections.writing() as db:
+        with self._writing() as db:
             facts.update_confidence(db, changed)
             bump_revision(db)
 
@@ -486,12 +503,12 @@ class SqliteStore:
             return facts.relations_of(db, names, spaces, at, limit)
 
     def put_entity(self, space: str, entity: NewEntity, memory_ids: Sequence[str]) -> None:
-        with self._connections.writing() as db:
+        with self._writing() as db:
             facts.put_entity(db, space, entity, memory_ids)
             bump_revision(db)
 
     def drop_entity(self, space: str, name: str) -> bool:
-        with self._connections.writing() as db:
+        with self._writing() as db:
             dropped = facts.drop_entity(db, space, name)
             if dropped:
                 bump_revision(db)
@@ -516,12 +533,12 @@ class SqliteStore:
             return near_duplicates.by_memory(db, memory_ids)
 
     def link_updates(self, new: Sequence[Update]) -> None:
-        with self._connections.writing() as db:
+        with self._writing() as db:
             bump_revision(db)
             updates.link(db, new)
 
     def unlink_updates(self, pairs: Sequence[Update]) -> int:
-        with self._connections.writing() as db:
+        with self._writing() as db:
             bump_revision(db)
             return updates.unlink(db, pairs)
 
@@ -530,16 +547,16 @@ class SqliteStore:
             return updates.of_memories(db, memory_ids)
 
     def separate(self, memory_id: str) -> int:
-        with self._connections.writing() as db:
+        with self._writing() as db:
             bump_revision(db)
             return near_duplicates.separate(db, live_rows(db, [memory_id])[memory_id])
 
     # ---- the recall log
 
-    def record(self, receipts: Sequence[Receipt], keep_from: datetime) -> None:
-        with self._connections.writing(durable=False) as db:
+    def record(self, receipts: Sequence[Receipt], retention: Retention, now: datetime) -> None:
+        with self._writing(durable=False) as db:
             recall_log.record(db, receipts)
-            recall_log.prune(db, keep_from, recall_log.RECEIPTS_MAX)
+            recall_log.prune(db, retention, now)
 
     def mark(
         self,
@@ -550,40 +567,55 @@ class SqliteStore:
         session: str | None = None,
         origin: str | None = None,
     ) -> list[str]:
-        with self._connections.writing() as db:
+        with self._writing() as db:
             marked = recall_log.mark(db, receipt_id, memory_ids, outcome, at, session, origin)
             if marked:
                 bump_revision(db)
             return marked
 
-    def receipts(self, which: ReceiptFilter) -> list[Receipt]:
+    def receipts(self, which: ReceiptFilter, unwritten: Unwritten = NOTHING_UNWRITTEN) -> list[Receipt]:
         with self._connections.reading() as db:
-            return recall_log.listed(db, which)
+            return recall_log.listed(db, which, unwritten)
 
     def clear_receipts(self, spaces: Sequence[str], session: str | None, before: datetime | None) -> int:
         with self._connections.writing() as db:
             cleared = recall_log.clear(db, spaces, session, before)
+            if cleared:
+                scrub.request(db)
         if cleared:
-            self._empty_write_ahead_log("cleared queries stay")
+            self._scrub(self._scrub_wait_s)
         return cleared
 
-    def delivered(self, sessions: Sequence[tuple[str, str]], limit: int) -> dict[tuple[str, str], list[str]]:
+    def last_receipt(self) -> int:
         with self._connections.reading() as db:
-            return recall_log.delivered(db, sessions, limit)
+            return recall_log.last(db)
 
-    def delivered_since(self, spaces: Sequence[str], session: str, since: datetime, limit: int) -> dict[str, bool]:
+    def delivered(
+        self,
+        sessions: Sequence[tuple[str, str]],
+        limit: int,
+        unwritten: Unwritten = NOTHING_UNWRITTEN,
+        *,
+        after: int = 0,
+    ) -> dict[tuple[str, str], list[str]]:
         with self._connections.reading() as db:
-            return recall_log.delivered_since(db, spaces, session, since, limit)
+            return recall_log.delivered(db, sessions, limit, unwritten, after)
+
+    def delivered_within(
+        self, spaces: Sequence[str], session: str, period: Period, limit: int, unwritten: Unwritten = NOTHING_UNWRITTEN
+    ) -> dict[str, bool]:
+        with self._connections.reading() as db:
+            return recall_log.delivered_within(db, spaces, session, period, limit, unwritten)
 
     # ---- lenses
 
     def put_lens(self, space: str, name: str, body: str) -> None:
-        with self._connections.writing() as db:
+        with self._writing() as db:
             db.execute("INSERT OR REPLACE INTO lenses VALUES (?, ?, ?)", (space, name, body))
             bump_revision(db)
 
     def drop_lens(self, space: str, name: str) -> bool:
-        with self._connections.writing() as db:
+        with self._writing() as db:
             db.execute("DELETE FROM lenses WHERE space = ? AND name = ?", (space, name))
             dropped = db.changes() > 0
             bump_revision(db)
@@ -595,8 +627,21 @@ class SqliteStore:
 
     # ---- upkeep
 
+    def check(self, now: datetime, *, fix: bool) -> list[Finding]:
+        from nacre.storage.sqlite import doctor
+
+        return doctor.diagnose(self._path, self._key, now, fix=fix)
+
+    def backup(self, request: BackupRequest, progress: Callable[[Progress], None]) -> BackupResult:
+        from nacre.storage.sqlite.backup import snapshot
+
+        return snapshot.backup(self._connections, request, progress)
+
     def rebuild(self) -> None:
-        self._retokenise()
+        self._connections.add_checksums()
+        with self._writing() as db:
+            _retokenise(db)
+            space_usage.recount(db)
         with self._connections.reading() as db:
             spaces = [space for (space,) in db.execute("SELECT DISTINCT space FROM memories")]
             self._ready_index.drop(spaces)
@@ -610,22 +655,55 @@ class SqliteStore:
             pass
         except StoreError as error:
             _log.warning("the latest memories are not indexed yet (%s); the next search indexes them", error)
-        if self._index is not None:
+        if self._index is not None and forks.usable():
             self._index.close()
         self._connections.close()
 
+    def after_fork(self) -> None:
+        if self._index is not None:  # its locks and its thread are the parent's, and a graph may be half built
+            forks.leak(self._index)
+        self._index = None
+        self._index_lock = threading.Lock()
+        self._unindexed = Counter()
+
     # ---- inside
+
+    def _prepare(self, db: apsw.Connection, read_only: bool) -> None:
+        """Called for each file that is opened: also for one that has taken the place of another."""
+        if rows.meta(db, "words_version") == str(tokenizer.VERSION):
+            return
+        if read_only:
+            raise StoreUnavailable(
+                f"store: {self._path} is read-only and was tokenised by another version of Nacre; "
+                "open it once where it can be written"
+            )
+        with transaction(db):
+            _retokenise(db)
+
+    def _held(self, db: apsw.Connection, spaces: Iterable[str]) -> dict[str, Usage]:
+        """What the spaces of a write hold before it; nothing where no quota is set."""
+        if not (self._quotas.memories_max or self._quotas.bytes_max):
+            return {}
+        named = dict.fromkeys(spaces)
+        return dict.fromkeys(named, Usage()) | space_usage.of_spaces(db, named)
 
     @property
     def _ready_index(self) -> Index:
-        """Created on first use, because it imports numpy."""
+        """The index of the file that this thread reads. Created on first use, because it imports numpy."""
+        generation = self._connections.generation
         with self._index_lock:
+            if self._index is not None and self._index_generation < generation:  # of a file that was replaced
+                self._index.abandon()
+                self._index = None
             if self._index is None:
                 native_packages.numpy()
                 from nacre.storage.sqlite.index.space_index import Index
 
-                folder = self._path.with_name(self._path.name + "-cache")
-                self._index = Index(folder, self._store_id, self._connections, self._hnsw)
+                store_id = self._connections.store_id
+                self._index = Index(self._path, store_id, self._connections, self._hnsw, saved=self._cached)
+                self._index_generation = generation
+            if self._index_generation > generation:
+                raise StoreUnavailable(f"store: {self._path} was replaced while it was searched; try again")
             return self._index
 
     def _index_in_background(self, entries: Sequence[Entry]) -> None:
@@ -636,12 +714,41 @@ class SqliteStore:
             self._unindexed.clear()
             self._ready_index.catch_up_in_background(names)
 
-    def _empty_write_ahead_log(self, what_stays: str) -> None:
-        """Move deletions into the file, so that what was deleted is nowhere. A process that reads may prevent it."""
-        with self._connections.exclusive() as db:
-            busy, _, _ = rows.fetch(db, "PRAGMA wal_checkpoint (TRUNCATE)")[0]
-        if busy:
-            _log.warning("%s in the write-ahead log until other processes have finished reading", what_stays)
+    @contextmanager
+    def _writing(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
+        """A write transaction. If a scrub is pending, by whichever process, it is tried again afterwards."""
+        with self._connections.writing(durable=durable) as db:
+            yield db
+            pending = rows.meta(db, scrub.MARK) is not None
+        if pending:
+            self._scrub(scrub.NEXT_WAIT_S)
+
+    def _scrub(self, wait_s: float) -> str | None:
+        """Remove what was purged from the caches and the bytes of the file. Returns why that is not done yet.
+
+        It raises nothing: the deletion is committed.
+        """
+        try:
+            with self._connections.reading(latest=True) as db:
+                names = scrub.spaces(db)
+                if names:
+                    self._ready_index.purge(db, names)
+            with self._connections.exclusive() as db:
+                return None if scrub.scrub(db, wait_s) else "others were reading or writing"
+        except Exception as error:
+            _log.warning("bytes of purged memories are left in the files (%s); the next write tries again", error)
+            return str(error)
+
+    def _quotations(self, db: apsw.Connection, purged: Mapping[int, Memory]) -> Quotations:
+        """What quotes these memories, given by row. Their words are subtracted from the counts already."""
+        former = {row: former_values(db, memory) for row, memory in purged.items()}
+        texts = [text for row, memory in purged.items() for text in texts_ever(memory, former[row])]
+        labels = [label for row, memory in purged.items() for label in labels_ever(memory, former[row])]
+        labels += [stated(fact) for several in facts.by_rows(db, list(purged)).values() for fact in several]
+        of_texts = significant_tokens(texts)
+        gone = absent_terms(db, of_texts | significant_tokens(labels))
+        doubtful = gone - of_texts
+        return Quotations(texts, gone - found_in(doubtful, facts.labels_of_others(db, list(purged))))
 
     def _index_remaining(self) -> None:
         """Finish the index after an import, or every process that searches next would have to."""
@@ -656,23 +763,31 @@ class SqliteStore:
         pays_off = memories >= INDEXED_MEMORIES_MIN or self._keyword_searches > SEARCHES_WITHOUT_INDEX
         return self._ready_index if self._index is not None or pays_off else None
 
-    def _retokenise(self) -> None:
-        """Rebuild tokens, FTS, tags, counts and sketches from the memories."""
-        with self._connections.writing() as db:
-            db.execute("INSERT INTO fts (fts) VALUES ('delete-all')")
-            db.execute("DELETE FROM tokens WHERE row NOT IN (SELECT row FROM memories)")
-            for table in ("tags", "vocabulary", "corpus", "sketches"):
-                db.execute(f"DELETE FROM {table}")
-            db.execute("INSERT INTO tags SELECT value, row FROM memories, json_each(tags)")
-            after = 0
-            sql = f"SELECT m.row, {rows.COLUMNS} FROM memories AS m WHERE m.row > ? ORDER BY m.row LIMIT ?"
-            while batch := rows.fetch(db, sql, (after, _REBUILD_ROWS)):
-                memories = [(row, rows.memory(columns)) for row, *columns in batch]
-                tokenised = [(row, memory, tokens_of(memory)) for row, memory in memories]
-                write_tokens(db, [(row, memory.space, tokens) for row, memory, tokens in tokenised])
-                live = ((row, memory.space, tokens) for row, memory, tokens in tokenised if memory.deleted is None)
-                update_counts(db, live, 1)
-                near_duplicates.sketch(db, [(row, memory.space, sketch(tokens)) for row, memory, tokens in tokenised])
-                after = batch[-1][0]
-            rows.set_meta(db, "words_version", str(tokenizer.VERSION))
-            bump_revision(db)
+    def _give_up_index(self, error: Exception, spaces: Sequence[str]) -> None:
+        """After an error in the index: drop its files, and build it again. An error of the database is raised again."""
+        if self._index is None or is_database_error(error):
+            raise error
+        _log.warning("the index failed (%s: %s); the rows answer, and it is built again", type(error).__name__, error)
+        self._index.drop(spaces)
+        self._index.catch_up_in_background(spaces)
+
+
+def _retokenise(db: apsw.Connection) -> None:
+    """Rebuild tokens, FTS, tags, counts and sketches from the memories. The caller holds a write transaction."""
+    db.execute("INSERT INTO fts (fts) VALUES ('delete-all')")
+    db.execute("DELETE FROM tokens WHERE row NOT IN (SELECT row FROM memories)")
+    for table in ("tags", "vocabulary", "corpus", "sketches"):
+        db.execute(f"DELETE FROM {table}")
+    db.execute("INSERT INTO tags SELECT value, row FROM memories, json_each(tags)")
+    after = 0
+    sql = f"SELECT m.row, {rows.READ_COLUMNS} FROM memories AS m WHERE m.row > ? ORDER BY m.row LIMIT ?"
+    while batch := rows.fetch(db, sql, (after, _REBUILD_ROWS)):
+        memories = [(row, rows.memory(columns)) for row, *columns in batch]
+        tokenised = [(row, memory, tokens_of(memory)) for row, memory in memories]
+        write_tokens(db, [(row, memory.space, tokens) for row, memory, tokens in tokenised])
+        live = ((row, memory.space, tokens) for row, memory, tokens in tokenised if memory.deleted is None)
+        update_counts(db, live, 1)
+        near_duplicates.sketch(db, [(row, memory.space, sketch(tokens)) for row, memory, tokens in tokenised])
+        after = batch[-1][0]
+    rows.set_meta(db, "words_version", str(tokenizer.VERSION))
+    bump_revision(db)

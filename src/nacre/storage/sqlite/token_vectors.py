@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 # The key has the row and the place in one integer. Reading 250 memories of 100,000 takes 0.7 ms beside finding their
 # rows; 1.5 ms by an index on (row, place); 6.9 ms WITHOUT ROWID, where a blob above 1 kB spills over to a page of its
 # own and doubles the file.
-_PLACES = TOKEN_PASSAGES_MAX
+PLACES = TOKEN_PASSAGES_MAX
 TABLES = f"""
 ALTER TABLE memories ADD COLUMN token_passages INTEGER;
 CREATE TABLE token_vectors (
-  key     INTEGER PRIMARY KEY,            -- row of the memory * {_PLACES} + place of the passage
+  key     INTEGER PRIMARY KEY,            -- row of the memory * {PLACES} + place of the passage
   vectors BLOB NOT NULL
 ) STRICT;
 CREATE TRIGGER memories_without_tokens AFTER DELETE ON memories WHEN old.token_passages IS NOT NULL BEGIN
-  DELETE FROM token_vectors WHERE key >= old.row * {_PLACES} AND key < (old.row + 1) * {_PLACES};
+  DELETE FROM token_vectors WHERE key >= old.row * {PLACES} AND key < (old.row + 1) * {PLACES};
 END;
 CREATE INDEX memories_pending_tokens ON memories (row)
 WHERE token_passages IS NULL AND embedded = 1 AND deleted_us IS NULL;
@@ -63,7 +63,7 @@ def write(db: apsw.Connection, written: Iterable[tuple[int, Passages | None]]) -
     db.executemany(
         "INSERT INTO token_vectors VALUES (?, ?)",
         (
-            (row * _PLACES + place, vectors)
+            (row * PLACES + place, vectors)
             for row, passages in written
             if passages is not None and passages.tokens is not None
             for place, vectors in enumerate(passages.tokens[:TOKEN_PASSAGES_MAX])
@@ -73,7 +73,7 @@ def write(db: apsw.Connection, written: Iterable[tuple[int, Passages | None]]) -
 
 def rewrite(db: apsw.Connection, row: int, passages: Passages | None) -> None:
     """Replace the token vectors of a row."""
-    db.execute("DELETE FROM token_vectors WHERE key >= ? AND key < ?", (row * _PLACES, (row + 1) * _PLACES))
+    db.execute("DELETE FROM token_vectors WHERE key >= ? AND key < ?", (row * PLACES, (row + 1) * PLACES))
     write(db, [(row, passages)])
     db.execute("UPDATE memories SET token_passages = ? WHERE row = ?", (rows.token_passages(passages), row))
 
@@ -99,9 +99,9 @@ def nearest(
         "SELECT m.id, m.row, m.token_passages, t.key, t.vectors, p.passage, p.vector "
         "FROM json_each(?1) AS j CROSS JOIN memories AS m ON m.id = j.value "
         "LEFT JOIN token_vectors AS t ON m.token_passages <= ?2 "
-        f"AND t.key >= m.row * {_PLACES} AND t.key < (m.row + 1) * {_PLACES} "
+        f"AND t.key >= m.row * {PLACES} AND t.key < (m.row + 1) * {PLACES} "
         "LEFT JOIN passages AS p ON m.token_passages > ?2 AND p.row = m.row "
-        f"AND p.passage < (SELECT min(passage) FROM passages WHERE row = m.row) + {_PLACES} "
+        f"AND p.passage < (SELECT min(passage) FROM passages WHERE row = m.row) + {PLACES} "
         "WHERE m.deleted_us IS NULL AND m.token_passages IS NOT NULL"
     )
     found: defaultdict[str, list[tuple[int, bytes]]] = defaultdict(list)
@@ -111,7 +111,7 @@ def nearest(
         sql, (rows.to_json(list(dict.fromkeys(ids))), passages_max)
     ):
         if passage is None:
-            found[memory_id].append((key % _PLACES, tokens))
+            found[memory_id].append((key % PLACES, tokens))
         else:
             long_rows[row] = memory_id, kept
             vectors[row].append((passage, passage_vector))
@@ -119,7 +119,7 @@ def nearest(
         keys = _nearest_keys(vectors, {row: kept for row, (_, kept) in long_rows.items()}, vector, passages_max)
         sql = "SELECT t.key, t.vectors FROM json_each(?) AS j CROSS JOIN token_vectors AS t ON t.key = j.value"
         for key, tokens in db.execute(sql, (rows.to_json(keys),)):
-            found[long_rows[key // _PLACES][0]].append((key % _PLACES, tokens))
+            found[long_rows[key // PLACES][0]].append((key % PLACES, tokens))
     return {memory_id: tuple(sorted(several)) for memory_id, several in found.items()}
 
 
@@ -134,5 +134,5 @@ def _nearest_keys(
         first = sorted(several)[: kept[row]]  # in the order of the text
         scores = cosines(unpack([blob for _, blob in first]), vector).tolist()
         places = sorted(range(len(first)), key=lambda place: -scores[place])[:passages_max]
-        keys += [row * _PLACES + place for place in places]
+        keys += [row * PLACES + place for place in places]
     return keys

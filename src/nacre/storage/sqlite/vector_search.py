@@ -21,6 +21,7 @@ import numpy as np
 from nacre.query.ast import ParsedQuery
 from nacre.ranking.passage_count import gain_by_chance, semantic_match
 from nacre.ranking.scoring import best_first
+from nacre.storage.sqlite.filters import LIVE, search_clause
 from nacre.storage.sqlite.index.filter_mask import FilterMask, filter_mask, live_matches
 from nacre.storage.sqlite.index.segment import Array, IntArray, Mask, Segment, located
 from nacre.storage.sqlite.index.segment_builder import quantised
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 SCANNED_MAX = 32_768  # if no more memories match a filter, they are compared one by one, not by the graph
 WIDER_MAX = 16  # times as many passages as without a passages_weight, before what the graph has found must do
+_ROWS = 4_096  # passages that are read at a time without the index
 _MARGIN = 0.004  # rounding to 8 bits changes a cosine by less, in all but odd cases
 
 
@@ -53,6 +55,28 @@ def semantic(
     for name in where.spaces:
         matches += _nearest(db, index.caught_up(db, name), query)
     return best_first(matches)[:limit]
+
+
+def semantic_by_rows(
+    db: apsw.Connection,
+    vector: FloatVector,
+    question: ParsedQuery,
+    where: Filter,
+    limit: int,
+    passages_weight: float,
+) -> list[Match]:
+    """The same by comparing the stored vectors of all memories that match, for when the index fails."""
+    query = _Query(vector, None, limit, passages_weight)
+    clause = search_clause(where, question.must) & LIVE
+    sql = f"SELECT p.passage FROM memories AS m JOIN passages AS p ON p.row = m.row WHERE {clause.sql}"
+    keys = [key for (key,) in fetch(db, sql, clause.parameters)]
+    best: dict[str, Match] = {}
+    for start in range(0, len(keys), _ROWS):
+        for match in _scored(db, keys[start : start + _ROWS], query):
+            known = best.get(match.id)
+            if known is None or match.cosine > known.cosine:
+                best[match.id] = match
+    return best_first(list(best.values()))[:limit]
 
 
 class _Query:
@@ -99,7 +123,7 @@ def _gains(most: int, passages_weight: float) -> Array:
 def _nearest(db: apsw.Connection, space: Space, query: _Query) -> list[Match]:
     """The best memories of one space."""
     parts = [part for part in space.parts if len(part.segment.keys)]
-    if not parts or parts[0].segment.matrix.shape[1] != len(query.quantised):
+    if not parts or parts[0].segment.dimensions != len(query.quantised):
         return []
     masks = [live_matches(query.mask, part, space.name) for part in parts]
     memories = sum(len(part.segment) for part in parts)

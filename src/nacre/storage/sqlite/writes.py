@@ -12,9 +12,8 @@ from pathlib import Path
 import apsw
 
 from nacre.errors import EmbedderMismatch, NotFound
-from nacre.storage.changes import texts_ever
 from nacre.storage.sqlite import rows
-from nacre.types.memory import Entry, Memory, Passages, Span, Tokens
+from nacre.types.memory import Entry, Json, Memory, Passages, Span, Tokens
 
 # ---------------------------------------------------------------- writing rows
 
@@ -181,7 +180,7 @@ def missing_vectors(
 def with_tokens(db: apsw.Connection, ids: Sequence[str]) -> list[tuple[int, Memory, Tokens]]:
     """Rows, memories and tokens of these ids, each once, in the given order. Raises NotFound."""
     sql = (
-        f"SELECT m.row, {rows.COLUMNS}, {rows.WORD_COLUMNS} FROM memories AS m "
+        f"SELECT m.row, {rows.READ_COLUMNS}, {rows.WORD_COLUMNS} FROM memories AS m "
         "JOIN tokens AS t ON t.row = m.row WHERE m.id = ?"
     )
     found = []
@@ -198,10 +197,10 @@ def with_tokens(db: apsw.Connection, ids: Sequence[str]) -> list[tuple[int, Memo
     return found
 
 
-def texts_said(db: apsw.Connection, memory: Memory) -> list[str]:
-    """The texts and summaries that a memory has and had."""
+def former_values(db: apsw.Connection, memory: Memory) -> list[dict[str, Json]]:
+    """What the updates of a memory replaced."""
     sql = "SELECT before FROM events WHERE memory_id = ? AND before IS NOT NULL"
-    return texts_ever(memory, [json.loads(before) for (before,) in rows.fetch(db, sql, (memory.id,))])
+    return [json.loads(before) for (before,) in rows.fetch(db, sql, (memory.id,))]
 
 
 def bump_revision(db: apsw.Connection) -> None:

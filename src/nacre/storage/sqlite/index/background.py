@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
+
+_log = logging.getLogger("nacre")
 
 
 class Worker:
@@ -16,11 +19,17 @@ class Worker:
         self._again = False
 
     def wake(self) -> None:
+        """Run soon. If no thread can be started, for lack of memory, the next call tries again."""
         with self._lock:
             self._again = True
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="nacre-index", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="nacre-index", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:
+                    _log.warning("background work is put off (%s)", error)
+                    return
+                self._thread = thread
 
     def join(self) -> None:
         thread = self._thread

@@ -3,6 +3,9 @@
 A graph knows passages by their keys, which are never used again, so it outlives the segments that its vectors came
 from. Passages that were added later are compared one by one; deleted ones are not found among the rows any more. A
 graph grows by new passages and is saved as it grows, so an interrupted build continues from there.
+
+A graph file ends with a checksum of its name and content. It is verified before the file is mapped: native code follows
+the links of a graph unchecked, so a damaged one can crash the process.
 """
 
 from __future__ import annotations
@@ -10,20 +13,25 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nacre.runtime import native_packages
-from nacre.storage.sqlite.index.segment import Array, IntArray, Mask, Segment, is_old, remove
+from nacre.runtime import native_packages, private_files
+from nacre.storage.sqlite.index.segment import Array, DamagedCache, IntArray, Mask, Segment, is_old, remove
 from nacre.types.hnsw import Hnsw
 
 SAVED_GROWTH = 2  # a graph that is being built is saved each time it has grown by this factor
 FORMAT = 1  # of the vectors
 
+_CHECKSUM = b"nacre-crc32:%08x"  # at the end of a file; usearch ignores what follows its own data
+_CHECKSUM_BYTES = len(_CHECKSUM % 0)
+_CHECKED_BYTES = 1 << 18  # that are read at a time; they stay in the processor's cache
 _SLICE = 500  # vectors that are added at a time; in between, the store may be closed
 _log = logging.getLogger("nacre")
 
@@ -69,6 +77,7 @@ def opened(
             continue
         index = _new(dimensions, parameters)
         try:
+            _verify(path)
             index.view(str(path))
         except Exception as error:  # usearch raises whatever its C++ core throws
             _log.warning("the vector graph %s cannot be read (%s); it is built again", path.name, error)
@@ -84,21 +93,21 @@ def opened(
 def grown(
     graph: Graph | None,
     parts: Sequence[tuple[Segment, Mask | None]],
-    folder: Path,
+    folder: Path | None,
     name: str,
     go_on: Callable[[], None],
     fits: Callable[[], bool],
     threads: int,
     parameters: Hnsw,
 ) -> Graph:
-    """A graph of all passages of live memories, saved and memory-mapped.
+    """A graph of all passages of live memories, saved and memory-mapped. Without a folder it stays in memory.
 
     `go_on` is called now and then and may raise. `fits` says whether the graph may still be saved.
     """
-    dimensions = max(part.matrix.shape[1] for part, _ in parts)
+    dimensions = max(part.dimensions for part, _ in parts)
     index = _new(dimensions, parameters)
     newest, path = -1, None
-    if graph is not None and graph.path is not None and graph.path.is_file():
+    if graph is not None and graph.path is not None and is_sound(graph.path):
         index.load(str(graph.path))
         newest, path = graph.newest, graph.path
     saved = max(len(index), 1)
@@ -107,9 +116,9 @@ def grown(
         index.add(keys.astype(np.uint64), vectors, threads=threads)
         newest = int(keys[-1])
         if len(index) >= SAVED_GROWTH * saved:
-            path, saved = _saved(index, folder / f"{name}-{newest}.hnsw", path, fits), len(index)
+            path, saved = _saved(index, folder, f"{name}-{newest}.hnsw", path, fits), len(index)
     newest = max(newest, *(int(part.keys[-1]) for part, _ in parts if len(part.keys)))  # deleted keys count as known
-    path = _saved(index, folder / f"{name}-{newest}.hnsw", path, fits)
+    path = _saved(index, folder, f"{name}-{newest}.hnsw", path, fits)
     if path is None:
         return Graph(index, newest, None)
     mapped = _new(dimensions, parameters)
@@ -129,22 +138,27 @@ def _additional(parts: Sequence[tuple[Segment, Mask | None]], newest: int) -> An
     listed = listed[np.argsort(listed[:, 0], kind="stable")]
     for start in range(0, len(listed), _SLICE):
         here = listed[start : start + _SLICE]
-        vectors = np.empty((len(here), max(part.matrix.shape[1] for part, _ in parts)), np.int8)
+        vectors = np.empty((len(here), max(part.dimensions for part, _ in parts)), np.int8)
         for number in np.unique(here[:, 1]):
             own = here[:, 1] == number
             vectors[own] = parts[number][0].matrix[here[own, 2]]
         yield here[:, 0], vectors
 
 
-def _saved(index: Any, path: Path, before: Path | None, fits: Callable[[], bool]) -> Path | None:
+def _saved(index: Any, folder: Path | None, name: str, before: Path | None, fits: Callable[[], bool]) -> Path | None:
     """Best effort: a graph that cannot be saved still serves this process."""
+    if folder is None:
+        return None
+    path = folder / name
     aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        path.parent.mkdir(exist_ok=True)
+        private_files.create_folder(path.parent)
         index.save(str(aside))
-        with aside.open("r+b") as file:
-            os.fsync(file.fileno())
+        private_files.set_mode(aside, private_files.mode_of(path.parent))
+        seal(aside, path.name)
         aside.replace(path)
+    except FileNotFoundError:  # another process dropped the files of the space meanwhile
+        return None
     except Exception as error:
         _log.warning("the vector graph could not be written (%s)", error)
         remove(aside)
@@ -155,6 +169,42 @@ def _saved(index: Any, path: Path, before: Path | None, fits: Callable[[], bool]
     if before is not None and before != path:
         remove(before)
     return path
+
+
+def seal(path: Path, name: str) -> None:
+    """Append the checksum to a graph that was saved, and wait for the disk. `name`: the one that it will have."""
+    with path.open("r+b") as file:
+        checksum = _checksum(file, path.stat().st_size, name)
+        file.seek(0, os.SEEK_END)
+        file.write(checksum)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _verify(path: Path) -> None:
+    """Raises DamagedCache if the file is not as it was written, or has the content of another."""
+    with path.open("rb") as file:
+        size = path.stat().st_size - _CHECKSUM_BYTES
+        if size <= 0 or _checksum(file, size, path.name) != file.read():
+            raise DamagedCache(path)
+
+
+def is_sound(path: Path) -> bool:
+    try:
+        _verify(path)
+    except (OSError, DamagedCache):
+        return False
+    return True
+
+
+def _checksum(file: BufferedIOBase, size: int, name: str) -> bytes:
+    """Of a name and the first `size` bytes. The file is left at their end."""
+    checksum = zlib.crc32(name.encode())
+    block = memoryview(bytearray(_CHECKED_BYTES))
+    while size > 0 and (read := file.readinto(block[:size])):
+        checksum = zlib.crc32(block[:read], checksum)
+        size -= read
+    return _CHECKSUM % checksum
 
 
 def _new(dimensions: int, parameters: Hnsw) -> Any:

@@ -3,7 +3,8 @@
 A segment holds the live memories that were changed by a range of events, as arrays. A file of them is memory-mapped, so
 that processes share it and only what is needed is read. A segment is immutable: memories that change later are in a
 later segment. Files are caches: they are written under a temporary name and renamed, named after their events, and
-removed if they do not fit the store.
+removed if they do not fit the store. The header and each array have a checksum. That of an array is verified when the
+array is first used, so a search does not read what it does not need.
 
 Words, and the values that filters test, are 64-bit hashes. No vocabulary has to be read to look one up, and segments
 are merged without strings. Of a million words, the chance that any two share a hash is below one in ten million.
@@ -13,9 +14,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import secrets
 import time
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
@@ -25,19 +28,33 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from nacre.runtime import private_files
+from nacre.storage.sqlite import encryption
+
 Array: TypeAlias = npt.NDArray[Any]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Allocate: TypeAlias = Callable[[str, Any, tuple[int, ...]], Array]  # name, dtype, shape
+Placed: TypeAlias = tuple[str, tuple[int, ...], int, int]  # of an array in a file: dtype, shape, offset, checksum
 
-_FORMAT = 2
+_FORMAT = 3
 _HEADER_BYTES = 4096
+_CHECKSUM_BYTES = 8  # in hex, at the end of the header
 _ALIGNED = 64
 _ZEROS = 1 << 20  # bytes that are written at a time
 _OLD_S = 3_600  # a temporary file of this age was left behind
+_log = logging.getLogger("nacre")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class DamagedCache(Exception):
+    """A cache file does not have the checksums that it was written with."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path.name} is damaged")
+        self.path = path
+
+
+@dataclass(frozen=True, eq=False)
 class Segment:
     """Memories are referred to by their place in `rows`, passages by their place in `keys`. Both arrays ascend."""
 
@@ -68,6 +85,11 @@ class Segment:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def dimensions(self) -> int:
+        """Of its vectors."""
+        return int(self.matrix.shape[1])
 
     def places(self, hashes: Array) -> IntArray:
         """Places of these hashes in `terms`; -1 for those that no memory here has."""
@@ -112,6 +134,32 @@ def _between(ends: Array, places: IntArray) -> list[slice]:
 NAMES = tuple(each.name for each in fields(Segment) if each.init)
 
 
+class _MappedSegment(Segment):
+    """A segment whose arrays are in a mapped file. Raises DamagedCache where an array is not as it was written."""
+
+    def __init__(self, path: Path, whole: npt.NDArray[np.uint8], placed: Mapping[str, Placed]) -> None:
+        for name, value in (("_path", path), ("_whole", whole), ("_placed", placed), ("spread", {}), ("counted", [])):
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Array:
+        """Called for an array that was not used before."""
+        placed = self.__dict__["_placed"].get(name)
+        if placed is None:
+            raise AttributeError(name)
+        dtype, shape, offset, checksum = placed
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        stored = self.__dict__["_whole"][offset : offset + size]
+        if len(stored) != size or zlib.crc32(stored.data) != checksum:
+            raise DamagedCache(self.__dict__["_path"])
+        array: Array = stored.view(dtype).reshape(shape)
+        object.__setattr__(self, name, array)
+        return array
+
+    @property
+    def dimensions(self) -> int:
+        return int(self.__dict__["_placed"]["matrix"][1][1])
+
+
 def hashed(term: str) -> int:
     return int.from_bytes(hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
@@ -151,8 +199,9 @@ class Stamp:
 class Files:
     """The segment files of one store, beside its database."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self.folder = encryption.cache_folder(database)
 
     def chain(self, space: str, stamp: Callable[[int, int], Stamp], newest: int) -> list[tuple[Stamp, Segment]]:
         """Segments that follow each other without a gap, from the first event up to `newest` at most.
@@ -195,14 +244,13 @@ class Files:
         """The segment with this stamp. If its file does not fit, the file is removed, and None returned."""
         path = self._path(stamp.space, stamp.after, stamp.seq)
         try:
-            with path.open("rb") as file:
-                header = json.loads(file.read(_HEADER_BYTES))
+            header = _header(path)
             if header["format"] == _FORMAT and header["stamp"] == asdict(stamp):
-                whole = np.asarray(np.memmap(path, np.uint8, "r"))
-                if len(whole) == header["bytes"]:
-                    return Segment(**{name: _mapped(whole, header["arrays"][name]) for name in NAMES})
-        except (OSError, ValueError, KeyError, TypeError):
+                return _mapped(path, header)
+        except OSError:
             pass
+        except DamagedCache:
+            _log.warning("the index file %s is damaged, or of an older version; it is built again", path.name)
         remove(path)
         return None
 
@@ -217,7 +265,9 @@ class Files:
         path = self._path(stamp.space, stamp.after, stamp.seq)
         aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
         try:
-            self.folder.mkdir(exist_ok=True)
+            mode = private_files.mode_of(self._database)  # whoever may read the database may read its caches
+            private_files.create_folder(self.folder, mode)
+            private_files.create_file(aside, mode)
             draft = _Draft(aside)
             arrays = fill(draft.allocate)
             draft.finish(stamp, arrays)
@@ -255,13 +305,12 @@ class Files:
 
 
 class _Draft:
-    """A file that is being written. Arrays are allocated with their largest possible size."""
+    """An empty file that is being written. Arrays are allocated with their largest possible size."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._end = _HEADER_BYTES
         self._offsets: dict[str, int] = {}
-        path.write_bytes(b"")
 
     def allocate(self, name: str, dtype: Any, shape: tuple[int, ...]) -> Array:
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
@@ -273,7 +322,7 @@ class _Draft:
         return np.memmap(self._path, dtype, "r+", offset, shape)
 
     def finish(self, stamp: Stamp, arrays: Mapping[str, Array]) -> None:
-        placed: dict[str, tuple[str, tuple[int, ...], int]] = {}
+        placed: dict[str, Placed] = {}
         with self._path.open("r+b") as file:
             for name in NAMES:
                 array = arrays[name]
@@ -284,14 +333,15 @@ class _Draft:
                     self._end += -(-array.nbytes // _ALIGNED) * _ALIGNED
                 elif isinstance(array, np.memmap):
                     array.flush()
-                placed[name] = (array.dtype.str, array.shape, self._offsets[name])
+                checksum = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+                placed[name] = (array.dtype.str, array.shape, self._offsets[name], checksum)
             header = {"format": _FORMAT, "stamp": asdict(stamp), "bytes": self._end, "arrays": placed}
             encoded = json.dumps(header).encode()
-            if len(encoded) > _HEADER_BYTES:
+            if len(encoded) > _HEADER_BYTES - _CHECKSUM_BYTES:
                 raise OSError("the name of the space is too long for a header")
             file.truncate(self._end)
             file.seek(0)
-            file.write(encoded.ljust(_HEADER_BYTES))
+            file.write(_sealed(encoded))
             file.flush()
             os.fsync(file.fileno())  # so that a renamed file is not empty after a power cut
 
@@ -307,12 +357,34 @@ def _make_room(path: Path, begin: int, end: int) -> None:
             file.write(bytes(min(_ZEROS, end - start)))
 
 
-def _mapped(whole: npt.NDArray[np.uint8], placed: tuple[str, list[int], int]) -> Array:
-    dtype, shape, offset = placed
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    if offset + size > len(whole):
-        raise ValueError("the file is too short")
-    return whole[offset : offset + size].view(dtype).reshape(shape)
+def _header(path: Path) -> Mapping[str, Any]:
+    with path.open("rb") as file:
+        encoded = file.read(_HEADER_BYTES)
+    if encoded != _sealed(encoded[:-_CHECKSUM_BYTES]):
+        raise DamagedCache(path)
+    header: Mapping[str, Any] = json.loads(encoded[:-_CHECKSUM_BYTES])
+    return header
+
+
+def _mapped(path: Path, header: Mapping[str, Any]) -> Segment:
+    if path.stat().st_size != header["bytes"]:
+        raise DamagedCache(path)
+    return _MappedSegment(path, np.asarray(np.memmap(path, np.uint8, "r")), header["arrays"])
+
+
+def is_sound(path: Path) -> bool:
+    """Whether a segment file, all of it, is as it was written."""
+    try:
+        found = _mapped(path, _header(path))
+        return all(getattr(found, name) is not None for name in NAMES)
+    except (OSError, DamagedCache):
+        return False
+
+
+def _sealed(encoded: bytes) -> bytes:
+    """A header at its full length, with its checksum at the end."""
+    padded = encoded.ljust(_HEADER_BYTES - _CHECKSUM_BYTES)
+    return padded + b"%0*x" % (_CHECKSUM_BYTES, zlib.crc32(padded))
 
 
 def digest(space: str) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 
 from nacre.analysis import tokenizer
 from nacre.runtime.lru import LruCache
-from nacre.storage.sqlite.connection import Connections
+from nacre.storage.sqlite.connection import Connections, is_database_error
 from nacre.storage.sqlite.index import hnsw as graphs
 from nacre.storage.sqlite.index.background import Worker
 from nacre.storage.sqlite.index.hnsw import Graph
@@ -30,6 +30,7 @@ from nacre.storage.sqlite.index.segment import (
     NAMES,
     Allocate,
     Array,
+    DamagedCache,
     Files,
     Hashes,
     Mask,
@@ -94,7 +95,7 @@ class Space:
 
     @property
     def dimensions(self) -> int:
-        return max(int(part.segment.matrix.shape[1]) for part in self.parts)
+        return max(part.segment.dimensions for part in self.parts)
 
 
 class _Closing(Exception):
@@ -104,9 +105,18 @@ class _Closing(Exception):
 class Index:
     """All spaces of one store."""
 
-    def __init__(self, folder: Path, store_id: str, connections: Connections, parameters: Hnsw = USUAL_HNSW) -> None:
+    def __init__(
+        self,
+        database: Path,
+        store_id: str,
+        connections: Connections,
+        parameters: Hnsw = USUAL_HNSW,
+        *,
+        saved: bool = True,
+    ) -> None:
         self._parameters = parameters  # of the graphs
-        self._files = Files(folder)
+        self._saved = saved  # in files; otherwise each process keeps its own index in memory
+        self._files = Files(database)
         self._store_id = store_id
         self._connections = connections
         self._hashes = Hashes()
@@ -175,7 +185,12 @@ class Index:
         for name in names:
             with self._lock:
                 if self._files.files(name, ""):
-                    self._files.drop_but(name, [part.stamp for part in self.caught_up(db, name).parts])
+                    try:
+                        kept = [part.stamp for part in self.caught_up(db, name).parts]
+                    except DamagedCache:
+                        self.drop([name])
+                    else:
+                        self._files.drop_but(name, kept)
                 else:
                     self._spaces.pop(name)
 
@@ -187,6 +202,10 @@ class Index:
     def close(self) -> None:
         self._closing.set()
         self._worker.join()
+
+    def abandon(self) -> None:
+        """Stop what runs in the background, and do not wait for it."""
+        self._closing.set()
 
     # ---- catching up
 
@@ -255,7 +274,7 @@ class Index:
 
     @property
     def _unwritable(self) -> bool:
-        return time.monotonic() < self._unwritable_until
+        return not self._saved or time.monotonic() < self._unwritable_until
 
     def _fits(self, name: str, seen: int) -> bool:
         """Whether nothing was purged since this event. A file from before a purge must not be kept."""
@@ -307,6 +326,8 @@ class Index:
                 return
             except Exception as error:  # searches use FTS5, or do this work themselves
                 _log.warning("the index of a space could not be brought up to date (%s)", error)
+                if not is_database_error(error):
+                    self.drop([name])
 
     def _go_on(self) -> None:
         if self._closing.is_set():
@@ -407,7 +428,8 @@ class Index:
         parts = [(part.segment, part.alive) for part in space.parts]
         fits = partial(self._fits, space.name, space.seq)
         name = _graph_name(stamp, self._parameters)
-        return graphs.grown(graph, parts, self._files.folder, name, self._go_on, fits, threads, self._parameters)
+        folder = self._files.folder if self._saved else None
+        return graphs.grown(graph, parts, folder, name, self._go_on, fits, threads, self._parameters)
 
     def _attach(self, before: Space, grown: Graph) -> None:
         with self._lock:

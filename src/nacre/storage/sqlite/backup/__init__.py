@@ -1,0 +1,1 @@
+"""Backups of a store as files, and stores made from them."""

@@ -1,0 +1,45 @@
+"""The counts of a whole store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from nacre.storage.quotas import named_quotas
+from nacre.storage.sqlite import rows, schema, space_usage, token_vectors
+from nacre.types.quotas import Quotas
+from nacre.types.stats import Stats
+
+
+def store_stats(db: apsw.Connection, path: Path, quotas: Quotas) -> Stats:
+    """Of the store in this file, inside a transaction that the caller holds."""
+    wal = path.with_name(path.name + "-wal")
+
+    def number(sql: str) -> int:
+        return int(db.execute(sql).get)
+
+    def by(column: str) -> dict[str, int]:
+        sql = f"SELECT {column}, count(*) FROM memories WHERE deleted_us IS NULL GROUP BY 1 ORDER BY 1"
+        return {str(name): int(memories) for name, memories in rows.fetch(db, sql)}
+
+    held = space_usage.of_spaces(db)
+    return Stats(
+        memories=number("SELECT count(*) FROM memories WHERE deleted_us IS NULL"),
+        forgotten=number("SELECT count(*) FROM memories WHERE deleted_us IS NOT NULL"),
+        passages=number("SELECT count(*) FROM passages"),
+        pending=number("SELECT count(*) FROM memories WHERE embedded = 0 AND deleted_us IS NULL"),
+        pending_tokens=number(f"SELECT count(*) FROM memories AS m WHERE {token_vectors.PENDING}"),
+        token_bytes=number("SELECT ifnull(sum(length(vectors)), 0) FROM token_vectors"),
+        events=number("SELECT count(*) FROM events"),
+        spaces=by("space"),
+        kinds=by("kind"),
+        namespaces=by("namespace"),
+        model=rows.meta(db, "model"),
+        token_model=rows.meta(db, "token_model"),
+        stored_memories={space: each.memories for space, each in held.items()},
+        stored_bytes={space: each.bytes for space, each in held.items()},
+        quotas=named_quotas(quotas),
+        schema_version=schema.VERSION,
+        size_bytes=sum(each.stat().st_size for each in (path, wal) if each.is_file()),
+    )
