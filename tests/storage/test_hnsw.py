@@ -493,6 +493,31 @@ def test_a_folder_deleted_while_open_is_made_anew(
     check_recall_and_growth(graphed, clustered, MEMORIES + BEHIND_MAX + 1, QUERIES[:3])  # it has grown
 
 
+@pytest.mark.parametrize("after", ["_saved", "is_sound"])
+def test_a_graph_removed_by_another_process_costs_nothing_else(
+    after: str,
+    graphed: nacre.Nacre,
+    graph_path: Path,
+    clustered: Prescribed,
+    low: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It vanishes once it was saved, or between its check and its loading. The files of segments stay."""
+    done = getattr(sqlite_graph, after)
+
+    def then_removed(*arguments: Any) -> Any:
+        result = done(*arguments)
+        for file in cache_files(graph_path, ".hnsw"):
+            file.unlink()
+        return result
+
+    low.setattr(sqlite_graph, after, then_removed)
+    graphed.remember_many(f"later {number}" for number in range(BEHIND_MAX + 1))
+    check_recall_and_growth(graphed, clustered, MEMORIES + BEHIND_MAX + 1, QUERIES[:3])
+    assert cache_files(graph_path, ".segment") != []
+    assert "could not be brought up to date" not in caplog.text
+
+
 def test_a_folder_that_cannot_be_written(
     graph_path: Path, clustered: Prescribed, asked: list[int], caplog: pytest.LogCaptureFixture
 ) -> None:

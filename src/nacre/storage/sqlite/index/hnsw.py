@@ -105,11 +105,12 @@ def grown(
     `go_on` is called now and then and may raise. `fits` says whether the graph may still be saved.
     """
     dimensions = max(part.dimensions for part, _ in parts)
-    index = _new(dimensions, parameters)
-    newest, path = -1, None
+    index, newest, path = _new(dimensions, parameters), -1, None
     if graph is not None and graph.path is not None and is_sound(graph.path):
-        index.load(str(graph.path))
-        newest, path = graph.newest, graph.path
+        if _read(index.load, graph.path):
+            newest, path = graph.newest, graph.path
+        else:
+            index = _new(dimensions, parameters)
     saved = max(len(index), 1)
     for keys, vectors in _additional(parts, newest):
         go_on()
@@ -119,11 +120,19 @@ def grown(
             path, saved = _saved(index, folder, f"{name}-{newest}.hnsw", path, fits), len(index)
     newest = max(newest, *(int(part.keys[-1]) for part, _ in parts if len(part.keys)))  # deleted keys count as known
     path = _saved(index, folder, f"{name}-{newest}.hnsw", path, fits)
-    if path is None:
-        return Graph(index, newest, None)
-    mapped = _new(dimensions, parameters)
-    mapped.view(str(path))  # pages can be shared and dropped
-    return Graph(mapped, newest, path)
+    mapped = _new(dimensions, parameters)  # its pages can be shared and dropped
+    if path is not None and _read(mapped.view, path):
+        return Graph(mapped, newest, path)
+    return Graph(index, newest, None)
+
+
+def _read(read: Callable[[str], object], path: Path) -> bool:
+    """Whether a file could be read. Another process may have put its own graph in the place of this one."""
+    try:
+        read(str(path))
+    except Exception:  # usearch raises whatever its C++ core throws
+        return False
+    return True
 
 
 def _additional(parts: Sequence[tuple[Segment, Mask | None]], newest: int) -> Any:
