@@ -19,6 +19,7 @@ from nacre.errors import StoreCorrupt, StoreUnavailable
 from nacre.storage.sqlite import SqliteStore, page_checksums, schema
 from nacre.storage.sqlite.damage import damaged_memories
 from nacre.storage.sqlite.opened_file import open_file
+from store_checks import check_integrity
 
 CASES = 30
 RESERVED_BYTES_AT = 20  # in the header of a SQLite file
@@ -81,6 +82,27 @@ def test_a_new_store_has_page_checksums(path: Path) -> None:
     assert header(path)[RESERVED_BYTES_AT] == 8
     with damaged_database.opened(path) as engine:
         assert engine.search("tea").hits
+
+
+@with_checksums
+def test_a_store_made_by_another_while_its_empty_file_was_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection to an empty file does not know of checksums yet, and is replaced by one that does."""
+    path = tmp_path / "new.db"
+    reserve, made = page_checksums.reserve, []
+
+    def made_meanwhile(db: apsw.Connection) -> None:
+        monkeypatch.setattr(page_checksums, "reserve", reserve)
+        reserve(db)
+        made.append(nacre.open(path, embedder=Hashing()))
+
+    monkeypatch.setattr(page_checksums, "reserve", made_meanwhile)
+    with nacre.open(path, embedder=Hashing()) as engine, made[0] as other:
+        known = other.remember("made by another").id
+        assert engine.get(known)[0].text == "made by another"
+        engine.remember("and one of ours")
+    check_integrity(path)
 
 
 def test_a_new_store_without_page_checksums(tmp_path: Path) -> None:

@@ -429,7 +429,7 @@ class Connections:
         file.note_logs()
         if not file.read_only:
             encryption.tidy(self._location, self.key)
-        self._prepare_content(db, file.read_only)
+        self._prepare_content(file.writer, file.read_only)
         file.committed()
 
     def _check_readable(self, db: apsw.Connection, version: int) -> None:

@@ -205,11 +205,15 @@ class OpenedFile:
         return db
 
     def require_checksums(self, required: bool) -> None:
-        """What the store says of its pages. One damaged byte of the header could switch all checksums off."""
+        """What the store says of its pages. One damaged byte of the header could switch all checksums off.
+
+        The writer is another connection afterwards if the file was empty when it was opened.
+        """
         self._verified = required and self._connect is not _connect_to_log  # that reads without the checksum VFS
-        if self._verified and not page_checksums.verified(self.writer):  # perhaps the file was empty when it was opened
+        if self._verified and not page_checksums.verified(self.writer):
             _close(self.writer, checkpoint=False)
             self.writer = self._connect_writer()
+            self.writer.execute("PRAGMA schema_version")  # the first read opens the log
 
     def _check_verified(self, db: apsw.Connection) -> None:
         if not self._verified or page_checksums.verified(db):
