@@ -103,6 +103,9 @@ def test_a_store_made_by_another_while_its_empty_file_was_opened(
         assert engine.get(known)[0].text == "made by another"
         engine.remember("and one of ours")
     check_integrity(path)
+    db = open_file(path)
+    assert schema.has_page_checksums(db)
+    db.close()
 
 
 def test_a_new_store_without_page_checksums(tmp_path: Path) -> None:

@@ -291,6 +291,8 @@ def migrate(db: apsw.Connection) -> None:
     """Bring an open file to this version, one migration at a time. The caller holds a write transaction."""
     found = version(db)
     check_known(db, found)
+    if found == VERSION:  # another process was first, and this connection may not know of its checksums
+        return
     for number, script in enumerate(MIGRATIONS[found:], found + 1):
         db.execute(script)
         if number == 1:
