@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict
 
 from nacre.types.facts import Fact, NewEntity, NewFact
@@ -48,6 +48,8 @@ class MemoryFields(TypedDict, total=False):
     happened: datetime | None
     pinned: bool
     origin: str | None
+    key: str | None
+    expires: datetime | timedelta | None
 
 
 class NewMemoryFields(MemoryFields, total=False):
@@ -75,7 +77,9 @@ class NewMemory:
     conversation that it is a turn of; `origin` is the connection or run that wrote it. `pinned` keeps it in every
     context that has room. `extract=None` leaves it to the engine whether facts are extracted from the text.
     `kind=None` means a note; with extraction, a text that is recognised as a preference or an instruction gets that
-    kind. `supersedes` are the ids of memories that this one replaces.
+    kind. `supersedes` are the ids of memories that this one replaces. `key` is the caller's own name for it, unique in
+    its space: remembering it again updates the memory. After `expires`, a time or a duration from `created`, it is not
+    found any more.
     """
 
     text: str
@@ -93,6 +97,8 @@ class NewMemory:
     happened: datetime | None = None
     pinned: bool = False
     origin: str | None = None
+    key: str | None = None
+    expires: datetime | timedelta | None = None
     facts: Sequence[NewFact] = ()
     entities: Sequence[str | NewEntity] = ()
     extract: bool | None = None
@@ -121,6 +127,8 @@ class Memory:
     happened: datetime | None = None
     pinned: bool = False
     origin: str | None = None
+    key: str | None = None
+    expires: datetime | None = None
     facts: tuple[Fact, ...] = field(default=(), compare=False)  # loaded where a memory is returned in full, as by `get`
     notes: tuple[str, ...] = field(default=(), compare=False)  # of `update`: on private parts and secrets
 
@@ -136,9 +144,9 @@ class Memory:
 
 
 class Remembered(NamedTuple):
-    """The receipt for one remembered text. `duplicate` means that the same text was already stored, under this id.
+    """The receipt for one remembered text. `duplicate` means that its key or its text was already stored, under this id.
 
-    `recalled` are memories that were delivered to the same session, if the text only repeats these. Then nothing was
+    `changed` are the fields of the stored memory that this changed; its history has what they were. `recalled` are memories that were delivered to the same session, if the text only repeats these. Then nothing was
     stored. `notes` say where private parts were left out and where secrets were found, never what these are.
     """
 
@@ -146,6 +154,7 @@ class Remembered(NamedTuple):
     duplicate: bool
     recalled: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
 
 class Forgotten(NamedTuple):
