@@ -8,7 +8,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "config": ("config",),
     "serialization": ("serialization",),
     "service": ("engine", "evaluation", "knowledge_graph"),
-    "adapters": ("storage", "embedders", "rerankers"),
+    "adapters": ("storage", "embedders", "rerankers", "importers"),
     "pure core": (
         "query",
         "ranking",

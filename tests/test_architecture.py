@@ -25,7 +25,10 @@ SOURCE = Path(nacre.__file__).parent
 LINES_MAX = 800
 
 # Neighbours in one layer that do not know each other.
-APART = ("cli", "mcp_server", "hooks", "integrations", "storage.reference", "storage.sqlite", "embedders", "rerankers")
+APART = (
+    "cli", "mcp_server", "hooks", "integrations", "storage.reference", "storage.sqlite", "embedders",
+    "rerankers", "importers",
+)  # fmt: skip
 # The command line starts the server; hooks are commands, and a server answers them.
 STARTS = {("cli", "mcp_server"), ("cli", "hooks"), ("mcp_server", "hooks")}
 FREE = ("", "__main__")  # the package itself, and `python -m nacre`

@@ -1,0 +1,56 @@
+"""Every importer, in the order in which they are asked whether they recognise a file."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from nacre.errors import InvalidInput
+from nacre.importers.importer import HEAD_BYTES, Importer
+
+# One that recognises its own files for sure comes before one that takes any Markdown, table or text.
+IMPORTERS: tuple[Importer, ...] = ()
+
+
+def named(name: str) -> Importer:
+    """The importer of this format."""
+    for each in IMPORTERS:
+        if each.name == name:
+            return each
+    raise InvalidInput("format", f"{name!r} is unknown; known: {_names()}")
+
+
+def recognised(path: Path) -> Importer:
+    """The importer of the format that a file or folder is in."""
+    head = _head(path)
+    for each in IMPORTERS:
+        if each.recognises(path, head):
+            return each
+    raise InvalidInput("path", f"{path} is in no known format; name it with --format: {_names()}")
+
+
+def at_home(home: Path, environment: Mapping[str, str]) -> list[tuple[Importer, Path]]:
+    """What programs keep on this machine by themselves and can be imported, and where it is."""
+    places = ((each, each.where(home, environment)) for each in IMPORTERS if each.where is not None)
+    return [(importer, place) for importer, place in places if place.exists()]
+
+
+def _names() -> str:
+    return ", ".join(each.name for each in IMPORTERS)
+
+
+def _head(path: Path) -> bytes:
+    """The first bytes of a file, b"" of a folder. Raises InvalidInput for what is neither, or cannot be read."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116  # a Path raises another error where a name is too long
+        if stat.S_ISDIR(mode):
+            return b""
+        if not stat.S_ISREG(mode):
+            raise InvalidInput("path", f"{path} is neither a file nor a folder")
+        with path.open("rb") as file:
+            return file.read(HEAD_BYTES)
+    except (OSError, ValueError) as error:  # a NUL in the name
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InvalidInput("path", f"{path} cannot be read ({reason})") from None
