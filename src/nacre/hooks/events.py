@@ -10,21 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nacre.analysis.private import without_private
+from nacre.analysis import turns
 
 OPENING = "since:30d -kind:episode"  # what a session begins with: what is new, except for conversations
 QUERY_CHARS_MAX = 2_000
-TEXT_CHARS_MAX = 20_000  # of one turn
-_INSERTED = (  # what Claude Code writes in the name of the user
-    "<command-",
-    "<local-command-",
-    "<bash-",
-    "<system-reminder",
-    "<task-notification",
-    "Caveat: The messages below",
-    "This session is being continued",
-    "[Request interrupted",
-)
 
 
 class Question(NamedTuple):
@@ -76,9 +65,8 @@ def memories(what: Said) -> Iterator[dict[str, Any]]:
     """The turns as memories in JSON, in order. Blank and private ones and those that a client inserted are left out."""
     position = what.position
     for who, turn in what.turns:
-        whole = (turn or "").encode("utf-8", "replace").decode().replace("\0", "")
-        text = without_private(whole).strip()[:TEXT_CHARS_MAX]
-        if text and not text.startswith(_INSERTED):
+        text = turns.said_to_agent(turn or "")
+        if text:
             yield {
                 "text": text,
                 "kind": "episode",

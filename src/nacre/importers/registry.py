@@ -8,10 +8,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nacre.errors import InvalidInput
+from nacre.importers.chatgpt import CHATGPT
+from nacre.importers.claude import CLAUDE
+from nacre.importers.claude_code import CLAUDE_CODE
+from nacre.importers.codex import CODEX
 from nacre.importers.importer import HEAD_BYTES, Importer
 
 # One that recognises its own files for sure comes before one that takes any Markdown, table or text.
-IMPORTERS: tuple[Importer, ...] = ()
+IMPORTERS: tuple[Importer, ...] = (
+    CLAUDE_CODE,
+    CODEX,
+    CHATGPT,
+    CLAUDE,
+)
 
 
 def named(name: str) -> Importer:
