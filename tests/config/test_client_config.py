@@ -17,18 +17,20 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from command_line import Cli, clear_settings
-from nacre.config import client_config
-from nacre.config.client_config import Client, Place, Plan, Scope
+from nacre.config import client_config, json_text
+from nacre.config.client_config import Address, Client, Place, Plan, Scope
 from nacre.errors import InvalidInput
 
 NOW = datetime(2026, 11, 15, 23, 4, 5, tzinfo=UTC)
 COMMAND = ["/opt/nacre/bin/nacre", "mcp", "--space", "work"]
 ENTRY = {"command": "/opt/nacre/bin/nacre", "args": ["mcp", "--space", "work"]}
-JSON_CLIENTS = [each for each in get_args(Client) if each != "codex"]
+JSON_CLIENTS = [each for each in get_args(Client) if each not in ("codex", "goose")]
+ABOUT = "Memories of earlier conversations"
 POSIX_ONLY = pytest.mark.skipif(os.name != "posix", reason="permissions and links of POSIX")
 
 
@@ -53,6 +55,12 @@ def remove(plan: Plan) -> Path | None:
 def put(plan: Plan, text: str) -> None:
     plan.path.parent.mkdir(parents=True, exist_ok=True)
     plan.path.write_bytes(text.encode("utf-8", "surrogatepass"))
+
+
+def parsed(text: str, client: Client) -> Any:
+    if client == "codex":
+        return tomllib.loads(text)
+    return yaml.safe_load(text) if client == "goose" else json.loads(text)
 
 
 def text_of(plan: Plan) -> str:
@@ -92,6 +100,30 @@ PLACES: list[tuple[Client, Scope, str, dict[str, str], str]] = [
     ("vscode", "user", "win32", {"APPDATA": "{root}/data"}, "data/Code/User/mcp.json"),
     ("vscode", "user", "win32", {}, "home/AppData/Roaming/Code/User/mcp.json"),
     *(("vscode", "project", platform, {}, "project/.vscode/mcp.json") for platform in ("linux", "darwin", "win32")),
+    *(("codex", "project", platform, {}, "project/.codex/config.toml") for platform in ("linux", "darwin", "win32")),
+    ("codex", "project", "linux", {"CODEX_HOME": "{root}/codex"}, "project/.codex/config.toml"),
+    *(("gemini-cli", "user", platform, {}, "home/.gemini/settings.json") for platform in ("linux", "darwin", "win32")),
+    *(("gemini-cli", "project", each, {}, "project/.gemini/settings.json") for each in ("linux", "darwin", "win32")),
+    *(("opencode", "user", each, {}, "home/.config/opencode/opencode.json") for each in ("linux", "darwin", "win32")),
+    ("opencode", "user", "darwin", {"XDG_CONFIG_HOME": "{root}/xdg"}, "xdg/opencode/opencode.json"),
+    *(("opencode", "project", platform, {}, "project/opencode.json") for platform in ("linux", "darwin", "win32")),
+    *(
+        ("windsurf", "user", each, {}, "home/.codeium/windsurf/mcp_config.json")
+        for each in ("linux", "darwin", "win32")
+    ),
+    *(("zed", "user", platform, {}, "home/.config/zed/settings.json") for platform in ("linux", "darwin")),
+    ("zed", "user", "win32", {"APPDATA": "{root}/data"}, "data/Zed/settings.json"),
+    *(("zed", "project", platform, {}, "project/.zed/settings.json") for platform in ("linux", "darwin", "win32")),
+    *(
+        ("cline", "user", platform, {}, "home/.cline/data/settings/cline_mcp_settings.json")
+        for platform in ("linux", "darwin", "win32")
+    ),
+    ("cline", "user", "linux", {"CLINE_MCP_SETTINGS_PATH": "{root}/c.json"}, "c.json"),
+    *(("goose", "user", platform, {}, "home/.config/goose/config.yaml") for platform in ("linux", "darwin")),
+    ("goose", "user", "win32", {}, "home/AppData/Roaming/Block/goose/config/config.yaml"),
+    *(("copilot-cli", "user", each, {}, "home/.copilot/mcp-config.json") for each in ("linux", "darwin", "win32")),
+    ("copilot-cli", "user", "linux", {"COPILOT_HOME": "{root}/copilot"}, "copilot/mcp-config.json"),
+    *(("copilot-cli", "project", each, {}, "project/.github/mcp.json") for each in ("linux", "darwin", "win32")),
 ]
 
 
@@ -155,6 +187,17 @@ def test_a_snippet_is_a_whole_file(tmp_path: Path, client: Client) -> None:
             assert tomllib.loads(plan.snippet) == {"mcp_servers": {"nacre": ENTRY}}
         case "vscode":
             assert json.loads(plan.snippet) == {"servers": {"nacre": {"type": "stdio", **ENTRY}}}
+        case "opencode":
+            assert json.loads(plan.snippet) == {"mcp": {"nacre": {"type": "local", "command": COMMAND}}}
+        case "zed":
+            assert json.loads(plan.snippet) == {"context_servers": {"nacre": ENTRY}}
+        case "copilot-cli":
+            said: dict[str, Any] = {"type": "local", **ENTRY, "tools": ["*"]}
+            assert json.loads(plan.snippet) == {"mcpServers": {"nacre": said}}
+        case "goose":
+            said = {"cmd": COMMAND[0], "args": COMMAND[1:], "timeout": 300}
+            said = {"enabled": True, "type": "stdio", "name": "nacre", "description": ABOUT, **said}
+            assert yaml.safe_load(plan.snippet) == {"extensions": {"nacre": said}}
         case _:
             assert json.loads(plan.snippet) == {"mcpServers": {"nacre": ENTRY}}
 
@@ -163,10 +206,10 @@ def test_a_snippet_is_a_whole_file(tmp_path: Path, client: Client) -> None:
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1), min_size=2))
 def test_any_argument_survives(command: list[str]) -> None:
     root = Path("/nowhere")
-    for client in ("cursor", "codex"):
+    for client in ("cursor", "codex", "goose"):
         plan = plan_of(root, client, command=command)
-        said = tomllib.loads(plan.snippet) if client == "codex" else json.loads(plan.snippet)
-        assert said[plan.servers]["nacre"] == {"command": command[0], "args": command[1:]}
+        said = parsed(plan.snippet, client)[plan.servers]["nacre"]
+        assert [said.get("command") or said["cmd"], *said["args"]] == command
 
 
 def test_a_server_is_called_by_a_plain_name(tmp_path: Path) -> None:
@@ -186,14 +229,12 @@ def test_a_path_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_the_command_works_from_anywhere(tmp_path: Path) -> None:
     python = tmp_path / "bin" / "python3.11"
     python.parent.mkdir()
-    assert client_config.server_command(python, "linux", ["--tools", "all"]) == [
-        str(python), "-m", "nacre", "mcp", "--tools", "all",
-    ]  # fmt: skip
+    assert client_config.program(python, "linux") == [str(python), "-m", "nacre"]
     (python.parent / "nacre").touch()
-    assert client_config.server_command(python, "linux", []) == [str(python.parent / "nacre"), "mcp"]
-    assert client_config.server_command(python, "win32", []) == [str(python), "-m", "nacre", "mcp"]
+    assert client_config.program(python, "linux") == [str(python.parent / "nacre")]
+    assert client_config.program(python, "win32") == [str(python), "-m", "nacre"]
     (python.parent / "nacre.exe").touch()
-    assert client_config.server_command(python, "win32", []) == [str(python.parent / "nacre.exe"), "mcp"]
+    assert client_config.program(python, "win32") == [str(python.parent / "nacre.exe")]
 
 
 # ---------------------------------------------------------------- JSON
@@ -248,6 +289,8 @@ def test_json_keeps_all_else(
     after = json.loads(text_of(plan))
     kept = ours if ours and "url" not in ours else {}
     assert after == document | {plan.servers: servers | {"nacre": kept | plan.entry}}
+    if ours is None and servers:
+        assert comparable(json_text.read(text_of(plan))) == comparable(after)
     assert list(after) == list(document | {plan.servers: 0})
     assert list(after[plan.servers]) == list(servers | {"nacre": 0})
     assert text_of(plan).endswith("}\n") == newline
@@ -256,7 +299,10 @@ def test_json_keeps_all_else(
     assert len(files_beside(plan)) == 2
 
     assert remove(plan) is not None
-    assert json.loads(text_of(plan)) == document | {plan.servers: others or {}}
+    left = {name: each for name, each in document.items() if name != plan.servers}
+    assert json.loads(text_of(plan)) == left | ({plan.servers: others} if others else {})
+    if ours is None and (others or others is None):
+        assert text_of(plan) == before
     assert remove(plan) is None
     assert len(files_beside(plan)) == 3
 
@@ -286,17 +332,24 @@ def test_a_blank_file_is_an_empty_one(tmp_path: Path, blank: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{\n  // my servers\n  "mcpServers": {}\n}', "is not valid JSON without comments (Expecting property name"),
-        ('{"mcpServers": {},}', "is not valid JSON without comments"),
-        ('{"a": 1, "mcpServers": {}', "is not valid JSON without comments"),
-        ('{"a": 1, "a": 2}', "(the key 'a' is there twice)"),
-        ('{"a": NaN}', "(NaN is not a JSON number)"),
-        ("[" * 100_000, "is not valid JSON without comments"),
+        ('{"a": 1, "mcpServers": {}', "is not valid JSON (line 1, column 26: a comma or } is expected)"),
+        ('{\n  "a": 1,\n  b: 2}', "(line 3, column 3: a name in double quotes is expected)"),
+        ('{"a": 1, "a": 2}', "(line 1, column 10: the key 'a' is there twice)"),
+        ('{"a": NaN}', "(line 1, column 7: a value is expected)"),
+        ('{"a" 1}', "(line 1, column 6: a colon is expected)"),
+        ('{"a": 01}', "is not valid JSON"),
+        ('{"a": 1 "b": 2}', "is not valid JSON"),
+        ('{"a": 1,, "b": 2}', "is not valid JSON"),
+        ("{,}", "is not valid JSON"),
+        ('{"a": "x\ny"}', "is not valid JSON"),
+        ("{\"a\": 'x'}", "is not valid JSON"),
+        ('{"a": 1} x', "(line 1, column 10: something follows the end)"),
+        ('{"a": /* open }', "is not valid JSON"),
+        ("[" * 100_000, "is not valid JSON"),
         ("[]", "must be an object, and 'mcpServers' in it must be one, too"),
         ("null", "must be an object, and 'mcpServers' in it must be one, too"),
         ('{"mcpServers": []}', "must be an object, and 'mcpServers' in it must be one, too"),
         ('{"mcpServers": null}', "must be an object, and 'mcpServers' in it must be one, too"),
-        ('{"a": 1e999}', "cannot be edited without losing something"),
         ('{"a": "\udcff"}', "cannot be read ('utf-8' codec can't decode"),
     ],
 )
@@ -311,6 +364,274 @@ def test_a_json_file_that_is_not_understood_is_left_alone(tmp_path: Path, text: 
     assert error.value.problem.endswith("nothing was changed. Add this entry by hand:\n" + plan.snippet.strip())
     assert plan.path.read_bytes() == before
     assert files_beside(plan) == {"mcp.json"}
+
+
+COMMENTED = """\
+// Zed settings
+{
+  "theme": "One", // the light one
+  /* servers */
+  "context_servers": {
+    "docs": { "command": "npx", "args": ["-y", "docs"] }, // "nacre": {
+  },
+  "url": "http://x//y",
+}
+"""
+
+
+def test_comments_and_the_last_comma_stay(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, "zed")
+    put(plan, COMMENTED)
+    install(plan)
+    assert text_of(plan) == COMMENTED.replace(
+        '// "nacre": {\n',
+        '// "nacre": {\n    "nacre": {\n      "command": "/opt/nacre/bin/nacre",\n      "args": [\n        "mcp",\n'
+        '        "--space",\n        "work"\n      ]\n    },\n',
+    )
+    assert install(plan) is None
+    remove(plan)
+    assert text_of(plan) == COMMENTED
+
+
+def test_comments_in_our_entry_stay_when_it_changes(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, "opencode")
+    put(plan, '{"mcp": {"nacre": {\n  // slow\n  "timeout": 9, "type": "local", "command": ["old"] /* mine */ } }}')
+    install(plan)
+    command = json.dumps(COMMAND)
+    assert text_of(plan) == (
+        '{"mcp": {"nacre": {\n  // slow\n  "timeout": 9, "type": "local", "command": ' + command + " /* mine */ } }}"
+    )
+
+
+def test_of_two_names_the_one_that_is_there_is_used(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "opencode.jsonc").write_text("{}")
+    assert plan_of(tmp_path, "opencode", "project").path.name == "opencode.jsonc"
+
+
+# ---------------------------------------------------------------- YAML
+
+GOOSE = """\
+# my settings
+GOOSE_MODEL: gpt  # good enough
+extensions:
+  developer:
+    enabled: true
+    type: builtin
+    note: |
+      nacre:
+        enabled: false
+
+  # the documentation
+  docs:
+    cmd: npx
+    args: [-y, "docs: #1"]
+# the end
+GOOSE_MODE: auto
+"""
+ENTRY_OF_GOOSE = """\
+  nacre:
+    enabled: true
+    type: stdio
+    name: nacre
+    description: "Memories of earlier conversations"
+    cmd: /opt/nacre/bin/nacre
+    args:
+      - mcp
+      - "--space"
+      - work
+    timeout: 300
+"""
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_yaml_keeps_all_else_to_the_letter(tmp_path: Path, newline: str) -> None:
+    plan = plan_of(tmp_path, "goose")
+    text = GOOSE.replace("\n", newline)
+    put(plan, text)
+    install(plan)
+    at = text.index("# the end")
+    assert text_of(plan) == text[:at] + ENTRY_OF_GOOSE.replace("\n", newline) + text[at:]
+    assert install(plan) is None
+    document = yaml.safe_load(text_of(plan))
+    assert document["extensions"].pop("nacre") == plan.entry
+    assert document == yaml.safe_load(text)
+    remove(plan)
+    assert text_of(plan) == text
+
+
+@pytest.mark.parametrize("before", ["", "# only this\n", "GOOSE_MODE: auto\n", "---\nlist:\n- a\n- b: 1\nx: 'it''s'\n"])
+def test_a_section_is_made_and_removed_with_its_only_entry(tmp_path: Path, before: str) -> None:
+    plan = plan_of(tmp_path, "goose")
+    put(plan, before)
+    install(plan)
+    assert text_of(plan) == before + "extensions:\n" + ENTRY_OF_GOOSE
+    remove(plan)
+    assert text_of(plan) == before
+
+
+@pytest.mark.parametrize("empty", ["extensions: {}", "extensions:", "extensions: null # none", '"extensions": {}'])
+def test_an_empty_section_is_filled(tmp_path: Path, empty: str) -> None:
+    plan = plan_of(tmp_path, "goose")
+    put(plan, f"{empty}\nGOOSE_MODE: auto")
+    install(plan)
+    assert yaml.safe_load(text_of(plan)) == {"extensions": {"nacre": plan.entry}, "GOOSE_MODE": "auto"}
+    assert text_of(plan).endswith("GOOSE_MODE: auto")
+
+
+def test_what_goose_wrote_anew_is_recognised(tmp_path: Path) -> None:
+    """It keeps no comments, sorts nothing, and adds settings of its own."""
+    plan = plan_of(tmp_path, "goose")
+    entry = {**plan.entry, "timeout": 300, "envs": {}, "bundled": None, "available_tools": []}
+    put(plan, yaml.safe_dump({"extensions": {"a": {"enabled": False}, "nacre": entry}}, sort_keys=False))
+    assert install(plan) is None
+    other = plan_of(tmp_path, "goose", command=["/new/nacre", "mcp", "a: b", "- c", "yes", "\x7f\u2028"])
+    install(other)
+    found = yaml.safe_load(text_of(other))["extensions"]
+    assert found == {"a": {"enabled": False}, "nacre": entry | other.entry}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("extensions: {nacre: {}}\n", "line 1: 'extensions' is not in block style"),
+        ("extensions: *other\n", "line 1: 'extensions' is not in block style"),
+        ("extensions:\n- a\n", "'extensions' is not a mapping in block style"),
+        ("extensions:\n  - a\n", "is no key of a mapping"),
+        ("extensions: 5\n", "line 1: 'extensions' is not in block style"),
+        ("extensions:\n\tnacre: 1\n", "line 2: it is indented by a tab"),
+        ("extensions:\n    a: 1\n  b: 2\n", "'extensions' is not a mapping in block style"),
+        ("extensions: {}\nextensions: {}\n", "the key 'extensions' is there twice"),
+        ("extensions:\n  nacre: 1\n  nacre: 2\n", "the key 'nacre' is there twice"),
+        ("- a\n- b\n", "line 1: the file is no mapping"),
+        ("{extensions: {}}\n", "is no key of a mapping in block style"),
+        ("a: 1\n---\nb: 2\n", "line 2: '---' is no key"),
+        ("a: 'open\nextensions:\n  b: 1'\n", "line 1: a text goes over several lines"),
+        ('a:\n  b: "open\nextensions:\n  "\n', "line 2: a text goes over several lines"),
+        ("a: 1\u2028extensions: 5\n", "other ends of lines"),
+        ("extensions:\n  nacre: 5\n", "cannot be edited"),
+        ("extensions:\n  nacre: {enabled: true}\n", "cannot be edited"),
+        ("just words\n", "is no key of a mapping in block style"),
+    ],
+)
+def test_a_yaml_file_that_is_not_understood_is_left_alone(tmp_path: Path, text: str, said: str) -> None:
+    plan = plan_of(tmp_path, "goose")
+    put(plan, text)
+    with pytest.raises(InvalidInput) as error:
+        client_config.installation(plan)
+    assert said in error.value.problem
+    assert error.value.problem.endswith(plan.snippet.strip())
+    assert text_of(plan) == text
+
+
+NAMES = st.text("abcXYZ_09", min_size=1, max_size=6)
+SCALARS = st.booleans() | st.integers() | st.text(max_size=12) | st.none()
+EXTENSION = st.dictionaries(
+    NAMES, SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(NAMES, SCALARS), max_size=4
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=150)
+@given(
+    top=st.dictionaries(NAMES, SCALARS | st.lists(SCALARS, max_size=3)),
+    extensions=st.dictionaries(NAMES, EXTENSION, max_size=3),
+    ours=st.none() | EXTENSION,
+    width=st.sampled_from([20, 10_000]),
+)
+def test_any_settings_of_goose_stay_or_the_file_is_left_alone(
+    tmp_path_factory: pytest.TempPathFactory, top: Any, extensions: Any, ours: Any, width: int
+) -> None:
+    plan = plan_of(tmp_path_factory.mktemp("root"), "goose")
+    inside = extensions | ({} if ours is None else {"nacre": ours})
+    document = top | ({"extensions": inside} if inside else {})
+    before = yaml.safe_dump(document, sort_keys=False, width=width) if document else ""
+    put(plan, before)
+    try:
+        install(plan)
+    except InvalidInput:
+        assert text_of(plan) == before
+        return
+    kept = {} if ours is None or {"url", "uri"} & ours.keys() else ours
+    assert yaml.safe_load(text_of(plan)) == document | {"extensions": inside | {"nacre": kept | plan.entry}}
+    assert install(plan) is None
+    remove(plan)
+    assert (yaml.safe_load(text_of(plan)) or {}) == top | ({"extensions": extensions} if extensions else {})
+    if ours is None:
+        assert text_of(plan) == before
+
+
+# ---------------------------------------------------------------- a server that runs already
+
+URL = "http://127.0.0.1:8642/mcp"
+BEARER = {"headers": {"Authorization": "Bearer ${NACRE_TOKEN}"}}
+OF_EDITORS = {"headers": {"Authorization": "Bearer ${env:NACRE_TOKEN}"}}
+GOOSE_SERVER = {"enabled": True, "type": "streamable_http", "name": "nacre", "description": ABOUT, "uri": URL}
+REMOTE: list[tuple[Client, dict[str, Any], dict[str, Any]]] = [
+    ("claude-code", {"type": "http", "url": URL}, BEARER),
+    ("cursor", {"url": URL}, OF_EDITORS),
+    ("codex", {"url": URL}, {"bearer_token_env_var": "NACRE_TOKEN"}),
+    ("vscode", {"type": "http", "url": URL}, OF_EDITORS),
+    ("gemini-cli", {"type": "http", "url": URL}, BEARER),
+    ("opencode", {"type": "remote", "url": URL}, {"headers": {"Authorization": "Bearer {env:NACRE_TOKEN}"}}),
+    ("windsurf", {"serverUrl": URL}, OF_EDITORS),
+    ("zed", {"url": URL}, {}),
+    ("cline", {"type": "streamableHttp", "url": URL}, {}),
+    ("goose", GOOSE_SERVER | {"timeout": 300}, BEARER | {"env_keys": ["NACRE_TOKEN"]}),
+    ("copilot-cli", {"type": "http", "url": URL, "tools": ["*"]}, BEARER),
+]
+
+
+def test_every_client_but_one_takes_an_address() -> None:
+    assert {client for client, *_ in REMOTE} == set(get_args(Client)) - {"claude-desktop"}
+    assert {client for client, _, token in REMOTE if token} == set(client_config.TAKES_VARIABLES)
+
+
+@pytest.mark.parametrize(("client", "entry", "token"), REMOTE)
+def test_each_client_names_an_address_in_its_own_way(
+    tmp_path: Path, client: Client, entry: dict[str, Any], token: dict[str, Any]
+) -> None:
+    plan = client_config.plan(client, place(tmp_path), Address(URL))
+    assert plan.entry == entry
+    assert parsed(plan.snippet, client) == {plan.servers: {"nacre": entry}}
+    if token:
+        plan = client_config.plan(client, place(tmp_path), Address(URL, "NACRE_TOKEN"))
+        assert plan.entry == entry | token
+        assert parsed(plan.snippet, client) == {plan.servers: {"nacre": entry | token}}
+    else:
+        with pytest.raises(InvalidInput, match=f"^token-variable: {client} is not known to read variables in headers"):
+            client_config.plan(client, place(tmp_path), Address(URL, "NACRE_TOKEN"))
+
+
+@pytest.mark.parametrize(("client", "token"), [(client, token) for client, _, token in REMOTE])
+def test_a_server_to_start_and_one_that_runs_take_each_others_place(
+    tmp_path: Path, client: Client, token: dict[str, Any]
+) -> None:
+    started = plan_of(tmp_path, client)
+    reached = client_config.plan(client, place(tmp_path), Address(URL, "NACRE_TOKEN" if token else None))
+    install(started)
+    for plan in (reached, started, reached):
+        install(plan)
+        assert parsed(text_of(plan), client) == {plan.servers: {"nacre": plan.entry}}
+        assert client_config.installation(plan).after is None
+    remove(started)
+    assert not parsed(text_of(started), client)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "localhost:8642", "ftp://x/mcp", "http://", "http://[::1", "http://x/ y", "http://x/${A}", "http://x:99999/"],
+)
+def test_what_is_no_address_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^url: is .*; give one such as http://127.0.0.1:8642/mcp$"):
+        client_config.plan("cursor", place(tmp_path), Address(url))
+
+
+def test_no_secret_is_written(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"^url: has a password"):
+        client_config.plan("cursor", place(tmp_path), Address("http://me:secret@x/mcp"))
+    with pytest.raises(InvalidInput, match=r"^token-variable: is 'sk-1 2'; give the name of a variable, not a token$"):
+        client_config.plan("cursor", place(tmp_path), Address(URL, "sk-1 2"))
 
 
 # ---------------------------------------------------------------- TOML
@@ -468,7 +789,6 @@ def test_a_new_table_stands_at_the_end(tmp_path: Path) -> None:
         ('mcp_servers.nacre.command = "x"', "cannot be edited without losing something"),
         ('[mcp_servers]\nnacre = { command = "x" }', "cannot be edited without losing something"),
         ('[mcp_servers]\nnacre.command = "x"', "cannot be edited without losing something"),
-        ('[mcp_servers.nacre]\nurl = "https://x"', "cannot be edited without losing something"),
         ("[mcp_servers]\nnacre = 5", "cannot be edited without losing something"),
     ],
 )
@@ -603,8 +923,12 @@ def cli(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     return partial(cli, "install")
 
 
+def whole(*arguments: str) -> list[str]:
+    return [*client_config.program(Path(sys.executable), sys.platform), "mcp", *arguments]
+
+
 def started(*arguments: str) -> Any:
-    command = client_config.server_command(Path(sys.executable), sys.platform, arguments)
+    command = whole(*arguments)
     return {"command": command[0], "args": command[1:]}
 
 
@@ -612,9 +936,8 @@ def started(*arguments: str) -> Any:
 def test_without_write_it_is_printed_only(cli: Cli, tmp_path: Path, client: Client) -> None:
     answer = cli(client)
     assert answer.code == 0
-    said = tomllib.loads(answer.out) if client == "codex" else json.loads(answer.out)
-    entry = {"type": "stdio"} | started() if client == "vscode" else started()
-    assert said == {{"codex": "mcp_servers", "vscode": "servers"}.get(client, "mcpServers"): {"nacre": entry}}
+    plan = client_config.plan(client, Place(platform="linux", environment={}, home=tmp_path, folder=tmp_path), whole())
+    assert parsed(answer.out, client) == {plan.servers: {"nacre": plan.entry}}
     path = cli(client, "--json").json["path"]
     assert answer.err.splitlines()[-1] == f"This belongs in {path}; use --write to write it."
     assert ("all chats share one space" in answer.err) == (client == "claude-desktop")
@@ -645,6 +968,17 @@ def test_options_are_handed_on(cli: Cli, tmp_path: Path) -> None:
     assert here == elsewhere != "folder:."
 
 
+def test_an_address_is_all_that_a_client_needs(cli: Cli) -> None:
+    answer = cli("zed", "--url", URL)
+    assert json.loads(answer.out) == {"context_servers": {"nacre": {"url": URL}}}
+    assert "note: if the server asks for a token, add the header Authorization to the entry in" in answer.err
+    answer = cli("codex", "--url", URL, "--token-variable", "NACRE_TOKEN", "--scope", "project")
+    assert answer.out == f'[mcp_servers.nacre]\nurl = "{URL}"\nbearer_token_env_var = "NACRE_TOKEN"\n'
+    assert "path of this machine" not in answer.err
+    hooked = cli("claude-code", "--url", URL, "--hooks", "--space", "me").out  # hooks open the store by themselves
+    assert hooked.count("--space me") == 4
+
+
 def test_write_and_remove(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "home" / ".claude.json"
     path.write_text('{"numStartups": 3}\n')
@@ -668,7 +1002,7 @@ def test_write_and_remove(cli: Cli, tmp_path: Path) -> None:
     removed = cli("claude-code", "--remove", "--json").json
     assert removed["content"] == started("--space", "x")
     assert (removed["written"], removed["changed"]) == (True, True)
-    assert json.loads(path.read_text()) == {"numStartups": 3, "mcpServers": {}}
+    assert path.read_text() == '{"numStartups": 3}\n'
     assert cli("claude-code", "--remove").out == f"nacre was not in {path}\n"
     assert cli("claude-code", "--remove", "--json").json["content"] is None
 
@@ -694,13 +1028,17 @@ def test_what_to_know_is_said_beside_the_answer(cli: Cli, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["codex", "--scope", "project"], "scope: is project; for codex only user is allowed"),
+        (["goose", "--scope", "project"], "scope: is project; for goose only user is allowed"),
         (["claude-desktop", "--scope", "project", "--write"], "scope: is project; for claude-desktop only user"),
         (["cursor", "--name", "a b"], "name: is 'a b'; 1 to 64 letters"),
         (["cursor", "--tools", " "], "tools: is blank"),
         (["cursor", "--tools", "all", "--compat", "knowledge-graph"], "tools: cannot be combined with --compat"),
         (["cursor", "--embedder", "gpt"], "--embedder: 'gpt' is unknown"),
         (["emacs"], "'emacs' is not one of"),
+        (["claude-desktop", "--url", URL], "url: is not possible for claude-desktop"),
+        (["cursor", "--url", URL, "--space", "x"], "url: cannot be combined with --space; give that to the server"),
+        (["cursor", "--url", URL, "--tools", "all"], "url: cannot be combined with --tools"),
+        (["cursor", "--token-variable", "T"], "token-variable: is for a server with --url"),
     ],
 )
 def test_bad_input_writes_nothing(cli: Cli, tmp_path: Path, arguments: list[str], said: str) -> None:
@@ -710,13 +1048,13 @@ def test_bad_input_writes_nothing(cli: Cli, tmp_path: Path, arguments: list[str]
     assert list((tmp_path / "home").iterdir()) == []
 
 
-def test_a_file_with_comments_is_shown_what_to_paste(cli: Cli, tmp_path: Path) -> None:
+def test_a_file_that_is_not_understood_is_shown_what_to_paste(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "project" / ".vscode" / "mcp.json"
     path.parent.mkdir()
-    path.write_text('{\n\t// mine\n\t"servers": {}\n}')
+    path.write_text('{\n\t# mine\n\t"servers": {}\n}')
     answer = cli("vscode", "--scope", "project", "--write")
     assert answer.code == 2
     assert '"type": "stdio"' in answer.err
-    assert path.read_text() == '{\n\t// mine\n\t"servers": {}\n}'
+    assert path.read_text() == '{\n\t# mine\n\t"servers": {}\n}'
     assert cli("vscode", "--scope", "project").code == 0  # to print it, the file need not be understood
     assert cli("vscode", "--scope", "project", "--json").json["changed"] is True

@@ -8,7 +8,7 @@ import re
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 import pytest
@@ -17,7 +17,8 @@ from mcp import Client
 from command_line import Cli
 from mcp_clients import engines_on, said, served
 from nacre.cli.group import nacre as commands
-from nacre.config import client_config
+from nacre.config import client_config, client_hooks
+from nacre.config.client_config import Client as ClientName
 from nacre.config.client_config import Place
 from nacre.mcp_server.tools import DEFAULT, GROUPS
 
@@ -38,14 +39,14 @@ pytestmark = [
 def test_every_block_is_understood() -> None:
     languages = [each["language"] for each in BLOCKS.finditer(TEXT)]
     assert 2 * len(languages) == TEXT.count("```")
-    assert set(languages) == {"console", "json", "toml", "text"}
+    assert set(languages) == {"console", "json", "toml", "yaml", "text"}
     for each in BLOCKS.finditer(TEXT):
         match each["language"]:
             case "json":
                 json.loads(each["text"])
             case "toml":
                 tomllib.loads(each["text"])
-    assert HOOKS.keys() == {"claude-code", "codex", "codex-notify", "cursor"}
+    assert HOOKS.keys() == client_hooks.EVENTS.keys()
 
 
 def test_every_command_on_the_page_is_one() -> None:
@@ -56,7 +57,7 @@ def test_every_command_on_the_page_is_one() -> None:
                 assert line.split()[2] in commands.loaded().commands, line
 
 
-OUTPUTS = re.findall(r"```console\n\$ nacre (install [^\n]*)\n```\n\n```(?:json|toml)\n(.*?)```", TEXT, re.DOTALL)
+OUTPUTS = re.findall(r"```console\n\$ nacre (install [^\n]*)\n```\n\n```(?:json|toml|yaml)\n(.*?)```", TEXT, re.DOTALL)
 
 
 @pytest.mark.parametrize(("arguments", "shown"), OUTPUTS)
@@ -75,7 +76,7 @@ def test_what_install_prints(
 
 
 def test_each_client_is_shown() -> None:
-    assert {arguments.split()[1] for arguments, _ in OUTPUTS} == set(client_config._SERVERS)
+    assert {arguments.split()[1] for arguments, _ in OUTPUTS} == set(get_args(ClientName))
 
 
 ROWS = [
@@ -97,7 +98,7 @@ def test_which_file_it_is(client: Any, scope: Any, linux: str, macos: str, windo
 def test_the_table_has_all_files() -> None:
     assert {(client, scope) for client, scope, *_ in ROWS} == {
         (client, scope)
-        for client in client_config._SERVERS
+        for client in get_args(ClientName)
         for scope in (("user",) if client in client_config.USER_ONLY else ("user", "project"))
     }
 
@@ -140,30 +141,13 @@ def test_the_conversation_is_what_an_agent_is_told(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- hooks
 
 
-def commands_of(client: str) -> dict[str, str]:
-    """The command that a client's hooks run, by event."""
-    found = {}
-    for event, entries in json.loads(HOOKS[client])["hooks"].items():
-        (entry,) = entries
-        (hook,) = entry.get("hooks", [entry])
-        program, name, command = hook["command"].split()
-        assert (program, name) == ("/path/to/nacre", "hook")
-        assert client == "cursor" or (hook["type"], hook["timeout"]) == ("command", 10)
-        found[event] = command
-    return found
-
-
-def test_which_events_run_which_hook() -> None:
-    tells, remembers = "context", "remember"
-    assert commands_of("claude-code") == {
-        "SessionStart": tells, "UserPromptSubmit": tells, "PreCompact": remembers, "SessionEnd": remembers,
-    }  # fmt: skip
-    assert commands_of("codex") == {"SessionStart": tells, "UserPromptSubmit": tells}
-    assert tomllib.loads(HOOKS["codex-notify"]) == {"notify": ["/path/to/nacre", "hook", remembers]}
-    assert json.loads(HOOKS["cursor"])["version"] == 1
-    assert commands_of("cursor") == {
-        "sessionStart": tells, "beforeSubmitPrompt": remembers, "afterAgentResponse": remembers,
-    }  # fmt: skip
+@pytest.mark.parametrize("client", client_hooks.EVENTS)
+def test_the_hooks_are_those_that_are_written(client: ClientName) -> None:
+    place = Place(platform="linux", environment={}, home=Path("/home/ada"), folder=Path("/work"))
+    plan = client_hooks.plan(client, place, ["/path/to/nacre"], [])
+    assert json.loads(HOOKS[client]) == plan.content
+    assert f"`{str(plan.path).replace('/home/ada', '~')}`" in TEXT
+    assert f"`{client_hooks.plan(client, place, [], [], 'project').path.relative_to('/work')}`" in TEXT
 
 
 def test_every_tool_is_on_the_page() -> None:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias
+from urllib.parse import urlsplit
 
+from nacre.config import json_text, yaml_text
 from nacre.errors import InvalidInput
 from nacre.validation import storable
 
@@ -21,21 +23,65 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
     from tomlkit.items import Table
 
-Client: TypeAlias = Literal["claude-code", "claude-desktop", "cursor", "codex", "vscode"]
+Client: TypeAlias = Literal[
+    "claude-code",
+    "claude-desktop",
+    "cursor",
+    "codex",
+    "vscode",
+    "gemini-cli",
+    "opencode",
+    "windsurf",
+    "zed",
+    "cline",
+    "goose",
+    "copilot-cli",
+]
 Scope: TypeAlias = Literal["user", "project"]
 Entry: TypeAlias = dict[str, Any]
 
 NAME = "nacre"
-USER_ONLY: tuple[Client, ...] = ("claude-desktop", "codex")
+USER_ONLY: tuple[Client, ...] = ("claude-desktop", "windsurf", "cline", "goose")
 NO_FOLDER: tuple[Client, ...] = ("claude-desktop",)  # starts servers in no project's folder and names none
-_SERVERS: Mapping[Client, str] = {
-    "claude-code": "mcpServers",
-    "claude-desktop": "mcpServers",
-    "cursor": "mcpServers",
-    "codex": "mcp_servers",
-    "vscode": "servers",
-}
+GOOSE_TIMEOUT_S = 300  # what goose itself writes
+_ABOUT = "Memories of earlier conversations"  # goose asks for a description
 _NAMES = re.compile(r"[A-Za-z0-9_-]{1,64}")  # clients build names of tools from it
+_VARIABLES = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ADDRESSES = ("url", "serverUrl", "httpUrl", "uri")
+
+
+class _Format(NamedTuple):
+    """How a client's file is written: its language, where the servers are, and how it names a variable in a header."""
+
+    language: Literal["JSON", "TOML", "YAML"]
+    servers: str
+    variable: str | None = None
+
+
+_FORMATS: Mapping[Client, _Format] = {
+    "claude-code": _Format("JSON", "mcpServers", "${NAME}"),
+    "claude-desktop": _Format("JSON", "mcpServers"),
+    "cursor": _Format("JSON", "mcpServers", "${env:NAME}"),
+    "codex": _Format("TOML", "mcp_servers", "NAME"),
+    "vscode": _Format("JSON", "servers", "${env:NAME}"),
+    "gemini-cli": _Format("JSON", "mcpServers", "${NAME}"),
+    "opencode": _Format("JSON", "mcp", "{env:NAME}"),
+    "windsurf": _Format("JSON", "mcpServers", "${env:NAME}"),
+    "zed": _Format("JSON", "context_servers"),
+    "cline": _Format("JSON", "mcpServers"),
+    "goose": _Format("YAML", "extensions", "${NAME}"),
+    "copilot-cli": _Format("JSON", "mcpServers", "${NAME}"),
+}
+_IN_PROJECT: Mapping[Client, str] = {
+    "claude-code": ".mcp.json",
+    "cursor": ".cursor/mcp.json",
+    "codex": ".codex/config.toml",
+    "vscode": ".vscode/mcp.json",
+    "gemini-cli": ".gemini/settings.json",
+    "zed": ".zed/settings.json",
+    "copilot-cli": ".github/mcp.json",
+}
+TAKES_VARIABLES: tuple[Client, ...] = tuple(client for client, each in _FORMATS.items() if each.variable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +92,13 @@ class Place:
     environment: Mapping[str, str]
     home: Path
     folder: Path  # the project
+
+
+class Address(NamedTuple):
+    """A server that runs already, and the variable of the client's environment that holds its token."""
+
+    url: str
+    token_variable: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,18 +113,33 @@ class Plan:
     entry: Entry
 
     @property
+    def language(self) -> Literal["JSON", "TOML", "YAML"]:
+        return _FORMATS[self.client].language
+
+    @property
     def snippet(self) -> str:
         """A file that holds the entry and nothing else."""
-        if self.client == "codex":
-            return _toml_table(self)
-        return _json({self.servers: {self.name: self.entry}})
+        match self.language:
+            case "TOML":
+                return _toml_table(self)
+            case "YAML":
+                return yaml_text.dumped({self.servers: {self.name: self.entry}})
+            case "JSON":
+                return json_text.rendered({self.servers: {self.name: self.entry}}, "  ") + "\n"
+
+
+class File(NamedTuple):
+    """A file to change, and what to paste into it where that cannot be done."""
+
+    path: Path
+    snippet: str
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """A change to a file: `before` is None if there is no file, `after` is None if nothing changes."""
 
-    plan: Plan
+    file: File
     before: bytes | None
     after: bytes | None
     entry: Entry | None  # that is written or, on removal, removed
@@ -80,50 +148,144 @@ class Change:
 # ---------------------------------------------------------------- files and entries
 
 
-def plan(client: Client, place: Place, command: Sequence[str], scope: Scope = "user", name: str = NAME) -> Plan:
-    """`command` is the server with all its arguments."""
+def plan(
+    client: Client, place: Place, server: Sequence[str] | Address, scope: Scope = "user", name: str = NAME
+) -> Plan:
+    """`server` is the command that starts it, with all its arguments, or where it runs already."""
     if scope == "project" and client in USER_ONLY:
         raise InvalidInput("scope", f"is project; for {client} only user is allowed")
     if not _NAMES.fullmatch(name):
         raise InvalidInput("name", f"is {name!r}; 1 to 64 letters, digits, _ and - are allowed")
-    for each in command:
-        if not storable(each):
-            raise InvalidInput(
-                "command", f"{each!r} cannot be written to a file as text; install Nacre under another path"
-            )
-    entry: Entry = {"command": command[0], "args": list(command[1:])}
+    if isinstance(server, Address):
+        _check_address(client, server)
+        entry = _entry_for_address(client, server, name)
+    else:
+        for each in server:
+            if not storable(each):
+                raise InvalidInput(
+                    "command", f"{each!r} cannot be written to a file as text; install Nacre under another path"
+                )
+        entry = _entry_for_command(client, server, name)
     return Plan(
         client=client,
         scope=scope,
         path=_config_path(client, scope, place),
-        servers=_SERVERS[client],
+        servers=_FORMATS[client].servers,
         name=name,
-        entry={"type": "stdio"} | entry if client == "vscode" else entry,
+        entry=entry,
     )
 
 
-def server_command(python: Path, platform: str, arguments: Sequence[str]) -> list[str]:
-    """A command for the server that works in any folder: the `nacre` of this Python's environment, or its module."""
-    program = python.with_name("nacre.exe" if platform == "win32" else "nacre")
-    start = [str(program)] if program.is_file() else [str(python), "-m", "nacre"]
-    return [*start, "mcp", *arguments]
+def _check_address(client: Client, server: Address) -> None:
+    try:
+        parts = urlsplit(server.url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid or not storable(server.url) or re.search(r"[\s{}$]", server.url):
+        raise InvalidInput("url", f"is {server.url!r}; give one such as http://127.0.0.1:8642/mcp")
+    if parts.password is not None:
+        raise InvalidInput("url", "has a password, which would be written into the file; use --token-variable")
+    if client == "claude-desktop":
+        raise InvalidInput(
+            "url", "is not possible for claude-desktop, whose file only starts servers; add it there as a connector"
+        )
+    if server.token_variable is None:
+        return
+    if not _VARIABLES.fullmatch(server.token_variable):
+        raise InvalidInput("token-variable", f"is {server.token_variable!r}; give the name of a variable, not a token")
+    if client not in TAKES_VARIABLES:
+        raise InvalidInput(
+            "token-variable",
+            f"{client} is not known to read variables in headers; add the header Authorization to its file by hand",
+        )
+
+
+def _entry_for_command(client: Client, command: Sequence[str], name: str) -> Entry:
+    entry: Entry = {"command": command[0], "args": list(command[1:])}
+    match client:
+        case "vscode":
+            return {"type": "stdio"} | entry
+        case "copilot-cli":
+            return {"type": "local"} | entry | {"tools": ["*"]}
+        case "opencode":
+            return {"type": "local", "command": list(command)}
+        case "goose":
+            started = {"cmd": command[0], "args": list(command[1:])}
+            return _goose(name, "stdio") | started | {"timeout": GOOSE_TIMEOUT_S}
+        case _:
+            return entry
+
+
+def _entry_for_address(client: Client, server: Address, name: str) -> Entry:
+    headers: Entry = {}
+    variable, spelling = server.token_variable, _FORMATS[client].variable
+    if variable and spelling:
+        headers = {"headers": {"Authorization": f"Bearer {spelling.replace('NAME', variable)}"}}
+    match client:
+        case "codex":
+            return {"url": server.url} | ({"bearer_token_env_var": variable} if variable else {})
+        case "claude-code" | "vscode" | "gemini-cli":
+            return {"type": "http", "url": server.url} | headers
+        case "copilot-cli":
+            return {"type": "http", "url": server.url} | headers | {"tools": ["*"]}
+        case "cline":
+            return {"type": "streamableHttp", "url": server.url}
+        case "opencode":
+            return {"type": "remote", "url": server.url} | headers
+        case "windsurf":
+            return {"serverUrl": server.url} | headers
+        case "goose":
+            keys: Entry = {"env_keys": [variable]} if variable else {}
+            return _goose(name, "streamable_http") | {"uri": server.url} | headers | keys | {"timeout": GOOSE_TIMEOUT_S}
+        case _:
+            return {"url": server.url} | headers
+
+
+def _goose(name: str, kind: str) -> Entry:
+    return {"enabled": True, "type": kind, "name": name, "description": _ABOUT}
+
+
+def program(python: Path, platform: str) -> list[str]:
+    """What starts Nacre in any folder: the `nacre` of this Python's environment, or its module."""
+    found = python.with_name("nacre.exe" if platform == "win32" else "nacre")
+    return [str(found)] if found.is_file() else [str(python), "-m", "nacre"]
 
 
 def _config_path(client: Client, scope: Scope, place: Place) -> Path:
-    root = place.folder if scope == "project" else place.home
+    return _project_path(client, place) if scope == "project" else _user_path(client, place)
+
+
+def _project_path(client: Client, place: Place) -> Path:
+    return _opencode(place.folder) if client == "opencode" else place.folder / _IN_PROJECT[client]
+
+
+def _user_path(client: Client, place: Place) -> Path:
+    home = place.home
     match client:
-        case "claude-code" if scope == "project":
-            return root / ".mcp.json"
         case "claude-code":
-            return _folder(place, "CLAUDE_CONFIG_DIR", root) / ".claude.json"
+            return folder_of(place, "CLAUDE_CONFIG_DIR", home) / ".claude.json"
         case "claude-desktop":
             return _claude_desktop(place)
-        case "cursor":
-            return root / ".cursor" / "mcp.json"
         case "codex":
-            return _folder(place, "CODEX_HOME", root / ".codex") / "config.toml"
+            return folder_of(place, "CODEX_HOME", home / ".codex") / "config.toml"
         case "vscode":
-            return (root / ".vscode" if scope == "project" else _applications(place) / "Code" / "User") / "mcp.json"
+            return _applications(place) / "Code" / "User" / "mcp.json"
+        case "opencode":
+            return _opencode(_configuration(place) / "opencode")
+        case "zed":
+            return _zed(place) / "settings.json"
+        case "cline":
+            usual = home / ".cline" / "data" / "settings" / "cline_mcp_settings.json"
+            return folder_of(place, "CLINE_MCP_SETTINGS_PATH", usual)
+        case "goose":
+            return _goose_folder(place) / "config.yaml"
+        case "copilot-cli":
+            return folder_of(place, "COPILOT_HOME", home / ".copilot") / "mcp-config.json"
+        case "windsurf":
+            return home / ".codeium" / "windsurf" / "mcp_config.json"
+        case _:  # in the same place as in a project
+            return home / _IN_PROJECT[client]
 
 
 def _claude_desktop(place: Place) -> Path:
@@ -132,22 +294,42 @@ def _claude_desktop(place: Place) -> Path:
     usual = _applications(place) / below
     if place.platform != "win32":
         return usual
-    packages = _folder(place, "LOCALAPPDATA", place.home / "AppData" / "Local") / "Packages"
+    packages = folder_of(place, "LOCALAPPDATA", place.home / "AppData" / "Local") / "Packages"
     packaged = [each / "LocalCache" / "Roaming" / below for each in sorted(packages.glob("Claude_*"))]
     candidates = [*packaged, usual]
     return next((each for each in candidates if each.is_file()), candidates[0])
 
 
+def _opencode(folder: Path) -> Path:
+    """Either of two names is read."""
+    candidates = [folder / "opencode.jsonc", folder / "opencode.json"]
+    return next((each for each in candidates if each.is_file()), candidates[1])
+
+
+def _zed(place: Place) -> Path:
+    return _applications(place) / "Zed" if place.platform == "win32" else _configuration(place) / "zed"
+
+
+def _goose_folder(place: Place) -> Path:
+    if place.platform == "win32":
+        return _applications(place) / "Block" / "goose" / "config"
+    return _configuration(place) / "goose"
+
+
+def _configuration(place: Place) -> Path:
+    return folder_of(place, "XDG_CONFIG_HOME", place.home / ".config")
+
+
 def _applications(place: Place) -> Path:
     """The platform's folder for the users' application data."""
     if place.platform == "win32":
-        return _folder(place, "APPDATA", place.home / "AppData" / "Roaming")
+        return folder_of(place, "APPDATA", place.home / "AppData" / "Roaming")
     if place.platform == "darwin":
         return place.home / "Library" / "Application Support"
-    return _folder(place, "XDG_CONFIG_HOME", place.home / ".config")
+    return _configuration(place)
 
 
-def _folder(place: Place, variable: str, default: Path) -> Path:
+def folder_of(place: Place, variable: str, default: Path) -> Path:
     given = place.environment.get(variable)
     return Path(given) if given else default
 
@@ -157,81 +339,106 @@ def _folder(place: Place, variable: str, default: Path) -> Path:
 
 def installation(plan: Plan) -> Change:
     """The file with the entry. What the user added to the entry, such as environment variables, stays."""
-    text, before = _read(plan)
+    file = File(plan.path, plan.snippet)
+    text, before = read(file)
     document, servers = _parsed(text, plan)
     old = servers.get(plan.name)
-    kept = old if isinstance(old, dict) and "url" not in old else {}  # an entry with a URL is another server
+    other = isinstance(old, dict) and bool(old) and _has_address(old) != _has_address(plan.entry)
+    kept = old if isinstance(old, dict) and not other else {}
     entry = kept | plan.entry
     if entry == old:
-        return Change(plan, before, None, entry)
+        return Change(file, before, None, entry)
     expected = document | {plan.servers: servers | {plan.name: entry}}
-    return Change(plan, before, _edited(text, plan, expected, entry), entry)
+    if other:  # its settings have other names, and none of them is of this server
+        text = _removed(text, plan)
+    return Change(file, before, _edited(text, plan, expected, kept), entry)
 
 
 def removal(plan: Plan) -> Change:
     """The file without the entry."""
-    text, before = _read(plan)
+    file = File(plan.path, plan.snippet)
+    text, before = read(file)
     document, servers = _parsed(text, plan)
     if plan.name not in servers:
-        return Change(plan, before, None, None)
-    expected = document | {plan.servers: {name: each for name, each in servers.items() if name != plan.name}}
-    return Change(plan, before, _edited(text, plan, expected, None), servers[plan.name])
+        return Change(file, before, None, None)
+    left = {name: each for name, each in servers.items() if name != plan.name}
+    expected = document | {plan.servers: left}
+    return Change(file, before, _edited(text, plan, expected, None), servers[plan.name])
 
 
-def _read(plan: Plan) -> tuple[str, bytes | None]:
+def _has_address(entry: Entry) -> bool:
+    """Whether the entry is of a server that runs already, which is another one than one to start."""
+    return any(each in entry for each in _ADDRESSES)
+
+
+def read(file: File) -> tuple[str, bytes | None]:
     try:
-        before = plan.path.read_bytes()
+        before = file.path.read_bytes()
         return before.decode("utf-8"), before
     except FileNotFoundError:
         return "", None
     except (OSError, UnicodeDecodeError) as error:
-        _by_hand(plan, f"cannot be read ({error})")
+        by_hand(file, f"cannot be read ({error})")
 
 
 def _parsed(text: str, plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:
     """The document, and the servers in it."""
+    file = File(plan.path, plan.snippet)
     try:
         document = _parse(text, plan)
     except (ValueError, RecursionError) as error:
-        kind = "TOML" if plan.client == "codex" else "JSON without comments"
-        _by_hand(plan, f"is not valid {kind} ({error})")
+        problem = "cannot be edited safely" if plan.language == "YAML" else f"is not valid {plan.language}"
+        by_hand(file, f"{problem} ({error})")
     servers = document.get(plan.servers, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
-        _by_hand(plan, f"must be an object, and {plan.servers!r} in it must be one, too")
+        by_hand(file, f"must be an object, and {plan.servers!r} in it must be one, too")
     return document, servers
 
 
 def _parse(text: str, plan: Plan) -> Any:
-    plain = text.removeprefix("\ufeff")
-    if plan.client == "codex":
-        return tomllib.loads(plain)
-    return json.loads(plain, object_pairs_hook=_object, parse_constant=_no_number) if plain.strip() else {}
+    """The document; of YAML only the names of the servers, and the entry."""
+    match plan.language:
+        case "JSON":
+            return json_text.read(text)
+        case "TOML":
+            return tomllib.loads(text.removeprefix("\ufeff"))
+        case "YAML":
+            names = dict.fromkeys(yaml_text.entries(text, plan.servers))
+            found = yaml_text.entry(text, plan.servers, plan.name)
+            return {plan.servers: names | ({} if found is None else {plan.name: found})}
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object. One that has a key twice cannot be written back unchanged."""
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"the key {name!r} is there twice")
-        found[name] = value
-    return found
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _edited(text: str, plan: Plan, expected: dict[str, Any], entry: Entry | None) -> bytes:
-    """The text with the entry, or without. It is parsed and compared with the expected document first."""
+def _edited(text: str, plan: Plan, expected: dict[str, Any], kept: Entry | None) -> bytes:
+    """The text with the entry, beside what is kept of it, or without it. It is parsed and compared first."""
     try:
-        edited = _toml_edited(text, plan, entry) if plan.client == "codex" else _json_edited(text, expected)
+        edited = _removed(text, plan) if kept is None else _written(text, plan, kept)
         same = _canonical(_parse(edited, plan), plan) == _canonical(expected, plan)
     except (ValueError, RecursionError):
         same = False
     if not same:
-        _by_hand(plan, "cannot be edited without losing something")
+        by_hand(File(plan.path, plan.snippet), "cannot be edited without losing something")
     return edited.encode("utf-8")
+
+
+def _written(text: str, plan: Plan, kept: Entry) -> str:
+    match plan.language:
+        case "JSON":
+            return _json_edited(text, plan, kept)
+        case "TOML":
+            return _toml_edited(text, plan, plan.entry)
+        case "YAML":
+            return yaml_text.put(text, plan.servers, plan.name, plan.entry)
+
+
+def _removed(text: str, plan: Plan) -> str:
+    match plan.language:
+        case "JSON":
+            text = json_text.remove(text, (plan.servers, plan.name))
+            return text if json_text.read(text)[plan.servers] else json_text.remove(text, (plan.servers,))
+        case "TOML":
+            return _toml_edited(text, plan, None)
+        case "YAML":
+            return yaml_text.remove(text, plan.servers, plan.name)
 
 
 def _canonical(document: dict[str, Any], plan: Plan) -> str:
@@ -240,31 +447,20 @@ def _canonical(document: dict[str, Any], plan: Plan) -> str:
     return json.dumps(compared, sort_keys=True, default=repr)
 
 
-def _by_hand(plan: Plan, problem: str) -> NoReturn:
+def by_hand(file: File, problem: str) -> NoReturn:
     raise InvalidInput(
-        str(plan.path), f"{problem}; nothing was changed. Add this entry by hand:\n{plan.snippet.rstrip()}"
+        str(file.path), f"{problem}; nothing was changed. Add this entry by hand:\n{file.snippet.rstrip()}"
     )
 
 
-# ---------------------------------------------------------------- JSON
-
-
-def _json_edited(text: str, document: dict[str, Any]) -> str:
-    """The document as JSON, with the indentation and the line ends of the file."""
-    indent = re.search(r'\n([ \t]+)"', text)
-    written = _json(document, indent[1] if indent else "  ")
-    if text.strip() and not text.endswith("\n"):
-        written = written.rstrip("\n")
-    if "\r\n" in text:
-        written = written.replace("\n", "\r\n")
-    return "\ufeff" + written if text.startswith("\ufeff") else written
-
-
-def _json(value: Any, indent: str = "  ") -> str:
-    written = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False) + "\n"
-    return re.sub(
-        "[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", written
-    )  # lone surrogates, which UTF-8 cannot encode
+def _json_edited(text: str, plan: Plan, kept: Entry) -> str:
+    """The values of an entry that is kept are written one by one, so that comments in it stay."""
+    if not kept:
+        return json_text.put(text, (plan.servers, plan.name), plan.entry)
+    for name, value in plan.entry.items():
+        if name not in kept or kept[name] != value:
+            text = json_text.put(text, (plan.servers, plan.name, name), value)
+    return text
 
 
 # ---------------------------------------------------------------- TOML
@@ -358,7 +554,7 @@ def _toml_value(value: str | list[str]) -> str:
 def write(change: Change, now: datetime) -> Path | None:
     """Carry out a change, as a whole or not at all. Returns the backup, if there was a file before."""
     assert change.after is not None
-    path = change.plan.path
+    path = change.file.path
     real = Path(os.path.realpath(path))  # a symbolic link stays one
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -366,7 +562,7 @@ def write(change: Change, now: datetime) -> Path | None:
         copy = None if change.before is None else _backup(path, change.before, now)
         _replace(real, change)
     except OSError as error:
-        _by_hand(change.plan, f"cannot be written ({error})")
+        by_hand(change.file, f"cannot be written ({error})")
     return copy
 
 
@@ -390,7 +586,7 @@ def _replace(real: Path, change: Change) -> None:
     try:
         _create(aside, change.after, real.stat() if change.before is not None else None)
         if (real.read_bytes() if real.exists() else None) != change.before:
-            raise InvalidInput(str(change.plan.path), "was changed by another program meanwhile; run the command again")
+            raise InvalidInput(str(change.file.path), "was changed by another program meanwhile; run the command again")
         aside.replace(real)
     finally:
         aside.unlink(missing_ok=True)
