@@ -15,7 +15,18 @@ from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.types.backups import BackupRequest, BackupResult
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.health import Finding
-from nacre.types.memory import Entry, Event, Memory, Passages, Progress, Remembered, Span, Update
+from nacre.types.memory import (
+    Entry,
+    Event,
+    Identity,
+    Memory,
+    Passages,
+    Progress,
+    Remembered,
+    Replacement,
+    Span,
+    Update,
+)
 from nacre.types.recall_log import NOTHING_UNWRITTEN, Outcome, Period, Receipt, ReceiptFilter, Retention, Unwritten
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals
@@ -274,25 +285,38 @@ class Store(FactStore, LogStore, Protocol):
     # ---- writing
 
     def add(self, entries: Sequence[Entry], model: str | None, token_model: str | None = None) -> list[Remembered]:
-        """Store new memories. A memory whose space and text equal those of a live memory is not stored again.
+        """Store new memories, after those that have expired by then were forgotten.
+
+        A memory with the key of a live memory of its space is not stored; nor is one without a key whose text a live
+        memory of its space has, or an earlier one of these without a key.
 
         `model` is the fingerprint of the entries' vectors. A store without vectors adopts it; a store with vectors of
         another model raises EmbedderMismatch. `token_model` is that of their token vectors. A store without token
         vectors adopts it; a store with those of another model, or without a model given, leaves the new ones out.
         """
 
-    def replace(self, entry: Entry, previous: Memory, model: str | None, token_model: str | None = None) -> None:
-        """Replace the memory `previous` by a changed one, and log the old values.
+    def replace(self, changes: Sequence[Replacement], model: str | None, token_model: str | None = None) -> None:
+        """Replace memories by changed ones, in this order, and log the old values.
 
-        If the text is unchanged, passages of None keep the stored ones with their token vectors. Raises Conflict if
-        the stored memory is no longer `previous`, or if another live memory has the new text.
+        If a text is unchanged, passages of None keep the stored ones with their token vectors. Raises Conflict if a
+        stored memory is no longer the `previous` one, or if another live memory has the new key or, without a key,
+        the new text and no key. What has expired by then is forgotten before.
         """
 
     def forget(self, ids: Sequence[str], at: datetime) -> None:
         """Soft-delete memories. Forgetting a forgotten memory has no effect. Raises NotFound."""
 
     def restore(self, ids: Sequence[str], at: datetime) -> None:
-        """Undo `forget`. Raises NotFound, and Conflict if a live memory has the same text."""
+        """Undo `forget`.
+
+        Raises NotFound, and Conflict if a memory has expired, or if a live one has its key or, without one, its text.
+        """
+
+    def expire(self, now: datetime, limit: int) -> bool:
+        """Forget memories that have expired, at most `limit`, unless that would have to wait for another write.
+
+        They count as deleted since they expired. Returns whether none is left.
+        """
 
     def purge(self, ids: Sequence[str], at: datetime) -> str | None:
         """Delete memories for good, with their texts in the event log and in every cache. Raises NotFound.
@@ -347,8 +371,14 @@ class Store(FactStore, LogStore, Protocol):
     def sequence(self) -> tuple[int, int, int]:
         """A value that changes with every write that may change a search result, and if the store is replaced."""
 
-    def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
-        """The ids of live memories by (space, content hash)."""
+    def next_expiry(self) -> datetime | None:
+        """When the next live memory expires, which may be over; None: none does."""
+
+    def identified(self, identities: Sequence[Identity], now: datetime) -> dict[Identity, str]:
+        """The ids of the memories that these identities name and that are live at that time.
+
+        A text without a key names the memory that has it and no key, or else the oldest one that has it under a key.
+        """
 
     def lexical(
         self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args
@@ -40,6 +40,7 @@ class Limits:
     summary_chars_max: int = 10_000
     name_chars_max: int = 200  # space, kind, namespace, session, a tag
     source_chars_max: int = 2_000
+    key_chars_max: int = 512
     tags_max: int = 100
     metadata_bytes_max: int = 65_536
     query_chars_max: int = 10_000  # a longer query is cut, with a note
@@ -125,11 +126,26 @@ def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> New
         happened=None if new.happened is None else _moment("happened", new.happened),
         pinned=yes_or_no("pinned", new.pinned),
         origin=None if new.origin is None else _name("origin", new.origin, limits),
+        key=None if new.key is None else _text("key", new.key, limits.key_chars_max),
+        expires=None if new.expires is None else _expiry(new.expires, now),
         supersedes=_superseded(new.supersedes, limits),
         facts=facts(new.facts, limits) if new.facts != () else (),
         entities=entities(new.entities, limits) if new.entities != () else (),
         extract=new.extract if new.extract is None else yes_or_no("extract", new.extract),
     )
+
+
+def _expiry(value: datetime | timedelta, now: datetime) -> datetime:
+    if not isinstance(value, timedelta):
+        moment = _moment("expires", value)
+    else:
+        try:
+            moment = now + value
+        except OverflowError:
+            raise InvalidInput("expires", "is out of range; years 1 to 9999 are allowed") from None
+    if moment <= now:
+        raise InvalidInput("expires", f"is {moment.isoformat(timespec='seconds')}, which is over; give a time to come")
+    return moment
 
 
 def facts(value: object, limits: Limits) -> tuple[NewFact, ...]:
@@ -472,15 +488,20 @@ def too_many_wildcards(pattern: str) -> bool:
     return pattern.count("*") + pattern.count("?") > WILDCARDS_MAX
 
 
-def ids(value: Sequence[str], limits: Limits, field: str = "ids") -> tuple[str, ...]:
+def ids(value: Sequence[str], limits: Limits, field: str = "ids", what: str = "id") -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InvalidInput(field, f"must be a list of ids, not {_kind(value)}")
+        raise InvalidInput(field, f"must be a list of {what}s, not {_kind(value)}")
     if len(value) > limits.ids_max:
         raise InvalidInput(field, f"{len(value)} are too many; at most {limits.ids_max} in one call")
     for each in value:
         if not isinstance(each, str):
-            raise InvalidInput(field, f"an id is a text, not {_kind(each)}")
+            raise InvalidInput(field, f"must be texts, and one is {shown(each)}, a {_kind(each)}")
     return tuple(dict.fromkeys(map(_findable, value)))
+
+
+def keys(value: Sequence[str], limits: Limits) -> tuple[str, ...]:
+    """Keys that are looked up."""
+    return ids(value, limits, "keys", "key")
 
 
 def looked_up(field: str, value: object) -> str:
@@ -650,7 +671,9 @@ def _names(field: str, value: object, limits: Limits, most: int | None = None) -
         raise InvalidInput(field, f"must be a list of texts, not {_kind(value)}")
     if len(value) > most:
         raise InvalidInput(field, f"has {len(value)} values; at most {most} are allowed")
-    chars_max = limits.source_chars_max if field == "where.sources" else limits.name_chars_max
+    chars_max = {"where.sources": limits.source_chars_max, "where.key_prefixes": limits.key_chars_max}.get(
+        field, limits.name_chars_max
+    )
     return [_text(field, each, chars_max) for each in value]
 
 

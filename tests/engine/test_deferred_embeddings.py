@@ -72,7 +72,7 @@ def test_what_has_no_vectors_yet_keeps_its_place_among_those_that_have(path: Pat
     with kept(kind, path, defer=False) as memory:
         memory.remember_many([f"{TEXTS[number]} and its keeper" for number in range(12)])
         before = memory.search(query, recipe=recipe, limit=50).hits
-        memory._writer._defer = True
+        memory._writer._embedder._defer = True
         best = memory.remember("The keeper of the lighthouse at the harbour").id
         hits = memory.search(query, recipe=recipe, limit=50).hits
         assert [hit.id for hit in hits if hit.id != best] == [hit.id for hit in before]

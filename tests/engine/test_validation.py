@@ -860,7 +860,7 @@ def test_an_unchanged_text_is_never_embedded_again(path: Path) -> None:
     moody = Moody()
     with nacre.open(path, embedder=moody) as memory:
         kept = memory.remember("apple pie").id
-        assert memory.remember("apple pie") == (kept, True, (), ())
+        assert memory.remember("apple pie") == (kept, True, (), (), ())
         assert [each.id for each in memory.remember_many(["apple pie", "cherry", "apple pie", "cherry"])].count(
             kept
         ) == 2

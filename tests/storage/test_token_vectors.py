@@ -19,7 +19,7 @@ from nacre.errors import StoreError
 from nacre.ids import content_hash
 from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
-from nacre.types.memory import Entry, Memory, Passages, Span, Tokens
+from nacre.types.memory import Entry, Memory, Passages, Replacement, Span, Tokens
 from nacre.types.search import Filter
 from nacre.types.tokens import TOKEN_PASSAGES_MAX
 from store_checks import check_token_vectors
@@ -101,15 +101,15 @@ def test_replacing_a_memory(store: AnyStore) -> None:
     first = entry("a", passages([0]))
     store.add([first], MODEL, TOKENS)
     importance = replace(first, memory=replace(first.memory, importance=1.0), passages=None)
-    store.replace(importance, first.memory, MODEL, TOKENS)
+    store.replace([Replacement(importance, first.memory)], MODEL, TOKENS)
     assert read(store, "a") == {"a": ((0, b"0"),)}  # the text is unchanged
     changed = entry("a", passages([0, 1], mark="x"), "other text")
-    store.replace(changed, importance.memory, MODEL, TOKENS)
+    store.replace([Replacement(changed, importance.memory)], MODEL, TOKENS)
     assert read(store, "a") == {"a": ((0, b"x0"), (1, b"x1"))}
     plain = entry("a", passages([0], tokens=False), "third text")
-    store.replace(plain, changed.memory, MODEL)
+    store.replace([Replacement(plain, changed.memory)], MODEL)
     assert (read(store, "a"), store.pending_tokens(None, 9)) == ({}, [("a", "third text")])
-    store.replace(entry("a", None, "fourth text"), plain.memory, MODEL, TOKENS)
+    store.replace([Replacement(entry("a", None, "fourth text"), plain.memory)], MODEL, TOKENS)
     assert (store.pending_tokens_count(None), store.pending_count(None), store.stats().token_bytes) == (0, 1, 0)
 
 

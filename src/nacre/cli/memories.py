@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,6 +23,7 @@ from nacre.cli.options import (
     opened,
     secret_policy,
     stdin_text,
+    to_expiry,
     to_filter,
     to_metadata,
     to_moment,
@@ -30,10 +31,13 @@ from nacre.cli.options import (
     without_tokens,
 )
 from nacre.cli.refusals import LineReader
+from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NotFound
 from nacre.serialization import decode, encode
-from nacre.types.memory import NewMemory, Progress
+from nacre.types.memory import Forgotten, NewMemory, Progress, Purged
 from nacre.types.views import Bucket, TimelineRequest
+
+_CHOSEN_AT_ONCE = 1_000  # memories of one transaction
 
 # ---------------------------------------------------------------- remember, update
 
@@ -48,6 +52,8 @@ def _fields(command: Any) -> Any:
         ("--session", "SESSION", "The conversation that it is a turn of."),
         ("--origin", "ORIGIN", "The connection or run that wrote it."),
         ("--happened", "TIME", "When the event took place, if not at creation."),
+        ("--key", "KEY", "Your own name for it, unique in its space: the memory with this key is replaced."),
+        ("--expires", "TIME", "When it is forgotten: 30d, 12h, 2027-03-01."),
     )
     return in_order(
         command,
@@ -95,6 +101,7 @@ def remember(
     """Store TEXT, the content of files, or stdin as memories."""
     for name in ("created", "happened"):
         given[name] = to_moment(name, given[name])
+    given["expires"] = to_expiry(given["expires"])
     given["extract"] = None if given["extract"] is None else given["extract"] == "on"
     fields = only_given(metadata=to_metadata(meta) or None, **given)
     paths = (*files, *map(Path, text)) if files else ()
@@ -117,7 +124,8 @@ def remember(
     with opened(context, create=True, defer_embeddings=defer_embeddings) as memory:
         receipt = memory.remember(new)
     message = "already remembered as" if receipt.duplicate else "remembered"
-    answer(context, encode.remembered(receipt), [[(f"{message} ", ""), (receipt.id, "cyan")]])
+    changed = f" (changed: {', '.join(receipt.changed)})" if receipt.changed else ""
+    answer(context, encode.remembered(receipt), [[(f"{message} ", ""), (receipt.id, "cyan"), (changed, "dim")]])
     _remark(context, receipt.notes)
 
 
@@ -164,6 +172,7 @@ def _remember_lines(context: click.Context, file: Path | None, defer_embeddings:
 def update(context: click.Context, /, memory_id: str, meta: tuple[str, ...], **given: Any) -> None:
     """Change the given fields of a memory. `history` shows the previous values."""
     given["happened"] = to_moment("happened", given["happened"])
+    given["expires"] = to_expiry(given["expires"])
     with opened(context) as memory:
         changed = memory.update(memory_id, **only_given(metadata=to_metadata(meta) or None, **given))
     answer(context, encode.memory(changed), render.memory_lines(changed))
@@ -179,17 +188,57 @@ def _remark(context: click.Context, notes: Sequence[str]) -> None:
 # ---------------------------------------------------------------- forget, restore, purge
 
 
+def _named(command: Any) -> Any:
+    """What names the memories that are forgotten or purged."""
+    return in_order(
+        command,
+        [
+            click.argument("ids", nargs=-1, metavar="[ID]…"),
+            click.option("--key", "keys", metavar="KEY", multiple=True, help="The memory with this key. Repeatable."),
+            click.option("--where", metavar="QUERY", help="All memories with this, such as 'tag:draft until:2025'."),
+            click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
+        ],
+    )
+
+
+def _chosen(memory: Nacre, ids: Sequence[str], keys: Sequence[str], where: str | None, forgotten: bool) -> list[str]:
+    """The ids of the memories that a query chooses; none if they are named."""
+    if where is None and forgotten:
+        raise InvalidInput("forgotten", "goes with --where; forgotten memories are named by their ids as others are")
+    if where is None and not (ids or keys):
+        raise InvalidInput("ids", "are missing; give ids, --key or --where")
+    if where is not None and (ids or keys):
+        raise InvalidInput("where", "does not go with ids or keys; give one of them")
+    return [] if where is None else [each.id for each in memory.every(where, forgotten=forgotten)]
+
+
+def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[start : start + _CHOSEN_AT_ONCE] for start in range(0, len(ids), _CHOSEN_AT_ONCE))
+
+
 @nacre.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@_named
 @common
 @click.pass_context
-def forget(context: click.Context, ids: tuple[str, ...]) -> None:
+def forget(context: click.Context, ids: tuple[str, ...], keys: tuple[str, ...], where: str | None, yes: bool) -> None:
     """Hide memories from all searches. `restore` undoes this."""
     with opened(context) as memory:
-        done = memory.forget(ids, missing_ok=True)
-    answer(context, encode.forgotten(done), [[("forgotten ", ""), (" ".join(done.ids), "cyan")]] if done.ids else [])
+        chosen = _chosen(memory, ids, keys, where, forgotten=False)
+        if where is None:
+            done = memory.forget(ids, keys=keys, missing_ok=True)
+        else:
+            if chosen and not yes:
+                click.confirm(f"Forget {count_memories(len(chosen))}?", abort=True, err=True)
+            several = [memory.forget(batch, missing_ok=True) for batch in _batches(chosen)]
+            done = Forgotten(tuple(each for one in several for each in one.ids))
+    said = [("forgotten ", ""), (" ".join(done.ids), "cyan")] if where is None else [_counted("forgotten", done.ids)]
+    answer(context, encode.forgotten(done), [said] if done.ids or where is not None else [])
     if done.missing:
         raise NotFound(done.missing)
+
+
+def _counted(done: str, ids: Sequence[str]) -> tuple[str, str]:
+    return f"{done} {count_memories(len(ids))}", ""
 
 
 @nacre.command()
@@ -215,16 +264,25 @@ def restore(context: click.Context, ids: tuple[str, ...], force: bool) -> None:
 
 
 @nacre.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID…")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@_named
+@click.option("--forgotten", is_flag=True, help="With --where: forgotten memories instead, expired ones among them.")
 @common
 @click.pass_context
-def purge(context: click.Context, ids: tuple[str, ...], yes: bool) -> None:
+def purge(
+    context: click.Context, ids: tuple[str, ...], keys: tuple[str, ...], where: str | None, yes: bool, forgotten: bool
+) -> None:
     """Delete memories permanently. This cannot be undone."""
-    if not yes:
-        click.confirm(f"Delete {count_memories(len(ids))} permanently?", abort=True, err=True)
     with opened(context) as memory:
-        done = memory.purge(ids)
+        chosen = _chosen(memory, ids, keys, where, forgotten)
+        number = len(ids) + len(keys) if where is None else len(chosen)
+        if number and not yes:
+            click.confirm(f"Delete {count_memories(number)} permanently?", abort=True, err=True)
+        if where is None:
+            done = memory.purge(ids, keys=keys)
+        else:
+            several = [memory.purge(batch) for batch in _batches(chosen)]
+            pending = next((each.pending for each in reversed(several)), None)
+            done = Purged(tuple(each for one in several for each in one.ids), pending)
     answer(context, encode.purged(done), render.purged_lines(done))
 
 
@@ -245,19 +303,27 @@ def unlink(context: click.Context, newer: str, older: str) -> None:
 
 
 @nacre.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@click.argument("ids", nargs=-1, metavar="[ID]…")
+@click.option("--key", "keys", metavar="KEY", multiple=True, help="The memory with this key. Repeatable.")
 @click.option("--entities", is_flag=True, help="Include the entities that each memory is about.")
 @click.option("--neighbours", type=int, help="Include this many memories before and after each in its session.")
 @click.option("--asked-in", metavar="SESSION", help="The asking session; it was given these in full.")
 @common
 @click.pass_context
 def get(
-    context: click.Context, ids: tuple[str, ...], entities: bool, neighbours: int | None, asked_in: str | None
+    context: click.Context,
+    ids: tuple[str, ...],
+    keys: tuple[str, ...],
+    entities: bool,
+    neighbours: int | None,
+    asked_in: str | None,
 ) -> None:
     """Show memories in full."""
+    if not (ids or keys):
+        raise InvalidInput("ids", "are missing; give ids or --key")
     options = only_given(entities=entities or None, neighbours=neighbours, session=asked_in)
     with opened(context) as memory:
-        found = memory.get(ids, missing_ok=True, **options)
+        found = memory.get(ids, keys=keys, missing_ok=True, **options)
     answer(context, encode.fetched(found), render.fetched_lines(found))
     if found.missing:
         raise NotFound(found.missing)

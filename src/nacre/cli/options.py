@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast, get_args
@@ -234,6 +234,7 @@ def filters(command: F) -> F:
         ("--session", "SESSION", "Only from this session. Repeatable: any of them."),
         ("--in-space", "NAME", "Search this space instead of the current one. Repeatable: all of them."),
         ("--meta", "KEY=VALUE", "Only with this metadata. Repeatable: all of them."),
+        ("--key-prefix", "TEXT", "Only with a key that begins so. Repeatable: any of them."),
         ("--has", "PART", f"Only with {', '.join(get_args(Part))}. Repeatable: all of them."),
         ("--fact-type", "TYPE", f"Only with a fact of this type: {', '.join(get_args(FactType))}. Repeatable: any."),
     )
@@ -258,6 +259,7 @@ def filters(command: F) -> F:
 FILTER_OPTIONS = (
     "kind", "namespace", "tag", "any_tag", "no_tag", "source", "session", "in_space", "meta", "has", "fact_type",
     "since", "until", "min_importance", "max_importance",
+    "key_prefix",
 )  # fmt: skip
 
 
@@ -282,6 +284,7 @@ def to_filter(given: dict[str, Any]) -> Filter:
         fact_types=taken["fact_type"],
         importance_min=taken["min_importance"],
         importance_max=taken["max_importance"],
+        key_prefixes=taken["key_prefix"],
     )
 
 
@@ -421,6 +424,15 @@ def to_moment(field: str, text: str | None) -> datetime | None:
     from nacre.serialization import decode
 
     return decode.parse_time(field, text, datetime.now(UTC))
+
+
+def to_expiry(text: str | None) -> datetime | timedelta | None:
+    """Parse a time to come, or how long from now. Without a time zone, it is local."""
+    if text is None:
+        return None
+    from nacre.serialization import decode
+
+    return decode.expiry("expires", text)
 
 
 def to_metadata(pairs: tuple[str, ...]) -> dict[str, JsonScalar]:

@@ -304,6 +304,8 @@ def _full_lines(memory: Memory) -> Iterator[Line]:
         "origin": memory.origin,
         "metadata": ", ".join(f"{key}={value}" for key, value in memory.metadata.items()),
         "happened": memory.happened and _local(memory.happened),
+        "key": memory.key,
+        "expires": memory.expires and _local(memory.expires),
         "forgotten": memory.deleted and _local(memory.deleted),
     }
     yield [("  ".join(f"{name}: {value}" for name, value in about.items() if value), _DIM)]

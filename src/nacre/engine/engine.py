@@ -18,6 +18,7 @@ from nacre import validation
 from nacre.access import Access
 from nacre.engine.backups import BackupService
 from nacre.engine.context import ContextBuilder
+from nacre.engine.embedding import PassageEmbedder
 from nacre.engine.entities import EntityService
 from nacre.engine.explain import Explainer, Why, WhyNot
 from nacre.engine.facts import FactService
@@ -26,6 +27,7 @@ from nacre.engine.parts import Parts
 from nacre.engine.reader import Reader
 from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS, LOG_MEGABYTES, RecallLog
 from nacre.engine.repeats import RepeatFinder
+from nacre.engine.rewriter import Rewriter
 from nacre.engine.screening import Screening
 from nacre.engine.searcher import Searcher
 from nacre.engine.timeline import TimelineService
@@ -143,15 +145,17 @@ class Nacre:
         )
         self._lenses = LensService(parts)
         self._backups = BackupService(parts)
-        self._reader = Reader(parts, self._log)
         self._timeline = TimelineService(parts)
         self._searcher = Searcher(parts, reranker, self._log)
+        self._reader = Reader(parts, self._log, self._searcher)
         self._explainer = Explainer(store, self._searcher, limits, parts.zone)
         self._contexts = ContextBuilder(parts, self._searcher, self._log)
         self._updates = UpdateService(parts, finds=extract)
         self._repeats = RepeatFinder(parts, self._log)
+        embedding = PassageEmbedder(parts, defer=defer_embeddings)
+        self._rewriter = Rewriter(parts, self._facts, self._updates, embedding, extracts=extract)
         self._writer = Writer(
-            parts, self._facts, self._updates, self._log, self._repeats, extracts=extract, defer=defer_embeddings
+            parts, self._facts, self._updates, self._log, self._repeats, embedding, self._rewriter, extracts=extract
         )
 
     def __enter__(self) -> Self:
@@ -169,7 +173,11 @@ class Nacre:
     # ---- writing
 
     def remember(self, text: str | NewMemory, **fields: Unpack[NewMemoryFields]) -> Remembered:
-        """Remember one text. The same text in the same space is remembered once."""
+        """Remember one text. The same text in the same space is remembered once, and gains what is new of it.
+
+        With a `key`, the memory that has this key in its space becomes what is given now; its history keeps what it
+        was. Equal texts under different keys are different memories.
+        """
         new = replace(text, **fields) if isinstance(text, NewMemory) else NewMemory(text=text, **fields)
         return self.remember_many([new])[0]
 
@@ -180,7 +188,7 @@ class Nacre:
     def remember_batches(
         self, items: Iterable[str | NewMemory], *, refused: Callable[[int, NacreError], None] | None = None
     ) -> Iterator[list[Remembered]]:
-        """Remember any number of texts in constant memory. Each batch that is consumed is one transaction.
+        """Remember any number of texts in constant memory. Each batch that is consumed is stored.
 
         A bad item raises InvalidInput: the batches before it are stored, its own is not. With `refused`, all others
         are stored instead, and it is called with the number of each bad item, from 1, and what is wrong with it.
@@ -189,22 +197,31 @@ class Nacre:
 
     def update(self, memory_id: str, **changes: Unpack[Changes]) -> Memory:
         """Change the named fields of a live memory. Its history keeps what they were."""
-        return self._writer.update(memory_id, changes)
+        return self._rewriter.update(memory_id, changes)
 
-    def forget(self, ids: str | Sequence[str], *, missing_ok: bool = False) -> Forgotten:
-        """Hide memories. They are no longer found, and can be restored.
+    def forget(
+        self,
+        ids: str | Sequence[str] = (),
+        *,
+        keys: str | Sequence[str] = (),
+        space: str | None = None,
+        missing_ok: bool = False,
+    ) -> Forgotten:
+        """Hide memories, by their ids or the keys that they have in a space. They can be restored.
 
-        Raises NotFound for missing ids and hides nothing, unless `missing_ok`: then the others are hidden.
+        Raises NotFound for missing ones and hides nothing, unless `missing_ok`: then the others are hidden.
         """
-        return self._writer.forget(ids, missing_ok)
+        return self._writer.forget(ids, keys, space, missing_ok)
 
     def restore(self, ids: str | Sequence[str]) -> None:
         """Bring forgotten memories back."""
         self._writer.restore(ids)
 
-    def purge(self, ids: str | Sequence[str]) -> Purged:
-        """Delete memories for good. This cannot be undone."""
-        return self._writer.purge(ids)
+    def purge(
+        self, ids: str | Sequence[str] = (), *, keys: str | Sequence[str] = (), space: str | None = None
+    ) -> Purged:
+        """Delete memories for good, by their ids or the keys that they have in a space. This cannot be undone."""
+        return self._writer.purge(ids, keys, space)
 
     def screen(self, text: str, name: str = "") -> Screened:
         """A text as it would be stored: without private parts, and with secrets as the policy says.
@@ -279,23 +296,28 @@ class Nacre:
 
     def get(
         self,
-        ids: str | Sequence[str],
+        ids: str | Sequence[str] = (),
         *,
+        keys: str | Sequence[str] = (),
+        space: str | None = None,
         entities: bool = False,
         neighbours: int = 0,
         missing_ok: bool = False,
         session: str | None = None,
     ) -> Fetched:
-        """Memories in full, in the order asked for, forgotten ones included.
+        """Memories in full, in the order asked for, by their ids, also forgotten ones, or by the keys of a space.
 
         `entities` adds what each is about, `neighbours` that many memories before and after each in its session.
-        Raises NotFound for missing ids, unless `missing_ok`. `session` is the caller's, for the recall log.
+        Raises NotFound for missing ones, unless `missing_ok`. `session` is the caller's, for the recall log.
         """
-        return self._reader.get(ids, entities, neighbours, missing_ok, session)
+        return self._reader.get(ids, keys, space, entities, neighbours, missing_ok, session)
 
-    def every(self, where: Filter | None = None) -> Iterator[Memory]:
-        """All live memories that match a filter, in full, oldest first, in constant memory."""
-        return self._reader.every(Filter() if where is None else where)
+    def every(self, where: Filter | str | None = None, *, forgotten: bool = False) -> Iterator[Memory]:
+        """All live memories that match a filter, or all forgotten ones, in full, oldest first, in constant memory.
+
+        A text is a query without words to search for, such as "tag:draft until:2025".
+        """
+        return self._reader.every(Filter() if where is None else where, forgotten)
 
     def history(self, memory_id: str) -> list[Event]:
         """What happened to a memory, oldest first, with what each update replaced."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
-from typing import NamedTuple, TypeAlias
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from nacre.analysis.sketches import sketches
 from nacre.analysis.standing import standing_kind
 from nacre.analysis.tokenizer import tokens_of
 from nacre.ids import content_hash
 from nacre.types.facts import Fact, NewEntity, NewFact
-from nacre.types.memory import DEFAULT_KIND, Entry, Memory, NewMemory, Passages, Update
-
-Key: TypeAlias = tuple[str, bytes]  # space and content hash: what makes two memories the same
+from nacre.types.memory import DEFAULT_KIND, Entry, Identity, Memory, NewMemory, Passages, Update
 
 
 class Draft(NamedTuple):
@@ -28,8 +26,8 @@ class Draft(NamedTuple):
     notes: tuple[str, ...] = ()  # on private parts and secrets
 
     @property
-    def key(self) -> Key:
-        return self.memory.space, self.content_hash
+    def identity(self) -> Identity:
+        return self.memory.space, self.memory.key or self.content_hash
 
 
 def draft(checked: NewMemory, memory_id: str, updated: datetime, extracts: bool, text: str | None = None) -> Draft:
@@ -39,6 +37,7 @@ def draft(checked: NewMemory, memory_id: str, updated: datetime, extracts: bool,
     """
     assert checked.space is not None
     assert checked.created is not None
+    assert not isinstance(checked.expires, timedelta)
     text = checked.text if text is None else text
     kind = checked.kind
     if kind is None and (extracts if checked.extract is None else checked.extract):
@@ -61,6 +60,8 @@ def draft(checked: NewMemory, memory_id: str, updated: datetime, extracts: bool,
         happened=checked.happened,
         pinned=checked.pinned,
         origin=checked.origin,
+        key=checked.key,
+        expires=checked.expires,
     )
     # Names alone became entities when they were checked.
     entities = [each for each in checked.entities if isinstance(each, NewEntity)] if checked.entities else ()
@@ -85,6 +86,8 @@ def as_new(memory: Memory) -> NewMemory:
         happened=memory.happened,
         pinned=memory.pinned,
         origin=memory.origin,
+        key=memory.key,
+        expires=memory.expires,
     )
 
 

@@ -6,16 +6,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from time import monotonic
+from typing import NamedTuple
 
 from nacre import validation
 from nacre.access import Access
 from nacre.engine.screening import Screening
 from nacre.errors import Conflict, NotFound
 from nacre.interfaces import Embedder, Store, TokenEmbedder
+from nacre.query.ast import Condition, Unexpired
 from nacre.runtime.threads import Threads
 from nacre.types.memory import Memory
 from nacre.types.secrets import DEFAULT_SECRET_POLICY
 from nacre.validation import Limits
+
+_EXPIRED_AT_ONCE = 1_000  # memories that a verb that reads forgets at the most, so that it does not take long
+
+
+class ByKey(NamedTuple):
+    """The ids of memories that were named by their keys, and the keys that no live memory has."""
+
+    ids: tuple[str, ...]
+    missing: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +64,36 @@ class Parts:
 
     def visible(self, ids: Sequence[str]) -> dict[str, Memory]:
         """Those of these memories that exist and may be read."""
-        return {each: memory for each, memory in self.store.get(ids).items() if self.access.sees(memory)}
+        now = self.clock()
+        return {each: memory.seen_at(now) for each, memory in self.store.get(ids).items() if self.access.sees(memory)}
+
+    def by_key(self, keys: str | Sequence[str], space: str | None) -> ByKey:
+        """The live memories of these keys, in a space or else the engine's own."""
+        named = validation.keys([keys] if isinstance(keys, str) else keys, self.limits)
+        within = validation.space(space, self.access, self.limits)
+        ids = self.store.identified([(within, each) for each in named], self.clock()) if named else {}
+        missing = tuple(each for each in named if (within, each) not in ids)
+        return ByKey(tuple(ids[within, each] for each in named if (within, each) in ids), missing)
+
+    def unexpired(self) -> Condition | None:
+        """Forget what has expired, without waiting for others. What cannot be forgotten now is kept out by a condition.
+
+        Every verb that finds memories calls this first.
+        """
+        expires = self.store.next_expiry()
+        if expires is None:
+            return None
+        now = self.clock()
+        return None if expires > now or self.store.expire(now, _EXPIRED_AT_ONCE) else Unexpired(now)
 
     def live(self, memory_id: str) -> Memory:
         """A memory that is not forgotten."""
         checked = self.id(memory_id)
-        memory = self.store.get([checked]).get(checked)
+        memory = self.visible([checked]).get(checked)
         if memory is None:
             raise NotFound((checked,))
+        if memory.deleted is not None and memory.deleted == memory.expires:
+            raise Conflict(f"id: memory {checked} has expired; remember it anew")
         if memory.deleted is not None:
             raise Conflict(f"id: memory {checked} is forgotten; restore it first")
         return memory

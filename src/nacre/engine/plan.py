@@ -11,7 +11,7 @@ from nacre import validation
 from nacre.engine.parts import Parts
 from nacre.engine.query_resolver import QueryResolver
 from nacre.query import identifiers, intent, lenses
-from nacre.query.ast import Condition, During, Only, ParsedQuery, either
+from nacre.query.ast import Condition, During, Only, ParsedQuery, both, either
 from nacre.query.identifiers import Identifier
 from nacre.query.lenses import Lens
 from nacre.query.lexer import preview
@@ -36,7 +36,7 @@ class ValidRequest:
     request: SearchRequest
     choices: Sequence[str]  # spaces that the query may choose from; none: all
     lens: str | None = None
-    lens_condition: Condition | None = None  # what the lens demands and the filter cannot say
+    lens_condition: Condition | None = None  # what the lens and the time demand and the filter cannot say
     satisfiable: bool = True  # False: the filters exclude those of the lens
     omitted: frozenset[str] = frozenset()  # delivered to the session before, and not wanted again
 
@@ -123,7 +123,9 @@ class Planner:
     def validate(self, asked: SearchRequest) -> ValidRequest:
         """Raises InvalidInput. This is the only validation of a search."""
         request = validation.search(asked, self._parts.access, self._parts.limits)
-        return ValidRequest(request, self._parts.access.choices(asked.where.spaces))
+        return ValidRequest(
+            request, self._parts.access.choices(asked.where.spaces), lens_condition=self._parts.unexpired()
+        )
 
     def through_lens(
         self, valid: ValidRequest, sequence: tuple[int, int, int], delivered: Set[str] = frozenset()
@@ -133,7 +135,9 @@ class Planner:
         lens = self._lens(request, sequence)
         if lens is not None:
             applied = lenses.apply(lens, request)
-            condition = None if applied.also == Filter() else Only(applied.also)
+            condition = valid.lens_condition
+            if applied.also != Filter():
+                condition = both(condition, Only(applied.also))
             valid = ValidRequest(applied.request, valid.choices, lens.name, condition, applied.possible)
         return self._without_delivered(self._weighed(valid), delivered)
 

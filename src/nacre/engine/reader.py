@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from nacre import validation
 from nacre.engine.parts import Parts
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.screening import secrets_of
+from nacre.engine.searcher import Searcher
 from nacre.engine.timeline import timeline_entry
 from nacre.errors import InvalidInput, NotFound
 from nacre.interfaces import TimePage
+from nacre.query.ast import Condition, both
 from nacre.types.facts import Entity
 from nacre.types.memory import Event, Memory
 from nacre.types.search import Filter
@@ -23,20 +26,33 @@ _PAGE = 1_000
 
 
 class Reader:
-    def __init__(self, parts: Parts, log: RecallLog) -> None:
+    def __init__(self, parts: Parts, log: RecallLog, searcher: Searcher) -> None:
         self._parts = parts
+        self._searcher = searcher
         self._store = parts.store
         self._log = log
 
     def get(
-        self, ids: str | Sequence[str], entities: bool, neighbours: int, missing_ok: bool, session: str | None
+        self,
+        ids: str | Sequence[str],
+        keys: str | Sequence[str],
+        space: str | None,
+        entities: bool,
+        neighbours: int,
+        missing_ok: bool,
+        session: str | None,
     ) -> Fetched:
         validation.get(entities, neighbours, missing_ok, session, self._parts.limits)
-        wanted = validation.ids([ids] if isinstance(ids, str) else ids, self._parts.limits)
+        named = validation.ids([ids] if isinstance(ids, str) else ids, self._parts.limits)
+        keyed = self._parts.by_key(keys, space)
+        if keyed.missing and not missing_ok:
+            raise NotFound(keyed.missing, what="memory with the key")
+        wanted = tuple(dict.fromkeys((*named, *keyed.ids)))
         found = self._parts.visible(wanted)
         missing = tuple(each for each in wanted if each not in found)
         if missing and not missing_ok:
             raise NotFound(missing)
+        missing += keyed.missing
         there = tuple(each for each in wanted if each in found)
         self._log.log_opened(there, session)
         facts = self._store.facts_of(there)
@@ -48,22 +64,30 @@ class Reader:
             tuple(self._store.updates(there)),
         )
 
-    def every(self, where: Filter) -> Iterator[Memory]:
-        within = validation.where(where, self._parts.access, self._parts.limits)
-        for page in self._pages(within, forgotten=False):
-            yield from page
+    def every(self, where: Filter | str, forgotten: bool) -> Iterator[Memory]:
+        validation.yes_or_no("forgotten", forgotten)
+        unexpired = self._parts.unexpired()
+        if isinstance(where, str):
+            within, must = self._searcher.demanded(where, forgotten)
+        else:
+            within, must = validation.where(where, self._parts.access, self._parts.limits), None
+        if unexpired is not None and not forgotten:
+            must = both(must, unexpired)
+        return chain.from_iterable(self._pages(within, must, forgotten))
 
-    def _pages(self, within: Filter, forgotten: bool) -> Iterator[list[Memory]]:
+    def _pages(self, within: Filter, must: Condition | None, forgotten: bool) -> Iterator[list[Memory]]:
         """All matching memories, the oldest first, in pages, so that memory stays constant."""
         after = None
-        while page := self._store.by_time(within, TimePage(_PAGE, oldest_first=True, after=after), forgotten=forgotten):
+        while page := self._store.by_time(
+            within, TimePage(_PAGE, oldest_first=True, after=after), must=must, forgotten=forgotten
+        ):
             yield page
             after = page[-1].created, page[-1].id
 
     def audit(self, where: Filter) -> Iterator[MemoryWithSecrets]:
         within = validation.where(where, self._parts.access, self._parts.limits)
         for forgotten in (False, True):
-            for page in self._pages(within, forgotten):
+            for page in self._pages(within, None, forgotten):
                 facts = self._store.facts_of([each.id for each in page])
                 for memory in page:
                     replaced = {each.seq: each.before for each in self._store.history(memory.id) if each.before}

@@ -22,7 +22,7 @@ from nacre.types.secrets import Screened, SecretPlace, SecretPolicy
 
 MASKED_CHARS = 40  # of the text before and after a secret, where its place is shown
 _PASSES_MAX = 10
-_NAMES = ("space", "kind", "namespace", "session", "origin")
+_NAMES = ("space", "kind", "namespace", "session", "origin", "key")
 
 # A string on its way in: its field, itself, and the name of what it is the value of, such as a key of metadata.
 _Change: TypeAlias = Callable[[str, str, str], str]
@@ -40,6 +40,8 @@ class Screening:
             value = getattr(new, name)
             if value is not None and has_private(value):
                 raise InvalidInput(name, "has a private part, which is never stored; leave it out")
+        if new.key is not None:
+            self.label("key", new.key)
         open_, notes = _without_private(new)
         found = self._found(strings_of(open_))
         if found and self._policy == "redact":

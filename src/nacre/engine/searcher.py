@@ -20,9 +20,9 @@ from nacre.engine.query_resolver import QueryResolver
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.rerank_stage import RerankStage
 from nacre.engine.successors import SuccessorFinder
-from nacre.errors import NotFound
+from nacre.errors import InvalidInput, NotFound
 from nacre.interfaces import Reranker, TimePage
-from nacre.query.ast import Pinned, both, scope_condition
+from nacre.query.ast import Condition, Pinned, both, has_words, scope_condition
 from nacre.ranking import boosts, fusion
 from nacre.ranking.bm25 import weights
 from nacre.ranking.scoring import important_first
@@ -100,6 +100,20 @@ class Searcher:
         """What a search would do, before it runs."""
         return self._planner.plan(self._planner.through_lens(self._planner.validate(asked), self._store.sequence()))
 
+    def demanded(self, query: str, forgotten: bool = False) -> tuple[Filter, Condition]:
+        """What a query demands of memories: its filters, and all of its words. Nothing in it may be doubtful."""
+        plan = self.plan(SearchRequest(query=query, match="all", lens="none"))
+        must = plan.query.must
+        if plan.notes:
+            raise InvalidInput("where", "; ".join(plan.notes))
+        if must is None:
+            raise InvalidInput("where", "demands nothing; give filters or words, such as tag:draft until:2025")
+        if forgotten and has_words(must):
+            raise InvalidInput(
+                "where", "has words, and forgotten memories are found by filters only, such as tag:draft"
+            )
+        return plan.where, must
+
     def matching(self, plan: SearchPlan, memory_ids: Sequence[str]) -> set[str]:
         """Those of these memories that match the filters and conditions of a search."""
         if not memory_ids or not plan.where.spaces:
@@ -113,7 +127,8 @@ class Searcher:
     def related(self, asked: RelatedRequest) -> SearchResult:
         """The memories most like a known one, by meaning and by the rare words they share."""
         memory_id = self._parts.id(asked.memory_id)
-        known = self._store.get([memory_id]).get(memory_id)
+        self._parts.unexpired()
+        known = self._parts.visible([memory_id]).get(memory_id)
         if known is None or known.deleted is not None:
             raise NotFound((memory_id,))
         request = validation.related(asked, replace(self._parts.access, space=known.space), self._parts.limits)
@@ -124,7 +139,8 @@ class Searcher:
         lexical = self._store.lexical(query, frequencies, where, recipe, pool) if recipe.alpha < 1 else []
         semantic, notes, _ = self.candidates.near(known, where, recipe, pool) if recipe.alpha > 0 else Semantic([])
         unembedded = self._store.without_vectors([match.id for match in lexical]) if semantic else frozenset()
-        memories = self._store.get(list({match.id for match in (*lexical, *(semantic or ()))} - {known.id}))
+        memories = self._parts.visible(list({match.id for match in (*lexical, *(semantic or ()))} - {known.id}))
+        memories = {each: memory for each, memory in memories.items() if memory.deleted is None}
         importance = {each: memory.importance for each, memory in memories.items()}
         ranked = fusion.fuse(
             important_first([match for match in lexical if match.id in memories], importance),

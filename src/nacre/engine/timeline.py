@@ -12,7 +12,7 @@ from nacre.engine.calendar import histogram
 from nacre.engine.parts import Parts
 from nacre.errors import InvalidInput, NotFound
 from nacre.interfaces import TimePage
-from nacre.query.ast import ParsedQuery
+from nacre.query.ast import Condition, ParsedQuery
 from nacre.types.memory import Memory
 from nacre.types.views import Timeline, TimelineEntry, TimelineRequest
 
@@ -26,24 +26,25 @@ class TimelineService:
 
     def timeline(self, asked: TimelineRequest) -> Timeline:
         request = validation.timeline(asked, self._parts.access, self._parts.limits)
+        must = None if request.forgotten else self._parts.unexpired()
         following = None
         if request.around is None:
-            entries, following = self._page(request)
+            entries, following = self._page(request, must)
         else:
             anchor = self._anchor(request.around, asked.where.spaces, request.forgotten)
             spaces = request.where.spaces if asked.where.spaces else (anchor.space,)
             request = replace(request, where=replace(request.where, spaces=spaces))
-            entries = self._around(request, anchor)
+            entries = self._around(request, anchor, must)
         counted: dict[str, int] = {}
         if request.histogram is not None:
-            created = self._store.facet_counts(_EVERYTHING, request.where).created
+            created = self._store.facet_counts(replace(_EVERYTHING, must=must), request.where).created
             counted = histogram(created, self._parts.zone, request.histogram)
         return Timeline(entries, following, counted)
 
-    def _page(self, request: TimelineRequest) -> tuple[tuple[TimelineEntry, ...], str | None]:
+    def _page(self, request: TimelineRequest, must: Condition | None) -> tuple[tuple[TimelineEntry, ...], str | None]:
         after = None if request.cursor is None else _place(request.cursor)
         one_more = TimePage(request.limit + 1, request.oldest_first, after)  # shows whether another page follows
-        found = self._store.by_time(request.where, one_more, forgotten=request.forgotten)
+        found = self._store.by_time(request.where, one_more, must=must, forgotten=request.forgotten)
         page = found[: request.limit]
         return tuple(map(timeline_entry, page)), _cursor(page[-1]) if len(found) > len(page) else None
 
@@ -55,12 +56,13 @@ class TimelineService:
             raise NotFound((memory_id,), "it is forgotten: restore it, or ask for forgotten ones")
         return anchor
 
-    def _around(self, request: TimelineRequest, anchor: Memory) -> tuple[TimelineEntry, ...]:
+    def _around(self, request: TimelineRequest, anchor: Memory, must: Condition | None) -> tuple[TimelineEntry, ...]:
         """The matching entries before and after the anchor, and the anchor itself even if the filter excludes it."""
         later, earlier = (
             self._store.by_time(
                 request.where,
                 TimePage(request.span, oldest_first, (anchor.created, anchor.id)),
+                must=must,
                 forgotten=request.forgotten,
             )
             for oldest_first in (True, False)

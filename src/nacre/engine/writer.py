@@ -11,33 +11,29 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from nacre import validation
-from nacre.analysis import chunking
-from nacre.analysis.fact_extraction import extract
 from nacre.analysis.happened import happened
 from nacre.engine import entries
-from nacre.engine.entries import Draft, Key
+from nacre.engine.embedding import PassageEmbedder, passages_of
+from nacre.engine.entries import Draft
 from nacre.engine.facts import FactService
 from nacre.engine.parts import Parts
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.repeats import Asker, RepeatFinder
+from nacre.engine.rewriter import Rewriter
 from nacre.engine.updates import UpdateService
-from nacre.errors import Conflict, EmbedderMismatch, EmbedderUnavailable, InvalidInput, NacreError, NotFound, StoreError
+from nacre.errors import EmbedderMismatch, EmbedderUnavailable, InvalidInput, NacreError, NotFound
 from nacre.facts import statements
-from nacre.interfaces import Embedder, TokenEmbedder
 from nacre.runtime.garbage import collection_paused
 from nacre.types.facts import Fact
 from nacre.types.memory import (
-    Changes,
     Entry,
     Forgotten,
-    Memory,
+    Identity,
     NewMemory,
     Passages,
     Progress,
     Purged,
     Remembered,
-    Span,
-    Update,
 )
 
 if TYPE_CHECKING:
@@ -57,20 +53,16 @@ Refuse: TypeAlias = Callable[[int, NacreError], None]  # the number of a bad ite
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """A batch ready to be written: what was given, what is stored already, what is new."""
+    """A batch ready to be written: what was given, and what of it is new as far as is known."""
 
-    keys: Sequence[Key]
-    sessions: Sequence[tuple[str | None, str | None]]  # with the connection that each text comes from
-    stored: Mapping[Key, str]
+    drafts: Sequence[Draft]
     recalled: Mapping[int, tuple[str, ...]]  # by place: texts that only repeat what their session was given
-    entries: Mapping[Key, Entry]
-    supersedes: Mapping[int, Sequence[str]]  # by place: the older memories that a text was given to replace
-    unread: Set[str]  # memories whose caller wants nothing to be recognised
-    notes: Mapping[int, tuple[str, ...]]  # by place: on private parts and secrets
+    entries: Mapping[Identity, Entry]
+    embedded: Mapping[bytes, Passages]  # by content hash: of texts that take the place of others
 
 
 class Writer:
-    """The one write path. `defer` leaves vectors to `reembed`, `extracts` reads facts and kinds from texts."""
+    """The one write path. `extracts` reads facts and kinds from texts."""
 
     def __init__(
         self,
@@ -79,9 +71,10 @@ class Writer:
         updates: UpdateService,
         log: RecallLog,
         repeats: RepeatFinder,
+        embedder: PassageEmbedder,
+        rewriter: Rewriter,
         *,
         extracts: bool,
-        defer: bool,
     ) -> None:
         self._parts = parts
         self._store = parts.store
@@ -89,8 +82,9 @@ class Writer:
         self._updates = updates
         self._log = log
         self._repeats = repeats
+        self._embedder = embedder
+        self._rewriter = rewriter
         self._extracts = extracts
-        self._defer = defer
 
     # ---- the verbs
 
@@ -101,11 +95,11 @@ class Writer:
         validation.iterable("items", items)
         if refused is not None:
             validation.function("refused", refused)
-        memories_max = BATCH_MEMORIES if self._parts.embedder is None or self._defer else BATCH_EMBEDDED
+        memories_max = BATCH_EMBEDDED if self._embedder.at_once else BATCH_MEMORIES
         batches = entries.batches(items, memories_max, BATCH_CHARS)
         number = 1
         writing: Future[list[Remembered]] | None = None
-        in_flight: Set[Key] = frozenset()
+        in_flight: Set[Identity] = frozenset()
         while True:
             try:
                 given = next(batches, None)
@@ -129,41 +123,16 @@ class Writer:
             writing, in_flight = self._parts.threads.start(self._write, batch), batch.entries.keys()
             number += len(given.items)
 
-    def update(self, memory_id: str, changes: Changes) -> Memory:
-        """Change the named fields of a live memory."""
-        unknown = sorted(set(changes) - Changes.__annotations__.keys())
-        if unknown or not changes:
-            allowed = ", ".join(sorted(Changes.__annotations__))
-            if not unknown:
-                raise InvalidInput("changes", f"are missing; give at least one of {allowed}")
-            raise InvalidInput(unknown[0], f"cannot be changed; allowed: {allowed}")
-        for attempt in range(_UPDATE_TRIES):
-            previous = self._parts.live(memory_id)
-            now = max(self._parts.clock(), previous.updated)
-            changed = replace(entries.as_new(previous), **changes)
-            checked = validation.memory(changed, self._parts.access, now, self._parts.limits)
-            screened, notes = self._parts.screening.changes(checked, changes)
-            if notes:
-                checked = validation.memory(screened, self._parts.access, now, self._parts.limits)
-            draft = entries.draft(checked, previous.id, now, self._extracts)
-            texts = {} if checked.text == previous.text else {previous.id: checked.text}
-            facts = self._extracted_anew(draft.memory) if texts else []
-            (entry,) = entries.entries([(draft, self._embed(texts).get(previous.id), facts)])
-            try:
-                self._store.replace(entry, previous, self._model(), self._token_model())
-                if texts or draft.memory.happened != previous.happened:
-                    self._link(partial(self._updates.relink, draft.memory))
-                return replace(draft.memory, notes=notes)
-            except Conflict:
-                changed_meanwhile = self._store.get([memory_id]).get(memory_id) != previous
-                if not changed_meanwhile or attempt == _UPDATE_TRIES - 1:
-                    raise
-        raise AssertionError("unreachable")
-
-    def forget(self, ids: str | Sequence[str], missing_ok: bool) -> Forgotten:
-        wanted = validation.ids([ids] if isinstance(ids, str) else ids, self._parts.limits)
+    def forget(
+        self, ids: str | Sequence[str], keys: str | Sequence[str], space: str | None, missing_ok: bool
+    ) -> Forgotten:
         validation.yes_or_no("missing_ok", missing_ok)
-        missing: tuple[str, ...] = ()
+        named = validation.ids([ids] if isinstance(ids, str) else ids, self._parts.limits)
+        found = self._parts.by_key(keys, space)
+        missing = found.missing
+        wanted = tuple(dict.fromkeys((*named, *found.ids)))
+        if missing and not missing_ok:
+            raise NotFound(missing, what="memory with the key")
         while True:  # more than twice only if another process purges some of them at this moment
             try:
                 self._store.forget(self._parts.ids(wanted), self._parts.clock())
@@ -177,9 +146,12 @@ class Writer:
     def restore(self, ids: str | Sequence[str]) -> None:
         self._store.restore(self._parts.ids(ids), self._parts.clock())
 
-    def purge(self, ids: str | Sequence[str]) -> Purged:
+    def purge(self, ids: str | Sequence[str], keys: str | Sequence[str], space: str | None) -> Purged:
         self._log.flush()  # receipts that are still to be written may quote the memories
-        named = tuple(dict.fromkeys(self._parts.ids(ids)))
+        found = self._parts.by_key(keys, space)
+        if found.missing:
+            raise NotFound(found.missing, what="memory with the key")
+        named = tuple(dict.fromkeys((*self._parts.ids(ids), *found.ids)))
         return Purged(named, self._store.purge(named, self._parts.clock()))
 
     def reembed(self) -> Iterator[Progress]:
@@ -201,7 +173,7 @@ class Writer:
         while True:
             without_vectors, without_tokens = self._waiting(in_flight)
             waiting = without_vectors | without_tokens
-            embedded = _passages(embedder, self._parts.token_embedder, waiting) if waiting else {}
+            embedded = passages_of(embedder, self._parts.token_embedder, waiting) if waiting else {}
             before, writing = writing, None
             if before is None and not waiting:
                 return
@@ -223,7 +195,7 @@ class Writer:
         return new, dict(islice(lacking, BATCH_EMBEDDED - len(new)))
 
     def _embed_stored(self, embedded: dict[str, Passages], texts: dict[str, str], without_vectors: Set[str]) -> int:
-        model, token_model = self._model(), self._token_model()
+        model, token_model = self._embedder.model, self._embedder.token_model
         assert model is not None
         count = self._store.embed(embedded, texts, model, token_model)
         if token_model is not None and self._store.token_model() != token_model:
@@ -239,27 +211,38 @@ class Writer:
     # ---- one batch
 
     def _prepare(
-        self, items: Sequence[str | NewMemory], number: int, in_flight: Set[Key], refused: Refuse | None
+        self, items: Sequence[str | NewMemory], number: int, in_flight: Set[Identity], refused: Refuse | None
     ) -> _Batch:
         """Validate, tokenize and embed. Texts that are stored, or being written, are not embedded again."""
         now = self._parts.clock()
         drafts = self._drafts(items, now, number, refused)
-        keys = [draft.key for draft in drafts]
-        stored = self._store.duplicates(keys)  # the store checks again; this check spares tokenizer and embedder
+        # The store checks again; this check spares tokenizer and embedder.
+        stored = self._store.identified([draft.identity for draft in drafts], now)
         recalled = self._recalled(drafts)
-        new: dict[Key, Draft] = {}
-        for place, (key, draft) in enumerate(zip(keys, drafts, strict=True)):
-            if key not in stored and place not in recalled:
-                new.setdefault(key, draft)
-        embedded = self._embed({each.memory.id: each.memory.text for key, each in new.items() if key not in in_flight})
+        new: dict[Identity, Draft] = {}
+        others: list[Draft] = []
+        for place, draft in enumerate(drafts):
+            if draft.identity not in stored and place not in recalled and draft.identity not in new:
+                new[draft.identity] = draft
+            elif draft.memory.key is not None:
+                others.append(draft)
+        changed = self._changed_texts(others, stored)
+        embedded = self._embedder.of(
+            {each.memory.id: each.memory.text for key, each in new.items() if key not in in_flight}
+            | {each.memory.id: each.memory.text for each in changed}
+        )
         ready = entries.entries((each, embedded.get(each.memory.id), self._facts_of(each)) for each in new.values())
-        sessions = [(draft.memory.session, draft.memory.origin) for draft in drafts]
-        supersedes = {place: each.supersedes for place, each in enumerate(drafts) if each.supersedes}
-        if supersedes:
-            self._check_superseded([drafts[place] for place in supersedes])
-        unread = {each.memory.id for each in drafts if each.extract is False}
-        notes = {place: each.notes for place, each in enumerate(drafts) if each.notes}
-        return _Batch(keys, sessions, stored, recalled, dict(zip(new, ready, strict=True)), supersedes, unread, notes)
+        superseding = [each for each in drafts if each.supersedes]
+        if superseding:
+            self._check_superseded(superseding)
+        again = {each.content_hash: embedded[each.memory.id] for each in changed if each.memory.id in embedded}
+        return _Batch(drafts, recalled, dict(zip(new, ready, strict=True)), again)
+
+    def _changed_texts(self, drafts: Sequence[Draft], stored: Mapping[Identity, str]) -> list[Draft]:
+        """Those under a known key whose text is not the one that is stored."""
+        known = self._store.get([stored[each.identity] for each in drafts if each.identity in stored])
+        texts = {(each.space, each.key): each.text for each in known.values()}
+        return [each for each in drafts if texts.get((each.memory.space, each.memory.key)) != each.memory.text]
 
     def _check_superseded(self, drafts: Sequence[Draft]) -> None:
         """Each must be a live memory of the same space, which this engine may see."""
@@ -325,121 +308,42 @@ class Writer:
         return {place: ids for place, ids in found.items() if set(drafts[place].supersedes) <= set(ids)}
 
     def _write(self, batch: _Batch) -> list[Remembered]:
-        """One batch, one transaction."""
-        remembered = self._written(batch)
-        for place, notes in batch.notes.items():
-            remembered[place] = remembered[place]._replace(notes=notes)
-        return remembered
-
-    def _written(self, batch: _Batch) -> list[Remembered]:
-        receipts = {key: Remembered(memory_id, duplicate=True) for key, memory_id in batch.stored.items()}
+        """One batch: what is new in one transaction, then in another one what stored memories gain or become."""
+        added: dict[Identity, Remembered] = {}
         if batch.entries:
-            added = self._store.add(list(batch.entries.values()), self._model(), self._token_model())
-            new = [
-                each
-                for each, receipt in zip(batch.entries.values(), added, strict=True)
-                if not receipt.duplicate and each.memory.id not in batch.unread
-            ]
-            self._link(partial(self._updates.link_new, new))
-            if len(added) == len(batch.keys):  # each text was given once, and none was stored before
-                return added
-            receipts.update(zip(batch.entries, added, strict=True))
-        if batch.supersedes:  # texts that were stored before
-            given = [
-                (receipts[batch.keys[at]].id, ids) for at, ids in batch.supersedes.items() if at not in batch.recalled
-            ]
-            self._store.link_updates([Update(newer, older) for newer, ids in given for older in ids])
+            unread = {each.memory.id for each in batch.drafts if each.extract is False}
+            receipts = self._store.add(list(batch.entries.values()), self._embedder.model, self._embedder.token_model)
+            added = dict(zip(batch.entries, receipts, strict=True))
+            written = (batch.entries[each] for each, receipt in added.items() if not receipt.duplicate)
+            self._rewriter.link(
+                partial(self._updates.link_new, [each for each in written if each.memory.id not in unread])
+            )
+        known = {
+            place: draft
+            for place, draft in enumerate(batch.drafts)
+            if place not in batch.recalled and not _is_new(draft, added)
+        }
+        said_again = self._rewriter.say_again(known, batch.embedded)
         remembered = []
-        for place, key in enumerate(batch.keys):
+        for place, draft in enumerate(batch.drafts):
             if place in batch.recalled:
-                ids = batch.recalled[place]
-                remembered.append(Remembered(ids[0], duplicate=True, recalled=ids))
+                recalled = batch.recalled[place]
+                remembered.append(Remembered(recalled[0], True, recalled, draft.notes))
+                self._log.log_used(recalled, draft.memory.session, draft.memory.origin)
+            elif place in said_again:
+                receipt = said_again[place]
+                remembered.append(receipt._replace(notes=(*draft.notes, *receipt.notes)))
             else:
-                remembered.append(receipts[key])
-                receipts[key] = Remembered(receipts[key].id, duplicate=True)  # again in the same batch
-        for place, ids in batch.recalled.items():
-            self._log.log_used(ids, *batch.sessions[place])
+                remembered.append(Remembered(draft.memory.id, duplicate=False, notes=draft.notes))
         return remembered
 
-    def _link(self, find_updates: Callable[[], None]) -> None:
-        """Find what memories update that are stored by now, so a store that fails is no failure of the write."""
-        try:
-            find_updates()
-        except StoreError as error:
-            _log.warning("stored, but not linked with the older memories that it may update: %s", error)
-
-    # ---- facts and vectors
+    # ---- facts
 
     def _facts_of(self, draft: Draft) -> list[Fact]:
         """The facts given with a memory, and those extracted from its text."""
         given = self._facts.stated(draft.memory, draft.facts, "given") if draft.facts else []
-        return [*given, *statements.without_given(self._extracted(draft.memory, draft.extract), given)]
-
-    def _extracted(self, memory: Memory, wanted: bool | None) -> list[Fact]:
-        if not (self._extracts if wanted is None else wanted):
-            return []
-        title = memory.metadata.get("title")
-        found = extract(memory.text, title if isinstance(title, str) else None, memory.source)
-        return self._facts.stated(memory, found, "extracted") if found else []
-
-    def _extracted_anew(self, memory: Memory) -> list[Fact]:
-        """The facts extracted from a changed text, without those that were given with the memory."""
-        stored = self._store.facts_of([memory.id]).get(memory.id, ())
-        return statements.without_given(
-            self._extracted(memory, None), [each for each in stored if each.origin == "given"]
-        )
-
-    def _embed(self, texts: dict[str, str]) -> dict[str, Passages]:
-        """Passages by id. If the embedder fails, the texts are stored anyway and embedded later."""
-        embedder = self._parts.embedder
-        if embedder is None or self._defer or not texts:
-            return {}
-        try:
-            return self._passages_for(embedder, texts)
-        except Exception as error:  # whatever the model's runtime raises, no memory is lost for it
-            _log.warning("stored without vectors (%s); `nacre reembed` adds them", error)
-            return {}
-
-    def _passages_for(self, embedder: Embedder, texts: dict[str, str]) -> dict[str, Passages]:
-        """With token vectors where the embedder has any and does not fail to make them."""
-        tokens = self._parts.token_embedder
-        if tokens is not None:
-            try:
-                return _passages(embedder, tokens, texts)
-            except Exception as error:  # the vectors alone may still work
-                _log.warning("stored without token vectors (%s); `nacre reembed` adds them", error)
-        return _passages(embedder, None, texts)
-
-    def _model(self) -> str | None:
-        return None if self._parts.embedder is None else self._parts.embedder.fingerprint
-
-    def _token_model(self) -> str | None:
-        return None if self._parts.token_embedder is None else self._parts.token_embedder.token_fingerprint
+        return [*given, *statements.without_given(self._rewriter.extracted(draft.memory, draft.extract), given)]
 
 
-def _passages(embedder: Embedder, tokens: TokenEmbedder | None, texts: dict[str, str]) -> dict[str, Passages]:
-    """Cut and embed texts, all of them in one call of the embedder."""
-    spans: dict[str, tuple[Span, ...]] = {}
-    for memory_id, text in texts.items():
-        # A word piece has at least one character, so a short text is one passage for sure.
-        short = len(text) <= embedder.pieces_max
-        spans[memory_id] = (
-            (Span(0, len(text)),) if short else chunking.split_passages(text, embedder.weigh(text), embedder.pieces_max)
-        )
-    slices = [texts[each][span.start : span.end] for each, several in spans.items() for span in several]
-    from nacre.storage.vectors import checked, checked_tokens  # numpy is imported only where there are vectors
-
-    packed: list[bytes] | None = None
-    if tokens is None:
-        vectors = checked(embedder.embed_passages(slices), len(slices))
-    else:
-        made, packed = tokens.embed_with_tokens(slices)
-        vectors = checked(made, len(slices))
-        packed = checked_tokens(packed, len(slices), tokens.token_format)
-    embedded: dict[str, Passages] = {}
-    at = 0
-    for memory_id, several in spans.items():
-        end = at + len(several)
-        embedded[memory_id] = Passages(several, vectors[at:end], None if packed is None else tuple(packed[at:end]))
-        at = end
-    return embedded
+def _is_new(draft: Draft, added: Mapping[Identity, Remembered]) -> bool:
+    return draft.identity in added and added[draft.identity] == Remembered(draft.memory.id, duplicate=False)

@@ -73,6 +73,13 @@ class Pinned:
 
 
 @dataclass(frozen=True, slots=True)
+class Unexpired:
+    """Matches memories that have not expired by then. Only used where the store could not forget them yet."""
+
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class AnyOf:
     parts: tuple[Condition, ...]
 
@@ -90,7 +97,7 @@ class Without:
     unwanted: Condition
 
 
-Condition: TypeAlias = Term | Phrase | Near | Only | Linked | During | Pinned | AnyOf | AllOf | Without
+Condition: TypeAlias = Term | Phrase | Near | Only | Linked | During | Pinned | Unexpired | AnyOf | AllOf | Without
 
 
 def either(conditions: tuple[Condition, ...]) -> Condition:
@@ -114,6 +121,18 @@ def wanted_phrases(condition: Condition | None) -> Iterator[Phrase]:
                 yield from wanted_phrases(part)
         case Without(wanted):
             yield from wanted_phrases(wanted)
+
+
+def has_words(condition: Condition) -> bool:
+    """Whether a condition is about the words of a memory."""
+    match condition:
+        case Term() | Phrase() | Near():
+            return True
+        case AnyOf(parts) | AllOf(parts):
+            return any(map(has_words, parts))
+        case Without(wanted, unwanted):
+            return has_words(unwanted) or (wanted is not None and has_words(wanted))
+    return False
 
 
 def matches_everything(where: Filter, must: Condition | None) -> bool:
@@ -215,6 +234,8 @@ def condition_matches(condition: Condition, tokens: Tokens, memory: Memory, link
             return name in linked
         case Pinned():
             return memory.pinned
+        case Unexpired(now):
+            return memory.expires is None or memory.expires > now
         case During(period):
             return is_during(memory.created, period) or (
                 memory.happened is not None and is_during(memory.happened, period)
@@ -265,6 +286,7 @@ def filter_matches(where: Filter, memory: Memory) -> bool:
         and (not where.namespaces or memory.namespace in where.namespaces)
         and (not where.sources or any(_source_matches(each, memory.source) for each in where.sources))
         and (not where.sessions or memory.session in where.sessions)
+        and (not where.key_prefixes or (memory.key or "").startswith(tuple(where.key_prefixes)))
         and (not where.tags_any or bool(tags.intersection(where.tags_any)))
         and tags.issuperset(where.tags_all)
         and tags.isdisjoint(where.tags_none)

@@ -2,6 +2,7 @@
 
     ns:decisions  kind:fact  session:x  space:work  source:docs/*      equal; a source also by pattern with * and ?
     tag:a,b                                                            either; `tag:a tag:b` is both
+    key:docs/                                                          a key that begins so
     entity:"Ada Lovelace"                                              named in the memory, or linked to it
     since:7d  until:2026-03-01  on:yesterday                           created then, in the user's time zone
     has:tags                                                           facts, tags, source, session, summary, metadata
@@ -28,6 +29,7 @@ from nacre.validation import WILDCARDS_MAX, too_many_wildcards
 VALUES_MAX = 100
 _LISTS = {"ns": "namespaces", "namespace": "namespaces", "tag": "tags_any", "kind": "kinds"} | {
     "space": "spaces", "source": "sources", "session": "sessions", "fact-type": "fact_types",
+    "key": "key_prefixes",
 }  # fmt: skip
 _TIMES = ("since", "until", "on")
 _CHOICES = {"has": get_args(Part), "fact-type": get_args(FactType)}
@@ -47,7 +49,7 @@ def split_values(key: str, value: str) -> tuple[str, ...]:
     """The values of a filter. They are separated by commas; a value with a comma is quoted."""
     found = []
     for quoted, bare in _VALUE.findall(value):
-        each = quoted or (bare if key == "source" else bare.rstrip(_TRAILING))
+        each = quoted or (bare if key in ("source", "key") else bare.rstrip(_TRAILING))
         if len(each) > 2 and each[0] == each[-1] == "'":
             each = each[1:-1]
         if each.strip():

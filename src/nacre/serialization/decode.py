@@ -10,7 +10,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from nacre.errors import InvalidInput
@@ -50,6 +50,8 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {  # of fields, as other programs cal
     "cursor": ("next", "page", "offset", "page_token"),
     "tags": ("labels", "topics", "tag"),
     "kind": ("type", "category"),
+    "key": ("external_id", "custom_id", "uid", "slug"),
+    "expires": ("ttl", "expiry", "expires_at", "expiration_date", "expires_in"),
     "kinds": ("kind", "type", "types"),
     "namespace": ("collection", "folder"),
     "namespaces": ("namespace", "collections"),
@@ -60,6 +62,17 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {  # of fields, as other programs cal
     "session": ("session_id", "conversation_id", "thread_id"),
 }
 
+
+_DURATION = re.compile(r"(?P<number>\d{1,6}) ?(?P<unit>s|m|h|d|w|mo|y)")
+_UNITS = {
+    "s": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+    "mo": timedelta(days=30),
+    "y": timedelta(days=365),
+}
 
 _TIMES = frozenset({"start", "end", *_SYNONYMS["start"], *_SYNONYMS["end"], "date_from", "date_to", "time_range"})
 
@@ -194,6 +207,8 @@ def new_memory(data: object) -> NewMemory:
     for name in ("created", "happened"):
         if values.get(name) is not None:
             values[name] = parse_iso_time(name, values[name])
+    if values.get("expires") is not None:
+        values["expires"] = expiry("expires", values["expires"])
     if isinstance(values.get("facts"), list):
         values["facts"] = [new_fact(f"facts[{at}]", each) for at, each in enumerate(values["facts"])]
     if isinstance(values.get("entities"), list):
@@ -262,6 +277,22 @@ def parse_iso_time(field: str, text: object) -> datetime:
     except ValueError:
         pass
     raise InvalidInput(field, f"{text!r} is not a time; write it like 2026-03-01 or 2026-03-01T12:30:00Z")
+
+
+def expiry(field: str, text: object) -> datetime | timedelta:
+    """A time to come in ISO 8601, or how long from now: 90s, 30m, 12h, 7d, 2w, 6mo or 1y."""
+    if isinstance(text, str):
+        long = _DURATION.fullmatch(text.strip())
+        if long:
+            return int(long["number"]) * _UNITS[long["unit"]]
+        try:
+            moment = datetime.fromisoformat(text)
+            return moment if moment.tzinfo else moment.astimezone()
+        except (ValueError, OverflowError):
+            pass
+    raise InvalidInput(
+        field, f"{text!r} is not a time to come; write it like 30d, 12h, 2w, 2027-03-01 or 2027-03-01T12:30"
+    )
 
 
 def parse_time(field: str, text: str, now: datetime, zone: tzinfo | None = None) -> datetime:

@@ -77,6 +77,8 @@ def memory(value: Memory) -> dict[str, Json]:
         "happened": _optional(value.happened),
         "pinned": value.pinned,
         "origin": value.origin,
+        "key": value.key,
+        "expires": _optional(value.expires),
         "facts": [fact(each) for each in value.facts],
         **_noted(value),
     }
@@ -198,6 +200,7 @@ def remembered(value: Remembered) -> dict[str, Json]:
         "duplicate": value.duplicate,
         "recalled": list(value.recalled),
         "notes": list(value.notes),
+        "changed": list(value.changed),
     }
 
 
@@ -445,13 +448,12 @@ def brief_fetched(value: Fetched, zone: tzinfo | None = None) -> dict[str, Json]
 
 def _brief_memory(one: Memory, result: Fetched, zone: tzinfo | None) -> dict[str, Json]:
     full = _fetched_memory(one, result)
-    brief: dict[str, Json] = {
-        name: full[name]
-        for name in ("id", "text", "summary", "kind", "namespace", "tags", "source", "session", "position", "metadata")
-    }
+    names = ("id", "text", "summary", "kind", "namespace", "tags", "source", "session", "position", "metadata", "key")
+    brief: dict[str, Json] = {name: full[name] for name in names}
     brief |= {name: _second(at) for name, at in (("created", one.created), ("happened", one.happened))}
     brief["updated"] = _second(one.updated) if one.updated != one.created else None
     brief["deleted"] = _second(one.deleted)
+    brief["expires"] = _second(one.expires)
     brief["importance"] = one.importance if one.importance != DEFAULT_IMPORTANCE else None
     brief["pinned"] = one.pinned or None
     brief["facts"] = [_brief_fact(each) for each in one.facts]
@@ -481,7 +483,7 @@ def _brief_fact(value: Fact) -> dict[str, Json]:
 
 def brief_remembered(value: Remembered) -> dict[str, Json]:
     brief: dict[str, Json] = {"id": value.id, "duplicate": value.duplicate}
-    more = {"recalled": value.recalled, "notes": value.notes}
+    more = {"recalled": value.recalled, "notes": value.notes, "changed": value.changed}
     return brief | {name: list(each) for name, each in more.items() if each}
 
 

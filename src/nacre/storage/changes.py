@@ -1,4 +1,4 @@
-"""What did an update change, and what was there before? The same on every store."""
+"""What did a change replace, and which changes are refused? The same on every store."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from nacre.errors import Conflict
 from nacre.types.facts import Fact
 from nacre.types.memory import Changes, Json, Memory
 
@@ -23,6 +24,20 @@ def replaced(old: Memory, new: Memory) -> dict[str, Json]:
         if json.dumps(was) != json.dumps(becomes):
             before[name] = was
     return before
+
+
+def check_unexpired(memory: Memory, at: datetime) -> None:
+    """Raise Conflict for a memory that is to be restored and has expired by then."""
+    if memory.expires is not None and memory.expires <= at:
+        when = memory.expires.isoformat(timespec="seconds")
+        raise Conflict(f"id: memory {memory.id} expired at {when} and cannot be restored; remember it anew")
+
+
+def taken(memory: Memory, other: str) -> Conflict:
+    """The error for a memory whose key or, without one, whose text another live memory has."""
+    if memory.key is None:
+        return Conflict(f"text: memory {other} has the same text as {memory.id}; forget one of them")
+    return Conflict(f"key: memory {other} has the key {memory.key!r}; forget it, or choose another key")
 
 
 def texts_ever(memory: Memory, replaced_before: Iterable[Mapping[str, Json]]) -> list[str]:

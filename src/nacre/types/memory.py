@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:  # numpy costs 90 ms to import; keyword search never needs it
     FloatMatrix: TypeAlias = npt.NDArray[np.float32]  # one row per text
     FloatVector: TypeAlias = npt.NDArray[np.float32]
 
+# What makes two memories the same: their space, and the caller's key or, without one, the hash of the text.
+Identity: TypeAlias = tuple[str, "str | bytes"]
+
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 
@@ -27,6 +30,7 @@ DEFAULT_SPACE = "default"
 
 STANDING_KINDS = ("preference", "instruction")  # what holds for everything that is done
 DEFAULT_KIND = "note"
+DEFAULT_NAMESPACE = "general"
 DEFAULT_IMPORTANCE = 0.5
 
 
@@ -78,14 +82,13 @@ class NewMemory:
     context that has room. `extract=None` leaves it to the engine whether facts are extracted from the text.
     `kind=None` means a note; with extraction, a text that is recognised as a preference or an instruction gets that
     kind. `supersedes` are the ids of memories that this one replaces. `key` is the caller's own name for it, unique in
-    its space: remembering it again updates the memory. After `expires`, a time or a duration from `created`, it is not
-    found any more.
+    its space: remembering it again updates the memory. After `expires`, a time or a duration from now, it is forgotten.
     """
 
     text: str
     space: str | None = None
     kind: str | None = None
-    namespace: str = "general"
+    namespace: str = DEFAULT_NAMESPACE
     summary: str | None = None
     tags: Sequence[str] = ()
     source: str | None = None
@@ -137,6 +140,11 @@ class Memory:
         """When it happened, or else was created."""
         return self.happened or self.created
 
+    def seen_at(self, now: datetime) -> Memory:
+        """The memory as of a time: one that has expired is forgotten, whether or not the store has done so yet."""
+        over = self.deleted is None and self.expires is not None and self.expires <= now
+        return replace(self, deleted=self.expires) if over else self
+
     @property
     def is_turn(self) -> bool:
         """Whether it is a turn of a conversation, and not a note."""
@@ -144,9 +152,10 @@ class Memory:
 
 
 class Remembered(NamedTuple):
-    """The receipt for one remembered text. `duplicate` means that its key or its text was already stored, under this id.
+    """The receipt for one remembered text. `duplicate` means that its key or its text was stored already, as this id.
 
-    `changed` are the fields of the stored memory that this changed; its history has what they were. `recalled` are memories that were delivered to the same session, if the text only repeats these. Then nothing was
+    `changed` names what that memory gained or what was replaced in it; its history has what was there before.
+    `recalled` are memories that were delivered to the same session, if the text only repeats these. Then nothing was
     stored. `notes` say where private parts were left out and where secrets were found, never what these are.
     """
 
@@ -232,6 +241,17 @@ class Entry:
     entities: tuple[NewEntity, ...] = ()
     sketch: tuple[int, ...] = ()  # by which near-duplicates are looked up
     updates: tuple[Update, ...] = ()  # of older memories by this one
+
+    @property
+    def identity(self) -> Identity:
+        return self.memory.space, self.memory.key or self.content_hash
+
+
+class Replacement(NamedTuple):
+    """A changed memory, and the memory that it takes the place of."""
+
+    entry: Entry
+    previous: Memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class Filter:
     `spaces=()` means the space the engine was opened with. `sources` may have `*` and `?`.
     `created_from` is inclusive, `created_until` exclusive. `metadata` compares top-level keys with JSON
     scalars. `has` names parts that must be there. `fact_types` needs a fact of one of these types, current or not.
-    `importance_min` and `importance_max` are both inclusive.
+    `importance_min` and `importance_max` are both inclusive. `key_prefixes` needs a key that begins with one of these.
     """
 
     spaces: Sequence[str] = ()
@@ -51,6 +51,7 @@ class Filter:
     fact_types: Sequence[FactType] = ()
     importance_min: float | None = None
     importance_max: float | None = None
+    key_prefixes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ import json
 import operator
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NoReturn
 
 from nacre.analysis import tokenizer
 from nacre.analysis.quotations import Quotations, found_in, significant_tokens
-from nacre.errors import Conflict, EmbedderMismatch, NotFound, StoreUnavailable
+from nacre.errors import Conflict, EmbedderMismatch, NacreError, NotFound, StoreUnavailable
 from nacre.interfaces import TimePage
 from nacre.query import spelling
 from nacre.query.ast import (
@@ -34,23 +34,26 @@ from nacre.ranking.bm25 import bm25, idf
 from nacre.ranking.passage_count import semantic_match
 from nacre.ranking.scoring import best_first
 from nacre.runtime import forks
-from nacre.storage.changes import labels_ever, replaced, stated, texts_ever
-from nacre.storage.quotas import (
-    WINDOW,
-    check_rate,
-    check_usage,
-    fact_bytes,
-    memory_bytes,
-    named_quotas,
-    replaced_bytes,
-    writes_by_session,
-)
+from nacre.storage.changes import check_unexpired, labels_ever, replaced, stated, taken, texts_ever
+from nacre.storage.quotas import check_usage, fact_bytes, memory_bytes, named_quotas, replaced_bytes
 from nacre.storage.reference.facts import Facts
 from nacre.storage.reference.recall_log import RecallLog
+from nacre.storage.reference.space_usage import SessionWrites, usage_of
 from nacre.storage.reference.stored_memory import StoredMemory
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.health import Finding
-from nacre.types.memory import Entry, Event, Json, Memory, Passages, Remembered, Tokens, Update
+from nacre.types.memory import (
+    Entry,
+    Event,
+    Identity,
+    Json,
+    Memory,
+    Passages,
+    Remembered,
+    Replacement,
+    Tokens,
+    Update,
+)
 from nacre.types.quotas import NO_QUOTAS, Quotas, Usage
 from nacre.types.recall_log import NOTHING_UNWRITTEN, Outcome, Period, Receipt, ReceiptFilter, Retention, Unwritten
 from nacre.types.recipe import Recipe
@@ -68,7 +71,7 @@ class MemoryStore:
 
     def __init__(self, quotas: Quotas = NO_QUOTAS) -> None:
         self._quotas = quotas
-        self._session_writes: dict[tuple[str, str], tuple[datetime, int]] = {}  # since when, and how many
+        self._session_writes = SessionWrites()
         self._memories: dict[str, StoredMemory] = {}
         self._events: list[Event] = []
         self._model: str | None = None
@@ -87,52 +90,66 @@ class MemoryStore:
     # ---- writing
 
     def add(self, entries: Sequence[Entry], model: str | None, token_model: str | None = None) -> list[Remembered]:
-        with self._lock:
+        with self._lock, self._all_or_nothing():
+            now = max(entry.memory.updated for entry in entries)
+            self.expire(now, len(self._memories))
             if any(entry.passages is not None for entry in entries):
                 self._check_model(model)
-            self._check_new(entries)
+            known = self.identified([entry.identity for entry in entries], now)
+            self._check_new([entry for entry in entries if entry.identity not in known])
             if any(entry.passages is not None for entry in entries):
                 self._adopt_model(model)
             keeps = self._keeps_tokens(token_model, (entry.passages for entry in entries))
             remembered = []
             for entry in entries:
-                duplicate = self._duplicate_of(entry.memory.space, entry.content_hash)
-                if duplicate is None:
+                duplicate = entry.identity in known
+                remembered.append(Remembered(known.setdefault(entry.identity, entry.memory.id), duplicate))
+                if not duplicate:
                     self._write(entry, keeps)
                     self._facts.write_entry(entry)
                     self._link(entry.updates)
                     self._log("remembered", entry.memory.id)
-                    remembered.append(Remembered(entry.memory.id, duplicate=False))
-                else:
-                    remembered.append(Remembered(duplicate, duplicate=True))
             return remembered
 
-    def replace(self, entry: Entry, previous: Memory, model: str | None, token_model: str | None = None) -> None:
-        with self._lock:
-            old = self._found([entry.memory.id])[0]
-            if old.memory != previous:
-                raise Conflict(f"id: memory {previous.id} was changed by someone else meanwhile; read it again")
-            if entry.passages is not None:
-                self._check_model(model)
-            same_text = old.memory.text == entry.memory.text
-            if not same_text:
-                duplicate = self._duplicate_of(entry.memory.space, entry.content_hash)
-                if duplicate is not None:
-                    raise Conflict(f"text: memory {duplicate} has this text already; forget one of them")
-            space, before = entry.memory.space, replaced(old.memory, entry.memory)
-            more = memory_bytes(entry.memory) - memory_bytes(old.memory) + replaced_bytes(before)
-            self._check_usage({space: Usage(0, more)})
-            if entry.passages is not None:
-                self._adopt_model(model)
-            self._write(entry, self._keeps_tokens(token_model, [entry.passages]))
-            if same_text and entry.passages is None:
-                stored = self._memories[previous.id]
-                self._memories[previous.id] = replace(
-                    stored, spans=old.spans, blobs=old.blobs, token_blobs=old.token_blobs
-                )
-            if not same_text:
-                self._facts.rewrite_entry(entry)
-            self._log("updated", previous.id, replaced(old.memory, entry.memory))
+    def replace(self, changes: Sequence[Replacement], model: str | None, token_model: str | None = None) -> None:
+        with self._lock, self._all_or_nothing():
+            self.expire(max(each.entry.memory.updated for each in changes), len(self._memories))
+            self._check_replaceable(changes, model)
+            for entry, _ in changes:
+                self._replace(entry, model, token_model)
+
+    def _check_replaceable(self, changes: Sequence[Replacement], model: str | None) -> None:
+        stored = dict(self._memories)
+        more: dict[str, int] = {}
+        try:
+            for entry, previous in changes:
+                old, memory = self._found([previous.id])[0], entry.memory
+                if old.memory != previous:
+                    raise Conflict(f"id: memory {previous.id} was changed by someone else meanwhile; read it again")
+                if entry.passages is not None:
+                    self._check_model(model)
+                if entry.identity != old.identity:
+                    self._check_free(memory)
+                self._memories[memory.id] = replace(old, memory=memory, content_hash=entry.content_hash)
+                size = memory_bytes(memory) - memory_bytes(previous) + replaced_bytes(replaced(previous, memory))
+                more[memory.space] = more.get(memory.space, 0) + size
+        finally:
+            self._memories = stored
+        self._check_usage({space: Usage(0, size) for space, size in more.items()})
+
+    def _replace(self, entry: Entry, model: str | None, token_model: str | None) -> None:
+        old = self._memories[entry.memory.id]
+        if entry.passages is not None:
+            self._adopt_model(model)
+        self._write(entry, self._keeps_tokens(token_model, [entry.passages]))
+        if old.content_hash != entry.content_hash:
+            self._facts.rewrite_entry(entry)
+        elif entry.passages is None:
+            stored = self._memories[entry.memory.id]
+            self._memories[entry.memory.id] = replace(
+                stored, spans=old.spans, blobs=old.blobs, token_blobs=old.token_blobs
+            )
+        self._log("updated", entry.memory.id, replaced(old.memory, entry.memory))
 
     def forget(self, ids: Sequence[str], at: datetime) -> None:
         with self._lock:
@@ -142,20 +159,24 @@ class MemoryStore:
                     self._log("forgotten", stored.memory.id, at=at)
 
     def restore(self, ids: Sequence[str], at: datetime) -> None:
-        with self._lock:
-            before = dict(self._memories)
-            events = len(self._events)
+        with self._lock, self._all_or_nothing():
             for stored in self._found(ids):
-                if stored.is_live:
-                    continue
-                duplicate = self._duplicate_of(stored.memory.space, stored.content_hash)
-                if duplicate is not None:
-                    self._memories = before
-                    del self._events[events:]
-                    raise Conflict(f"id: memory {duplicate} has the same text as {stored.memory.id}; forget it first")
-                memory = replace(stored.memory, deleted=None, updated=at)
-                self._memories[memory.id] = replace(stored, memory=memory)
-                self._log("restored", memory.id, at=at)
+                if not stored.is_live:
+                    check_unexpired(stored.memory, at)
+                    self._check_free(stored.memory)
+                    memory = replace(stored.memory, deleted=None, updated=at)
+                    self._memories[memory.id] = replace(stored, memory=memory)
+                    self._log("restored", memory.id, at=at)
+
+    def expire(self, now: datetime, limit: int) -> bool:
+        with self._lock:
+            over = [each.memory for each in self._live() if each.memory.expires and each.memory.expires <= now]
+            over.sort(key=lambda each: each.expires or now)  # the order of the dictionary where they are equal
+            for memory in over[:limit]:
+                stored = self._memories[memory.id]
+                self._memories[memory.id] = replace(stored, memory=replace(memory, deleted=memory.expires))
+                self._log("expired", memory.id, at=now)
+            return len(over) <= limit
 
     def purge(self, ids: Sequence[str], at: datetime) -> str | None:
         with self._lock:
@@ -277,10 +298,16 @@ class MemoryStore:
     def sequence(self) -> tuple[int, int, int]:
         return len(self._events), self._revision, 0
 
-    def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
-        with self._lock:
-            found = {key: self._duplicate_of(*key) for key in keys}
-        return {key: memory_id for key, memory_id in found.items() if memory_id is not None}
+    def next_expiry(self) -> datetime | None:
+        return min((each.memory.expires for each in self._live() if each.memory.expires), default=None)
+
+    def identified(self, identities: Sequence[Identity], now: datetime) -> dict[Identity, str]:
+        found: dict[Identity, str] = {}
+        live = [each for each in self._live() if each.memory.seen_at(now).deleted is None]
+        for stored in reversed(live):  # the oldest is the last to be entered
+            found[stored.memory.space, stored.content_hash] = stored.memory.id
+        found |= {stored.identity: stored.memory.id for stored in live}
+        return {each: found[each] for each in identities if each in found}
 
     def lexical(
         self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
@@ -623,22 +650,20 @@ class MemoryStore:
 
     # ---- inside
 
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """For what checks everything else before it writes: an error leaves memories and events as they were."""
+        before = dict(self._memories), list(self._events)
+        try:
+            yield
+        except NacreError:
+            self._memories, self._events = before
+            raise
+
     def _usage(self) -> dict[str, Usage]:
-        """What each space holds, counted anew."""
-        counted: Counter[str] = Counter()
-        size: Counter[str] = Counter()
-        space_of: dict[str, str] = {}
         with self._lock:
-            for stored in self._memories.values():
-                space_of[stored.memory.id] = stored.memory.space
-                counted[stored.memory.space] += 1
-                size[stored.memory.space] += memory_bytes(stored.memory)
-            for memory_id, facts in self._facts.by_memory(list(self._memories)).items():
-                size[space_of[memory_id]] += sum(map(fact_bytes, facts))
-            for event in self._events:  # those of purged memories have nothing
-                if event.before:
-                    size[space_of[event.memory_id]] += replaced_bytes(event.before)
-        return {space: Usage(counted[space], size[space]) for space in sorted(counted)}
+            memories = [stored.memory for stored in self._memories.values()]
+            return usage_of(memories, self._facts.by_memory(list(self._memories)), self._events)
 
     def _check_usage(self, more: Mapping[str, Usage]) -> None:
         before = self._usage()
@@ -648,25 +673,16 @@ class MemoryStore:
 
     def _check_new(self, entries: Sequence[Entry]) -> None:
         """Whether what is new of these is within the quotas. Sessions are counted only if it is."""
-        new: dict[tuple[str, bytes], Entry] = {}
+        new: dict[Identity, Entry] = {}
         for entry in entries:
-            key = entry.memory.space, entry.content_hash
-            if self._duplicate_of(*key) is None:
-                new.setdefault(key, entry)
+            new.setdefault(entry.identity, entry)
         more: dict[str, Usage] = {}
         for entry in new.values():
             before = more.get(entry.memory.space, Usage())
             size = memory_bytes(entry.memory) + sum(map(fact_bytes, entry.facts))
             more[entry.memory.space] = Usage(before.memories + 1, before.bytes + size)
         self._check_usage(more)
-        if self._quotas.session_writes_max and new:
-            now = max(entry.memory.updated for entry in new.values())
-            known = {key: each for key, each in self._session_writes.items() if now - WINDOW < each[0] <= now}
-            for asker, count in writes_by_session(new.values()).items():
-                since, written = known.get(asker, (now, 0))
-                check_rate(self._quotas, asker[1], written, count, since, now)
-                known[asker] = since, written + count
-            self._session_writes = known
+        self._session_writes.count(self._quotas, list(new.values()))
 
     def _write(self, entry: Entry, keeps_tokens: bool) -> None:
         spans = None if entry.passages is None else entry.passages.spans
@@ -748,11 +764,11 @@ class MemoryStore:
         others += [stated(each) for several in self._facts.by_memory(list(self._memories)).values() for each in several]
         return gone - found_in(gone - of_texts, others)
 
-    def _duplicate_of(self, space: str, content_hash: bytes) -> str | None:
-        for stored in self._memories.values():
-            if stored.is_live and (stored.memory.space, stored.content_hash) == (space, content_hash):
-                return stored.memory.id
-        return None
+    def _check_free(self, memory: Memory) -> None:
+        for stored in self._live():
+            same = stored.memory.space == memory.space and stored.memory.id != memory.id
+            if same and stored.memory.key == memory.key and (memory.key or stored.memory.text == memory.text):
+                raise taken(memory, stored.memory.id)
 
     def _log(
         self, action: str, memory_id: str, before: Mapping[str, Json] | None = None, at: datetime | None = None

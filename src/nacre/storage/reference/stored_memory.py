@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nacre.types.memory import Memory, Span, Tokens
+from nacre.types.memory import Identity, Memory, Span, Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,10 @@ class StoredMemory:
     spans: tuple[Span, ...] | None  # of its passages; None: no vectors of the store's model
     blobs: tuple[bytes, ...]  # the vectors of its passages
     token_blobs: tuple[bytes, ...] | None = None  # the token vectors of its first passages; None: none of that model
+
+    @property
+    def identity(self) -> Identity:
+        return self.memory.space, self.memory.key or self.content_hash
 
     @property
     def is_live(self) -> bool:

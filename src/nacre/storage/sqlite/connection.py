@@ -168,12 +168,13 @@ class Connections:
     # ---- writing
 
     @contextmanager
-    def writing(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
+    def writing(self, *, durable: bool = True, wait: bool = True) -> Iterator[apsw.Connection]:
         """A write transaction: all of it is written to the file at the path, or nothing.
 
         Without `durable` it does not wait for the disk: a crash of the machine, not of the process, may undo it.
+        Without `wait` it raises StoreBusy at once if another write is under way.
         """
-        with forks.at_work(), self._begun(durable) as file, self._translated(file):
+        with forks.at_work(), self._begun(durable, wait) as file, self._translated(file):
             with committing(file.writer):
                 yield file.writer
                 if file.change() is not None:
@@ -181,13 +182,13 @@ class Connections:
             self._check_committed(file)
 
     @contextmanager
-    def _begun(self, durable: bool) -> Iterator[OpenedFile]:
+    def _begun(self, durable: bool, wait: bool) -> Iterator[OpenedFile]:
         """The file at the path, with a transaction of its writer that began within the busy timeout.
 
         While another process holds the lock of the file, the writer is given back between the attempts: a thread that
         waits does not keep others waiting after their own time.
         """
-        deadline = time.monotonic() + self._busy_timeout_ms / 1000
+        deadline = time.monotonic() + (self._busy_timeout_ms / 1000 if wait else 0)
         for pause_s in chain(_PAUSES_S, repeat(_PAUSES_S[-1])):
             with self._writer(deadline) as file:
                 try:

@@ -21,6 +21,7 @@ from nacre.query.ast import (
     Phrase,
     Pinned,
     Term,
+    Unexpired,
     Without,
     has_wildcards,
 )
@@ -100,6 +101,8 @@ def _filter_beyond_spaces(where: Filter, few: bool) -> Clause:
             clause &= one_of(column, values)
     if where.sources:
         clause &= _source_clause(where.sources)
+    if where.key_prefixes:
+        clause &= _join(" OR ", [_key_clause(each) for each in where.key_prefixes])
     if where.tags_any:
         clause &= _tags_clause(where.tags_any, few)
     if where.tags_all:
@@ -143,6 +146,8 @@ def condition_clause(condition: Condition, *, few: bool = False) -> Clause:
             return Clause(_LINKED, (name, name, name))
         case Pinned():
             return Clause("m.pinned = 1", ())
+        case Unexpired(now):
+            return Clause("(m.expires_us IS NULL OR m.expires_us > ?)", (microseconds(now),))
         case During(period):
             start, end = _bounds(period)
             sql = "(m.created_us >= ? AND m.created_us < ? OR m.happened_us >= ? AND m.happened_us < ?)"
@@ -220,6 +225,15 @@ def _source_clause(patterns: Sequence[str]) -> Clause:
     if exact:
         tests.append(f"m.source IN ({placeholders(exact)})")
     return Clause(f"({' OR '.join(tests)})", (*globs, *exact))
+
+
+def _key_clause(prefix: str) -> Clause:
+    """Keys that begin with a prefix. The bounds use the index of keys."""
+    after = prefix.rstrip("\U0010ffff")  # no text comes after these
+    if not after:
+        return Clause("(m.key >= ?)", (prefix,))
+    following = 0xE000 if after[-1] == "\ud7ff" else ord(after[-1]) + 1  # there are no surrogates in texts
+    return Clause("(m.key >= ? AND m.key < ?)", (prefix, after[:-1] + chr(following)))
 
 
 def _tags_clause(tags: Sequence[str], few: bool, having: str = "") -> Clause:

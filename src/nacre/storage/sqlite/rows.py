@@ -21,7 +21,8 @@ _MICROSECOND = timedelta(microseconds=1)
 
 COLUMNS = (
     "m.id, m.space, m.kind, m.namespace, m.text, m.summary, m.tags, m.source, m.session, m.position, "
-    "m.metadata, m.importance, m.created_us, m.updated_us, m.deleted_us, m.happened_us, m.pinned, m.origin"
+    "m.metadata, m.importance, m.created_us, m.updated_us, m.deleted_us, m.happened_us, m.pinned, m.origin, "
+    "m.key, m.expires_us"
 )
 RESTORE = "restore the last backup with `nacre restore BACKUP --force`"  # what to do with a damaged store
 READ_COLUMNS = f"{COLUMNS}, m.content_hash"
@@ -62,7 +63,7 @@ def memory(row: Iterable[Any]) -> Memory:
     (
         memory_id, space, kind, namespace, text, summary, tags, source, session, position,
         metadata, importance, created_us, updated_us, deleted_us, happened_us, pinned, origin,
-        written_hash,
+        key, expires_us, written_hash,
     ) = row  # fmt: skip
     if content_hash(text) != written_hash:
         raise StoreCorrupt(
@@ -88,6 +89,8 @@ def memory(row: Iterable[Any]) -> Memory:
         happened=maybe_moment(happened_us),
         pinned=bool(pinned),
         origin=origin,
+        key=key,
+        expires=maybe_moment(expires_us),
     )
 
 
@@ -185,6 +188,7 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
     "updated": microseconds,
     "deleted": maybe_microseconds,
     "happened": maybe_microseconds,
+    "expires": maybe_microseconds,
     "pinned": int,
 }
 _NAMES = [column.removeprefix("m.").removesuffix("_us") for column in COLUMNS.split(", ")]

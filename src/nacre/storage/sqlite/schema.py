@@ -256,7 +256,18 @@ _TENTH = recall_log.SIZES
 # A file may have page checksums from here on. Versions that do not know them would leave wrong ones behind.
 _ELEVENTH = "INSERT OR IGNORE INTO meta VALUES ('page_checksums', 'off');"
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH, _TENTH, _ELEVENTH)
+# A memory is the same as another by its key or, without one, by its text. Few have a key or expire.
+_TWELFTH = """
+ALTER TABLE memories ADD COLUMN key TEXT;
+ALTER TABLE memories ADD COLUMN expires_us INTEGER;
+DROP INDEX memories_live_text;
+CREATE UNIQUE INDEX memories_identity ON memories (space, ifnull(key, content_hash)) WHERE deleted_us IS NULL;
+CREATE INDEX memories_keyed_texts ON memories (space, content_hash) WHERE deleted_us IS NULL AND key IS NOT NULL;
+CREATE INDEX memories_by_key ON memories (space, key) WHERE key IS NOT NULL;
+CREATE INDEX memories_expiring ON memories (expires_us) WHERE deleted_us IS NULL AND expires_us IS NOT NULL;
+"""
+
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH, _TENTH, _ELEVENTH, _TWELFTH)
 VERSION = len(MIGRATIONS)
 
 

@@ -22,14 +22,15 @@ from nacre.analysis import tokenizer
 from nacre.analysis.near_duplicates import sketch
 from nacre.analysis.quotations import Quotations, found_in, significant_tokens
 from nacre.analysis.tokenizer import tokens_of
-from nacre.errors import Conflict, StoreError, StoreUnavailable
+from nacre.errors import StoreBusy, StoreError, StoreUnavailable
 from nacre.interfaces import TimePage
 from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.runtime import forks, native_packages
-from nacre.storage.changes import labels_ever, replaced, stated, texts_ever
+from nacre.storage.changes import labels_ever, stated, texts_ever
 from nacre.storage.sqlite import (
     entities,
     facts,
+    lifecycle,
     near_duplicates,
     recall_log,
     rows,
@@ -40,7 +41,7 @@ from nacre.storage.sqlite import (
 )
 from nacre.storage.sqlite.connection import BUSY_TIMEOUT_MS, Connections, is_database_error, transaction
 from nacre.storage.sqlite.facets import facet_counts
-from nacre.storage.sqlite.facts import rewrite_entry, write_entries
+from nacre.storage.sqlite.facts import write_entries
 from nacre.storage.sqlite.filters import (
     EVERYTHING,
     FORGOTTEN,
@@ -58,15 +59,13 @@ from nacre.storage.sqlite.vocabulary import absent_terms, frequencies, spellings
 from nacre.storage.sqlite.writes import (
     adopt_model,
     bump_revision,
-    duplicate_of,
-    duplicates_of,
     former_values,
+    identified,
     insert,
     live_rows,
     log_events,
     missing_vectors,
     model_mismatch,
-    rekey_passages,
     with_tokens,
     write_passages,
     write_tokens,
@@ -76,7 +75,17 @@ from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.health import Finding
 from nacre.types.hnsw import USUAL_HNSW, Hnsw
 from nacre.types.key import Key
-from nacre.types.memory import Entry, Event, Memory, Passages, Progress, Remembered, Update
+from nacre.types.memory import (
+    Entry,
+    Event,
+    Identity,
+    Memory,
+    Passages,
+    Progress,
+    Remembered,
+    Replacement,
+    Update,
+)
 from nacre.types.quotas import NO_QUOTAS, Quotas, Usage
 from nacre.types.recall_log import NOTHING_UNWRITTEN, Outcome, Period, Receipt, ReceiptFilter, Retention, Unwritten
 from nacre.types.recipe import Recipe
@@ -133,7 +142,9 @@ class SqliteStore:
 
     def add(self, entries: Sequence[Entry], model: str | None, token_model: str | None = None) -> list[Remembered]:
         self._index_in_background(entries)
+        now = max(entry.memory.updated for entry in entries)
         with self._writing() as db:
+            lifecycle.expire(db, now)
             if any(entry.passages is not None for entry in entries):
                 adopt_model(db, model, self._path)
             if not token_vectors.adopt_model(db, token_model, (entry.passages for entry in entries)):
@@ -155,77 +166,38 @@ class SqliteStore:
             if len(new) == len(entries):
                 return [Remembered(memory_id, duplicate=False) for memory_id in new]
             added = set(new)
-            existing = duplicates_of(db, ((entry.memory.space, entry.content_hash) for entry in entries))
+            existing = identified(db, (entry.identity for entry in entries), now)
             return [
                 Remembered(entry.memory.id, duplicate=False)
                 if entry.memory.id in added
-                else Remembered(existing[entry.memory.space, entry.content_hash], duplicate=True)
+                else Remembered(existing[entry.identity], duplicate=True)
                 for entry in entries
             ]
 
-    def replace(self, entry: Entry, previous: Memory, model: str | None, token_model: str | None = None) -> None:
-        memory = entry.memory
+    def replace(self, changes: Sequence[Replacement], model: str | None, token_model: str | None = None) -> None:
         with self._writing() as db:
-            ((row, stored, tokens),) = with_tokens(db, [memory.id])
-            if stored != previous:
-                raise Conflict(f"id: memory {memory.id} was changed by someone else meanwhile; read it again")
-            held = self._held(db, [memory.space])
-            if entry.passages is not None:
-                adopt_model(db, model, self._path)
-            if memory.text != stored.text:
-                duplicate = duplicate_of(db, memory.space, entry.content_hash)
-                if duplicate is not None:
-                    raise Conflict(f"text: memory {duplicate} has this text already; forget one of them")
-            assignments = ", ".join(f"{column[2:]} = ?" for column in rows.COLUMNS.split(", "))
-            db.execute(
-                f"UPDATE memories SET {assignments}, content_hash = ? WHERE row = ?",
-                (*(column[0] for column in rows.memory_columns([entry])[:-3]), entry.content_hash, row),
-            )
-            if entry.tokens != tokens:
-                update_counts(db, [(row, stored.space, tokens)], -1)
-                write_tokens(db, [(row, memory.space, entry.tokens)])
-                update_counts(db, [(row, memory.space, entry.tokens)], 1)
-            if memory.text != stored.text or entry.passages is not None:
-                db.execute("DELETE FROM passages WHERE row = ?", (row,))
-                write_passages(db, [(row, entry.passages)])
-                db.execute("UPDATE memories SET embedded = ? WHERE row = ?", (int(entry.passages is not None), row))
-                if not token_vectors.adopt_model(db, token_model, [entry.passages]):
-                    (entry,) = token_vectors.left_out([entry])
-                token_vectors.rewrite(db, row, entry.passages)
-            if memory.text != stored.text:
-                rewrite_entry(db, row, entry, tokens)
-            before = replaced(stored, memory)
-            log_events(db, "updated", [(row, memory.space, memory.id, rows.to_json(before) if before else None)])
+            lifecycle.expire(db, max(each.entry.memory.updated for each in changes))
+            held = self._held(db, (each.entry.memory.space for each in changes))
+            for each in changes:
+                lifecycle.replace(db, each, model, token_model, self._path)
             space_usage.check(db, self._quotas, held)
 
     def forget(self, ids: Sequence[str], at: datetime) -> None:
         with self._writing() as db:
-            live = [found for found in with_tokens(db, ids) if found[1].deleted is None]
-            db.executemany(
-                "UPDATE memories SET deleted_us = ? WHERE row = ?",
-                ((rows.microseconds(at), row) for row, _, _ in live),
-            )
-            facts.update_supersession(db, facts.groups_of_rows(db, [row for row, _, _ in live]))
-            update_counts(db, ((row, memory.space, tokens) for row, memory, tokens in live), -1)
-            log_events(db, "forgotten", ((row, memory.space, memory.id, None) for row, memory, _ in live), at)
+            lifecycle.forget(db, ids, at)
 
     def restore(self, ids: Sequence[str], at: datetime) -> None:
         with self._writing() as db:
-            forgotten = [found for found in with_tokens(db, ids) if found[1].deleted is not None]
-            for row, memory, _ in forgotten:
-                content_hash = db.execute("SELECT content_hash FROM memories WHERE row = ?", (row,)).get
-                duplicate = duplicate_of(db, memory.space, content_hash)
-                if duplicate is not None:
-                    raise Conflict(f"id: memory {duplicate} has the same text as {memory.id}; forget it first")
-                db.execute(
-                    "UPDATE memories SET deleted_us = NULL, updated_us = ? WHERE row = ?", (rows.microseconds(at), row)
-                )
-            restored = [row for row, _, _ in forgotten]
-            rekey_passages(db, restored)
-            facts.index_relations(db, restored)
-            facts.update_supersession(db, facts.groups_of_rows(db, restored))
-            update_counts(db, ((row, memory.space, tokens) for row, memory, tokens in forgotten), 1)
-            log_events(db, "restored", ((row, memory.space, memory.id, None) for row, memory, _ in forgotten), at)
+            lifecycle.restore(db, ids, at)
+
+    def expire(self, now: datetime, limit: int) -> bool:
+        try:
+            with self._writing(durable=False, wait=False) as db:
+                lifecycle.expire(db, now, limit)
+                expires = lifecycle.next_expiry(db)
+        except (StoreBusy, StoreUnavailable):  # others write, or nobody may
+            return False
+        return expires is None or expires > now
 
     def purge(self, ids: Sequence[str], at: datetime) -> str | None:
         with self._connections.writing() as db:
@@ -333,9 +305,13 @@ class SqliteStore:
             events, revision = rows.fetch(db, sql)[0]
             return events, int(revision), self._connections.generation
 
-    def duplicates(self, keys: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
+    def next_expiry(self) -> datetime | None:
         with self._connections.reading() as db:
-            return duplicates_of(db, keys)
+            return lifecycle.next_expiry(db)
+
+    def identified(self, identities: Sequence[Identity], now: datetime) -> dict[Identity, str]:
+        with self._connections.reading() as db:
+            return identified(db, identities, now)
 
     def lexical(
         self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
@@ -715,9 +691,9 @@ class SqliteStore:
             self._ready_index.catch_up_in_background(names)
 
     @contextmanager
-    def _writing(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
+    def _writing(self, *, durable: bool = True, wait: bool = True) -> Iterator[apsw.Connection]:
         """A write transaction. If a scrub is pending, by whichever process, it is tried again afterwards."""
-        with self._connections.writing(durable=durable) as db:
+        with self._connections.writing(durable=durable, wait=wait) as db:
             yield db
             pending = rows.meta(db, scrub.MARK) is not None
         if pending:

@@ -13,24 +13,28 @@ import apsw
 
 from nacre.errors import EmbedderMismatch, NotFound
 from nacre.storage.sqlite import rows
-from nacre.types.memory import Entry, Json, Memory, Passages, Span, Tokens
+from nacre.types.memory import Entry, Identity, Json, Memory, Passages, Span, Tokens
 
 # ---------------------------------------------------------------- writing rows
 
 
 def insert(db: apsw.Connection, entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
-    """Insert the memories whose text is new in their space. Returns these with their rows.
+    """Insert the memories whose key or text is new in their space. Returns these with their rows.
 
     One statement inserts the whole batch in C, so that Python can prepare the next batch meanwhile.
     """
     last = db.execute("SELECT max(row) FROM memories").get or 0
+    known = _keyed_texts(db, (entry.identity for entry in entries))
+    entries = [entry for entry in entries if entry.identity not in known] if known else entries
+    if not entries:
+        return []
     selected, parameters = rows.json_source(rows.memory_columns(entries))
     *columns, content_hash, embedded, token_passages = selected
     db.execute(
         f"INSERT INTO memories ({rows.COLUMNS.replace('m.', '')}, content_hash, embedded, token_passages) "
         f"SELECT {', '.join(columns)}, unhex({content_hash}), {embedded}, {token_passages} "
         "FROM json_each(?) WHERE true "
-        "ON CONFLICT (space, content_hash) WHERE deleted_us IS NULL DO NOTHING",
+        "ON CONFLICT (space, ifnull(key, content_hash)) WHERE deleted_us IS NULL DO NOTHING",
         parameters,
     )
     if db.changes() == len(entries):  # then the rows are consecutive
@@ -118,28 +122,58 @@ def model_mismatch(stored: str | None, given: str | None, path: Path) -> Embedde
 
 # ---------------------------------------------------------------- reading rows
 
-
-def duplicate_of(db: apsw.Connection, space: str, content_hash: bytes) -> str | None:
-    """The id of the live memory with this text."""
-    duplicate: str | None = db.execute(
-        "SELECT id FROM memories WHERE space = ? AND content_hash = ? AND deleted_us IS NULL", (space, content_hash)
-    ).get
-    return duplicate
+_UNEXPIRED = "(m.expires_us IS NULL OR m.expires_us > ?)"
+_BEFORE_ALL = -(2**63)  # a time at which nothing has expired
 
 
-def duplicates_of(db: apsw.Connection, keys: Iterable[tuple[str, bytes]]) -> dict[tuple[str, bytes], str]:
-    """The ids of live memories with these texts, by (space, content hash). One statement for each space."""
+def identified(db: apsw.Connection, identities: Iterable[Identity], now: datetime) -> dict[Identity, str]:
+    """The ids of the memories that these identities name and that are live at that time.
+
+    A text without a key names the memory that has it and no key, or else the oldest one that has it under a key.
+    """
+    listed = list(identities)
+    found = _keyed_texts(db, listed, now)
+    keys: defaultdict[str, list[str]] = defaultdict(list)
     hashes: defaultdict[str, list[str]] = defaultdict(list)
-    for space, content_hash in keys:
-        hashes[space].append(content_hash.hex())
+    for space, each in listed:
+        if isinstance(each, bytes):
+            hashes[space].append(each.hex())
+        else:
+            keys[space].append(each)
+    sql = (
+        "SELECT ifnull(m.key, m.content_hash), m.id FROM json_each(?) AS given CROSS JOIN memories AS m "
+        "ON m.space = ? AND ifnull(m.key, m.content_hash) = {} AND m.deleted_us IS NULL "
+        f"WHERE {_UNEXPIRED}"
+    )
+    for given, named in ((keys, "given.value"), (hashes, "unhex(given.value)")):
+        for space, several in given.items():
+            parameters = (rows.to_json(several), space, rows.microseconds(now))
+            found.update(
+                ((space, each), memory_id) for each, memory_id in rows.fetch(db, sql.format(named), parameters)
+            )
+    return found
+
+
+def _keyed_texts(
+    db: apsw.Connection, identities: Iterable[Identity], now: datetime | None = None
+) -> dict[Identity, str]:
+    """By identity that is a text alone: the oldest live memory that has it under a key."""
+    if not db.execute("SELECT 1 FROM memories WHERE deleted_us IS NULL AND key IS NOT NULL LIMIT 1").get:
+        return {}
+    hashes: defaultdict[str, list[str]] = defaultdict(list)
+    for space, each in identities:
+        if isinstance(each, bytes):
+            hashes[space].append(each.hex())
     sql = (
         "SELECT m.content_hash, m.id FROM json_each(?) AS given CROSS JOIN memories AS m "
-        "ON m.space = ? AND m.content_hash = unhex(given.value) AND m.deleted_us IS NULL"
+        "ON m.space = ? AND m.content_hash = unhex(given.value) AND m.deleted_us IS NULL AND m.key IS NOT NULL "
+        f"WHERE {_UNEXPIRED} ORDER BY m.row DESC"
     )
+    at_us = _BEFORE_ALL if now is None else rows.microseconds(now)
     return {
         (space, content_hash): memory_id
         for space, several in hashes.items()
-        for content_hash, memory_id in rows.fetch(db, sql, (rows.to_json(several), space))
+        for content_hash, memory_id in rows.fetch(db, sql, (rows.to_json(several), space, at_us))
     }
 
 

@@ -24,6 +24,7 @@ from nacre.query.ast import (
     Phrase,
     Pinned,
     Term,
+    Unexpired,
     Without,
     has_wildcards,
     matches_everything,
@@ -79,6 +80,9 @@ class FilterMask:
             matches &= segment.importance >= where.importance_min
         if where.importance_max is not None:
             matches &= segment.importance <= where.importance_max
+        if where.key_prefixes:
+            keyed = Filter(spaces=(space,), key_prefixes=where.key_prefixes)
+            matches &= self._listed(segment, filter_clause(keyed))
         if "facts" in where.has:
             matches &= self._listed(segment, filter_clause(Filter(spaces=(space,), has=("facts",))))
         if where.fact_types:
@@ -101,6 +105,8 @@ class FilterMask:
                 return _any(segment, [text])
             case Term() | Phrase() | Near() | Linked() | Pinned():
                 return self._listed(segment, condition_clause(condition))
+            case Unexpired(now):
+                return ~self._listed(segment, Clause("m.expires_us <= ?", (microseconds(now),)))
             case During(period):
                 return self._during(segment, space, period)
             case Only(where):
