@@ -43,7 +43,7 @@ def test_remember_search_get_forget_restore_purge(cli: Cli) -> None:
     first = cli("remember", "The cache lives in Redis", "--tag", "infra", "--tag", "cache", "--json").json
     assert first["duplicate"] is False
     again = cli("remember", "The cache lives in Redis", "--json").json
-    assert again == {"id": first["id"], "duplicate": True, "recalled": [], "notes": []}
+    assert again == {"id": first["id"], "duplicate": True, "recalled": [], "notes": [], "changed": []}
     found = cli("search", "redis cache", "--json").json
     assert [hit["id"] for hit in found["hits"]] == [first["id"]]
     assert cli("get", first["id"], "--json").json["memories"][0]["tags"] == ["infra", "cache"]

@@ -277,11 +277,12 @@ def test_one_text_is_not_a_list_of_letters(shared: Nacre) -> None:
         shared.remember_many("letters")
 
 
-def test_the_first_of_equal_texts_is_kept_however_they_come(memory: Nacre) -> None:
+def test_equal_texts_become_one_memory_that_has_the_tags_of_all(memory: Nacre) -> None:
     first, second = memory.remember_many([NewMemory(text="same", tags=["a"]), NewMemory(text="same", tags=["b"])])
     assert first.id == second.id
     assert (first.duplicate, second.duplicate) == (False, True)
-    assert memory.get(first.id)[0].tags == ("a",)
+    assert second.changed == ("tags",)
+    assert memory.get(first.id)[0].tags == ("a", "b")
 
 
 # ---------------------------------------------------------------- searching
@@ -499,13 +500,13 @@ def test_an_unknown_id_has_no_history(shared: Nacre, unknown: str) -> None:
 @pytest.mark.parametrize("name", ["colour", "id", "space", "created", "updated", "deleted"])
 def test_an_unknown_field_cannot_be_changed(shared: Nacre, name: str) -> None:
     kept = shared.remember("a good one").id
-    with refused(shared, name, "allowed: happened, importance, kind, metadata"):
+    with refused(shared, name, "allowed: expires, happened, importance, key, kind, metadata"):
         shared.update(kept, **{name: "x"})  # type: ignore[arg-type]
 
 
 def test_an_update_of_nothing_is_refused(shared: Nacre) -> None:
     kept = shared.remember("a good one").id
-    with refused(shared, "changes", "give at least one of happened, importance"):
+    with refused(shared, "changes", "give at least one of expires, happened, importance"):
         shared.update(kept)
 
 

@@ -25,6 +25,7 @@ from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import schema
 from nacre.storage.sqlite.backup import chain, files
 from nacre.types.backups import Backup, Keep
+from older_files import to_eleventh
 from store_checks import check_derived_tables, check_integrity, check_words_of_relations
 
 SECRET = "xylophone-4711"
@@ -345,12 +346,16 @@ def test_a_cached_result_does_not_outlive_a_restore(path: Path, folder: Path) ->
 def test_an_older_schema_migrates_when_the_store_is_opened(
     path: Path, tmp_path: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with opened(path):
+        pass
+    with closing(apsw.Connection(str(path))) as db:
+        to_eleventh(db)
     with monkeypatch.context() as older:
-        older.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:-1])
-        older.setattr(schema, "VERSION", schema.VERSION - 1)
+        older.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:11])
+        older.setattr(schema, "VERSION", 11)
         with nacre.open(path, embedder=None, log=False) as memory:
             made = memory.backup(tmp_path / "old.db").backup
-    assert made.schema_version == schema.VERSION - 1
+    assert made.schema_version == 11
     nacre.restore_backup(made.path, target)
     with opened(target) as memory:
         assert memory.stats().schema_version == schema.VERSION

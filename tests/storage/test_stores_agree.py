@@ -956,12 +956,12 @@ def pair(tmp_path: Path) -> Any:
     opened.close()
 
 
-def test_of_equal_texts_in_one_batch_the_first_is_kept(pair: Pair) -> None:
+def test_equal_texts_in_one_batch_become_one_memory(pair: Pair) -> None:
     """As if they had been remembered one by one."""
     first, second = NewMemory(text="tea", tags=["first"]), NewMemory(text="tea", tags=["second"])
     receipts = pair.same(lambda nacre: nacre.remember_many([first, second])).answer
     assert [receipt.duplicate for receipt in receipts] == [False, True]
-    assert pair.same(lambda nacre: nacre.get(receipts[0].id)[0].tags).answer == ("first",)
+    assert pair.same(lambda nacre: nacre.get(receipts[0].id)[0].tags).answer == ("first", "second")
 
 
 def test_what_a_session_was_given_by_hand(pair: Pair) -> None:

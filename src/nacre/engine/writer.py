@@ -240,6 +240,8 @@ class Writer:
 
     def _changed_texts(self, drafts: Sequence[Draft], stored: Mapping[Identity, str]) -> list[Draft]:
         """Those under a known key whose text is not the one that is stored."""
+        if not drafts:
+            return []
         known = self._store.get([stored[each.identity] for each in drafts if each.identity in stored])
         texts = {(each.space, each.key): each.text for each in known.values()}
         return [each for each in drafts if texts.get((each.memory.space, each.memory.key)) != each.memory.text]

@@ -35,8 +35,6 @@ from nacre.knowledge_graph.model import (
     items_by_id,
     items_in,
     new_memory,
-    reworded,
-    states,
     validate,
 )
 from nacre.runtime import forks
@@ -286,26 +284,10 @@ class KnowledgeGraph:
         return list(names)
 
     def _store(self, items: Sequence[Item]) -> list[bool]:
-        """Store items as memories. Returns for each whether it is new.
-
-        A text is stored only once, so an item whose text another memory has already is reworded.
-        """
-        new = [False] * len(items)
+        """Store items as memories. Returns for each whether it is new."""
         times = _TIMES.next(len(items))
         memories = [replace(new_memory(item), created=time) for item, time in zip(items, times, strict=True)]
-        waiting = list(range(len(items)))
-        wording = 0
-        while waiting:
-            receipts = self._memory.remember_many([reworded(memories[at], wording) for at in waiting])
-            twins = {each.id: each for each in self._full([each.id for each in receipts if each.duplicate])}
-            taken = []
-            for at, receipt in zip(waiting, receipts, strict=True):
-                new[at] = not receipt.duplicate
-                if receipt.duplicate and not states(twins.get(receipt.id), items[at]):
-                    taken.append(at)
-            waiting = taken
-            wording += 1
-        return new
+        return [not receipt.duplicate for receipt in self._memory.remember_many(memories)]
 
     def _found(self, kinds: Sequence[str], wanted: Sequence[Mapping[str, str]]) -> dict[str, Item]:
         """Items by the ids of their memories, the oldest first: those with this metadata, and possibly others."""

@@ -136,15 +136,15 @@ def new_memory(item: Item) -> NewMemory:
             metadata = {**edge_json(item)}
             entities = [NewEntity(name=name) for name in (source, target) if _linkable(name)]
     kind = identity(item)[0]
-    return NewMemory(text=text, kind=kind, metadata=metadata, entities=entities, facts=_facts(item), extract=False)
-
-
-def reworded(memory: NewMemory, wording: int) -> NewMemory:
-    """The memory with another text for each number. All texts end with the original, and none is blank."""
-    if wording == 0 and not memory.text.isspace():
-        return memory
-    number = f" {wording}" if wording > 1 else ""
-    return replace(memory, text=f"{memory.kind}{number}: {memory.text}")
+    return NewMemory(
+        text=f"{kind}: {text}" if text.isspace() else text,
+        key=f"graph:{identity_digest(item).hex()}",  # other memories may have the same text
+        kind=kind,
+        metadata=metadata,
+        entities=entities,
+        facts=_facts(item),
+        extract=False,
+    )
 
 
 def _facts(item: Item) -> list[NewFact]:
@@ -180,15 +180,6 @@ def item_of(memory: Memory) -> Item | None:
         case "relation", {"from": str(source), "to": str(target), "relationType": str(type_)}:
             return Edge(source, type_, target)
     return None
-
-
-def states(memory: Memory | None, item: Item) -> bool:
-    """Whether a memory is one of this item."""
-    found = None if memory is None else item_of(memory)
-    return found is not None and identity(found) == identity(item)
-
-
-# ---------------------------------------------------------------- in JSON
 
 
 def node_json(node: Node) -> dict[str, Json]:

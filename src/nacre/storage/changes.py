@@ -36,8 +36,8 @@ def check_unexpired(memory: Memory, at: datetime) -> None:
 def taken(memory: Memory, other: str) -> Conflict:
     """The error for a memory whose key or, without one, whose text another live memory has."""
     if memory.key is None:
-        return Conflict(f"text: memory {other} has the same text as {memory.id}; forget one of them")
-    return Conflict(f"key: memory {other} has the key {memory.key!r}; forget it, or choose another key")
+        return Conflict(f"text: memory {other} has this text already, as {memory.id} would; forget it first")
+    return Conflict(f"key: memory {other} has the key {memory.key!r} already, as {memory.id} would; forget it first")
 
 
 def texts_ever(memory: Memory, replaced_before: Iterable[Mapping[str, Json]]) -> list[str]:

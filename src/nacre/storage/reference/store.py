@@ -39,7 +39,7 @@ from nacre.storage.quotas import check_usage, fact_bytes, memory_bytes, named_qu
 from nacre.storage.reference.facts import Facts
 from nacre.storage.reference.recall_log import RecallLog
 from nacre.storage.reference.space_usage import SessionWrites, usage_of
-from nacre.storage.reference.stored_memory import StoredMemory
+from nacre.storage.reference.stored_memory import StoredMemory, blobs
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.health import Finding
 from nacre.types.memory import (
@@ -59,7 +59,6 @@ from nacre.types.recall_log import NOTHING_UNWRITTEN, Outcome, Period, Receipt, 
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals, Successor
 from nacre.types.stats import FacetCounts, Frequencies, Stats
-from nacre.types.tokens import TOKEN_PASSAGES_MAX
 from nacre.types.views import Neighbours
 
 if TYPE_CHECKING:
@@ -207,11 +206,9 @@ class MemoryStore:
                 stored = self._memories.get(memory_id)
                 if stored is None or stored.memory.text != texts[memory_id]:
                     continue
-                tokens = _token_blobs(each) if keeps else None
+                tokens = tokenblobs(each) if keeps else None
                 if stored.lacks_vectors or (tokens is not None and stored.lacks_tokens and stored.spans != each.spans):
-                    self._memories[memory_id] = replace(
-                        stored, spans=each.spans, blobs=_blobs(each), token_blobs=tokens
-                    )
+                    self._memories[memory_id] = replace(stored, spans=each.spans, blobs=blobs(each), token_blobs=tokens)
                     self._log("embedded", memory_id)
                 elif tokens is not None and stored.lacks_tokens:
                     self._memories[memory_id] = replace(stored, token_blobs=tokens)
@@ -686,8 +683,8 @@ class MemoryStore:
 
     def _write(self, entry: Entry, keeps_tokens: bool) -> None:
         spans = None if entry.passages is None else entry.passages.spans
-        blobs = () if entry.passages is None else _blobs(entry.passages)
-        token_blobs = _token_blobs(entry.passages) if entry.passages is not None and keeps_tokens else None
+        blobs = () if entry.passages is None else blobs(entry.passages)
+        token_blobs = tokenblobs(entry.passages) if entry.passages is not None and keeps_tokens else None
         self._memories[entry.memory.id] = StoredMemory(
             entry.memory, entry.content_hash, entry.tokens, spans, blobs, token_blobs
         )
@@ -792,16 +789,6 @@ def _place(memory: Memory) -> tuple[bool, int, datetime, str]:
 
 def _quarter(moment: datetime) -> datetime:
     return moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
-
-
-def _token_blobs(passages: Passages) -> tuple[bytes, ...] | None:
-    return None if passages.tokens is None else passages.tokens[:TOKEN_PASSAGES_MAX]
-
-
-def _blobs(passages: Passages) -> tuple[bytes, ...]:
-    from nacre.storage.vectors import pack
-
-    return tuple(pack(vector) for vector in passages.vectors)
 
 
 def _tally(values: Iterable[str]) -> dict[str, int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nacre.types.memory import Identity, Memory, Span, Tokens
+from nacre.types.memory import Identity, Memory, Passages, Span, Tokens
+from nacre.types.tokens import TOKEN_PASSAGES_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +32,13 @@ class StoredMemory:
     @property
     def lacks_tokens(self) -> bool:
         return self.is_live and self.spans is not None and self.token_blobs is None
+
+
+def token_blobs_of(passages: Passages) -> tuple[bytes, ...] | None:
+    return None if passages.tokens is None else passages.tokens[:TOKEN_PASSAGES_MAX]
+
+
+def blobs_of(passages: Passages) -> tuple[bytes, ...]:
+    from nacre.storage.vectors import pack
+
+    return tuple(pack(vector) for vector in passages.vectors)

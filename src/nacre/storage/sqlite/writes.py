@@ -122,6 +122,9 @@ def model_mismatch(stored: str | None, given: str | None, path: Path) -> Embedde
 
 # ---------------------------------------------------------------- reading rows
 
+_ANY_KEYED = (
+    "SELECT 1 FROM memories INDEXED BY memories_keyed_texts WHERE deleted_us IS NULL AND key IS NOT NULL LIMIT 1"
+)
 _UNEXPIRED = "(m.expires_us IS NULL OR m.expires_us > ?)"
 _BEFORE_ALL = -(2**63)  # a time at which nothing has expired
 
@@ -158,15 +161,15 @@ def _keyed_texts(
     db: apsw.Connection, identities: Iterable[Identity], now: datetime | None = None
 ) -> dict[Identity, str]:
     """By identity that is a text alone: the oldest live memory that has it under a key."""
-    if not db.execute("SELECT 1 FROM memories WHERE deleted_us IS NULL AND key IS NOT NULL LIMIT 1").get:
+    if not db.execute(_ANY_KEYED).get:
         return {}
     hashes: defaultdict[str, list[str]] = defaultdict(list)
     for space, each in identities:
         if isinstance(each, bytes):
             hashes[space].append(each.hex())
     sql = (
-        "SELECT m.content_hash, m.id FROM json_each(?) AS given CROSS JOIN memories AS m "
-        "ON m.space = ? AND m.content_hash = unhex(given.value) AND m.deleted_us IS NULL AND m.key IS NOT NULL "
+        "SELECT m.content_hash, m.id FROM json_each(?) AS given "
+        "CROSS JOIN memories AS m INDEXED BY memories_keyed_texts ON m.space = ? AND m.content_hash = unhex(given.value) AND m.deleted_us IS NULL AND m.key IS NOT NULL "
         f"WHERE {_UNEXPIRED} ORDER BY m.row DESC"
     )
     at_us = _BEFORE_ALL if now is None else rows.microseconds(now)

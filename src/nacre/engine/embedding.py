@@ -1,0 +1,82 @@
+"""Passages of texts that are written: cut, and embedded if there is an embedder and it works."""
+
+from __future__ import annotations
+
+import logging
+
+from nacre.analysis import chunking
+from nacre.engine.parts import Parts
+from nacre.interfaces import Embedder, TokenEmbedder
+from nacre.types.memory import Passages, Span
+
+_log = logging.getLogger("nacre")
+
+
+class PassageEmbedder:
+    """`defer` leaves all vectors to `reembed`."""
+
+    def __init__(self, parts: Parts, *, defer: bool) -> None:
+        self._parts = parts
+        self._defer = defer
+
+    @property
+    def at_once(self) -> bool:
+        """Whether texts are embedded when they are written."""
+        return self._parts.embedder is not None and not self._defer
+
+    def of(self, texts: dict[str, str]) -> dict[str, Passages]:
+        """Passages by id. If the embedder fails, the texts are stored anyway and embedded later."""
+        embedder = self._parts.embedder
+        if embedder is None or self._defer or not texts:
+            return {}
+        try:
+            return self._passages_for(embedder, texts)
+        except Exception as error:  # whatever the model's runtime raises, no memory is lost for it
+            _log.warning("stored without vectors (%s); `nacre reembed` adds them", error)
+            return {}
+
+    def _passages_for(self, embedder: Embedder, texts: dict[str, str]) -> dict[str, Passages]:
+        """With token vectors where the embedder has any and does not fail to make them."""
+        tokens = self._parts.token_embedder
+        if tokens is not None:
+            try:
+                return passages_of(embedder, tokens, texts)
+            except Exception as error:  # the vectors alone may still work
+                _log.warning("stored without token vectors (%s); `nacre reembed` adds them", error)
+        return passages_of(embedder, None, texts)
+
+    @property
+    def model(self) -> str | None:
+        return None if self._parts.embedder is None else self._parts.embedder.fingerprint
+
+    @property
+    def token_model(self) -> str | None:
+        return None if self._parts.token_embedder is None else self._parts.token_embedder.token_fingerprint
+
+
+def passages_of(embedder: Embedder, tokens: TokenEmbedder | None, texts: dict[str, str]) -> dict[str, Passages]:
+    """Cut and embed texts, all of them in one call of the embedder."""
+    spans: dict[str, tuple[Span, ...]] = {}
+    for memory_id, text in texts.items():
+        # A word piece has at least one character, so a short text is one passage for sure.
+        short = len(text) <= embedder.pieces_max
+        spans[memory_id] = (
+            (Span(0, len(text)),) if short else chunking.split_passages(text, embedder.weigh(text), embedder.pieces_max)
+        )
+    slices = [texts[each][span.start : span.end] for each, several in spans.items() for span in several]
+    from nacre.storage.vectors import checked, checked_tokens  # numpy is imported only where there are vectors
+
+    packed: list[bytes] | None = None
+    if tokens is None:
+        vectors = checked(embedder.embed_passages(slices), len(slices))
+    else:
+        made, packed = tokens.embed_with_tokens(slices)
+        vectors = checked(made, len(slices))
+        packed = checked_tokens(packed, len(slices), tokens.token_format)
+    embedded: dict[str, Passages] = {}
+    at = 0
+    for memory_id, several in spans.items():
+        end = at + len(several)
+        embedded[memory_id] = Passages(several, vectors[at:end], None if packed is None else tuple(packed[at:end]))
+        at = end
+    return embedded

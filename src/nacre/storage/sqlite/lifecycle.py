@@ -1,0 +1,114 @@
+"""What becomes of a stored memory: it is replaced, forgotten, restored, or expires. The caller holds a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import apsw
+
+from nacre.errors import Conflict
+from nacre.ids import content_hash
+from nacre.storage.changes import check_unexpired, replaced, taken
+from nacre.storage.sqlite import facts, rows, token_vectors
+from nacre.storage.sqlite.facts import rewrite_entry
+from nacre.storage.sqlite.vocabulary import update_counts
+from nacre.storage.sqlite.writes import (
+    adopt_model,
+    log_events,
+    rekey_passages,
+    with_tokens,
+    write_passages,
+    write_tokens,
+)
+from nacre.types.memory import Memory, Replacement, Tokens
+
+
+def replace(db: apsw.Connection, change: Replacement, model: str | None, token_model: str | None, path: Path) -> None:
+    entry, previous = change
+    memory = entry.memory
+    ((row, stored, tokens),) = with_tokens(db, [memory.id])
+    if stored != previous:
+        raise Conflict(f"id: memory {memory.id} was changed by someone else meanwhile; read it again")
+    if entry.passages is not None:
+        adopt_model(db, model, path)
+    if entry.identity != (stored.space, stored.key or content_hash(stored.text)):
+        _check_free(db, memory)
+    assignments = ", ".join(f"{column[2:]} = ?" for column in rows.COLUMNS.split(", "))
+    db.execute(
+        f"UPDATE memories SET {assignments}, content_hash = ? WHERE row = ?",
+        (*(column[0] for column in rows.memory_columns([entry])[:-3]), entry.content_hash, row),
+    )
+    if entry.tokens != tokens:
+        update_counts(db, [(row, stored.space, tokens)], -1)
+        write_tokens(db, [(row, memory.space, entry.tokens)])
+        update_counts(db, [(row, memory.space, entry.tokens)], 1)
+    if memory.text != stored.text or entry.passages is not None:
+        db.execute("DELETE FROM passages WHERE row = ?", (row,))
+        write_passages(db, [(row, entry.passages)])
+        db.execute("UPDATE memories SET embedded = ? WHERE row = ?", (int(entry.passages is not None), row))
+        if not token_vectors.adopt_model(db, token_model, [entry.passages]):
+            (entry,) = token_vectors.left_out([entry])
+        token_vectors.rewrite(db, row, entry.passages)
+    if memory.text != stored.text:
+        rewrite_entry(db, row, entry, tokens)
+    before = replaced(stored, memory)
+    log_events(db, "updated", [(row, memory.space, memory.id, rows.to_json(before) if before else None)])
+
+
+def forget(db: apsw.Connection, ids: Sequence[str], at: datetime) -> None:
+    live = [found for found in with_tokens(db, ids) if found[1].deleted is None]
+    _hide(db, live, [at] * len(live))
+    log_events(db, "forgotten", ((row, memory.space, memory.id, None) for row, memory, _ in live), at)
+
+
+def restore(db: apsw.Connection, ids: Sequence[str], at: datetime) -> None:
+    forgotten = [found for found in with_tokens(db, ids) if found[1].deleted is not None]
+    for row, memory, _ in forgotten:
+        check_unexpired(memory, at)
+        _check_free(db, memory)
+        db.execute("UPDATE memories SET deleted_us = NULL, updated_us = ? WHERE row = ?", (rows.microseconds(at), row))
+    restored = [row for row, _, _ in forgotten]
+    rekey_passages(db, restored)
+    facts.index_relations(db, restored)
+    facts.update_supersession(db, facts.groups_of_rows(db, restored))
+    update_counts(db, ((row, memory.space, tokens) for row, memory, tokens in forgotten), 1)
+    log_events(db, "restored", ((row, memory.space, memory.id, None) for row, memory, _ in forgotten), at)
+
+
+def expire(db: apsw.Connection, now: datetime, limit: int = -1) -> None:
+    """Forget live memories that have expired; a negative limit is none."""
+    sql = (
+        "SELECT id FROM memories WHERE deleted_us IS NULL AND expires_us IS NOT NULL AND expires_us <= ? "
+        "ORDER BY expires_us, row LIMIT ?"
+    )
+    over = [memory_id for (memory_id,) in rows.fetch(db, sql, (rows.microseconds(now), limit))]
+    if over:
+        found = with_tokens(db, over)
+        _hide(db, found, [memory.expires or now for _, memory, _ in found])
+        log_events(db, "expired", ((row, memory.space, memory.id, None) for row, memory, _ in found), now)
+
+
+def next_expiry(db: apsw.Connection) -> datetime | None:
+    """When the next live memory expires, which may be over."""
+    return rows.maybe_moment(
+        db.execute("SELECT min(expires_us) FROM memories WHERE deleted_us IS NULL AND expires_us IS NOT NULL").get
+    )
+
+
+def _hide(db: apsw.Connection, live: Sequence[tuple[int, Memory, Tokens]], since: Sequence[datetime]) -> None:
+    db.executemany(
+        "UPDATE memories SET deleted_us = ? WHERE row = ?",
+        ((rows.microseconds(at), row) for (row, _, _), at in zip(live, since, strict=True)),
+    )
+    facts.update_supersession(db, facts.groups_of_rows(db, [row for row, _, _ in live]))
+    update_counts(db, ((row, memory.space, tokens) for row, memory, tokens in live), -1)
+
+
+def _check_free(db: apsw.Connection, memory: Memory) -> None:
+    """Raise Conflict if another live memory has the identity of this one."""
+    identity = memory.key or content_hash(memory.text)
+    sql = "SELECT id FROM memories WHERE space = ? AND ifnull(key, content_hash) = ? AND deleted_us IS NULL AND id <> ?"
+    for (other,) in rows.fetch(db, sql, (memory.space, identity, memory.id)):
+        raise taken(memory, other)

@@ -1,0 +1,19 @@
+"""Store files as older versions wrote them, made from files of this version."""
+
+from __future__ import annotations
+
+import apsw
+
+
+def to_eleventh(db: apsw.Connection) -> None:
+    """Take back the twelfth version of the schema: keys and expiry."""
+    db.execute(
+        """
+        DROP INDEX memories_identity; DROP INDEX memories_keyed_texts; DROP INDEX memories_by_key;
+        DROP INDEX memories_expiring;
+        ALTER TABLE memories DROP COLUMN key;
+        ALTER TABLE memories DROP COLUMN expires_us;
+        CREATE UNIQUE INDEX memories_live_text ON memories (space, content_hash) WHERE deleted_us IS NULL;
+        UPDATE meta SET value = '11' WHERE key = 'schema_version';
+        """
+    )
