@@ -57,6 +57,11 @@ PEOPLE = ("Alice", "alice", "Al", "Bob", "Robert", "Acme", "Berlin", "it")
 PREDICATES = ("lives in", "livesIn", "uses", "works_at", "port")
 OBJECTS = ("Berlin", "berlin", "Paris", "Acme", "Bob", "Al", "8080", "9090")
 
+# Prefixes of each other, beyond all letters, and before what cannot be written.
+CALLERS_KEYS = ("docs/a", "docs/ab", "k", "\U0010ffff", "docs/\ud7ff")
+KEY_PREFIXES = ("docs/", "docs/a", "k", "\U0010ffff", "docs/\ud7ff", "unknown")
+DURATIONS = (timedelta(minutes=30), timedelta(hours=23), timedelta(days=100))
+
 texts = st.one_of(
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join),
     st.sampled_from(WORDS),
@@ -115,6 +120,8 @@ def new_memories(draw: st.DrawFn) -> NewMemory:
         happened=draw(st.sampled_from([None, None, *MOMENTS])),
         pinned=draw(st.sampled_from([False, False, True])),
         origin=draw(st.sampled_from([None, None, "a run"])),
+        key=draw(st.sampled_from([None, None, None, *CALLERS_KEYS])),
+        expires=draw(st.sampled_from([None, None, None, *DURATIONS])),
         facts=draw(st.one_of(st.just([]), st.lists(new_facts, max_size=3))),
         entities=draw(st.one_of(st.just([]), st.lists(new_entities, max_size=2))),
         extract=draw(st.sampled_from([None, True, False])),
@@ -154,6 +161,8 @@ changes = st.fixed_dictionaries(
         "happened": st.sampled_from([None, *MOMENTS]),
         "pinned": st.booleans(),
         "origin": st.sampled_from([None, "another run"]),
+        "key": st.sampled_from([None, *CALLERS_KEYS]),
+        "expires": st.sampled_from([None, *DURATIONS, timedelta(0)]),  # the last one is refused
     },
 )
 
@@ -171,6 +180,7 @@ def filters(draw: st.DrawFn) -> Filter:
         "tags_none": some((*TAGS, "unknown")),
         "sources": some((*SOURCES, *PATTERNS, "unknown")),
         "sessions": some((*SESSIONS, "unknown")),
+        "key_prefixes": some(KEY_PREFIXES),
         "has": some(("facts", "tags", "source", "session", "summary", "metadata")),
         "fact_types": some(("preference", "location", "kv", "relationship", "temporal")),
         "created_from": st.sampled_from(MOMENTS),
@@ -193,6 +203,7 @@ FIELDS = (
     "has:tags", "has:summary,session", "has:facts", "has:metadata", "has:source",
     "fact-type:location", "-fact-type:kv", "Fact-Type:KV,preference", "fact-type:nothing",
     "since:1d", "until:2024-05-01", "on:yesterday", "on:2024-04", "since:2023", "until:2024-05-01T17:45",
+    "key:docs/", "-key:docs/a,k", "key:unknown",
     "space:other", "space:default,other", "space:ещё", "space:nowhere", "has:nothing", "since:whenever", "tag:,",
     "importance>=0.5", "importance<0.5", "importance:0.3..0.5", "-importance>0.5", "importance:0", "importance>=2",
 )  # fmt: skip
@@ -326,6 +337,7 @@ def varied_memories() -> list[NewMemory]:
             created=START + timedelta(hours=at, microseconds=at % 2),
             happened=None if at % 6 else START + timedelta(hours=at // 2),
             importance=(0.5, 1 / 3, 0.0, 1.0, 0.5)[at % 5],
+            key=f"{CALLERS_KEYS[at % len(CALLERS_KEYS)]}{at}" if at % 4 == 1 else None,
             pinned=at % 8 == 0,
             entities=["Alice"] if at % 9 == 0 else [],
         )

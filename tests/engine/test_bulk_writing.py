@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
 import apsw
@@ -13,6 +14,7 @@ import nacre
 from nacre import NewMemory
 from nacre.errors import InvalidInput
 from nacre.storage.sqlite import vocabulary
+from nacre.types.memory import Identity
 from store_checks import check_derived_tables, check_integrity
 
 

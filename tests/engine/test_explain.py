@@ -173,6 +173,7 @@ FILTERS: list[dict[str, Any]] = [
     {"fact_types": ["preference"]},
     {"importance_min": 0.6},
     {"importance_max": 0},
+    {"key_prefixes": ["docs/"]},
 ]
 
 

@@ -41,6 +41,7 @@ from nacre.storage.sqlite.rows import WORD_COLUMNS, tokens
 from nacre.types.facts import FactType, NewFact
 from nacre.types.search import Filter, Period
 from strategies import (
+    KEY_PREFIXES,
     KEYS,
     MOMENTS,
     SCALARS,
@@ -124,6 +125,7 @@ EXAMPLES: dict[str, list[Any]] = {
     + [{"listed": None}, {"listed": ""}, {"kept": "{}"}, {"unknown": None}, {KEYS[0]: True, KEYS[1]: 1}],
     "has": [[part] for part in PARTS] + [["tags", "summary"], list(PARTS)],
     "fact_types": [[each] for each in get_args(FactType)] + [["kv", "location"], list(get_args(FactType))],
+    "key_prefixes": [[each] for each in KEY_PREFIXES] + [["docs/", "k"], ["unknown", "k"]],
     "importance_min": [0, 0.3, 1 / 3, 0.5, 1],
     "importance_max": [0, 0.3, 1 / 3, 0.5, 1],
 }

@@ -100,6 +100,7 @@ FILTERS = (
     Filter(fact_types=["kv", "location"]),
     Filter(importance_min=1 / 3, importance_max=0.9),
     Filter(importance_max=0),
+    Filter(key_prefixes=["docs/a", "k"]),
     Filter(kinds=["unknown"]),
 )
 

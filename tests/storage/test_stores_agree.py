@@ -26,7 +26,20 @@ from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError, QuotaExceeded
 from nacre.interfaces import TimePage
-from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, Only, ParsedQuery, Phrase, Term, Without
+from nacre.query.ast import (
+    AllOf,
+    AnyOf,
+    Condition,
+    During,
+    Linked,
+    Near,
+    Only,
+    ParsedQuery,
+    Phrase,
+    Term,
+    Unexpired,
+    Without,
+)
 from nacre.query.parser import parse
 from nacre.ranking.passage_count import gain_by_chance
 from nacre.storage.reference import MemoryStore
@@ -51,6 +64,7 @@ from nacre.types.search import Filter, Mode, Period, SearchResult
 from nacre.types.stats import Stats
 from store_checks import check_derived_tables, check_integrity, check_words_of_relations
 from strategies import (
+    CALLERS_KEYS,
     MOMENTS,
     OBJECTS,
     PEOPLE,
@@ -136,6 +150,8 @@ class Pair:
         The reference always looks anew, so that what the other found a moment ago must still be right.
         """
         self.reference[embedding]._searcher._results.clear()
+        for store in (self._sqlite_store, self._reference_store):  # what is over is no change by the call
+            assert store.expire(self.clock.now, 1_000)
         before = self.sequences()
         real, expected = attempt(call, self.sqlite[embedding]), attempt(call, self.reference[embedding])
         assert self._without_path(real) == expected
@@ -395,6 +411,16 @@ class Machine(RuleBasedStateMachine):
         ids = [*self.chosen(numbers), *(["nobody"] if unknown else [])]
         self.pair.same(lambda nacre: nacre.forget(ids, missing_ok=unknown))
 
+    @rule(keys=some(CALLERS_KEYS), space=st.sampled_from([None, *SPACES]), missing_ok=st.booleans(), gone=st.booleans())
+    def by_key(self, keys: tuple[str, ...], space: str | None, missing_ok: bool, gone: bool) -> None:
+        self.pair.same(lambda nacre: nacre.get(keys=keys, space=space, missing_ok=missing_ok))
+        if gone:
+            self.pair.same(lambda nacre: nacre.forget(keys=keys, space=space, missing_ok=missing_ok))
+
+    @rule(where=st.one_of(filters(), queries), forgotten=st.booleans())
+    def every(self, where: Filter | str, forgotten: bool) -> None:
+        self.pair.same(lambda nacre: list(nacre.every(where, forgotten=forgotten)))
+
     @rule(numbers=numbers)
     def restore(self, numbers: list[int]) -> None:
         self.pair.same(lambda nacre: nacre.restore(self.chosen(numbers)))
@@ -503,6 +529,7 @@ class Machine(RuleBasedStateMachine):
     @rule(hours=st.sampled_from([1, 23, 24, 1000]))
     def wait(self, hours: int) -> None:
         self.pair.clock.now += timedelta(hours=hours)
+        self.last_read = None  # what expires meanwhile is no change by anybody
 
     # ---- reading
 
@@ -693,6 +720,7 @@ small_filters = st.sampled_from(
         Filter(kinds=("fact",)),
         Filter(sources=("docs/*", "chat")),
         Filter(sessions=("s1",)),
+        Filter(key_prefixes=("docs/", "k")),
         Filter(has=("source", "tags")),
         Filter(created_from=START),
         Filter(importance_min=0.5),
@@ -705,6 +733,7 @@ conditions: st.SearchStrategy[Condition] = st.recursive(
         runs,
         st.builds(Near, st.lists(runs, min_size=2, max_size=3).map(tuple), st.integers(0, 3)),
         st.builds(Only, small_filters),
+        st.builds(Unexpired, st.sampled_from([*MOMENTS, START + timedelta(hours=1), END])),
         st.builds(Linked, st.sampled_from(["alice", "al", "bob", "acme", "it"])),
         st.builds(During, st.builds(Period, st.sampled_from([None, *MOMENTS]), st.sampled_from([None, *MOMENTS]))),
     ),

@@ -39,7 +39,7 @@ from nacre.storage.quotas import check_usage, fact_bytes, memory_bytes, named_qu
 from nacre.storage.reference.facts import Facts
 from nacre.storage.reference.recall_log import RecallLog
 from nacre.storage.reference.space_usage import SessionWrites, usage_of
-from nacre.storage.reference.stored_memory import StoredMemory, blobs
+from nacre.storage.reference.stored_memory import StoredMemory, blobs_of, token_blobs_of
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.health import Finding
 from nacre.types.memory import (
@@ -206,9 +206,11 @@ class MemoryStore:
                 stored = self._memories.get(memory_id)
                 if stored is None or stored.memory.text != texts[memory_id]:
                     continue
-                tokens = tokenblobs(each) if keeps else None
+                tokens = token_blobs_of(each) if keeps else None
                 if stored.lacks_vectors or (tokens is not None and stored.lacks_tokens and stored.spans != each.spans):
-                    self._memories[memory_id] = replace(stored, spans=each.spans, blobs=blobs(each), token_blobs=tokens)
+                    self._memories[memory_id] = replace(
+                        stored, spans=each.spans, blobs=blobs_of(each), token_blobs=tokens
+                    )
                     self._log("embedded", memory_id)
                 elif tokens is not None and stored.lacks_tokens:
                     self._memories[memory_id] = replace(stored, token_blobs=tokens)
@@ -683,8 +685,8 @@ class MemoryStore:
 
     def _write(self, entry: Entry, keeps_tokens: bool) -> None:
         spans = None if entry.passages is None else entry.passages.spans
-        blobs = () if entry.passages is None else blobs(entry.passages)
-        token_blobs = tokenblobs(entry.passages) if entry.passages is not None and keeps_tokens else None
+        blobs = () if entry.passages is None else blobs_of(entry.passages)
+        token_blobs = token_blobs_of(entry.passages) if entry.passages is not None and keeps_tokens else None
         self._memories[entry.memory.id] = StoredMemory(
             entry.memory, entry.content_hash, entry.tokens, spans, blobs, token_blobs
         )

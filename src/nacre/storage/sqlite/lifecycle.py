@@ -24,6 +24,9 @@ from nacre.storage.sqlite.writes import (
 )
 from nacre.types.memory import Memory, Replacement, Tokens
 
+# When the next live memory expires, which may be over.
+NEXT_EXPIRY = "SELECT min(expires_us) FROM memories WHERE deleted_us IS NULL AND expires_us IS NOT NULL"
+
 
 def replace(db: apsw.Connection, change: Replacement, model: str | None, token_model: str | None, path: Path) -> None:
     entry, previous = change
@@ -88,13 +91,6 @@ def expire(db: apsw.Connection, now: datetime, limit: int = -1) -> None:
         found = with_tokens(db, over)
         _hide(db, found, [memory.expires or now for _, memory, _ in found])
         log_events(db, "expired", ((row, memory.space, memory.id, None) for row, memory, _ in found), now)
-
-
-def next_expiry(db: apsw.Connection) -> datetime | None:
-    """When the next live memory expires, which may be over."""
-    return rows.maybe_moment(
-        db.execute("SELECT min(expires_us) FROM memories WHERE deleted_us IS NULL AND expires_us IS NOT NULL").get
-    )
 
 
 def _hide(db: apsw.Connection, live: Sequence[tuple[int, Memory, Tokens]], since: Sequence[datetime]) -> None:

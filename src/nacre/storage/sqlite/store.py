@@ -194,7 +194,7 @@ class SqliteStore:
         try:
             with self._writing(durable=False, wait=False) as db:
                 lifecycle.expire(db, now, limit)
-                expires = lifecycle.next_expiry(db)
+                expires = rows.maybe_moment(db.execute(lifecycle.NEXT_EXPIRY).get)
         except (StoreBusy, StoreUnavailable):  # others write, or nobody may
             return False
         return expires is None or expires > now
@@ -307,7 +307,7 @@ class SqliteStore:
 
     def next_expiry(self) -> datetime | None:
         with self._connections.reading() as db:
-            return lifecycle.next_expiry(db)
+            return rows.maybe_moment(db.execute(lifecycle.NEXT_EXPIRY).get)
 
     def identified(self, identities: Sequence[Identity], now: datetime) -> dict[Identity, str]:
         with self._connections.reading() as db:

@@ -169,7 +169,8 @@ def _keyed_texts(
             hashes[space].append(each.hex())
     sql = (
         "SELECT m.content_hash, m.id FROM json_each(?) AS given "
-        "CROSS JOIN memories AS m INDEXED BY memories_keyed_texts ON m.space = ? AND m.content_hash = unhex(given.value) AND m.deleted_us IS NULL AND m.key IS NOT NULL "
+        "CROSS JOIN memories AS m INDEXED BY memories_keyed_texts ON m.space = ? "
+        "AND m.content_hash = unhex(given.value) AND m.deleted_us IS NULL AND m.key IS NOT NULL "
         f"WHERE {_UNEXPIRED} ORDER BY m.row DESC"
     )
     at_us = _BEFORE_ALL if now is None else rows.microseconds(now)
