@@ -1,0 +1,30 @@
+"""The examples in docs/integrations/ run, offline and in order, and print what the pages say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "docs" / "integrations"
+PAGES = sorted(page.name for page in FOLDER.glob("*.md") if page.name != "README.md")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_prints_what_it_shows(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (FOLDER / name).read_text("utf-8")
+    code = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    shown = re.findall(r"^```text\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert code
+    exec(compile("\n".join(code), name, "exec"), {"__name__": name})
+    assert capsys.readouterr().out == "".join(shown)
+
+
+def test_every_page_is_in_the_list() -> None:
+    listed = re.findall(r"\]\((\w+\.md)\)", (FOLDER / "README.md").read_text("utf-8"))
+    assert sorted(listed) == PAGES
