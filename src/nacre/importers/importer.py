@@ -7,6 +7,7 @@ memory that it makes has a key, which is the same when the record is read again,
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import re
@@ -169,6 +170,15 @@ class Importer(NamedTuple):
     recognises: Callable[[Path, bytes], bool]
     read: Callable[[Source], Iterator[NewMemory | Refused]]
     where: Callable[[Path, Mapping[str, str]], Path] | None = None
+
+
+def part_of_key(text: str, chars_max: int) -> str:
+    """A text as a part of a key: of a longer one its beginning and a digest. Escapes what separates the parts."""
+    text = storable(text).replace("%", "%25").replace("#", "%23")
+    if len(text) <= chars_max:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:32]
+    return f"{text[: chars_max - 33]}~{digest}"
 
 
 def storable(text: str) -> str:

@@ -8,11 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nacre.errors import InvalidInput
+from nacre.importers.basic_memory import BASIC_MEMORY
 from nacre.importers.chatgpt import CHATGPT
 from nacre.importers.claude import CLAUDE
 from nacre.importers.claude_code import CLAUDE_CODE
 from nacre.importers.codex import CODEX
 from nacre.importers.importer import HEAD_BYTES, Importer
+from nacre.importers.mbox import MBOX
+from nacre.importers.notes import MARKDOWN_NOTES, PLAIN_TEXT
+from nacre.importers.tables import CSV, JSONL
 
 # One that recognises its own files for sure comes before one that takes any Markdown, table or text.
 IMPORTERS: tuple[Importer, ...] = (
@@ -20,7 +24,15 @@ IMPORTERS: tuple[Importer, ...] = (
     CODEX,
     CHATGPT,
     CLAUDE,
+    MBOX,
+    BASIC_MEMORY,
+    CSV,
+    JSONL,
+    MARKDOWN_NOTES,
+    PLAIN_TEXT,
 )
+
+ELSEWHERE = ("knowledge-graph",)  # formats that are no list of memories, so that they are read elsewhere
 
 
 def named(name: str) -> Importer:
@@ -31,13 +43,13 @@ def named(name: str) -> Importer:
     raise InvalidInput("format", f"{name!r} is unknown; known: {_names()}")
 
 
-def recognised(path: Path) -> Importer:
-    """The importer of the format that a file or folder is in."""
-    head = _head(path)
+def recognised(path: Path, shown: Path | None = None) -> Importer:
+    """The importer of the format that a file or folder is in. `shown` is what an error calls it."""
+    start = head(path, shown)
     for each in IMPORTERS:
-        if each.recognises(path, head):
+        if each.recognises(path, start):
             return each
-    raise InvalidInput("path", f"{path} is in no known format; name it with --format: {_names()}")
+    raise InvalidInput("path", f"{shown or path} is in no known format; name it with --format: {_names()}")
 
 
 def at_home(home: Path, environment: Mapping[str, str]) -> list[tuple[Importer, Path]]:
@@ -47,19 +59,22 @@ def at_home(home: Path, environment: Mapping[str, str]) -> list[tuple[Importer, 
 
 
 def _names() -> str:
-    return ", ".join(each.name for each in IMPORTERS)
+    return ", ".join((*ELSEWHERE, *(each.name for each in IMPORTERS)))
 
 
-def _head(path: Path) -> bytes:
+def head(path: Path, shown: Path | None = None) -> bytes:
     """The first bytes of a file, b"" of a folder. Raises InvalidInput for what is neither, or cannot be read."""
+    said = shown or path
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116  # a Path raises another error where a name is too long
         if stat.S_ISDIR(mode):
             return b""
         if not stat.S_ISREG(mode):
-            raise InvalidInput("path", f"{path} is neither a file nor a folder")
+            raise InvalidInput("path", f"{said} is neither a file nor a folder")
         with path.open("rb") as file:
             return file.read(HEAD_BYTES)
+    except InvalidInput:
+        raise
     except (OSError, ValueError) as error:  # a NUL in the name
         reason = error.strerror if isinstance(error, OSError) else error
-        raise InvalidInput("path", f"{path} cannot be read ({reason})") from None
+        raise InvalidInput("path", f"{said} cannot be read ({reason})") from None
