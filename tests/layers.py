@@ -7,7 +7,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "doors": ("cli", "mcp_server", "hooks", "integrations"),
     "config": ("config",),
     "serialization": ("serialization",),
-    "service": ("engine", "evaluation", "knowledge_graph"),
+    "service": ("engine", "evaluation", "knowledge_graph", "intake"),
     "adapters": ("storage", "embedders", "rerankers", "importers"),
     "pure core": (
         "query",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import click
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nacre.evaluation.questions import Lines
 
 T = TypeVar("T")
+What: TypeAlias = Literal["line", "file", "record"]
 
 LISTED_MAX = 20  # on stderr
 _KEPT_MAX = 1_000  # in JSON
@@ -33,8 +34,8 @@ class Refusal(NamedTuple):
 class Refusals:
     """Bad lines or files, in their order. Only the first are kept, all are counted."""
 
-    def __init__(self, what: Literal["line", "file"]) -> None:
-        self.what: Literal["line", "file"] = what
+    def __init__(self, what: What) -> None:
+        self.what: What = what
         self.count = 0
         self._kept: list[Refusal] = []
 

@@ -588,5 +588,9 @@ def _flat(text: str) -> str:
     return " ".join(text.splitlines())
 
 
+def day(moment: datetime) -> str:
+    return _local(moment)[:10]
+
+
 def _local(moment: datetime) -> str:
     return moment.astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,1 @@
+"""How does what others keep come into a store, and how does it stay in step with a folder?"""
