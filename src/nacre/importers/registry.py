@@ -12,9 +12,12 @@ from nacre.importers.basic_memory import BASIC_MEMORY
 from nacre.importers.chatgpt import CHATGPT
 from nacre.importers.claude import CLAUDE
 from nacre.importers.claude_code import CLAUDE_CODE
+from nacre.importers.claude_mem import CLAUDE_MEM
 from nacre.importers.codex import CODEX
 from nacre.importers.importer import HEAD_BYTES, Importer
+from nacre.importers.langgraph import LANGGRAPH
 from nacre.importers.mbox import MBOX
+from nacre.importers.mem0 import MEM0
 from nacre.importers.notes import MARKDOWN_NOTES, PLAIN_TEXT
 from nacre.importers.tables import CSV, JSONL
 
@@ -24,6 +27,9 @@ IMPORTERS: tuple[Importer, ...] = (
     CODEX,
     CHATGPT,
     CLAUDE,
+    CLAUDE_MEM,
+    LANGGRAPH,
+    MEM0,
     MBOX,
     BASIC_MEMORY,
     CSV,
