@@ -16,25 +16,27 @@ SESSION = "5b1f6f6e-3c1d-4a53-9a36-0c8f5d1f2a11"
 AT = ("2026-03-02T09:30:00.000Z", 1_772_443_800_000)
 WHEN = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 
-SCHEMA = """
+_AT = "created_at TEXT NOT NULL, created_at_epoch INTEGER NOT NULL"
+_ID = "id INTEGER PRIMARY KEY AUTOINCREMENT"
+SCHEMA = f"""
 CREATE TABLE schema_versions (id INTEGER PRIMARY KEY, version INTEGER UNIQUE NOT NULL, applied_at TEXT NOT NULL);
-CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, content_session_id TEXT UNIQUE NOT NULL,
+CREATE TABLE sdk_sessions ({_ID}, content_session_id TEXT UNIQUE NOT NULL,
   memory_session_id TEXT UNIQUE, project TEXT NOT NULL, started_at TEXT NOT NULL, started_at_epoch INTEGER NOT NULL);
-CREATE TABLE observations (id INTEGER PRIMARY KEY AUTOINCREMENT, memory_session_id TEXT NOT NULL, project TEXT NOT NULL,
+CREATE TABLE observations ({_ID}, memory_session_id TEXT NOT NULL, project TEXT NOT NULL,
   text TEXT, type TEXT NOT NULL, title TEXT, subtitle TEXT, facts TEXT, narrative TEXT, concepts TEXT, files_read TEXT,
-  files_modified TEXT, prompt_number INTEGER, content_hash TEXT, created_at TEXT NOT NULL, created_at_epoch INTEGER NOT NULL);
-CREATE TABLE session_summaries (id INTEGER PRIMARY KEY AUTOINCREMENT, memory_session_id TEXT NOT NULL, project TEXT NOT NULL,
+  files_modified TEXT, prompt_number INTEGER, content_hash TEXT, {_AT});
+CREATE TABLE session_summaries ({_ID}, memory_session_id TEXT NOT NULL, project TEXT NOT NULL,
   request TEXT, investigated TEXT, learned TEXT, completed TEXT, next_steps TEXT, files_read TEXT, files_edited TEXT,
-  notes TEXT, prompt_number INTEGER, created_at TEXT NOT NULL, created_at_epoch INTEGER NOT NULL);
-CREATE TABLE user_prompts (id INTEGER PRIMARY KEY AUTOINCREMENT, content_session_id TEXT NOT NULL,
-  prompt_number INTEGER NOT NULL, prompt_text TEXT NOT NULL, created_at TEXT NOT NULL, created_at_epoch INTEGER NOT NULL);
-CREATE TABLE directives (id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL DEFAULT 'global', project TEXT,
-  content TEXT NOT NULL, status TEXT NOT NULL DEFAULT 'active', created_at TEXT NOT NULL, created_at_epoch INTEGER NOT NULL);
+  notes TEXT, prompt_number INTEGER, {_AT});
+CREATE TABLE user_prompts ({_ID}, content_session_id TEXT NOT NULL,
+  prompt_number INTEGER NOT NULL, prompt_text TEXT NOT NULL, {_AT});
+CREATE TABLE directives ({_ID}, scope TEXT NOT NULL DEFAULT 'global', project TEXT,
+  content TEXT NOT NULL, status TEXT NOT NULL DEFAULT 'active', {_AT});
 """
-OLD_SCHEMA = """
+OLD_SCHEMA = f"""
 CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, claude_session_id TEXT, sdk_session_id TEXT, project TEXT);
-CREATE TABLE observations (id INTEGER PRIMARY KEY, sdk_session_id TEXT NOT NULL, project TEXT NOT NULL, text TEXT NOT NULL,
-  type TEXT NOT NULL, created_at TEXT NOT NULL, created_at_epoch INTEGER NOT NULL);
+CREATE TABLE observations (id INTEGER PRIMARY KEY, sdk_session_id TEXT NOT NULL, project TEXT NOT NULL,
+  text TEXT NOT NULL, type TEXT NOT NULL, {_AT});
 """
 
 
@@ -65,8 +67,9 @@ def path(tmp_path: Path) -> Path:
         files_read=json.dumps(["gateway.toml"]),
         files_modified="[]",
     )
-    insert(database, "session_summaries", memory_session_id="agent-1", project="gateway", request="Fix the port",
-           investigated="The configuration", learned="It is 9090", completed="", next_steps=None, notes="None")  # fmt: skip
+    learned = {"request": "Fix the port", "investigated": "The configuration", "learned": "It is 9090"}
+    others = {"completed": "", "next_steps": None, "notes": "None"}
+    insert(database, "session_summaries", memory_session_id="agent-1", project="gateway", **learned, **others)
     insert(database, "user_prompts", content_session_id=SESSION, prompt_number=1, prompt_text="Which port is it?")
     insert(database, "user_prompts", content_session_id=SESSION, prompt_number=2, prompt_text="<private>abc</private>")
     insert(database, "directives", project="gateway", content="Never use port 8080.", status="active")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +95,7 @@ def test_nothing_is_written(path: Path) -> None:
         path.parent.chmod(0o700)
     assert (path.read_bytes(), path.stat().st_mtime_ns) == (before, when)
     assert [each.name for each in path.parent.iterdir()] == [path.name]
-    with opened(path) as file, pytest.raises(Exception, match="readonly|read-only"):
+    with opened(path) as file, pytest.raises(Exception, match="readonly"):
         file._connection.execute("DELETE FROM store")
 
 
@@ -106,7 +105,7 @@ def test_nothing_is_written(path: Path) -> None:
 def test_a_view_is_not_read(path: Path) -> None:
     """One that never ends would be read for ever."""
     database = sqlite3.connect(path)
-    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS prefix, x AS key, x AS value FROM n"
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS prefix, x AS key FROM n"
     database.execute(f"CREATE VIEW store AS {endless}")
     database.execute(f"CREATE VIEW history AS {endless}")
     database.execute("CREATE VIRTUAL TABLE observations USING fts5(id, project, created_at, created_at_epoch)")
@@ -167,10 +166,10 @@ def test_a_cut_file_is_refused(path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[bytes]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("t") / "a.db"
     table(path, *((f"p{number}", str(number), '{"text": "hello"}') for number in range(100)))
-    yield path.read_bytes()
+    return path.read_bytes()
 
 
 @pytest.mark.slow

@@ -18,7 +18,6 @@ from nacre.importers.importer import HEAD_BYTES, Refused, storable
 from nacre.types.memory import Json, NewMemory
 from nacre.validation import LIMITS
 
-KEY_CHARS_MAX = 512
 _DEPTH_MAX = 20  # of what is kept as metadata
 _SECONDS_MAX = 100_000_000_000  # a larger number of them, after the year 5138, is one of milliseconds
 
@@ -124,7 +123,7 @@ def heads(files: Iterable[Path]) -> Iterator[bytes]:
 
 def key(*parts: str) -> str:
     """The key of what these parts name."""
-    return fitting(":".join(parts), KEY_CHARS_MAX)
+    return fitting(":".join(parts), LIMITS.key_chars_max)
 
 
 def fitting(name: str, chars_max: int) -> str:

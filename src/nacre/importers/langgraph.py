@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nacre.importers.conversations import KEY_CHARS_MAX, beginning, moment, plain
+from nacre.importers.conversations import beginning, moment, plain
 from nacre.importers.importer import Importer, Refused, Source
 from nacre.importers.json_values import json_values
 from nacre.importers.sqlite_files import SQLITE_START, has_table, rows_of
@@ -73,10 +73,10 @@ def _item(where: str, row: Mapping[str, Any], now: datetime) -> Iterator[NewMemo
     if updated is not None:
         own["updated"] = updated.isoformat()
     full = _joined(_ROOT, *names, name)
-    if len(full) > KEY_CHARS_MAX:
+    if len(full) > LIMITS.key_chars_max:
         own["key"] = json.dumps(name)
         full = f"{_joined(_ROOT, *names, '')}%hash-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
-    if len(full) > KEY_CHARS_MAX:
+    if len(full) > LIMITS.key_chars_max:
         yield Refused(where, f"has a namespace of {len(_joined(*names)):,} characters, which is too long for a key")
         return
     try:
