@@ -9,8 +9,10 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -124,6 +126,7 @@ def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
 
 
+BEGIN = datetime(2026, 11, 15, 22, 0, 0, tzinfo=UTC)
 SESSION = "0d7a8d0e-5b1c-4a53-9f0e-6f5f4c7a2b11"
 
 
@@ -145,10 +148,15 @@ def line(kind: str, content: Any, **more: Any) -> dict[str, Any]:
         "sessionId": SESSION,
         "type": kind,
         "message": {"role": kind, "content": content},
-        "uuid": "5b0c",
+        "uuid": str(uuid.uuid5(uuid.NAMESPACE_URL, json.dumps([kind, content]))),
         "timestamp": "2026-11-15T22:00:00.000Z",
         **more,
     }
+
+
+def at(second: int) -> str:
+    """A time as transcripts have it."""
+    return f"{BEGIN + timedelta(seconds=second):%Y-%m-%dT%H:%M:%S}.250Z"
 
 
 TALK: list[tuple[str, str]] = [
@@ -162,7 +170,10 @@ TALK: list[tuple[str, str]] = [
 
 def transcript(stage: Stage, talk: Sequence[tuple[str, str]] = TALK) -> None:
     """As Claude Code writes it: a line for each block, with much between what was said."""
-    said = [line(kind, text if kind == "user" else [{"type": "text", "text": text}]) for kind, text in talk]
+    said = [
+        line(kind, text if kind == "user" else [{"type": "text", "text": text}], timestamp=at(number))
+        for number, (kind, text) in enumerate(talk)
+    ]
     noise = [
         {"type": "summary", "summary": "Gateway port", "leafUuid": "1"},
         {"type": "file-history-snapshot", "messageId": "1", "snapshot": {}},
@@ -201,6 +212,16 @@ def test_claude_code_remembers_what_was_said_and_nothing_else(stage: Stage) -> N
     assert not any(each.facts for each in found)
 
 
+def test_a_turn_has_its_own_time_and_key(stage: Stage) -> None:
+    transcript(stage)
+    stage.remember(claude_event(stage, "Stop", stop_hook_active=False))
+    found = stage.remembered(SESSION)
+    assert [each.created for each in found] == [
+        BEGIN + timedelta(seconds=second, milliseconds=250) for second in range(len(TALK))
+    ]
+    assert {each.key is not None and each.key.startswith(f"claude-code:{SESSION}:") for each in found} == {True}
+
+
 def test_claude_code_remembers_each_turn_once(stage: Stage) -> None:
     """Compaction comes first, the end of the session later; and a session may be gone on with."""
     transcript(stage, TALK[:3])
@@ -234,7 +255,7 @@ def test_a_line_of_another_shape_loses_no_other(stage: Stage) -> None:
     assert [each.text for each in stage.remembered(SESSION)] == ["first", "a block", "last"]
 
 
-def test_codex_remembers_a_turn(stage: Stage) -> None:
+def test_codex_remembers_what_it_tells_of_a_turn_without_a_transcript(stage: Stage) -> None:
     event = {
         "type": "agent-turn-complete",
         "thread-id": "b5f6c1c2-1111-2222-3333-444455556666",
@@ -244,10 +265,10 @@ def test_codex_remembers_a_turn(stage: Stage) -> None:
         "input-messages": ["Rename `foo` to `bar` and update the callsites."],
         "last-assistant-message": "Rename complete and verified `cargo build` succeeds.",
     }
-    assert stage.remember("", json.dumps(event)) == (0, "", "")
-    later = event | {"input-messages": ["Thanks. Commit it."], "last-assistant-message": None}
+    for _ in range(2):
+        assert stage.remember("", json.dumps(event)) == (0, "", "")
+    later = event | {"turn-id": "12346", "input-messages": ["Thanks. Commit it."], "last-assistant-message": None}
     assert stage.remember("", json.dumps(later)) == (0, "", "")
-    assert stage.remember("", json.dumps(event)) == (0, "", "")
     found = stage.remembered("b5f6c1c2-1111-2222-3333-444455556666")
     assert [(each.metadata["role"], each.text) for each in found] == [
         ("user", "Rename `foo` to `bar` and update the callsites."),

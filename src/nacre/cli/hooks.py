@@ -9,8 +9,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,7 +22,10 @@ from nacre.cli.options import PASSED_ON, common
 from nacre.config.settings import option
 from nacre.errors import NacreError
 from nacre.hooks import answer, events
-from nacre.serialization import decode
+
+if TYPE_CHECKING:
+    from nacre.engine.engine import Nacre
+    from nacre.types.memory import NewMemory
 
 
 @nacre.group()
@@ -88,13 +93,33 @@ def _without_failing(run: Callable[[], None]) -> None:
 
 def _store(call: answer.Call) -> None:
     from nacre.config.factory import open_from_settings
+    from nacre.hooks import transcripts
 
-    what = events.said(call.event, call.environment, call.working, int(time.time() * 1000))
-    new = [decode.new_memory(each) for each in events.memories(what)]
-    if new:
-        with open_from_settings(answer.settings_for(call, what.folder)) as memory:
-            for receipts in memory.remember_batches(new):
-                render.remark([note for each in receipts for note in each.notes])
+    settings = answer.settings_for(call, events.folder_of(call.event, call.environment, call.working))
+    transcript = transcripts.named(call.event, call.environment)
+    if transcript is None:
+        what = events.said(call.event, int(time.time() * 1000))
+        new: Iterator[NewMemory] = events.memories(what)
+    elif settings.store.value.exists():
+        with open_from_settings(settings) as memory:
+            _remember(memory, transcripts.turns(transcript, transcripts.last(transcript, memory)))
+        return
+    else:
+        new = transcripts.turns(transcript, None)
+    first = next(new, None)
+    if first is not None:  # otherwise no store is made
+        with open_from_settings(settings) as memory:
+            _remember(memory, chain([first], new))
+
+
+def _remember(memory: Nacre, new: Iterator[NewMemory]) -> None:
+    """A turn that cannot be stored costs no other."""
+
+    def refused(_: int, error: NacreError) -> None:
+        render.complain(str(error))
+
+    for receipts in memory.remember_batches(new, refused=refused):
+        render.remark([note for each in receipts for note in each.notes])
 
 
 def _start(context: click.Context, text: str) -> None:
