@@ -180,6 +180,71 @@ def test_what_metadata_cannot_hold_is_kept_exactly_too(store: NacreStore, value:
         assert item.value == value
 
 
+def live_keys(store: NacreStore) -> list[str]:
+    return [memory.key or "" for memory in store.memory.every()]
+
+
+def test_a_large_value_is_found_by_its_fields_alone_and_leaves_nothing_behind(tmp_path: Path, clock: Clock) -> None:
+    with NacreStore(tmp_path / "a.db", embedder=None, index={"fields": ["title"]}, clock=clock) as store:
+        values = [{"title": "harbour", "body": f"tides {number} " * 20_000} for number in range(3)]
+        for value in values:
+            store.put(("docs",), "large", value, ttl=10)
+            item = store.get(("docs",), "large")
+            assert item is not None
+            assert item.value == value
+        pieces = [key for key in live_keys(store) if key.startswith("langgraph-pieces/")]
+        assert len(pieces) == -(-len(json.dumps(values[2])) // 30_000)
+        assert found(store.search(("docs",), query="harbour")) == ["large"]
+        assert found(store.search((), filter={"title": "harbour", "body": {"$gt": "tides 1"}})) == ["large"]
+        assert store.search((), query="tides") == store.search((), query="piece of langgraph") == []
+        assert store.list_namespaces() == [("docs",)]
+
+        clock.passes(9)
+        assert found(store.search(("docs",))) == ["large"]  # and its time begins anew
+        clock.passes(9)
+        item = store.get(("docs",), "large")
+        assert item is not None
+        assert item.value == values[2]
+        store.put(("docs",), "large", {"title": "small"})
+        assert live_keys(store) == ["langgraph/docs/large"]
+        store.put(("docs",), "large", values[0])
+        store.delete(("docs",), "large")
+        assert live_keys(store) == []
+
+
+def test_a_value_that_was_imported_as_a_text_is_read(store: NacreStore) -> None:
+    value = {"body": "x" * 100_000}
+    metadata = {"langgraph": {"json": True}}
+    store.memory.remember(json.dumps(value), key="langgraph/docs/large", metadata=metadata, extract=False)
+    item = store.get(("docs",), "large")
+    assert item is not None
+    assert item.value == value
+    assert found(store.search(("docs",), filter=value)) == ["large"]
+
+
+@pytest.mark.slow
+def test_a_large_value_is_never_read_in_part(tmp_path: Path) -> None:
+    values = [{"n": number, "body": [str(number)] * 30_000} for number in range(4)]
+    with NacreStore(tmp_path / "a.db", embedder=None) as store, NacreStore(tmp_path / "a.db", embedder=None) as other:
+        store.put(("docs",), "large", values[0], index=False)
+        done = threading.Event()
+        wrong: list[object] = []
+
+        def read() -> None:
+            while not done.is_set():
+                item = other.get(("docs",), "large")
+                listed = next(iter(other.search(("docs",))), None)
+                wrong.extend(each for each in (item, listed) if each is None or each.value not in values)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        for number in range(12):
+            store.put(("docs",), "large", values[number % 4], index=False)
+        done.set()
+        reader.join()
+        assert wrong == []
+
+
 def test_numbers_keep_their_type(store: NacreStore) -> None:
     store.put(("docs",), "one", {"whole": 1, "real": 1.0, "nan": math.nan})
     item = store.get(("docs",), "one")
@@ -528,6 +593,7 @@ def test_the_asynchronous_methods_do_the_same(store: NacreStore) -> None:
     assert len(store.search(("docs",), limit=100)) == 38
 
 
+@pytest.mark.slow
 def test_threads_that_write_one_item_leave_one_of_its_values(store: NacreStore) -> None:
     errors: list[BaseException] = []
 
@@ -618,6 +684,25 @@ def test_private_parts_and_secrets_leave_json_whole(tmp_path: Path) -> None:
         assert item.value["n"] == 1
         assert "closed" not in json.dumps(item.value)
         assert "hunter2" not in json.dumps(item.value)
+
+
+def test_a_large_value_with_private_parts_and_secrets_stays_json(tmp_path: Path) -> None:
+    value = {
+        "notes": ["open <private>closed</private> end " * 4_000],
+        "password": "hunter2-Xk39vQz81",
+        "tag": "<private>",
+    }
+    with NacreStore(tmp_path / "a.db", embedder=None, secrets="redact") as store:
+        store.put(("docs",), "a", value, index=False)
+        item = store.get(("docs",), "a")
+        assert item is not None
+        assert item.value["notes"][0].startswith("open end open end")
+        assert "closed" not in item.value["notes"][0]
+        assert "hunter2" not in json.dumps([dict(memory.metadata) for memory in store.memory.every()])
+    with NacreStore(tmp_path / "b.db", embedder=None, secrets="refuse") as store:
+        with pytest.raises(InvalidInput, match="secret"):
+            store.put(("docs",), "a", value, index=False)
+        assert live_keys(store) == []
 
 
 def test_the_module_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,7 @@
 """Nacre as the long-term memory of LangGraph agents: a `BaseStore`.
 
 An item is a memory. Its key is "langgraph", the namespace and the item's key, joined by "/", so that a namespace is a
-prefix of keys. Its text is what the item is found by, and its metadata are the item's value. What does not fit into
-metadata is kept as JSON: as a part of the metadata or, above their limit, as the text.
+prefix of keys. Its text is what the item is found by, and its metadata are the item's value.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import hashlib
 import inspect
 import json
 import logging
-import math
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -23,6 +22,7 @@ from typing import Any, Self, cast
 from nacre.engine.engine import Nacre, system_clock
 from nacre.errors import Conflict, InvalidInput, NotFound, StoreError
 from nacre.integrations.embeddings import LangChainEmbedder
+from nacre.integrations.langgraph_values import UNINDEXED, Values, as_json, own, piece_keys
 from nacre.integrations.parts import joined, names_of, needs, opened
 from nacre.types.memory import Json, Memory, NewMemory
 from nacre.types.recipe import Recipe
@@ -48,8 +48,6 @@ with needs("langgraph"):
     )
 
 ROOT = "langgraph"  # the first part of every key
-UNINDEXED = "unindexed"  # the tag of items that no query finds
-OWN = "langgraph"  # the name in the metadata under which the store keeps what is not part of the value
 WHOLE = "$"  # the path of the whole value
 RANKED_MAX = LIMITS.results_max  # items that a query can rank
 RECIPE = Recipe(semantic_floor=-1.0, min_confidence=0.0)  # a query orders all items, and leaves out none
@@ -57,8 +55,6 @@ _REFRESH_SHARE = 0.01  # of the time to live: a read that would move the expiry 
 _MANY = 1_000  # keys in one call
 _TRIES = 5
 _HASHED = "%hash-"  # begins what stands in place of a long key; no name becomes a part that begins so
-_DEPTH_MAX = 30  # of a value in metadata
-_INT64 = 2**63
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$gt": lambda value, other: value > other,
     "$gte": lambda value, other: value >= other,
@@ -105,6 +101,8 @@ class NacreStore(BaseStore):
         self._fields = (index.get("fields") if index else None) or [WHOLE]
         self._mode = mode
         self._clock = clock
+        self._values = Values(self.memory)
+        self._writing = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -144,44 +142,54 @@ class NacreStore(BaseStore):
 
     # ---- writing
 
-    def _writes(self, ops: Sequence[Op]) -> dict[str, NewMemory | None]:
-        """What each key is to hold; None: nothing any more."""
-        writes: dict[str, NewMemory | None] = {}
+    def _writes(self, ops: Sequence[Op]) -> dict[str, list[NewMemory]]:
+        """What each key is to hold: the pieces of a large value, then the item. Nothing: it is deleted."""
+        writes: dict[str, list[NewMemory]] = {}
         for op in ops:
             if isinstance(op, PutOp):
-                writes[_key(op.namespace, op.key)] = None if op.value is None else self._new_memory(op)
+                writes[_key(op.namespace, op.key)] = [] if op.value is None else self._new_memories(op)
             elif not isinstance(op, GetOp | SearchOp | ListNamespacesOp):
                 raise InvalidInput("ops", f"has a {type(op).__name__}, which is no operation of a store")
         return writes
 
-    def _write(self, writes: Mapping[str, NewMemory | None]) -> None:
-        gone = [key for key, new in writes.items() if new is None]
-        for start in range(0, len(gone), _MANY):
-            self.memory.forget(keys=gone[start : start + _MANY], missing_ok=True)
-        new_memories = [new for new in writes.values() if new is not None]
+    def _write(self, writes: Mapping[str, list[NewMemory]]) -> None:
+        if not writes:
+            return
+        new_memories = [new for several in writes.values() for new in several]
+        with self._writing:  # so that no thread takes the pieces of another for old ones
+            old_pieces = [key for memory in self._fetched(list(writes)) for key in piece_keys(memory)]
+            self._remember(new_memories)
+            gone = [key for key, several in writes.items() if not several]
+            self._forget([*gone, *set(old_pieces).difference(cast("str", new.key) for new in new_memories)])
+
+    def _remember(self, new_memories: Sequence[NewMemory]) -> None:
         for attempt in range(_TRIES):
             try:
                 self.memory.remember_many(new_memories)
                 return
-            except Conflict:  # another thread or process deleted one of these items in the meantime
+            except Conflict:  # another process deleted one of these items in the meantime
                 if attempt == _TRIES - 1:
                     raise
 
-    def _new_memory(self, op: PutOp) -> NewMemory:
-        value = _as_json(cast("Mapping[str, Any]", op.value))
+    def _forget(self, keys: Sequence[str]) -> None:
+        for start in range(0, len(keys), _MANY):
+            self.memory.forget(keys=keys[start : start + _MANY], missing_ok=True)
+
+    def _new_memories(self, op: PutOp) -> list[NewMemory]:
+        value = as_json(cast("Mapping[str, Any]", op.value))
         texts = self._indexed(value, op)
-        own: dict[str, Json] = {}
+        kept: dict[str, Json] = {}
         expires = None
         if op.ttl is not None:
             now = self._clock()
             expires = _after(now, op.ttl)
-            own = {"ttl": op.ttl, "updated": now.isoformat()}
+            kept = {"ttl": op.ttl, "updated": now.isoformat()}
         key = _key(op.namespace, op.key)
         if key.rpartition("/")[2].startswith(_HASHED):
-            own["key"] = json.dumps(op.key)
-        text, metadata = self._kept(value, "\n".join(texts), own)
-        return NewMemory(
-            text=text or key.removeprefix(f"{ROOT}/"),
+            kept["key"] = json.dumps(op.key)
+        metadata, pieces = self._values.kept(key, value, kept, expires)
+        item = NewMemory(
+            text="\n".join(texts)[: LIMITS.text_chars_max] or key.removeprefix(f"{ROOT}/"),
             key=key,
             namespace=joined(*op.namespace)[: LIMITS.name_chars_max],
             metadata=metadata,
@@ -189,6 +197,7 @@ class NacreStore(BaseStore):
             expires=expires,
             extract=None if texts else False,
         )
+        return [*pieces, item]
 
     def _indexed(self, value: dict[str, Json], op: PutOp) -> list[str]:
         """The texts that an item is found by."""
@@ -199,51 +208,37 @@ class NacreStore(BaseStore):
             texts += (_readable(value) or [op.key]) if path == WHOLE else get_text_at_path(value, path)
         return [stored for text in texts if (stored := _storable(text)).strip()]
 
-    def _kept(self, value: dict[str, Json], text: str, own: dict[str, Json]) -> tuple[str, dict[str, Json]]:
-        """The text and the metadata of a memory that hold a value exactly."""
-        if OWN not in value and _plain(value):
-            metadata = {**value, OWN: own} if own else value
-            if _size(metadata) <= LIMITS.metadata_bytes_max:
-                return text, metadata
-        written = self._screened(value)
-        metadata = {OWN: {**own, "json": written}}
-        if _size(metadata) <= LIMITS.metadata_bytes_max:
-            return text, metadata
-        return written, {OWN: {**own, "json": True}}
-
-    def _screened(self, value: dict[str, Json]) -> str:
-        """A value as JSON that stays JSON when private parts and secrets are taken out of it."""
-        written = _dumped(value)
-        if self.memory.screen(written).text == written:
-            return written
-        written = _dumped(self._without_secrets(value, ""))
-        if self.memory.screen(written).text != written:
-            raise InvalidInput(
-                "value", "has a private part or a secret that is spread over several texts; leave it out"
-            )
-        return written
-
-    def _without_secrets(self, value: Json, name: str) -> Json:
-        match value:
-            case dict():
-                return {key: self._without_secrets(each, key) for key, each in value.items()}
-            case list():
-                return [self._without_secrets(each, name) for each in value]
-            case str():
-                return self.memory.screen(value, name).text
-        return value
-
     # ---- reading
 
     def _get(self, ops: Mapping[int, GetOp]) -> dict[int, Item]:
         keys = {place: _key(op.namespace, op.key) for place, op in ops.items()}
-        found: dict[str, Memory] = {}
-        unique = list(dict.fromkeys(keys.values()))
-        for start in range(0, len(unique), _MANY):
-            fetched = self.memory.get(keys=unique[start : start + _MANY], missing_ok=True)
-            found.update({memory.key: memory for memory in fetched if memory.key is not None})
-        self._refresh([found[keys[place]] for place, op in ops.items() if op.refresh_ttl and keys[place] in found])
-        return {place: _item(found[key]) for place, key in keys.items() if key in found}
+        items: dict[str, tuple[Memory, Item]] = {}
+        left = list(dict.fromkeys(keys.values()))
+        for _ in range(_TRIES):
+            read = {memory.key: (memory, self._item(memory)) for memory in self._fetched(left)}
+            items.update({key: (memory, item) for key, (memory, item) in read.items() if key and item is not None})
+            left = [key for key, (_, item) in read.items() if key and item is None]  # replaced while it was read
+            if not left:
+                break
+        self._refresh([items[keys[place]][0] for place, op in ops.items() if op.refresh_ttl and keys[place] in items])
+        return {place: items[key][1] for place, key in keys.items() if key in items}
+
+    def _read_again(self, memory: Memory) -> Item | None:
+        namespace, key = _named(memory)
+        return self._get({0: GetOp(namespace, key, refresh_ttl=False)}).get(0)
+
+    def _fetched(self, keys: Sequence[str]) -> list[Memory]:
+        found: list[Memory] = []
+        for start in range(0, len(keys), _MANY):
+            found += self.memory.get(keys=keys[start : start + _MANY], missing_ok=True)
+        return found
+
+    def _item(self, memory: Memory) -> Item | None:
+        value = self._values.of(memory)
+        namespace, key = _named(memory)
+        if value is None:
+            return None
+        return Item(value=value, key=key, namespace=namespace, created_at=memory.created, updated_at=_updated(memory))
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         _check_filter(op.filter or {})
@@ -257,10 +252,17 @@ class NacreStore(BaseStore):
             page = [(memory, None) for memory in latest[max(0, op.offset) :]]
         if op.refresh_ttl:
             self._refresh([memory for memory, _ in page])
-        return [_search_item(memory, score) for memory, score in page]
+        found = [(self._item(memory) or self._read_again(memory), score) for memory, score in page]
+        return [_search_item(item, score) for item, score in found if item is not None]
 
     def _matching(self, op: SearchOp, where: Filter) -> Iterator[Memory]:
-        return (memory for memory in self.memory.every(where) if _matches(op, memory))
+        return (memory for memory in self.memory.every(where) if self._matches(op, memory))
+
+    def _matches(self, op: SearchOp, memory: Memory) -> bool:
+        if not op.filter:
+            return True
+        value = self._values.of(memory)
+        return value is not None and all(_agrees(value.get(name), wanted) for name, wanted in op.filter.items())
 
     def _ranked(self, op: SearchOp, where: Filter, wanted: int) -> list[Hit]:
         """At least the wanted items that match, best first, if there are as many; the filter comes before the cut."""
@@ -271,7 +273,7 @@ class NacreStore(BaseStore):
         limit = wanted
         while True:
             several = self._hits(op, where, limit)
-            hits = [hit for hit in several if _matches(op, hit.memory)]
+            hits = [hit for hit in several if self._matches(op, hit.memory)]
             if len(hits) >= wanted or len(several) < limit:
                 return hits
             if limit == RANKED_MAX:
@@ -284,7 +286,7 @@ class NacreStore(BaseStore):
         hits: dict[str, Hit] = {}
         for start in range(0, len(keys), _MANY):
             several = self._hits(op, replace(where, key_prefixes=keys[start : start + _MANY]), RANKED_MAX)
-            hits.update({hit.id: hit for hit in several if _matches(op, hit.memory)})
+            hits.update({hit.id: hit for hit in several if self._matches(op, hit.memory)})
         if len(keys) <= _MANY:
             return list(hits.values())
         return sorted(hits.values(), key=lambda hit: -(hit.relevance or 0.0))
@@ -314,14 +316,16 @@ class NacreStore(BaseStore):
     def _refresh(self, memories: Iterable[Memory]) -> None:
         """Move the expiry of what was read. Reading does not fail where that cannot be written."""
         for memory in {memory.id: memory for memory in memories}.values():
-            ttl = _own(memory).get("ttl")
+            ttl = own(memory).get("ttl")
             if not isinstance(ttl, int | float) or memory.expires is None:
                 continue
             expires = _after(self._clock(), ttl)
             if expires - memory.expires <= timedelta(minutes=ttl * _REFRESH_SHARE):
                 continue
             try:
-                self.memory.update(memory.id, expires=expires)
+                pieces = self._fetched(piece_keys(memory))
+                for each in (*pieces, memory):
+                    self.memory.update(each.id, expires=expires)
             except (NotFound, Conflict):  # another thread or process changed it in the meantime
                 continue
             except StoreError as error:
@@ -371,41 +375,6 @@ def _after(now: datetime, minutes: float) -> datetime:
     return moment
 
 
-def _as_json(value: Mapping[str, Any]) -> dict[str, Json]:
-    """A copy of a value as it will be read again: with lists for tuples, and with texts for keys."""
-    try:
-        copy = json.loads(json.dumps(dict(value)))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput("value", f"is not JSON ({error}); give texts, numbers, lists and mappings") from None
-    return cast("dict[str, Json]", copy)
-
-
-def _dumped(value: Json) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if storable(text) else json.dumps(value)
-
-
-def _size(metadata: Mapping[str, Json]) -> int:
-    return len(json.dumps(metadata, ensure_ascii=False).encode())
-
-
-def _plain(value: Json, depth: int = 0) -> bool:
-    """Whether metadata can hold a value exactly."""
-    match value:
-        case dict():
-            inner = depth < _DEPTH_MAX
-            return inner and all(storable(key) and _plain(each, depth + 1) for key, each in value.items())
-        case list():
-            return depth < _DEPTH_MAX and all(_plain(each, depth + 1) for each in value)
-        case str():
-            return storable(value)
-        case float():
-            return math.isfinite(value)
-        case int():
-            return -_INT64 <= value < _INT64
-    return True
-
-
 def _readable(value: Json, name: str = "") -> list[str]:
     """A value as lines for people and models, each with the name of what it is."""
     match value:
@@ -422,54 +391,23 @@ def _storable(text: str) -> str:
     return text if storable(text) else text.encode("utf-8", "replace").decode().replace("\0", " ")
 
 
-def _own(memory: Memory) -> Mapping[str, Json]:
-    own = memory.metadata.get(OWN)
-    return own if isinstance(own, dict) else {}
-
-
-def _value(memory: Memory) -> dict[str, Any]:
-    kept = _own(memory).get("json")
-    if isinstance(kept, str) or kept is True:
-        return cast("dict[str, Any]", json.loads(memory.text if kept is True else kept))
-    return {name: each for name, each in memory.metadata.items() if name != OWN}
-
-
 def _updated(memory: Memory) -> datetime:
     """When an item was put last. That of one with a time to live is kept, because a refresh updates the memory."""
-    updated = _own(memory).get("updated")
+    updated = own(memory).get("updated")
     return datetime.fromisoformat(updated) if isinstance(updated, str) else memory.updated
 
 
 def _named(memory: Memory) -> tuple[tuple[str, ...], str]:
     _, *namespace, key = names_of(cast("str", memory.key))
-    long = _own(memory).get("key")
+    long = own(memory).get("key")
     return tuple(namespace), json.loads(long) if isinstance(long, str) else key
 
 
-def _item(memory: Memory) -> Item:
-    namespace, key = _named(memory)
-    return Item(
-        value=_value(memory),
-        key=key,
-        namespace=namespace,
-        created_at=memory.created,
-        updated_at=_updated(memory),
-    )
-
-
-def _search_item(memory: Memory, score: float | None) -> SearchItem:
-    namespace, key = _named(memory)
-    return SearchItem(namespace, key, _value(memory), memory.created, _updated(memory), score)
+def _search_item(item: Item, score: float | None) -> SearchItem:
+    return SearchItem(item.namespace, item.key, item.value, item.created_at, item.updated_at, score)
 
 
 # ---------------------------------------------------------------- filters and namespaces
-
-
-def _matches(op: SearchOp, memory: Memory) -> bool:
-    if not op.filter:
-        return True
-    value = _value(memory)
-    return all(_agrees(value.get(name), wanted) for name, wanted in op.filter.items())
 
 
 def _check_filter(wanted: Any) -> None:

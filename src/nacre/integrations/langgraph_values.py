@@ -1,0 +1,138 @@
+"""How the values of LangGraph's items are kept in memories: exactly, whatever their depth, numbers and size.
+
+A value is the metadata of its memory where these can hold it. Otherwise its JSON is a text in them. What is too large
+for that is cut into pieces, each in a memory of its own, which no query finds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, cast
+
+from nacre.engine.engine import Nacre
+from nacre.errors import InvalidInput
+from nacre.integrations.parts import joined
+from nacre.types.memory import Json, Memory, NewMemory
+from nacre.validation import LIMITS, storable
+
+UNINDEXED = "unindexed"  # the tag of what no query finds
+OWN = "langgraph"  # the name in the metadata under which the store keeps what is not part of the value
+PIECES = "langgraph-pieces"  # the first part of the keys of pieces
+_PIECE_CHARS = 30_000  # quoted in metadata they are twice as many at most
+_DEPTH_MAX = 30  # of a value in metadata
+_INT64 = 2**63
+
+
+def as_json(value: Mapping[str, Any]) -> dict[str, Json]:
+    """A copy of a value as it will be read again: with lists for tuples, and with texts for keys."""
+    try:
+        copy = json.loads(json.dumps(dict(value)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput("value", f"is not JSON ({error}); give texts, numbers, lists and mappings") from None
+    return cast("dict[str, Json]", copy)
+
+
+def own(memory: Memory) -> Mapping[str, Json]:
+    """What the store keeps in the metadata of an item besides its value."""
+    kept = memory.metadata.get(OWN)
+    return kept if isinstance(kept, dict) else {}
+
+
+def piece_keys(memory: Memory) -> list[str]:
+    """The keys of the pieces that an item's value is kept in; none if it is kept with the item."""
+    assert memory.key is not None
+    kept = own(memory)
+    count, checksum = kept.get("pieces"), kept.get("checksum")
+    return _keys(memory.key, str(checksum), count) if isinstance(count, int) else []
+
+
+class Values:
+    """Keeps values in the metadata of memories, and reads them again."""
+
+    def __init__(self, memory: Nacre) -> None:
+        self._memory = memory
+
+    def kept(
+        self, key: str, value: dict[str, Json], own: Mapping[str, Json], expires: datetime | None
+    ) -> tuple[dict[str, Json], list[NewMemory]]:
+        """The metadata of an item's memory, and the pieces that must be remembered before it."""
+        if OWN not in value and _fits(value):
+            metadata: dict[str, Json] = {**value, OWN: dict(own)} if own else value
+            if _small(metadata):
+                return metadata, []
+        text = json.dumps(self._screened(value, "")).replace("<", "\\u003c")  # which begins no tag: a piece had one end
+        pieces = [text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS)]
+        if any(self._memory.screen(each).text != each for each in (text, *pieces)):
+            raise InvalidInput("value", "has a secret that is spread over several texts; leave it out")
+        if _small(metadata := {OWN: {**own, "json": text}}):
+            return metadata, []
+        checksum = hashlib.sha256(text.encode()).hexdigest()[:32]
+        memories = [
+            NewMemory(
+                text=f"Piece {number} of {len(pieces)} of {key}",
+                key=piece_key,
+                metadata={"json": piece},
+                tags=(UNINDEXED,),
+                expires=expires,
+                extract=False,
+            )
+            for number, (piece_key, piece) in enumerate(
+                zip(_keys(key, checksum, len(pieces)), pieces, strict=True), start=1
+            )
+        ]
+        return {OWN: {**own, "pieces": len(pieces), "checksum": checksum}}, memories
+
+    def of(self, memory: Memory) -> dict[str, Any] | None:
+        """The value of an item. None: it was replaced while it was read."""
+        if keys := piece_keys(memory):
+            found = self._memory.get(keys=keys, missing_ok=True)
+            if len(found) < len(keys):
+                return None
+            return cast("dict[str, Any]", json.loads("".join(str(piece.metadata["json"]) for piece in found)))
+        text = own(memory).get("json")
+        if isinstance(text, str) or text is True:  # True: an imported item, whose text is its value
+            return cast("dict[str, Any]", json.loads(memory.text if text is True else text))
+        return {name: each for name, each in memory.metadata.items() if name != OWN}
+
+    def _screened(self, value: Json, name: str) -> Json:
+        match value:
+            case dict():
+                return {self._memory.screen(key).text: self._screened(each, key) for key, each in value.items()}
+            case list():
+                return [self._screened(each, name) for each in value]
+            case str():
+                return self._memory.screen(value, name).text
+            case int() if not isinstance(value, bool):
+                text = self._memory.screen(str(value), name).text
+                return value if text == str(value) else text
+        return value
+
+
+def _keys(key: str, checksum: str, count: int) -> list[str]:
+    hashed = hashlib.sha256(key.encode()).hexdigest()
+    return [joined(PIECES, hashed, checksum, str(number)) for number in range(count)]
+
+
+def _small(metadata: Mapping[str, Json]) -> bool:
+    return len(json.dumps(metadata, ensure_ascii=False).encode()) <= LIMITS.metadata_bytes_max
+
+
+def _fits(value: Json, depth: int = 0) -> bool:
+    """Whether metadata can hold a value exactly."""
+    match value:
+        case dict():
+            inner = depth < _DEPTH_MAX
+            return inner and all(storable(key) and _fits(each, depth + 1) for key, each in value.items())
+        case list():
+            return depth < _DEPTH_MAX and all(_fits(each, depth + 1) for each in value)
+        case str():
+            return storable(value)
+        case float():
+            return math.isfinite(value)
+        case int():
+            return -_INT64 <= value < _INT64
+    return True
