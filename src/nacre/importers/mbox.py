@@ -40,6 +40,7 @@ _COPY = "original message|forwarded message|ursprüngliche nachricht|message d'o
 _COPIED = re.compile(rf"\s*-{{3,}}\s*(?:{_COPY})\s*-{{3,}}\s*$", re.IGNORECASE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 _FROM = b"From "
+_HEADER = re.compile(rb"[!-9;-~]+:")
 
 
 def read(source: Source) -> Iterator[NewMemory | Refused]:
@@ -50,7 +51,7 @@ def read(source: Source) -> Iterator[NewMemory | Refused]:
         where = f"message {number}"
         try:
             yield _memory(content, complete, path, threads)
-        except _Empty as problem:
+        except _NoMail as problem:
             yield Refused(where, str(problem))
         except Exception as error:  # the parser of the standard library raises anything on hostile headers
             yield Refused(where, f"cannot be read as a mail ({type(error).__name__})")
@@ -60,30 +61,37 @@ def _messages(source: Source, path: Path) -> Iterator[tuple[bytes, bool]]:
     """Each message without its `From ` line, and whether that is all of it."""
     lines: list[bytes] = []
     size = 0
-    begun = blank = False
-    starts_line = True
-    with source.open(path) as file:
-        while line := file.readline(_LINE_BYTES):
-            # A `From ` line stands after a blank one; in a message, one has a > before it.
-            if starts_line and line.startswith(_FROM) and (blank or not begun):
-                if begun:
-                    yield b"".join(lines), size <= _MESSAGE_BYTES_MAX
-                lines, size, begun = [], 0, True
-                blank = False
-                continue
+    begun = False
+    for line, starts in _lines(source, path):
+        if starts:
             if begun:
-                size += len(line)
-                if size <= _MESSAGE_BYTES_MAX:
-                    quoted = starts_line and line.startswith(b">") and line.lstrip(b">").startswith(_FROM)
-                    lines.append(line[1:] if quoted else line)
-            blank = starts_line and line in (b"\n", b"\r\n")
-            starts_line = line.endswith(b"\n")
+                yield b"".join(lines), size <= _MESSAGE_BYTES_MAX
+            lines, size, begun = [], 0, True
+        elif begun:
+            size += len(line)
+            if size <= _MESSAGE_BYTES_MAX:
+                lines.append(line[1:] if line.startswith(b">") and line.lstrip(b">").startswith(_FROM) else line)
     if begun:
         yield b"".join(lines), size <= _MESSAGE_BYTES_MAX
 
 
-class _Empty(Exception):
-    """A message without a text that can be remembered. The message says why."""
+def _lines(source: Source, path: Path) -> Iterator[tuple[bytes, bool]]:
+    """Each line, and whether a message starts with it: after a blank line, before a header.
+
+    In a text such a line has a > before it, but not every program writes one.
+    """
+    with source.open(path) as file:
+        line = file.readline(_LINE_BYTES)
+        blank = True  # the line before
+        while line:
+            following = file.readline(_LINE_BYTES)
+            yield line, blank and line.startswith(_FROM) and _HEADER.match(following) is not None
+            blank = line in (b"\n", b"\r\n")
+            line = following
+
+
+class _NoMail(Exception):
+    """A message that cannot be remembered. The message says why."""
 
 
 class _Threads:
@@ -110,11 +118,13 @@ class _Threads:
 
 
 def _memory(content: bytes, complete: bool, path: Path, threads: _Threads) -> NewMemory:
+    if content.lower().count(b"boundary=") > _PARTS_MAX:  # nested parts take the parser long
+        raise _NoMail(f"has more than {_PARTS_MAX} parts")
     message = email.message_from_bytes(content, policy=policy.compat32)
     text = _trimmed(_text(message))
     subject = _header(message, "subject")
     if not text and not subject:
-        raise _Empty("has neither a text nor a subject")
+        raise _NoMail("has neither a text nor a subject")
     name, address = _author(message)
     sent = _sent(message)
     own = _own_id(message, content)
@@ -343,7 +353,7 @@ def _recognises(path: Path, head: bytes) -> bool:
     if path.is_dir():
         return path.suffix.lower() == ".mbox" and (path / "mbox").is_file()
     first, _, rest = head.partition(b"\n")
-    return first.startswith(_FROM) and re.match(rb"[!-9;-~]+:", rest) is not None
+    return first.startswith(_FROM) and _HEADER.match(rest) is not None
 
 
 MBOX = Importer("mbox", "mail in an mbox file: each message is a turn of its thread", _recognises, read)

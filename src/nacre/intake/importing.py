@@ -6,11 +6,11 @@ is found by its keys and not written again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from nacre import validation
 from nacre.access import Access
@@ -20,6 +20,8 @@ from nacre.importers.importer import Refused
 from nacre.types.memory import Memory, NewMemory
 from nacre.validation import LIMITS
 
+_SCREENED = ("text", "summary", "source", "tags", "metadata")
+
 Records: TypeAlias = Iterable[NewMemory | Refused]
 Refuse: TypeAlias = Callable[[str, NacreError], None]  # where a record stands, and what is wrong with it
 
@@ -28,6 +30,7 @@ _SEEN_AT_ONCE = 500  # of a preview
 _SHOWN = 5
 # What a memory is compared by, where it was given. The time of creation stays, whatever is given later.
 _COMPARED = (
+    "text",
     "namespace",
     "summary",
     "tags",
@@ -178,7 +181,7 @@ def _checked(memory: Nacre, each: NewMemory | Refused, refuse: Refuse) -> NewMem
         return None
     try:
         checked = validation.memory(each, Access(), datetime.now(UTC), LIMITS)
-        return replace(checked, text=memory.screen(checked.text).text)
+        return replace(checked, **{name: _screened(memory, getattr(checked, name), name) for name in _SCREENED})
     except NacreError as error:
         refuse(place_of(each), error)
         return None
@@ -193,8 +196,17 @@ def _known(memory: Nacre, several: Sequence[NewMemory]) -> dict[str, Memory]:
 
 def differs(new: NewMemory, stored: Memory) -> bool:
     """Whether remembering it again would change what is stored. What is recognised in texts is not compared."""
-    if new.text != stored.text or (new.kind is not None and new.kind != stored.kind):
-        return True
-    if new.happened is not None and new.happened != stored.happened:
+    if any(getattr(new, name) not in (None, getattr(stored, name)) for name in ("kind", "happened")):
         return True
     return any(getattr(new, name) != getattr(stored, name) for name in _COMPARED)
+
+
+def _screened(memory: Nacre, value: Any, name: str) -> Any:
+    """A value as it would be stored."""
+    if isinstance(value, str):
+        return memory.screen(value, name).text
+    if isinstance(value, Mapping):
+        return {key: _screened(memory, each, key) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_screened(memory, each, name) for each in value)
+    return value
