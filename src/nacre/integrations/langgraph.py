@@ -24,7 +24,7 @@ from nacre.errors import Conflict, InvalidInput, NotFound, StoreError
 from nacre.integrations.embeddings import LangChainEmbedder
 from nacre.integrations.langgraph_values import UNINDEXED, Values, as_json, own, piece_keys
 from nacre.integrations.parts import joined, names_of, needs, opened
-from nacre.types.memory import Json, Memory, NewMemory
+from nacre.types.memory import DEFAULT_NAMESPACE, Json, Memory, NewMemory
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Hit, Mode
 from nacre.validation import LIMITS, storable
@@ -188,10 +188,11 @@ class NacreStore(BaseStore):
         if key.rpartition("/")[2].startswith(_HASHED):
             kept["key"] = json.dumps(op.key)
         metadata, pieces = self._values.kept(key, value, kept, expires)
+        path = joined(*op.namespace)[: LIMITS.name_chars_max]
         item = NewMemory(
             text="\n".join(texts)[: LIMITS.text_chars_max] or key.removeprefix(f"{ROOT}/"),
             key=key,
-            namespace=joined(*op.namespace)[: LIMITS.name_chars_max],
+            namespace=path if path.strip() else DEFAULT_NAMESPACE,
             metadata=metadata,
             tags=() if texts else (UNINDEXED,),
             expires=expires,

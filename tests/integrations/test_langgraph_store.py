@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langgraph.store.base import (
     GetOp,
@@ -125,6 +125,7 @@ VALUES = st.recursive(
 
 @pytest.mark.slow
 @settings(max_examples=60)
+@example(items={(("\x85",), ""): {}, ((" ",), " "): {}})
 @given(
     items=st.dictionaries(
         st.tuples(st.lists(NAMES, min_size=1, max_size=3).map(tuple).filter(lambda ns: ns[0] != "langgraph"), KEYS),
