@@ -37,7 +37,7 @@ def _conversations(source: Source, path: Path | None, within: str) -> Iterator[N
         if isinstance(record, Refused):
             yield record
         elif isinstance(mapping(record.value).get("mapping"), dict):
-            yield from memories("chatgpt", _parts(record.value, record.where))
+            yield from memories("chatgpt", _parts(record.value, record.where), titled_late=False)
         else:
             yield Refused(record.where, "is not a conversation: it has no object `mapping` of its messages")
 

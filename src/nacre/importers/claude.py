@@ -37,7 +37,7 @@ def _values(source: Source, path: Path | None, within: str) -> Iterator[NewMemor
         if isinstance(record, Refused):
             yield record
         elif isinstance(mapping(record.value).get("chat_messages"), list):
-            yield from memories("claude", _parts(record.value, record.where))
+            yield from memories("claude", _parts(record.value, record.where), titled_late=False)
         elif "conversations_memory" in mapping(record.value):
             yield from _remembered(record.value)
         else:

@@ -41,11 +41,16 @@ class Title(NamedTuple):
 
 
 def memories(
-    source: str, parts: Iterable[Turn | Title | Refused], spoken: Callable[[str], str] = said
+    source: str,
+    parts: Iterable[Turn | Title | Refused],
+    spoken: Callable[[str], str] = said,
+    *,
+    titled_late: bool = True,
 ) -> Iterator[NewMemory | Refused]:
     """The turns as memories. `source` is the program that kept them, `spoken` leaves what was said of a text.
 
-    The title becomes the summary of the first turn, which is given last, because a program may find a title late.
+    The title becomes the summary of the first turn. `titled_late`: it may come after turns, so the first turn is given
+    last.
     """
     first: NewMemory | None = None
     title: Title | None = None
@@ -73,10 +78,12 @@ def memories(
                 extract=False,
             )
             position += 1
-            if first is None:
+            if position > 1:
+                yield turn
+            elif titled_late:
                 first = turn
             else:
-                yield turn
+                yield _titled(turn, title)
     if first is not None:
         yield _titled(first, title)
 
