@@ -43,6 +43,8 @@ def test_a_secret_is_found_where_it_is(what: str, text: str, value: str) -> None
         "4111 1111 1111 1112",
         "DE89 3704 0044 0532 0130 01",
         "GB82WEST12345698765433",
+        "DE89 3704 0044 0532 0130 0+",
+        "GB82WEST123456+8765432/GB82WESTé2345698765432",
         # numbers that only look like it
         "Order 1234567890123456 was shipped on 2026-03-01",
         "version 4.1111.1111.1111 of the schema",

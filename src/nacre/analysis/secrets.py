@@ -210,7 +210,7 @@ def _iban_chars(value: str) -> int:
     while at < len(value) and len(plain) < wanted:
         plain += value[at] if value[at] != " " else ""
         at += 1
-    if not wanted or len(plain) < wanted or value[at : at + 1].isalnum():
+    if not wanted or len(plain) < wanted or value[at : at + 1].isalnum() or not (plain.isascii() and plain.isalnum()):
         return 0
     number = int("".join(str(int(each, 36)) for each in plain[4:] + plain[:4]))
     return at if number % 97 == 1 else 0
