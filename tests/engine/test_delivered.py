@@ -393,6 +393,13 @@ def test_what_was_delivered_to_a_session_is_not_new(memory: Nacre, heard: dict[s
     assert memory.stats().memories == 2
 
 
+def test_what_is_remembered_under_a_key_is_kept_whatever_it_repeats(memory: Nacre, heard: dict[str, str]) -> None:
+    receipt = memory.remember(LONDON, session="s", key="turn 1")
+    assert (receipt.duplicate, receipt.recalled) == (False, ())
+    assert [each.id for each in memory.get(keys=["turn 1"])] == [receipt.id]
+    assert receipt.id not in heard
+
+
 def test_what_was_delivered_to_a_connection_is_not_new(memory: Nacre, heard: dict[str, str]) -> None:
     """Without a session, the origin is the session that the writer asks in."""
     london = next(iter(heard))

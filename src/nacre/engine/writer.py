@@ -301,13 +301,18 @@ class Writer:
     def _recalled(self, drafts: Sequence[Draft]) -> dict[int, tuple[str, ...]]:
         """By place, for texts that only repeat what their own session or connection was given: those memories.
 
-        A text that is given to replace another memory says more than the same text without it.
+        A text that is given to replace another memory says more than the same text without it. A text under a key is
+        kept whatever it repeats: its caller asks for it by the key.
         """
         texts = [
             (Asker(each.memory.space, each.memory.session, each.memory.origin), each.memory.text) for each in drafts
         ]
         found = self._repeats.find(texts)
-        return {place: ids for place, ids in found.items() if set(drafts[place].supersedes) <= set(ids)}
+        return {
+            place: ids
+            for place, ids in found.items()
+            if drafts[place].memory.key is None and set(drafts[place].supersedes) <= set(ids)
+        }
 
     def _write(self, batch: _Batch) -> list[Remembered]:
         """One batch: what is new in one transaction, then in another one what stored memories gain or become."""
