@@ -1,0 +1,112 @@
+"""JSON that comes back from metadata exactly as it went in, whatever its depth, its numbers and its size.
+
+Metadata is JSON of limited depth, numbers and size. A value that does not fit is kept as a text of JSON, if need be in
+pieces, one in each of several memories. Private parts and secrets are taken out of its strings before, as they are of
+all metadata.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nacre.engine.engine import Nacre
+from nacre.errors import InvalidInput
+from nacre.types.memory import Json
+from nacre.validation import storable
+
+_WHOLE_CHARS = 48_000  # of metadata, which holds 65,536 bytes
+_PIECE_CHARS = 24_000  # quoting may double them
+_DEPTH_MAX = 28
+_INT64 = 2**63
+
+
+def packed(memory: Nacre, name: str, value: object) -> dict[str, Json]:
+    """The fields of metadata that keep a value under a name: as it is where metadata can have it so."""
+    plain, text = _plain(name, value)
+    return {name: plain} if _fits(plain, 0) else {f"{name}_json": _screened_text(memory, plain, text)}
+
+
+def unpacked(name: str, metadata: Mapping[str, Json]) -> Any:
+    """The value that `packed` kept. KeyError: there is none."""
+    return metadata[name] if name in metadata else json.loads(str(metadata[f"{name}_json"]))
+
+
+def in_pieces(memory: Nacre, name: str, value: object) -> list[dict[str, Json]]:
+    """Like `packed`, for the metadata of several memories if it is too large for one."""
+    plain, text = _plain(name, value)
+    if len(text) <= _WHOLE_CHARS and _fits(plain, 0):
+        return [{name: plain}]
+    text = _screened_text(memory, plain, text)
+    pieces = [text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS)]
+    return [{f"{name}_piece": piece, f"{name}_pieces": len(pieces)} for piece in pieces]
+
+
+def joined(name: str, metadata: Sequence[Mapping[str, Json]]) -> Any:
+    """The value that `in_pieces` kept in the metadata of these memories. KeyError: a piece is missing."""
+    if name in metadata[0]:
+        return metadata[0][name]
+    if metadata[0][f"{name}_pieces"] != len(metadata):
+        raise KeyError(name)
+    return json.loads("".join(str(each[f"{name}_piece"]) for each in metadata))
+
+
+def check(field: str, value: object) -> None:
+    """Refuse what JSON would change, such as a tuple, a time or a key that is no text."""
+    match value:
+        case dict():
+            for key, each in value.items():
+                if not isinstance(key, str):
+                    raise InvalidInput(field, f"has the key {key!r}; keys of JSON are texts")
+                check(f"{field}.{key}", each)
+        case list():
+            for at, each in enumerate(value):
+                check(f"{field}[{at}]", each)
+        case None | str() | bool() | int() | float():
+            pass
+        case _:
+            raise InvalidInput(field, f"is a {type(value).__name__}; JSON has texts, numbers, lists and mappings")
+
+
+def _plain(name: str, value: object) -> tuple[Any, str]:
+    """The value as JSON has it, and as ASCII text."""
+    try:
+        text = json.dumps(value)
+        return json.loads(text), text
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(name, f"is not JSON: {error}") from None
+
+
+def _fits(value: Any, depth: int) -> bool:
+    """Whether metadata keeps it as it is."""
+    match value:
+        case dict():
+            return depth < _DEPTH_MAX and all(storable(key) and _fits(each, depth + 1) for key, each in value.items())
+        case list():
+            return depth < _DEPTH_MAX and all(_fits(each, depth + 1) for each in value)
+        case str():
+            return storable(value)
+        case float():
+            return math.isfinite(value)
+        case int():
+            return -_INT64 <= value < _INT64
+    return True
+
+
+def _screened_text(memory: Nacre, plain: Any, text: str) -> str:
+    """A text of JSON that screening leaves as it is: as an escape, `<` begins no tag, of which a piece had one end."""
+    screened = _screened(memory, plain, "")
+    return (text if screened == plain else json.dumps(screened)).replace("<", "\\u003c")
+
+
+def _screened(memory: Nacre, value: Any, name: str) -> Any:
+    match value:
+        case dict():
+            return {memory.screen(key).text: _screened(memory, each, key) for key, each in value.items()}
+        case list():
+            return [_screened(memory, each, name) for each in value]
+        case str():
+            return memory.screen(value, name).text
+    return value
