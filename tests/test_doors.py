@@ -503,6 +503,18 @@ WRITES = (
            "forget paris nobody gone nothing", ("forget", {"ids": ["paris", "nobody", "gone", "nothing"]})),
           ADA),
     one("purge", lambda m: encode.purged(m.purge("red")), "purge red --yes", PEOPLE),
+    story("forget by a query, then purge what is forgotten",
+          (lambda m: encode.forgotten(m.forget([each.id for each in m.every("tag:infra -has:session")])),
+           "forget --where 'tag:infra -has:session' --yes", PEOPLE),
+          (lambda m: encode.purged(m.purge([each.id for each in m.every("tag:infra", forgotten=True)])),
+           "purge --where tag:infra --forgotten --yes", PEOPLE)),
+    story("by key",
+          (lambda m: encode.remembered(m.remember("Tea at five", key="notes/tea", expires=timedelta(days=3))),
+           "remember 'Tea at five' --key notes/tea --expires 3d", PEOPLE),
+          (lambda m: encode.remembered(m.remember("Tea at six", key="notes/tea")),
+           "remember 'Tea at six' --key notes/tea", PEOPLE),
+          (lambda m: opened(m.get(keys="notes/tea")), "get --key notes/tea", PEOPLE),
+          (lambda m: encode.forgotten(m.forget(keys=["notes/tea"])), "forget --key notes/tea", PEOPLE)),
 )
 
 PLANNED = Filter(sessions=("planning", "retro"))

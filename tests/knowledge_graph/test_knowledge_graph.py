@@ -381,7 +381,7 @@ def test_other_memories_of_these_kinds_are_no_part_of_it(memory: Nacre) -> None:
     assert memory.stats().memories == 3
 
 
-def test_a_text_that_is_taken_is_worded_differently(memory: Nacre) -> None:
+def test_a_text_that_another_memory_has_is_stored_again(memory: Nacre) -> None:
     note = memory.remember("Ada: likes tea").id
     call(
         memory,
@@ -393,7 +393,7 @@ def test_a_text_that_is_taken_is_worded_differently(memory: Nacre) -> None:
     call(memory, "add_observations", observations=[{"entityName": "Ada", "contents": ["likes tea"]}])
     entries = memory.timeline(where=Filter(kinds=["observation"]), oldest_first=True).entries
     texts = [each.text for each in memory.get([entry.id for entry in entries])]
-    assert texts == ["a: b: c", "observation: a: b: c", "observation: Ada: likes tea"]
+    assert texts == ["a: b: c", "a: b: c", "Ada: likes tea"]
     (found,) = memory.get(note)
     assert (found.kind, found.text, found.deleted) == ("note", "Ada: likes tea", None)
 

@@ -629,6 +629,12 @@ NEAR = [
 
 # ---------------------------------------------------------------- filters
 
+KEYED: list[str | NewMemory] = [
+    NewMemory(text="a: tea", key="docs/a?", created=datetime(2026, 3, 11, 9, tzinfo=UTC)),
+    NewMemory(text="b: tea", key="docs/b c", created=datetime(2026, 3, 10, 9, tzinfo=UTC)),
+    NewMemory(text="c: tea", key="notes"),
+    NewMemory(text="d: tea"),
+]
 NOTES: list[str | NewMemory] = [
     NewMemory(
         text="Billing runs on Postgres",
@@ -758,6 +764,11 @@ FILTERS = [
     Row("has:tags", NOTES, "a > b > c"),
     Row("importance:0.5", NOTES, "a > b > c > d"),
     Row("importance>0.5", NOTES, ""),
+    Row("key:docs/", KEYED, "a > b"),
+    Row("tea key:docs/a,notes", KEYED, "a c"),
+    Row("tea -key:docs/", KEYED, "c d"),
+    Row('key:"docs/b c"', KEYED, "b"),
+    Row("KEY:Docs/", KEYED, ""),
     Row("importance:high", NOTES, "", ("importance:high is not a number from 0 to 1",)),
     Row("lovelace importance >= 0.5", NOTES, "c > d"),
     Row("lovelace importance > others", NOTES, "c > d"),

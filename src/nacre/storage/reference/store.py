@@ -159,6 +159,7 @@ class MemoryStore:
 
     def restore(self, ids: Sequence[str], at: datetime) -> None:
         with self._lock, self._all_or_nothing():
+            self.expire(at, len(self._memories))
             for stored in self._found(ids):
                 if not stored.is_live:
                     check_unexpired(stored.memory, at)

@@ -67,6 +67,7 @@ def forget(db: apsw.Connection, ids: Sequence[str], at: datetime) -> None:
 
 
 def restore(db: apsw.Connection, ids: Sequence[str], at: datetime) -> None:
+    expire(db, at)
     forgotten = [found for found in with_tokens(db, ids) if found[1].deleted is not None]
     for row, memory, _ in forgotten:
         check_unexpired(memory, at)
