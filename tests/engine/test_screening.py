@@ -15,6 +15,7 @@ import nacre
 from command_line import Cli
 from mcp_clients import asynchronous, engines_on, given, problem, served
 from nacre import Filter, InvalidInput, NewFact, NewMemory
+from nacre.analysis.turns import AGENT_TURN_CHARS_MAX
 from nacre.embedders.hashing import Hashing
 from nacre.hooks import events
 from nacre.knowledge_graph.graph import KnowledgeGraph
@@ -299,14 +300,14 @@ def test_files_and_folders_lose_what_is_private_before_their_title_is_read(
 
 
 def test_turns_of_a_transcript_lose_what_is_private() -> None:
-    turns = [
+    given = [
         ("user", f"open <private>{VALUE}</private> words"),
         ("assistant", f"<private>{VALUE}</private>"),
-        ("user", f"{'x' * (events.TEXT_CHARS_MAX - 5)} <private>{VALUE}</private>"),
+        ("user", f"{'x' * (AGENT_TURN_CHARS_MAX - 5)} <private>{VALUE}</private>"),
         ("user", f"open <Private>{VALUE}"),
     ]
-    found = list(events.memories(events.Said("claude-code", "s", "/", turns, 0)))
-    assert [(each["text"][:10], each["position"]) for each in found] == [("open words", 0), ("x" * 10, 1), ("open", 2)]
+    found = list(events.memories(events.Said("cursor", "s", "g", given, 0)))
+    assert [(each.text[:10], each.position) for each in found] == [("open words", 0), ("x" * 10, 1), ("open", 2)]
     assert VALUE not in repr(found)
 
 

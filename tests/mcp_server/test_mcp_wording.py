@@ -107,7 +107,7 @@ FIELDS: list[tuple[str, dict[str, Any], str]] = [
     ("state_fact", {"subject": "a", "predicate": "b", "object": "c", "confidence": "high"},
      "confidence: is 'high'; a number from 0 to 1 is allowed"),
     ("state_fact", {"subject": "a", "predicate": "b", "object": "c", "sure": True}, "sure: is unknown; allowed: "),
-    ("update_memory", {"id": "TEA"}, "changes: are missing; give at least one of happened, importance, "),
+    ("update_memory", {"id": "TEA"}, "changes: are missing; give at least one of expires, happened, importance, "),
 ]  # fmt: skip
 
 
