@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -20,6 +21,19 @@ from nacre.engine import searcher
 
 settings.register_profile("any machine", deadline=None)  # no test fails because others keep the processor busy
 settings.load_profile("any machine")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The suites of LangChain and Haystack use markers of plugins that this test run does not load."""
+    os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # tests use no network
+    config.addinivalue_line("markers", "asyncio: a coroutine, which anyio runs")
+    config.addinivalue_line("markers", "benchmark: a test that a plugin measures")
+    config.addinivalue_line("markers", "vcr: a test that a plugin gives recorded answers")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 @pytest.fixture(scope="session", autouse=True)
