@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,17 @@ def test_secrets_in_pieces_are_redacted_as_elsewhere(tmp_path: Path) -> None:
         pieces = [stored(memory, each) for each in exact.in_pieces(memory, "x", value)]
         back = exact.joined("x", pieces)
     assert back == {"password": "[redacted: password]", "rest": "x" * 60_000}
+
+
+@pytest.mark.parametrize("policy", ["redact", "refuse"])
+def test_texts_that_make_a_secret_side_by_side_stay(tmp_path: Path, policy: Any) -> None:
+    value = ["x" * 60_000, "my password", ": hunter2-and-more-9", "AKIA", "Z" * 30_000]
+    with nacre.open(tmp_path / "a.db", embedder=None, secrets=policy) as memory:
+        pieces = [stored(memory, each) for each in exact.in_pieces(memory, "x", {"password: ": value, "n": 2**70})]
+        assert exact.joined("x", pieces) == {"password: ": value, "n": 2**70}
+        with pytest.raises(nacre.InvalidInput, match="secret") if policy == "refuse" else nullcontext():
+            pieces = exact.in_pieces(memory, "x", {"card": 4111111111111111, "rest": "x" * 60_000})
+            assert "4111" not in json.dumps(pieces)
 
 
 @pytest.mark.parametrize("value", [{"a": object()}, {"a": {1, 2}}, b"bytes"])

@@ -90,7 +90,7 @@ async def test_items_come_back_as_they_were_added(memory: nacre.Nacre) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(batches=st.lists(st.lists(SAID | OTHER, max_size=4), max_size=4))
 def test_any_items_come_back(batches: list[list[Any]]) -> None:
     async def check(memory: nacre.Nacre) -> None:

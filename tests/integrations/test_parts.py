@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import nacre
 from nacre.integrations import parts
+
+PROJECT: dict[str, list[str]] = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))[
+    "project"
+]["optional-dependencies"]
+EXTRAS = set(PROJECT)
+FRAMEWORKS = {"haystack", "langchain", "langgraph", "llamaindex", "openai-agents", "pydantic-ai"}
 
 
 def test_a_missing_package_is_an_error_that_says_what_to_install() -> None:
@@ -38,3 +46,31 @@ def test_a_path_is_opened_with_options_and_an_engine_is_taken_as_it_is(tmp_path:
         with pytest.raises(TypeError, match="space"):
             parts.opened(engine, space="other")
     assert nacre.open(tmp_path / "agent.db", embedder=None, space="work").stats().memories == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "framework"),
+    [
+        ("haystack", "haystack"),
+        ("langchain", "langchain_core"),
+        ("langgraph", "langgraph"),
+        ("llamaindex", "llama_index"),
+        ("openai_agents", "agents"),
+        ("pydantic_ai", "pydantic_ai"),
+    ],
+)
+def test_without_its_framework_a_module_says_what_to_install(module: str, framework: str) -> None:
+    code = f"import sys\nsys.modules[{framework!r}] = None\nimport nacre.integrations.{module}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    (said,) = [line for line in done.stderr.splitlines() if line.startswith("ModuleNotFoundError")]
+    assert f"nacre.integrations.{module} needs the package {framework}" in said
+    (extra,) = re.findall(r"pip install 'nacre-memory\[([\w-]+)\]'", said)
+    assert extra.replace("_", "-") in EXTRAS
+
+
+def test_extras_of_frameworks_are_tested_versions() -> None:
+    """Whoever tests has what the extras need."""
+    needed = [each.partition(">")[0] for name in sorted(EXTRAS & FRAMEWORKS) for each in PROJECT[name]]
+    tested = [each.partition(">")[0] for each in PROJECT["dev"]]
+    assert set(needed) - set(tested) <= {"langchain-core", "langgraph-checkpoint"}  # which others bring

@@ -7,6 +7,7 @@ all metadata.
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -21,23 +22,24 @@ _WHOLE_CHARS = 48_000  # of metadata, which holds 65,536 bytes
 _PIECE_CHARS = 24_000  # quoting may double them
 _DEPTH_MAX = 28
 _INT64 = 2**63
+_ENCODED = "base64:"  # begins no JSON
 
 
 def packed(memory: Nacre, name: str, value: object) -> dict[str, Json]:
     """The fields of metadata that keep a value under a name: as it is where metadata can have it so."""
     plain, text = _plain(name, value)
-    return {name: plain} if _fits(plain, 0) else {f"{name}_json": _screened_text(memory, plain, text)}
+    return {name: plain} if fits(plain) else {f"{name}_json": _screened_text(memory, plain, text)}
 
 
 def unpacked(name: str, metadata: Mapping[str, Json]) -> Any:
     """The value that `packed` kept. KeyError: there is none."""
-    return metadata[name] if name in metadata else json.loads(str(metadata[f"{name}_json"]))
+    return metadata[name] if name in metadata else _read(str(metadata[f"{name}_json"]))
 
 
 def in_pieces(memory: Nacre, name: str, value: object) -> list[dict[str, Json]]:
     """Like `packed`, for the metadata of several memories if it is too large for one."""
     plain, text = _plain(name, value)
-    if len(text) <= _WHOLE_CHARS and _fits(plain, 0):
+    if len(text) <= _WHOLE_CHARS and fits(plain):
         return [{name: plain}]
     text = _screened_text(memory, plain, text)
     pieces = [text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS)]
@@ -50,7 +52,7 @@ def joined(name: str, metadata: Sequence[Mapping[str, Json]]) -> Any:
         return metadata[0][name]
     if metadata[0][f"{name}_pieces"] != len(metadata):
         raise KeyError(name)
-    return json.loads("".join(str(each[f"{name}_piece"]) for each in metadata))
+    return _read("".join(str(each[f"{name}_piece"]) for each in metadata))
 
 
 def check(field: str, value: object) -> None:
@@ -79,13 +81,13 @@ def _plain(name: str, value: object) -> tuple[Any, str]:
         raise InvalidInput(name, f"is not JSON: {error}") from None
 
 
-def _fits(value: Any, depth: int) -> bool:
-    """Whether metadata keeps it as it is."""
+def fits(value: Any, depth: int = 0) -> bool:
+    """Whether metadata keeps a value as it is, whatever its size."""
     match value:
         case dict():
-            return depth < _DEPTH_MAX and all(storable(key) and _fits(each, depth + 1) for key, each in value.items())
+            return depth < _DEPTH_MAX and all(storable(key) and fits(each, depth + 1) for key, each in value.items())
         case list():
-            return depth < _DEPTH_MAX and all(_fits(each, depth + 1) for each in value)
+            return depth < _DEPTH_MAX and all(fits(each, depth + 1) for each in value)
         case str():
             return storable(value)
         case float():
@@ -96,17 +98,39 @@ def _fits(value: Any, depth: int) -> bool:
 
 
 def _screened_text(memory: Nacre, plain: Any, text: str) -> str:
-    """A text of JSON that screening leaves as it is: as an escape, `<` begins no tag, of which a piece had one end."""
-    screened = _screened(memory, plain, "")
-    return (text if screened == plain else json.dumps(screened)).replace("<", "\\u003c")
+    """The value as a text that screening leaves as it is, however it is cut.
+
+    As an escape, `<` begins no tag, of which a piece may have one end. Where texts that are no secrets make one side by
+    side, they are encoded.
+    """
+    screened = screened_json(memory, plain)
+    text = (text if screened == plain else json.dumps(screened)).replace("<", "\\u003c")
+    return text if _is_left(memory, text) else _ENCODED + base64.b64encode(text.encode()).decode()
 
 
-def _screened(memory: Nacre, value: Any, name: str) -> Any:
+def _read(text: str) -> Any:
+    if text.startswith(_ENCODED):
+        text = base64.b64decode(text.removeprefix(_ENCODED)).decode()
+    return json.loads(text)
+
+
+def _is_left(memory: Nacre, text: str) -> bool:
+    try:
+        return memory.screen(text).text == text
+    except InvalidInput:  # secrets are refused
+        return False
+
+
+def screened_json(memory: Nacre, value: Any, name: str = "") -> Any:
+    """A value as metadata would have it: without private parts, and with secrets as the policy says."""
     match value:
         case dict():
-            return {memory.screen(key).text: _screened(memory, each, key) for key, each in value.items()}
+            return {memory.screen(key).text: screened_json(memory, each, key) for key, each in value.items()}
         case list():
-            return [_screened(memory, each, name) for each in value]
+            return [screened_json(memory, each, name) for each in value]
         case str():
             return memory.screen(value, name).text
+        case int() if not isinstance(value, bool):
+            text = memory.screen(str(value), name).text
+            return value if text == str(value) else text
     return value
