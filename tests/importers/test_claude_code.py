@@ -110,6 +110,15 @@ def test_a_grown_transcript_adds_the_rest(file: Path) -> None:
     assert turns(grown) == [*SAID, (SESSION, 4, "assistant", "Done.")]
 
 
+@pytest.mark.parametrize("last", [True, False])
+def test_a_long_first_line(file: Path, last: bool) -> None:
+    """Of a pasted picture, the beginning of the file is only a part."""
+    first = entry(0, "user", [{"type": "image", "source": {"data": "x" * 100_000}}, {"type": "text", "text": "Look"}])
+    lines(file, [first] if last else [first, entry(1, "assistant", text("I see."))])
+    assert is_recognised(CLAUDE_CODE, file)
+    assert texts(read(CLAUDE_CODE, file)[0]) == (["Look"] if last else ["Look", "I see."])
+
+
 def test_a_folder_of_projects(tmp_path: Path) -> None:
     """As ~/.claude/projects is: agents have files of their own, and other files lie there, too."""
     lines(tmp_path / "-home-ada-gateway" / f"{SESSION}.jsonl", TALK)
@@ -130,6 +139,28 @@ def test_where_it_is() -> None:
     assert CLAUDE_CODE.where is not None
     assert CLAUDE_CODE.where(Path("/home/ada"), {}) == Path("/home/ada/.claude/projects")
     assert CLAUDE_CODE.where(Path("/home/ada"), {"CLAUDE_CONFIG_DIR": "/data/c"}) == Path("/data/c/projects")
+
+
+def test_what_was_typed_while_the_assistant_worked(file: Path) -> None:
+    """It has no line of a user."""
+
+    def queued(number: int, prompt: object, **more: Any) -> dict[str, Any]:
+        attachment = {"type": "queued_command", "prompt": prompt, "commandMode": "prompt", **more}
+        return {**entry(number, "attachment", None), "attachment": attachment}
+
+    talk = [
+        entry(0, "user", "Rename foo."),
+        queued(1, "And bar, too."),
+        queued(2, text("And baz."), origin={"kind": "human"}),
+        queued(3, "From another session", origin={"kind": "peer"}),
+        queued(4, "A reminder", isMeta=True),
+        queued(5, "<task-notification>done</task-notification>", commandMode="task-notification"),
+        {**entry(6, "attachment", None), "attachment": {"type": "todo", "content": []}},
+        {**entry(7, "attachment", None), "attachment": "?"},
+    ]
+    memories, refused = read(CLAUDE_CODE, lines(file, talk))
+    assert (texts(memories), refused) == (["Rename foo.", "And bar, too.", "And baz."], [])
+    assert {each.metadata["role"] for each in memories} == {"user"}
 
 
 # ---------------------------------------------------------------- what a person did not say

@@ -161,6 +161,18 @@ def test_the_folder_of_sessions(tmp_path: Path) -> None:
     assert CODEX.where(Path("/home/ada"), {"CODEX_HOME": "/data"}) == Path("/data/sessions")
 
 
+def test_compressed_transcripts_are_named(tmp_path: Path) -> None:
+    lines(tmp_path / NAME, TALK)
+    for name in (f"{NAME}.zst", "rollout-2025-06-12T08-00-00-old.jsonl.zst"):
+        (tmp_path / name).write_bytes(b"\x28\xb5\x2f\xfd")
+    memories, (refusal,) = read(CODEX, tmp_path)
+    assert turns(memories) == SAID
+    assert refusal == (
+        "rollout-2025-06-12T08-00-00-old.jsonl.zst",
+        "is compressed; unpack it, for example with `zstd -d`",
+    )
+
+
 # ---------------------------------------------------------------- damage
 
 

@@ -68,7 +68,9 @@ class _Unpacked(io.RawIOBase):
         buffer[: len(piece)] = piece
         self._read += len(piece)
         if self._read > self._most:
-            raise zipfile.BadZipFile(f"it is more than {_RATIO_MAX} times as long as it is packed")
+            raise zipfile.BadZipFile(
+                f"it is more than {_RATIO_MAX} times as long as it is packed; unpack it first if you trust it"
+            )
         return len(piece)
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ The format is not documented. It is known from files and from public programs th
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -19,6 +20,9 @@ from nacre.types.memory import NewMemory
 
 _TITLES = {"custom-title": ("customTitle", 2), "ai-title": ("aiTitle", 1)}
 _BOOKKEEPING = frozenset(("file-history-snapshot", "queue-operation", "system", "progress", "attachment", *_TITLES))
+_LONG = re.compile(
+    rb'\{(?=[^\n]*"sessionId" ?:)(?=[^\n]*"(?:parentUuid|uuid)" ?:)'
+)  # a line that is longer than the head
 _LEAVES_MAX = 200  # turns that a summary may name, before or after it
 
 
@@ -29,8 +33,9 @@ def recognises(path: Path, head: bytes) -> bool:
 
 
 def _is_transcript(head: bytes) -> bool:
-    long = b'"sessionId":' in head and b'"parentUuid":' in head  # the first line is longer than the head
-    return long or any(map(_is_entry, first_objects(head)))
+    if b"\n" not in head and _LONG.match(head):
+        return True
+    return any(map(_is_entry, first_objects(head)))
 
 
 def _is_entry(entry: Mapping[str, Any]) -> bool:
@@ -68,21 +73,34 @@ def parts(source: Source, path: Path, within: str = "") -> Iterator[Turn | Title
         title = titles.of(entry)
         if title is not None:
             yield title
-        if entry.get("type") not in ("user", "assistant") or _is_of_others(entry):
+        role, content = _said(entry)
+        if not role or _is_of_others(entry):
             continue
-        texts = _texts(mapping(entry.get("message")).get("content"))
+        texts = _texts(content)
         if texts is None:
-            yield Refused(record.where, f"is a turn of the {entry['type']} without a text or a list as its content")
+            yield Refused(record.where, f"is a turn of the {role} without a text or a list as its content")
             continue
         folder = word(entry.get("cwd"))
         yield Turn(
             session=word(entry.get("sessionId")) or path.stem,
             number=word(entry.get("uuid")) or str(number),
-            role=entry["type"],
+            role=role,
             text="\n".join(texts),
             created=moment(entry.get("timestamp")),
             more={"folder": folder} if folder else {},
         )
+
+
+def _said(entry: Mapping[str, Any]) -> tuple[str, object]:
+    """Who says something in an entry, and what. "": nobody."""
+    kind = entry.get("type")
+    if kind in ("user", "assistant"):
+        return kind, mapping(entry.get("message")).get("content")
+    typed = mapping(entry.get("attachment"))  # while the assistant worked
+    if kind == "attachment" and typed.get("type") == "queued_command" and typed.get("commandMode") == "prompt":
+        by_user = mapping(typed.get("origin")).get("kind", "human") == "human" and not typed.get("isMeta")
+        return ("user", typed.get("prompt")) if by_user else ("", None)
+    return "", None
 
 
 def _is_of_others(entry: Mapping[str, Any]) -> bool:

@@ -19,6 +19,7 @@ from nacre.types.memory import NewMemory
 
 _ENVELOPES = frozenset(("session_meta", "response_item", "event_msg", "turn_context"))
 _SPOKEN = frozenset(("input_text", "output_text", "text"))
+_COMPRESSED = ".zst"  # sessions of long ago
 _NAME = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)")
 _INSERTED = re.compile(  # what Codex writes in the name of the user
     r"\s*(?:<(?:environment_context|user_instructions|permissions instructions|turn_aborted|skills?|skills_instructions"
@@ -51,12 +52,17 @@ def read(source: Source) -> Iterator[NewMemory | Refused]:
     if not source.is_folder:
         yield from memories("codex", parts(source, source.path), said_to_agent)
         return
-    for found in source.files({".jsonl"}):
+    for found in source.files({".jsonl", _COMPRESSED}):
         if isinstance(found, Refused):
             yield found
-        elif found[1].name.startswith("rollout-"):
-            name, path = found
+            continue
+        name, path = found
+        if not path.name.startswith("rollout-"):
+            continue
+        if path.suffix != _COMPRESSED:
             yield from memories("codex", parts(source, path, f"{name} "), said_to_agent)
+        elif not path.with_suffix("").exists():
+            yield Refused(name, "is compressed; unpack it, for example with `zstd -d`")
 
 
 def parts(source: Source, path: Path, within: str = "") -> Iterator[Turn | Title | Refused]:
