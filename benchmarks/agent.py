@@ -98,6 +98,7 @@ def main() -> None:
         server = [*NACRE, "mcp", *store]
         rows = [*_started(server, options.runs), *_sizes(server), _at_once(server)]
         rows += _hooks(store, server, options.runs)
+        rows += _remembering(Path(folder), options.runs)
         if options.rival:
             rows += _rival(options.rival, options.runs)
     report.write(options.name, {"From the start of the server process": rows})
@@ -138,6 +139,47 @@ def _hooks(store: list[str], server: list[str], runs: int) -> list[dict[str, obj
     asked = [_hook(store, prompt) for prompt in PROMPTS]
     agent.close()
     return [_row("hook without a server, ms", alone), _row("hook with a server, ms", asked)]
+
+
+def _remembering(folder: Path, runs: int) -> list[dict[str, object]]:
+    """A hook after an answer: until it returns, and until the turn is stored, in a short and in a long transcript."""
+    rows = []
+    for megabytes in (1, 200):
+        transcript, store = folder / f"{megabytes}.jsonl", ["--store", str(folder / f"{megabytes}.db"), "--space", "s"]
+        result = json.dumps({"type": "progress", "uuid": "p", "sessionId": "s", "data": "x" * 100_000}) + "\n"
+        with transcript.open("w", encoding="utf-8") as file:
+            file.write(_turn(0) + result * (10 * megabytes))
+        _stop(transcript, store, "--wait")
+        returned: list[float] = []
+        stored: list[float] = []
+        for number in range(1, 2 * runs, 2):
+            for times, *options in ((returned,), (stored, "--wait")):
+                with transcript.open("a", encoding="utf-8") as file:
+                    file.write(_turn(number + len(options)))
+                times.append(_stop(transcript, store, *options))
+                time.sleep(3 - 3 * len(options))  # what goes on in the background is not measured
+        rows.append(_row(f"hook after an answer returns, transcript of {megabytes} MB, ms", returned))
+        rows.append(_row(f"hook after an answer has stored it, transcript of {megabytes} MB, ms", stored))
+    return rows
+
+
+def _turn(number: int) -> str:
+    message = {"role": "assistant", "content": [{"type": "text", "text": f"{QUESTION} This is answer {number}."}]}
+    stamp = f"2026-11-15T22:{number // 60:02}:{number % 60:02}.000Z"
+    entry = {"type": "assistant", "uuid": f"u{number}", "sessionId": "s", "timestamp": stamp, "message": message}
+    return json.dumps(entry) + "\n"
+
+
+def _stop(transcript: Path, store: list[str], *options: str) -> float:
+    event = {"hook_event_name": "Stop", "session_id": "s", "transcript_path": str(transcript), "cwd": "."}
+    start = time.perf_counter()
+    subprocess.run(
+        [*NACRE, "hook", "remember", *store, *options],
+        input=json.dumps(event).encode(),
+        check=True,
+        capture_output=True,
+    )
+    return 1000 * (time.perf_counter() - start)
 
 
 def _hook(store: list[str], prompt: str) -> float:

@@ -29,7 +29,7 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
     help_wanted = not {"-h", "--help"}.isdisjoint(sys.argv)  # then there is no event to read, and a terminal would wait
-    if sys.argv[1:3] == ["hook", "context"] and not help_wanted and _answered_by_server(sys.argv[3:]):
+    if sys.argv[1:2] == ["hook"] and not help_wanted and _done_early(sys.argv[2:3], sys.argv[3:]):
         return
     _begin(sys.argv[1:])
     import logging
@@ -112,22 +112,31 @@ def _failed(error: NacreError, *, as_json: bool, printable: bool = False) -> int
     return encode.exit_code(error)
 
 
-def _answered_by_server(arguments: list[str]) -> bool:
-    """Whether a server that runs already has answered a hook, which then need not load the models."""
+def _done_early(hook: list[str], arguments: list[str]) -> bool:
+    """Whether a hook needs nothing more of this process: a server that runs already has answered, or another process
+    was started that stores what was said."""
+    with_event = hook == ["remember"] and arguments[:1] and not arguments[0].startswith("-")
+    if hook not in (["context"], ["remember"]) or with_event or "--wait" in arguments:
+        return False
     import io
-
-    from nacre.hooks import client
 
     event = sys.stdin.buffer.read()
     try:
-        said = client.ask(arguments, event, os.environ)
+        if hook == ["context"]:
+            from nacre.hooks import client
+
+            said = client.ask(arguments, event, os.environ)
+            done = said is not None
+            sys.stdout.write(said or "")
+        else:
+            from nacre.hooks import background
+
+            done = background.started(arguments, event)
     except OSError:  # a folder is gone
-        said = None
-    if said is None:
+        done = False
+    if not done:
         sys.stdin = io.TextIOWrapper(io.BytesIO(event), encoding="utf-8", errors="replace")
-        return False
-    sys.stdout.write(said)
-    return True
+    return done
 
 
 def _begin(arguments: list[str]) -> None:

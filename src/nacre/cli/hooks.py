@@ -6,7 +6,6 @@ A hook never disturbs its client. Whatever fails is said on stderr, and the exit
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +20,7 @@ from nacre.cli.group import nacre
 from nacre.cli.options import PASSED_ON, common
 from nacre.config.settings import option
 from nacre.errors import NacreError
-from nacre.hooks import answer, events
+from nacre.hooks import answer, background, events
 
 if TYPE_CHECKING:
     from nacre.engine.engine import Nacre
@@ -123,17 +122,6 @@ def _remember(memory: Nacre, new: Iterator[NewMemory]) -> None:
 
 
 def _start(context: click.Context, text: str) -> None:
-    """Store in a process that goes on when the client, which may not wait, has ended."""
     given = context.ensure_object(dict)
-    flags = [part for name in PASSED_ON if name in given for part in (option(name), given[name])]
-    process = subprocess.Popen(  # noqa: S603  # this program
-        [sys.executable, "-m", "nacre", "hook", "remember", "--wait", *flags],
-        stdin=subprocess.PIPE,  # not a file, not even a temporary one: the store may be encrypted
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
-    )
-    assert process.stdin is not None
-    with process.stdin as event:
-        event.write(text.encode("utf-8", "replace"))
+    flags = [part for name in PASSED_ON if name in given for part in (option(name), str(given[name]))]
+    background.start(flags, text.encode("utf-8", "replace"))
