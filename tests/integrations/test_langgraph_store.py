@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 from langgraph.store.base import (
     GetOp,
     InvalidNamespaceError,
+    Item,
     ListNamespacesOp,
     MatchCondition,
     PutOp,
     SearchItem,
     SearchOp,
 )
+from langgraph.store.memory import InMemoryStore
 
 import nacre
 from nacre.errors import InvalidInput
@@ -323,6 +325,62 @@ def test_a_batch_may_be_large(store: NacreStore) -> None:
 def test_an_unknown_operation_is_refused(store: NacreStore) -> None:
     with pytest.raises(InvalidInput, match="str, which is no operation"):
         store.batch(["get"])  # type: ignore[list-item]
+
+
+FEW_NAMES = st.sampled_from([("a",), ("a", "b"), ("ab",), ("a", "b", "c"), ("b",)])
+FEW_KEYS = st.sampled_from(["k", "l", "b", ""])
+FEW_VALUES = st.dictionaries(st.sampled_from("xy"), st.sampled_from([1, 2.5, "red", ["red"], {"z": 1}]), max_size=2)
+LISTINGS = st.builds(
+    ListNamespacesOp,
+    match_conditions=st.none()
+    | st.tuples(
+        st.builds(
+            MatchCondition,
+            st.sampled_from(["prefix", "suffix"]),
+            st.lists(st.sampled_from(["a", "b", "*"]), min_size=1, max_size=3).map(tuple),
+        )
+    ),
+    max_depth=st.none() | st.integers(1, 3),
+    limit=st.integers(1, 4),
+    offset=st.integers(0, 2),
+)
+FEW_FILTERS = st.dictionaries(st.sampled_from("xy"), st.sampled_from([1, "red", {"z": 1}, {"$ne": 1}]), max_size=1)
+BATCHES = st.one_of(
+    st.lists(
+        st.tuples(FEW_NAMES, FEW_KEYS, st.none() | FEW_VALUES).map(lambda put: PutOp(*put))
+        | st.tuples(FEW_NAMES, FEW_KEYS).map(lambda get: GetOp(*get))
+        | st.tuples(st.just(()) | FEW_NAMES, st.none() | FEW_FILTERS).map(lambda search: SearchOp(*search, limit=100)),
+        max_size=6,
+    ),
+    st.lists(LISTINGS, min_size=1, max_size=2),  # by themselves: their store also lists what was only asked for
+)
+
+
+def told(results: list[Any]) -> list[Any]:
+    """Results without times, with found items in one order."""
+    said: list[Any] = []
+    for result in results:
+        if isinstance(result, Item):
+            said.append((result.namespace, result.key, result.value))
+        elif isinstance(result, list) and result and isinstance(result[0], Item):
+            said.append(sorted((item.namespace, item.key, repr(item.value)) for item in result))
+        else:
+            said.append(result)
+    return said
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(batches=st.lists(BATCHES, max_size=6))
+def test_batches_do_what_they_do_in_the_store_of_langgraph(
+    batches: list[list[Any]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    theirs = InMemoryStore()
+    with NacreStore(tmp_path_factory.mktemp("same") / "agent.db", embedder=None) as ours:
+        for batch in batches:
+            for emptied in [namespace for namespace, items in theirs._data.items() if not items]:
+                del theirs._data[emptied]
+            assert told(ours.batch(batch)) == told(theirs.batch(batch))
 
 
 # ---------------------------------------------------------------- search

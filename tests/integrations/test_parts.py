@@ -28,6 +28,15 @@ def test_a_missing_package_is_an_error_that_says_what_to_install() -> None:
     assert caught.value.name == "no_such_framework"
 
 
+@pytest.mark.parametrize("module", sorted((Path(parts.__file__).parent).glob("*.py")), ids=lambda path: path.stem)
+def test_what_a_module_needs_is_an_extra_with_a_page(module: Path) -> None:
+    root = Path(__file__).parents[2]
+    extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    for extra in re.findall(r"^with needs\(\"(.+?)\"", module.read_text("utf-8"), re.MULTILINE):
+        assert extra in extras
+        assert (root / "docs" / "integrations" / f"{module.stem.replace('_', '-')}.md").exists()
+
+
 def test_no_framework_is_loaded_before_its_module_is() -> None:
     code = (
         "import sys, nacre, nacre.integrations.parts as parts\n"
