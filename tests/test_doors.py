@@ -511,6 +511,8 @@ WRITES = (
     story("by key",
           (lambda m: encode.remembered(m.remember("Tea at five", key="notes/tea", expires=timedelta(days=3))),
            "remember 'Tea at five' --key notes/tea --expires 3d", PEOPLE),
+          (lambda m: kept(m.remember("Coffee at ten", expires=timedelta(hours=12))),
+           "remember 'Coffee at ten' --expires 12h", ("remember", {"text": "Coffee at ten", "expires": "12h"})),
           (lambda m: encode.remembered(m.remember("Tea at six", key="notes/tea")),
            "remember 'Tea at six' --key notes/tea", PEOPLE),
           (lambda m: opened(m.get(keys="notes/tea")), "get --key notes/tea", PEOPLE),

@@ -50,6 +50,7 @@ def _remember(call: Call) -> Answer:
         **dict.fromkeys(("importance", "pinned"), decode.as_given),
         "tags": decode.texts,
         "happened": decode.moment,
+        "expires": decode.expiry,
         "supersedes": decode.texts,
     }
     given = decode.fields(call.arguments, readers, ("text",))
@@ -312,6 +313,7 @@ DEFAULT: tuple[Tool, ...] = (
                 "tags": array(),
                 "source": string(),
                 "happened": string(),
+                "expires": string("30d or a date"),
                 "importance": of(NewMemory, "importance"),
                 "supersedes": array(description="ids it replaces"),
                 "pinned": of(NewMemory, "pinned", "keep it in every context"),

@@ -282,9 +282,9 @@ def parse_iso_time(field: str, text: object) -> datetime:
 def expiry(field: str, text: object) -> datetime | timedelta:
     """A time to come in ISO 8601, or how long from now: 90s, 30m, 12h, 7d, 2w, 6mo or 1y."""
     if isinstance(text, str):
-        long = _DURATION.fullmatch(text.strip())
-        if long:
-            return int(long["number"]) * _UNITS[long["unit"]]
+        length = _DURATION.fullmatch(text.strip())
+        if length:
+            return int(length["number"]) * _UNITS[length["unit"]]
         try:
             moment = datetime.fromisoformat(text)
             return moment if moment.tzinfo else moment.astimezone()
