@@ -394,11 +394,13 @@ def test_projects_are_given_nothing_of_each_other(stage: Stage) -> None:
 
 
 def test_what_a_session_was_given_is_not_remembered_as_new(stage: Stage) -> None:
+    """Quoted memories are left out of a turn. A turn that says the same in its own name is one."""
     stage.know(*KNOWN)
     delivered = ask(stage, "Why did we choose Postgres and not MySQL?").strip()
-    transcript(stage, [("user", "What do you know?"), ("assistant", delivered), ("assistant", KNOWN[0])])
+    said = f"{delivered}\nSo Postgres it is."
+    transcript(stage, [("user", "What do you know?"), ("assistant", delivered), ("assistant", said)])
     stage.remember(claude_event(stage, "SessionEnd", reason="other"))
-    assert [each.text for each in stage.remembered(SESSION)] == ["What do you know?"]
+    assert [each.text.strip() for each in stage.remembered(SESSION)] == ["What do you know?", "So Postgres it is."]
 
 
 # ---------------------------------------------------------------- out of the way
