@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, cast
 
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
+from nacre.integrations import exact
 from nacre.integrations.parts import joined
 from nacre.types.memory import Json, Memory, NewMemory
-from nacre.validation import LIMITS, storable
+from nacre.validation import LIMITS
 
 UNINDEXED = "unindexed"  # the tag of what no query finds
 OWN = "langgraph"  # the name in the metadata under which the store keeps what is not part of the value
 PIECES = "langgraph-pieces"  # the first part of the keys of pieces
 _PIECE_CHARS = 30_000  # quoted in metadata they are twice as many at most
-_DEPTH_MAX = 30  # of a value in metadata
-_INT64 = 2**63
 
 
 def as_json(value: Mapping[str, Any]) -> dict[str, Json]:
@@ -60,11 +58,13 @@ class Values:
         self, key: str, value: dict[str, Json], own: Mapping[str, Json], expires: datetime | None
     ) -> tuple[dict[str, Json], list[NewMemory]]:
         """The metadata of an item's memory, and the pieces that must be remembered before it."""
-        if OWN not in value and _fits(value):
+        if OWN not in value and exact.fits(value):
             metadata: dict[str, Json] = {**value, OWN: dict(own)} if own else value
             if _small(metadata):
                 return metadata, []
-        text = json.dumps(self._screened(value, "")).replace("<", "\\u003c")  # which begins no tag: a piece had one end
+        text = json.dumps(exact.screened_json(self._memory, value)).replace(
+            "<", "\\u003c"
+        )  # which begins no tag: a piece had one end
         pieces = [text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS)]
         if any(self._memory.screen(each).text != each for each in (text, *pieces)):
             raise InvalidInput("value", "has a secret that is spread over several texts; leave it out")
@@ -98,19 +98,6 @@ class Values:
             return cast("dict[str, Any]", json.loads(memory.text if text is True else text))
         return {name: each for name, each in memory.metadata.items() if name != OWN}
 
-    def _screened(self, value: Json, name: str) -> Json:
-        match value:
-            case dict():
-                return {self._memory.screen(key).text: self._screened(each, key) for key, each in value.items()}
-            case list():
-                return [self._screened(each, name) for each in value]
-            case str():
-                return self._memory.screen(value, name).text
-            case int() if not isinstance(value, bool):
-                text = self._memory.screen(str(value), name).text
-                return value if text == str(value) else text
-        return value
-
 
 def _keys(key: str, checksum: str, count: int) -> list[str]:
     hashed = hashlib.sha256(key.encode()).hexdigest()
@@ -119,20 +106,3 @@ def _keys(key: str, checksum: str, count: int) -> list[str]:
 
 def _small(metadata: Mapping[str, Json]) -> bool:
     return len(json.dumps(metadata, ensure_ascii=False).encode()) <= LIMITS.metadata_bytes_max
-
-
-def _fits(value: Json, depth: int = 0) -> bool:
-    """Whether metadata can hold a value exactly."""
-    match value:
-        case dict():
-            inner = depth < _DEPTH_MAX
-            return inner and all(storable(key) and _fits(each, depth + 1) for key, each in value.items())
-        case list():
-            return depth < _DEPTH_MAX and all(_fits(each, depth + 1) for each in value)
-        case str():
-            return storable(value)
-        case float():
-            return math.isfinite(value)
-        case int():
-            return -_INT64 <= value < _INT64
-    return True
