@@ -217,7 +217,7 @@ def test_a_large_value_is_found_by_its_fields_alone_and_leaves_nothing_behind(tm
 
 def test_a_value_that_was_imported_as_a_text_is_read(store: NacreStore) -> None:
     value = {"body": "x" * 100_000}
-    metadata = {"langgraph": {"json": True}}
+    metadata: dict[str, Any] = {"langgraph": {"json": True}}
     store.memory.remember(json.dumps(value), key="langgraph/docs/large", metadata=metadata, extract=False)
     item = store.get(("docs",), "large")
     assert item is not None

@@ -32,9 +32,11 @@ def test_a_missing_package_is_an_error_that_says_what_to_install() -> None:
 def test_what_a_module_needs_is_an_extra_with_a_page(module: Path) -> None:
     root = Path(__file__).parents[2]
     extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    for extra in re.findall(r"^with needs\(\"(.+?)\"", module.read_text("utf-8"), re.MULTILINE):
+    for name in re.findall(r"^with needs\(\"(.+?)\"", module.read_text("utf-8"), re.MULTILINE):
+        assert name == module.stem
+        extra = name.replace("_", "-")
         assert extra in extras
-        assert (root / "docs" / "integrations" / f"{module.stem.replace('_', '-')}.md").exists()
+        assert f"nacre-memory[{extra}]" in (root / "docs" / "integrations" / f"{extra}.md").read_text("utf-8")
 
 
 def test_no_framework_is_loaded_before_its_module_is() -> None:

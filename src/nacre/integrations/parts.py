@@ -16,13 +16,14 @@ _ESCAPE = re.compile("%(u[0-9A-F]{4}|[0-9A-F]{2})")
 
 
 @contextmanager
-def needs(extra: str) -> Iterator[None]:
-    """Around the imports of a framework: a missing package is an error that says what to install."""
+def needs(module: str) -> Iterator[None]:
+    """Around the imports of a framework: a missing package is an error that says which extra to install."""
     try:
         yield
     except ModuleNotFoundError as error:
+        extra = module.replace("_", "-")  # as metadata has it; older installers know no other spelling
         raise ModuleNotFoundError(
-            f"nacre.integrations.{extra} needs the package {error.name}; "
+            f"nacre.integrations.{module} needs the package {error.name}; "
             f"install it with `pip install 'nacre-memory[{extra}]'`",
             name=error.name,
         ) from None
