@@ -121,12 +121,16 @@ def test_a_client_without_hooks_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_is_quoted_for_the_shell_that_runs_it(tmp_path: Path) -> None:
-    program, arguments = ["/my tools/nacre"], ["--space", "it's mine"]
-    for platform, expected in (
-        ("linux", "'/my tools/nacre' hook context --space 'it'\"'\"'s mine'"),
-        ("win32", '"/my tools/nacre" hook context --space "it\'s mine"'),
-    ):
-        plan = client_hooks.plan("codex", place(tmp_path, platform), program, arguments)
+    program, arguments = ["C:\\my tools\\nacre.exe"], ["--space", "it's mine"]
+    in_bash = "'C:\\my tools\\nacre.exe' hook context --space 'it'\"'\"'s mine'"
+    in_windows = '"C:\\my tools\\nacre.exe" hook context --space "it\'s mine"'
+    cases: list[tuple[Client, str, str]] = [
+        ("codex", "linux", in_bash),
+        ("codex", "win32", in_windows),
+        ("claude-code", "win32", in_bash),
+    ]
+    for client, platform, expected in cases:
+        plan = client_hooks.plan(client, place(tmp_path, platform), program, arguments)
         assert plan.commands["UserPromptSubmit"] == expected
         put(plan, plan.file.snippet)
         assert client_hooks.installation(plan).after is None  # it is recognised

@@ -223,6 +223,19 @@ def test_a_record_that_names_the_last_turn_is_not_that_turn(tmp_path: Path) -> N
     assert session.remember() == ['the uuid is "u0"']
 
 
+def test_turns_without_an_id_have_that_of_their_line(tmp_path: Path) -> None:
+    """As an import gives them, so that it finds the same memories."""
+    session = Session(tmp_path, "claude-code")
+    for number in range(4):
+        session.append(
+            json.dumps(claude_record(number, f"turn {number}", uuid=None if number % 2 else f"u{number}")) + "\n"
+        )
+        session.remember()
+    with session.open() as memory:
+        receipts = memory.remember_many(session.imported())
+    assert {(each.duplicate, each.changed) for each in receipts} == {(True, ())}
+
+
 @pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
 def test_lines_are_found_however_the_file_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     monkeypatch.setattr(transcripts, "BLOCK_BYTES", block)

@@ -31,7 +31,7 @@ EVENTS: Mapping[Client, Mapping[str, str]] = {
     },
 }
 _OURS = re.compile(  # a command that is nothing else
-    r"""(?:"[^"]*nacre(?:\.exe)?"|'[^']*nacre'|\S*nacre(?:\.exe)?|.*\s-m\s+nacre)\s+hook\s+(?:context|remember)\b[^|;&<>]*"""
+    r"""(?:"[^"]*nacre(?:\.exe)?"|'[^']*nacre(?:\.exe)?'|\S*nacre(?:\.exe)?|.*\s-m\s+nacre)\s+hook\s+(?:context|remember)\b[^|;&<>]*"""
 )
 _Where: TypeAlias = tuple[str | int, ...]
 
@@ -62,13 +62,16 @@ def plan(
     if client not in EVENTS:
         raise InvalidInput("hooks", f"are not known of {client}; its agent has the tools. Known: {', '.join(EVENTS)}")
     commands = {
-        event: _shell([*program, "hook", verb, *arguments], place.platform) for event, verb in EVENTS[client].items()
+        event: _shell(client, [*program, "hook", verb, *arguments], place.platform)
+        for event, verb in EVENTS[client].items()
     }
     return HookPlan(client=client, path=_path(client, scope, place), commands=commands)
 
 
-def _shell(command: Sequence[str], platform: str) -> str:
-    return subprocess.list2cmdline(command) if platform == "win32" else shlex.join(command)
+def _shell(client: Client, command: Sequence[str], platform: str) -> str:
+    """Claude Code runs hooks in bash on Windows, too."""
+    posix = platform != "win32" or client == "claude-code"
+    return shlex.join(command) if posix else subprocess.list2cmdline(command)
 
 
 def _path(client: Client, scope: Scope, place: Place) -> Path:

@@ -79,16 +79,16 @@ def turns(transcript: Transcript, stored: Stored | None) -> Iterator[NewMemory]:
     """The turns after the stored one, or all. What cannot be read is left out: an import lists it."""
     tail = None if stored is None else _tail(transcript, stored)
     reader = codex if transcript.client == "codex" else claude_code
+    said = [] if tail is None else [each for each in reader.parts(tail, transcript.path) if isinstance(each, Turn)]
+    if reader is claude_code and any(each.number.isdecimal() for each in said):
+        tail = None  # it has no id of its own, and its number is that of its line in the whole file
     if tail is None or stored is None:
         found = reader.read(Source(transcript.path))
         yield from (each for each in found if isinstance(each, NewMemory))
         return
-    said = (
-        each._replace(number=str(int(each.number) + tail.left_out)) if reader is codex else each
-        for each in reader.parts(tail, transcript.path)
-        if isinstance(each, Turn)  # a title, found late, is not that of the first turn in the tail
-    )
-    for each in memories(transcript.client, said, said_to_agent):
+    if reader is codex:
+        said = [each._replace(number=str(int(each.number) + tail.left_out)) for each in said]
+    for each in memories(transcript.client, said, said_to_agent):  # no titles: the first turn is not among them
         if isinstance(each, NewMemory):
             yield replace(each, position=(each.position or 0) + stored.position + 1)
 
