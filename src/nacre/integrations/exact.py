@@ -28,12 +28,12 @@ _ENCODED = "base64:"  # begins no JSON
 def packed(memory: Nacre, name: str, value: object) -> dict[str, Json]:
     """The fields of metadata that keep a value under a name: as it is where metadata can have it so."""
     plain, text = _plain(name, value)
-    return {name: plain} if fits(plain) else {f"{name}_json": _screened_text(memory, plain, text)}
+    return {name: plain} if fits(plain) else {f"{name}_json": screened_text(memory, plain, text)}
 
 
 def unpacked(name: str, metadata: Mapping[str, Json]) -> Any:
     """The value that `packed` kept. KeyError: there is none."""
-    return metadata[name] if name in metadata else _read(str(metadata[f"{name}_json"]))
+    return metadata[name] if name in metadata else read(str(metadata[f"{name}_json"]))
 
 
 def in_pieces(memory: Nacre, name: str, value: object) -> list[dict[str, Json]]:
@@ -41,7 +41,7 @@ def in_pieces(memory: Nacre, name: str, value: object) -> list[dict[str, Json]]:
     plain, text = _plain(name, value)
     if len(text) <= _WHOLE_CHARS and fits(plain):
         return [{name: plain}]
-    text = _screened_text(memory, plain, text)
+    text = screened_text(memory, plain, text)
     pieces = [text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS)]
     return [{f"{name}_piece": piece, f"{name}_pieces": len(pieces)} for piece in pieces]
 
@@ -52,7 +52,7 @@ def joined(name: str, metadata: Sequence[Mapping[str, Json]]) -> Any:
         return metadata[0][name]
     if metadata[0][f"{name}_pieces"] != len(metadata):
         raise KeyError(name)
-    return _read("".join(str(each[f"{name}_piece"]) for each in metadata))
+    return read("".join(str(each[f"{name}_piece"]) for each in metadata))
 
 
 def check(field: str, value: object) -> None:
@@ -97,7 +97,7 @@ def fits(value: Any, depth: int = 0) -> bool:
     return True
 
 
-def _screened_text(memory: Nacre, plain: Any, text: str) -> str:
+def screened_text(memory: Nacre, plain: Any, text: str) -> str:
     """The value as a text that screening leaves as it is, however it is cut.
 
     As an escape, `<` begins no tag, of which a piece may have one end. Where texts that are no secrets make one side by
@@ -108,7 +108,8 @@ def _screened_text(memory: Nacre, plain: Any, text: str) -> str:
     return text if _is_left(memory, text) else _ENCODED + base64.b64encode(text.encode()).decode()
 
 
-def _read(text: str) -> Any:
+def read(text: str) -> Any:
+    """The value that `screened_text` made a text of."""
     if text.startswith(_ENCODED):
         text = base64.b64decode(text.removeprefix(_ENCODED)).decode()
     return json.loads(text)

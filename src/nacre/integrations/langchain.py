@@ -13,7 +13,8 @@ from nacre.config.factory import load_models
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
 from nacre.integrations.embeddings import LangChainEmbedder
-from nacre.integrations.parts import joined, names_of, needs, opened
+from nacre.integrations.owner import Owner
+from nacre.integrations.parts import joined, names_of, needs
 from nacre.interfaces import Embedder
 from nacre.types.memory import JsonScalar, Memory, NewMemory
 from nacre.types.recipe import Recipe
@@ -54,7 +55,7 @@ class NacreEmbeddings(Embeddings):
         return vector
 
 
-class NacreVectorStore(VectorStore):
+class NacreVectorStore(Owner, VectorStore):
     """A vector store of LangChain in a file of Nacre. It may be used from several threads and event loops.
 
     A document is a memory: its id is the end of the memory's key, its metadata are the memory's.
@@ -78,21 +79,10 @@ class NacreVectorStore(VectorStore):
     ) -> None:
         if embedding is not None:
             options["embedder"] = LangChainEmbedder(embedding)
-        self.memory, self._ours = opened(memory, **options)
+        super().__init__(memory, **options)
         self._embeddings = NacreEmbeddings() if embedding is None else embedding
         self._collection = collection
         self._mode: Mode = mode
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file, if this opened it."""
-        if self._ours:
-            self.memory.close()
 
     @property
     def embeddings(self) -> Embeddings:

@@ -6,7 +6,6 @@ prefix of keys. Its text is what the item is found by, and its metadata are the 
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import inspect
 import json
@@ -17,13 +16,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from heapq import nlargest
 from os import PathLike
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from nacre.engine.engine import Nacre, system_clock
 from nacre.errors import Conflict, InvalidInput, NotFound, StoreError
 from nacre.integrations.embeddings import LangChainEmbedder
 from nacre.integrations.langgraph_values import UNINDEXED, Values, as_json, own, piece_keys
-from nacre.integrations.parts import joined, names_of, needs, opened
+from nacre.integrations.owner import Owner, in_thread
+from nacre.integrations.parts import joined, names_of, needs
 from nacre.types.memory import DEFAULT_NAMESPACE, Json, Memory, NewMemory
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Hit, Mode
@@ -65,7 +65,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 _log = logging.getLogger(__name__)
 
 
-class NacreStore(BaseStore):
+class NacreStore(Owner, BaseStore):
     """A store of LangGraph in a file of Nacre. It may be used from several threads and event loops.
 
     Args:
@@ -95,7 +95,7 @@ class NacreStore(BaseStore):
             options["embedder"] = _embedder(index)
         if not isinstance(memory, Nacre):
             options["clock"] = clock
-        self.memory, self._ours = opened(memory, **options)
+        super().__init__(memory, **options)
         self.index_config = index
         self.ttl_config = ttl
         self._fields = (index.get("fields") if index else None) or [WHOLE]
@@ -103,17 +103,6 @@ class NacreStore(BaseStore):
         self._clock = clock
         self._values = Values(self.memory)
         self._writing = threading.Lock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file, if this opened it."""
-        if self._ours:
-            self.memory.close()
 
     # ---- the two methods that all others of `BaseStore` call
 
@@ -138,7 +127,7 @@ class NacreStore(BaseStore):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """`batch`, in a thread of its own."""
-        return await asyncio.to_thread(self.batch, list(ops))
+        return await in_thread(self.batch, list(ops))
 
     # ---- writing
 

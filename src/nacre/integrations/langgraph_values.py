@@ -45,7 +45,7 @@ def piece_keys(memory: Memory) -> list[str]:
     assert memory.key is not None
     kept = own(memory)
     count, checksum = kept.get("pieces"), kept.get("checksum")
-    return _keys(memory.key, str(checksum), count) if isinstance(count, int) else []
+    return [_piece_key(memory.key, str(checksum), number) for number in range(count if isinstance(count, int) else 0)]
 
 
 class Values:
@@ -62,27 +62,21 @@ class Values:
             metadata: dict[str, Json] = {**value, OWN: dict(own)} if own else value
             if _small(metadata):
                 return metadata, []
-        text = json.dumps(exact.screened_json(self._memory, value)).replace(
-            "<", "\\u003c"
-        )  # which begins no tag: a piece had one end
-        pieces = [text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS)]
-        if any(self._memory.screen(each).text != each for each in (text, *pieces)):
-            raise InvalidInput("value", "has a secret that is spread over several texts; leave it out")
+        text = exact.screened_text(self._memory, value, json.dumps(value))
         if _small(metadata := {OWN: {**own, "json": text}}):
             return metadata, []
         checksum = hashlib.sha256(text.encode()).hexdigest()[:32]
+        pieces = [text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS)]
         memories = [
             NewMemory(
-                text=f"Piece {number} of {len(pieces)} of {key}",
-                key=piece_key,
+                text=f"Piece {number + 1} of {len(pieces)} of {key}",
+                key=_piece_key(key, checksum, number),
                 metadata={"json": piece},
                 tags=(UNINDEXED,),
                 expires=expires,
                 extract=False,
             )
-            for number, (piece_key, piece) in enumerate(
-                zip(_keys(key, checksum, len(pieces)), pieces, strict=True), start=1
-            )
+            for number, piece in enumerate(pieces)
         ]
         return {OWN: {**own, "pieces": len(pieces), "checksum": checksum}}, memories
 
@@ -92,16 +86,15 @@ class Values:
             found = self._memory.get(keys=keys, missing_ok=True)
             if len(found) < len(keys):
                 return None
-            return cast("dict[str, Any]", json.loads("".join(str(piece.metadata["json"]) for piece in found)))
+            return cast("dict[str, Any]", exact.read("".join(str(piece.metadata["json"]) for piece in found)))
         text = own(memory).get("json")
         if isinstance(text, str) or text is True:  # True: an imported item, whose text is its value
-            return cast("dict[str, Any]", json.loads(memory.text if text is True else text))
+            return cast("dict[str, Any]", exact.read(memory.text if text is True else text))
         return {name: each for name, each in memory.metadata.items() if name != OWN}
 
 
-def _keys(key: str, checksum: str, count: int) -> list[str]:
-    hashed = hashlib.sha256(key.encode()).hexdigest()
-    return [joined(PIECES, hashed, checksum, str(number)) for number in range(count)]
+def _piece_key(key: str, checksum: str, number: int) -> str:
+    return joined(PIECES, hashlib.sha256(key.encode()).hexdigest(), checksum, str(number))
 
 
 def _small(metadata: Mapping[str, Json]) -> bool:
