@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -15,8 +16,9 @@ from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.facts import NewEntity, NewFact
 from nacre.types.memory import NewMemory, Remembered
-from nacre.types.search import Filter
+from nacre.types.search import Filter, Mode
 from nacre.types.secrets import SecretPolicy
+from nacre.validation import LIMITS
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 LIKES = NewFact(subject="Ada", predicate="likes", object="tea")
@@ -181,6 +183,22 @@ def test_the_keys_of_a_filter_begin_so(memory: nacre.Nacre, prefixes: list[str],
         ]
     )
     assert {each.text for each in memory.every(Filter(key_prefixes=prefixes))} == found
+
+
+@pytest.mark.slow
+def test_a_filter_may_have_as_many_keys_and_patterns_as_are_allowed(memory: nacre.Nacre) -> None:
+    memory.remember_many([NewMemory(text=f"tide {at}", key=f"docs/{at}/", source=f"file {at}") for at in range(5)])
+    most = LIMITS.filter_values_max
+    for where in (
+        Filter(key_prefixes=[f"docs/{at}/" for at in range(1, most + 1)]),
+        Filter(sources=[f"*ile {at}" for at in range(1, most + 1)]),
+    ):
+        wanted = {f"tide {at}" for at in range(1, 5)}
+        assert {each.text for each in memory.every(where)} == wanted
+        assert {entry.summary for entry in memory.timeline(where=where).entries} == wanted
+        assert memory.facets(where=where).total == 4
+        for mode in get_args(Mode):
+            assert set(texts(memory.search("tide", mode=mode, where=where))) == wanted
 
 
 # ---------------------------------------------------------------- a known text without a key

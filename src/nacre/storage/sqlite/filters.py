@@ -32,6 +32,7 @@ _IN_ORDER = "{words summary tags source}"  # the columns of `fts` that keep the 
 
 
 _FAR = 2**62  # microseconds: beyond all times
+_CHAINED_MAX = 50  # of clauses side by side
 
 
 class Clause(NamedTuple):
@@ -197,8 +198,12 @@ def _phrase(phrase: Phrase) -> str:
 
 
 def _join(operator: str, clauses: Sequence[Clause]) -> Clause:
-    sql = operator.join(clause.sql for clause in clauses)
-    return Clause(f"({sql})", tuple(each for clause in clauses for each in clause.parameters))
+    """Long chains are grouped: SQLite makes a tree of a chain, a level for each clause, and allows 1,000 levels."""
+    parts = [clause.sql for clause in clauses]
+    while len(parts) > _CHAINED_MAX:
+        groups = (parts[at : at + _CHAINED_MAX] for at in range(0, len(parts), _CHAINED_MAX))
+        parts = [f"({operator.join(group)})" for group in groups]
+    return Clause(f"({operator.join(parts)})", tuple(each for clause in clauses for each in clause.parameters))
 
 
 def _quoted(token: str) -> str:
@@ -221,10 +226,10 @@ def _source_clause(patterns: Sequence[str]) -> Clause:
     """A source equals or matches one of the patterns. Brackets are special in SQLite's GLOB, not in our patterns."""
     exact = [each for each in patterns if not has_wildcards(each)]
     globs = [each.replace("[", "[[]") for each in patterns if has_wildcards(each)]
-    tests = ["m.source GLOB ?"] * len(globs)
+    tests = [Clause("m.source GLOB ?", (each,)) for each in globs]
     if exact:
-        tests.append(f"m.source IN ({placeholders(exact)})")
-    return Clause(f"({' OR '.join(tests)})", (*globs, *exact))
+        tests.append(one_of("m.source", exact))
+    return _join(" OR ", tests)
 
 
 def _key_clause(prefix: str) -> Clause:
