@@ -126,3 +126,38 @@ def test_what_json_would_change_is_refused(value: Any, field: str) -> None:
     with pytest.raises(nacre.InvalidInput, match=field):
         exact.check("meta", value)
     exact.check("meta", {"a": [1, 1.5, True, None, "", {}]})
+
+
+def nested(levels: int) -> Any:
+    value: Any = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("levels", [20, 30, 200])
+def test_what_is_deep_comes_back(kept: nacre.Nacre, levels: int) -> None:
+    exact.check("x", nested(levels))
+    (piece,) = exact.in_pieces(kept, "x", nested(levels))
+    assert exact.joined("x", [stored(kept, piece)]) == nested(levels)
+
+
+def test_what_is_too_deep_is_refused(kept: nacre.Nacre) -> None:
+    for refused in (
+        lambda value: exact.check("item", value),
+        lambda value: exact.packed(kept, "item", value),
+        lambda value: exact.in_pieces(kept, "item", value),
+    ):
+        with pytest.raises(nacre.InvalidInput, match=r"item.*: is nested too deep"):
+            refused(nested(50_000))
+
+
+@pytest.mark.parametrize("levels", range(400, 1_100, 100))
+def test_there_is_no_depth_between(kept: nacre.Nacre, levels: int) -> None:
+    """Where one step can follow a value, and the next one cannot."""
+    try:
+        (piece,) = exact.in_pieces(kept, "x", nested(levels))
+    except nacre.InvalidInput as error:
+        assert "is nested too deep" in str(error)  # noqa: PT017
+    else:
+        assert exact.joined("x", [stored(kept, piece)]) == nested(levels)

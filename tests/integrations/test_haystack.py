@@ -263,6 +263,17 @@ def test_a_deleted_document_can_be_written_again(document_store: NacreDocumentSt
         assert document_store.filter_documents() == []
 
 
+def test_two_engines_see_each_others_documents(path: Path) -> None:
+    with NacreDocumentStore(path, embedder=None) as one, NacreDocumentStore(path, embedder=None) as other:
+        for at in range(6):
+            writer, reader = (one, other) if at % 2 else (other, one)
+            writer.write_documents([Document(id=str(at), content=f"number {at}")])
+            with pytest.raises(DuplicateDocumentError):
+                reader.write_documents([Document(id=str(at), content="again")])
+            assert [each.id for each in reader.filter_documents()] == [str(each) for each in range(at + 1)]
+            assert reader.search_documents(f"number {at}", mode="keyword", top_k=1)[0].id == str(at)
+
+
 @pytest.mark.slow
 def test_several_threads_write(path: Path) -> None:
     with NacreDocumentStore(path, embedder=None) as store, ThreadPoolExecutor(6) as threads:
@@ -351,16 +362,22 @@ def test_filters_act_before_a_search_is_cut_off(path: Path) -> None:
     with NacreDocumentStore(path, embedder=None, log=False) as store:
         many = [Document(id=f"many {at}", content="tide tide tide", meta={"rare": False}) for at in range(3_000)]
         few = [
-            Document(id=f"few {at}", content=f"tide and much else {'more ' * at}", meta={"rare": True})
-            for at in range(5)
+            Document(id=f"few {at}", content=f"tide and much else {'more ' * at}", meta={"rare": at < 5})
+            for at in range(1_200)
         ]
         store.write_documents([*many, *few])
         rare = {"field": "meta.rare", "operator": "==", "value": True}
         found = store.search_documents("tide", filters=rare, top_k=4)
         assert [each.id for each in found] == [each.id for each in few[:4]]
-        assert store.search_documents("tide", filters={"operator": "NOT", "conditions": [rare]}, top_k=7)[6].id
-        often = store.search_documents("tide", filters={"operator": "OR", "conditions": [rare]}, top_k=1_000)
-        assert len(often) == 5
+        assert len(store.search_documents("tide", filters=rare, top_k=1_000)) == 5
+        others = {
+            "field": "id",
+            "operator": "in",
+            "value": [each.id for each in few],
+        }  # more than are looked up at once
+        assert [each.id for each in store.search_documents("tide", filters=others, top_k=7)] == [
+            each.id for each in few[:7]
+        ]
 
 
 # ---------------------------------------------------------------- retrievers

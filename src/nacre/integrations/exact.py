@@ -22,13 +22,14 @@ _WHOLE_CHARS = 48_000  # of metadata, which holds 65,536 bytes
 _PIECE_CHARS = 24_000  # quoting may double them
 _DEPTH_MAX = 28
 _INT64 = 2**63
+_TOO_DEEP = "is nested too deep; some hundred levels are allowed"
 _ENCODED = "base64:"  # begins no JSON
 
 
 def packed(memory: Nacre, name: str, value: object) -> dict[str, Json]:
     """The fields of metadata that keep a value under a name: as it is where metadata can have it so."""
     plain, text = _plain(name, value)
-    return {name: plain} if fits(plain) else {f"{name}_json": screened_text(memory, plain, text)}
+    return {name: plain} if fits(plain) else {f"{name}_json": screened_text(memory, plain, text, name)}
 
 
 def unpacked(name: str, metadata: Mapping[str, Json]) -> Any:
@@ -41,7 +42,7 @@ def in_pieces(memory: Nacre, name: str, value: object) -> list[dict[str, Json]]:
     plain, text = _plain(name, value)
     if len(text) <= _WHOLE_CHARS and fits(plain):
         return [{name: plain}]
-    text = screened_text(memory, plain, text)
+    text = screened_text(memory, plain, text, name)
     pieces = [text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS)]
     return [{f"{name}_piece": piece, f"{name}_pieces": len(pieces)} for piece in pieces]
 
@@ -57,15 +58,22 @@ def joined(name: str, metadata: Sequence[Mapping[str, Json]]) -> Any:
 
 def check(field: str, value: object) -> None:
     """Refuse what JSON would change, such as a tuple, a time or a key that is no text."""
+    try:
+        _check(field, value)
+    except RecursionError:
+        raise InvalidInput(field, _TOO_DEEP) from None
+
+
+def _check(field: str, value: object) -> None:
     match value:
         case dict():
             for key, each in value.items():
                 if not isinstance(key, str):
                     raise InvalidInput(field, f"has the key {key!r}; keys of JSON are texts")
-                check(f"{field}.{key}", each)
+                _check(f"{field}.{key}", each)
         case list():
             for at, each in enumerate(value):
-                check(f"{field}[{at}]", each)
+                _check(f"{field}[{at}]", each)
         case None | str() | bool() | int() | float():
             pass
         case _:
@@ -77,7 +85,9 @@ def _plain(name: str, value: object) -> tuple[Any, str]:
     try:
         text = json.dumps(value)
         return json.loads(text), text
-    except (TypeError, ValueError, RecursionError) as error:
+    except RecursionError:
+        raise InvalidInput(name, _TOO_DEEP) from None
+    except (TypeError, ValueError) as error:
         raise InvalidInput(name, f"is not JSON: {error}") from None
 
 
@@ -97,13 +107,16 @@ def fits(value: Any, depth: int = 0) -> bool:
     return True
 
 
-def screened_text(memory: Nacre, plain: Any, text: str) -> str:
+def screened_text(memory: Nacre, plain: Any, text: str, name: str = "value") -> str:
     """The value as a text that screening leaves as it is, however it is cut.
 
     As an escape, `<` begins no tag, of which a piece may have one end. Where texts that are no secrets make one side by
     side, they are encoded.
     """
-    screened = screened_json(memory, plain)
+    try:
+        screened = screened_json(memory, plain)
+    except RecursionError:
+        raise InvalidInput(name, _TOO_DEEP) from None
     text = (text if screened == plain else json.dumps(screened)).replace("<", "\\u003c")
     return text if _is_left(memory, text) else _ENCODED + base64.b64encode(text.encode()).decode()
 

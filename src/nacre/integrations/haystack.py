@@ -87,7 +87,7 @@ class NacreDocumentStore(Owner):
 
         What is known is looked up before: if another process writes the same id in that moment, the later one stays.
         """
-        if not isinstance(documents, Iterable) or any(not isinstance(each, Document) for each in documents):
+        if not isinstance(documents, list) or any(not isinstance(each, Document) for each in documents):
             raise ValueError("documents must be a list of Documents")
         new: dict[str, Document] = {}
         with self._writing:
