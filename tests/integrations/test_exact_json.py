@@ -108,6 +108,16 @@ def test_texts_that_make_a_secret_side_by_side_stay(tmp_path: Path, policy: Any)
             assert "4111" not in json.dumps(pieces)
 
 
+def test_a_cut_makes_no_secret(tmp_path: Path) -> None:
+    """A number that is too long for a card is one where its end is cut off."""
+    value = "4111111111111111" * 10_000
+    with nacre.open(tmp_path / "a.db", embedder=None, secrets="redact") as memory:
+        assert memory.screen(value).text == value
+        pieces = [stored(memory, each) for each in exact.in_pieces(memory, "x", value)]
+        assert exact.joined("x", pieces) == value
+        assert exact.read("".join(exact.cut(memory, json.dumps(value), 17))) == value
+
+
 @pytest.mark.parametrize("value", [{"a": object()}, {"a": {1, 2}}, b"bytes"])
 def test_what_is_no_json_is_refused(kept: nacre.Nacre, value: Any) -> None:
     with pytest.raises(nacre.InvalidInput, match="item: is not JSON"):

@@ -42,8 +42,7 @@ def in_pieces(memory: Nacre, name: str, value: object) -> list[dict[str, Json]]:
     plain, text = _plain(name, value)
     if len(text) <= _WHOLE_CHARS and fits(plain):
         return [{name: plain}]
-    text = screened_text(memory, plain, text, name)
-    pieces = [text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS)]
+    pieces = cut(memory, screened_text(memory, plain, text, name), _PIECE_CHARS)
     return [{f"{name}_piece": piece, f"{name}_pieces": len(pieces)} for piece in pieces]
 
 
@@ -118,7 +117,15 @@ def screened_text(memory: Nacre, plain: Any, text: str, name: str = "value") -> 
     except RecursionError:
         raise InvalidInput(name, _TOO_DEEP) from None
     text = (text if screened == plain else json.dumps(screened)).replace("<", "\\u003c")
-    return text if _is_left(memory, text) else _ENCODED + base64.b64encode(text.encode()).decode()
+    return text if _is_left(memory, text) else _encoded(text)
+
+
+def cut(memory: Nacre, text: str, chars: int) -> list[str]:
+    """A text of `screened_text` in pieces that screening leaves as they are, too. `read` takes them joined again."""
+    pieces = [text[at : at + chars] for at in range(0, len(text), chars)]
+    if text.startswith(_ENCODED) or all(_is_left(memory, each) for each in pieces):
+        return pieces
+    return cut(memory, _encoded(text), chars)
 
 
 def read(text: str) -> Any:
@@ -126,6 +133,10 @@ def read(text: str) -> Any:
     if text.startswith(_ENCODED):
         text = base64.b64decode(text.removeprefix(_ENCODED)).decode()
     return json.loads(text)
+
+
+def _encoded(text: str) -> str:
+    return _ENCODED + base64.b64encode(text.encode()).decode()
 
 
 def _is_left(memory: Nacre, text: str) -> bool:

@@ -66,7 +66,7 @@ class Values:
         if _small(metadata := {OWN: {**own, "json": text}}):
             return metadata, []
         checksum = hashlib.sha256(text.encode()).hexdigest()[:32]
-        pieces = [text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS)]
+        pieces = exact.cut(self._memory, text, _PIECE_CHARS)
         memories = [
             NewMemory(
                 text=f"Piece {number + 1} of {len(pieces)} of {key}",
