@@ -157,6 +157,28 @@ def test_what_was_forgotten_does_not_disturb_the_rest(cli: Cli, path: Path, tmp_
     assert again["new"] + again["unchanged"] == 4
 
 
+@pytest.mark.parametrize("first", ["hook", "import"])
+def test_hooks_and_imports_store_a_turn_once(cli: Cli, path: Path, tmp_path: Path, first: str) -> None:
+    """Whichever comes first, and whatever the other one finds later."""
+    event = {"hook_event_name": "SessionEnd", "session_id": SESSION, "cwd": str(tmp_path)}
+
+    def bring_in(how: str, count: int) -> None:
+        file = claude_code(tmp_path, count)
+        said = json.dumps({**event, "transcript_path": str(file)})
+        arguments = ["hook", "remember", "--wait", said] if how == "hook" else ["import", str(file)]
+        answer = cli(*arguments, "--space", "default")
+        assert (answer.code, answer.err) == (0, "")
+
+    bring_in(first, 3)
+    bring_in("import" if first == "hook" else "hook", 4)
+    bring_in(first, 6)
+    found = sorted(stored(path), key=lambda each: each.position or 0)
+    assert [(each.position, each.text, each.created) for each in found] == [
+        (number, text, at(number)) for number, (_, text) in enumerate(TALK)
+    ]
+    assert found[0].summary == "The port"
+
+
 # ---------------------------------------------------------------- other memory systems
 
 

@@ -86,6 +86,16 @@ def test_a_value_that_metadata_cannot_hold_is_kept_as_json(file: Path) -> None:
     assert (json.loads(memory.text), memory.metadata) == (large, {"langgraph": {"json": True}})
 
 
+def test_private_parts_do_not_break_the_json(file: Path) -> None:
+    private = {"n": 10**30, "text": "a <private>b</private> c <d>", "list": ["<private>x"]}
+    (memory,), _ = read(LANGGRAPH, lines(file, [{"namespace": ["a"], "key": "k", "value": private}]))
+    own = memory.metadata["langgraph"]
+    assert isinstance(own, dict)
+    written = str(own["json"])
+    assert json.loads(written) == {"n": 10**30, "text": "a c <d>", "list": [""]}
+    assert "<" not in written
+
+
 def test_time_to_live(file: Path) -> None:
     over = {**ROW, "key": "over", "expires_at": "2020-01-01T00:00:00+00:00", "ttl_minutes": 5}
     stays = {**ROW, "key": "stays", "expires_at": "2999-01-01 00:00:00", "ttl_minutes": 60.0, "updated_at": None}

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from nacre.analysis.private import without_private
 from nacre.importers.conversations import beginning, moment, plain
 from nacre.importers.importer import Importer, Refused, Source
 from nacre.importers.json_values import json_values
@@ -119,9 +120,18 @@ def _kept(value: dict[str, Any], text: str, own: dict[str, Json]) -> tuple[str, 
         metadata = {**exact, _ROOT: own} if own else exact
         if _fits(metadata):
             return text, metadata
-    written = json.dumps(value, ensure_ascii=True)
+    written = json.dumps(_public(value)).replace("<", "\\u003c")  # no tag, of which a part would be taken out
     metadata = {_ROOT: {**own, "json": written}}
     return (text, metadata) if _fits(metadata) else (written, {_ROOT: {**own, "json": True}})
+
+
+def _public(value: object) -> object:
+    """A value without the private parts of its texts."""
+    if isinstance(value, dict):
+        return {without_private(name): _public(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_public(each) for each in value]
+    return without_private(value) if isinstance(value, str) else value
 
 
 def _fits(metadata: Mapping[str, Json]) -> bool:
