@@ -9,12 +9,14 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from langgraph.graph import START, StateGraph
 from langgraph.store.base import (
+    BaseStore,
     GetOp,
     InvalidNamespaceError,
     Item,
@@ -674,6 +676,40 @@ def test_threads_that_write_one_item_leave_one_of_its_values(store: NacreStore) 
     assert errors == []
     store.put(("docs",), "one", {"n": -1})
     assert [item.value for item in store.search(("docs",))] == [{"n": -1}]
+
+
+class State(TypedDict):
+    user: str
+    said: str
+    known: list[str]
+
+
+@pytest.mark.slow
+def test_runs_of_an_asynchronous_graph_share_the_store_and_keep_users_apart(store: NacreStore) -> None:
+    async def recall(state: State, *, store: BaseStore) -> dict[str, list[str]]:
+        items = await store.asearch((state["user"], "said"), query=state["said"], limit=50)
+        return {"known": [item.value["text"] for item in items]}
+
+    async def remember(state: State, *, store: BaseStore) -> None:
+        await store.aput((state["user"], "said"), state["said"], {"text": state["said"]})
+
+    graph = StateGraph(State)
+    graph.add_sequence([("recall", recall), ("remember", remember)])
+    graph.add_edge(START, "recall")
+    agent = graph.compile(store=store)
+
+    def asked(said: str) -> list[State]:
+        return [
+            {"user": user, "said": f"{user} says {said} {number}", "known": []} for user in "ab" for number in range(10)
+        ]
+
+    asyncio.run(agent.abatch(asked("first")))
+    answers = asyncio.run(agent.abatch(asked("second")))
+    for answer in answers:
+        of_user = {f"{answer['user']} says first {number}" for number in range(10)}
+        assert of_user <= set(answer["known"])
+        assert all(text.startswith(answer["user"]) for text in answer["known"])
+    assert len(store.search((), limit=100)) == 40
 
 
 # ---------------------------------------------------------------- as memories
