@@ -88,7 +88,7 @@ def import_(
         _list(context)
         return
     _check_format(format_)
-    mapped, known = _columns(columns), _encoding(encoding)
+    mapped, known = _columns(columns), encoding_named(encoding)
     with _on_disk(path) as place:
         registry.head(place, path)  # raises where it cannot be read
         if format_ == GRAPH or (format_ is None and _is_graph(place)):
@@ -149,7 +149,7 @@ def _columns(pairs: Sequence[str]) -> Mapping[str, str]:
     return found
 
 
-def _encoding(name: str | None) -> str | None:
+def encoding_named(name: str | None) -> str | None:
     """Only encodings of texts: Python knows others, such as rot13 and zip."""
     if name is None:
         return None

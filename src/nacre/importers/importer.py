@@ -53,8 +53,10 @@ class Source:
         columns: Mapping[str, str] = MappingProxyType({}),
         encoding: str | None = None,
     ) -> None:
+        if name is not None and not 0 < len(name.strip()) <= LIMITS.name_chars_max:
+            raise InvalidInput("name", f"has {len(name):,} characters; 1 to {LIMITS.name_chars_max} are allowed")
         self.path = path
-        self.name = storable(path.resolve().name or "root") if name is None else name
+        self.name = storable(path.resolve().name or "root") if name is None else storable(name)
         self.columns = columns
         self.encoding = encoding
         self.is_folder = path.is_dir()

@@ -133,6 +133,12 @@ def place_of(new: NewMemory) -> str:
     return new.key or new.text[:60]
 
 
+def problem_of(error: NacreError) -> str:
+    if not isinstance(error, InvalidInput):
+        return str(error)
+    return f"{error.field}: {error.problem}" if error.field else error.problem
+
+
 # ---------------------------------------------------------------- only looked at
 
 
