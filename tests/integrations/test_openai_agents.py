@@ -169,6 +169,48 @@ async def test_what_repeats_a_recalled_memory_is_kept(memory: nacre.Nacre) -> No
     assert await session.get_items() == [said]
 
 
+async def test_what_is_private_is_not_kept_and_breaks_nothing(memory: nacre.Nacre) -> None:
+    session = NacreSession("chat", memory)
+    await session.add_items(
+        [
+            {"role": "user", "content": "<private>the code is 4711</private>"},
+            {"role": "user", "content": "My name is Mara <private>and the code is 4711</private>"},
+            {"type": "function_call", "name": "<private>4711</private>", "arguments": "{}", "call_id": "c"},
+        ]
+    )
+    assert [each.get("content") for each in await session.get_items()] == ["", "My name is Mara", None]
+    assert [each.text for each in memory.every(Filter(sessions=("chat",)))] == ["My name is Mara"]
+    assert "4711" not in json.dumps([dict(each.metadata) for each in memory.every()])
+
+
+async def test_secrets_are_redacted_or_refused(path: Path) -> None:
+    said: Any = {"role": "user", "content": "my password is hunter2-and-more-9"}
+    with NacreSession("chat", path, embedder=None, secrets="redact") as session:
+        await session.add_items([said])
+        (item,) = await session.get_items()
+        assert item.get("content") == "my password is [redacted: password]"
+    with NacreSession("chat", path, embedder=None, secrets="refuse") as session:
+        with pytest.raises(nacre.InvalidInput, match="has a secret"):
+            await session.add_items([said])
+        assert len(await session.get_items()) == 1
+
+
+async def test_odd_characters_are_found_and_come_back(memory: nacre.Nacre) -> None:
+    items: list[Any] = [{"role": "user", "content": "tide \x00 table \ud800"}, {"role": "user", "content": "\n\x00"}]
+    session = NacreSession("chat", memory)
+    await session.add_items(items)
+    assert await session.get_items() == items
+    assert [each.text for each in memory.search("tide table", mode="keyword").hits] == ["tide  table ?"]
+
+
+async def test_other_memories_under_the_prefix_are_no_items(memory: nacre.Nacre) -> None:
+    session = NacreSession("chat", memory)
+    await session.add_items(ITEMS[:1])
+    memory.remember("a note beside it", key="openai-agents/chat/note")
+    await session.add_items(ITEMS[1:2])
+    assert await session.get_items() == ITEMS[:2]
+
+
 async def test_a_session_is_in_its_space(path: Path) -> None:
     with nacre.open(path, embedder=None, space="ada") as one, nacre.open(path, embedder=None, space="bob") as other:
         await NacreSession("chat", one).add_items(ITEMS)

@@ -6,6 +6,7 @@ then the place in it. So several processes add to one session without a lock, an
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -26,6 +27,7 @@ NO_TURN = "item"  # the kind of what nobody said: calls of tools, their results,
 TEXT_CHARS_MAX = 100_000  # of an item, that searches see
 
 _NEWEST = 4  # items after which a batch comes; several, because others may have added at the same moment
+_PLACE = re.compile(r"(?P<start>\d+)-[0-9a-f]{32}-(?P<at>\d+)-\d+")  # the end of a key
 _CLAIMED = timedelta(minutes=1)
 _FORGOTTEN_AT_ONCE = 10_000
 
@@ -89,16 +91,15 @@ class Conversation:
         """Where the next batch begins: the time in microseconds, but after the newest items if a clock went back."""
         newest = self._memory.timeline(where=self._where, limit=_NEWEST).entries
         keys = [str(each.key) for each in self._memory.get([each.id for each in newest], missing_ok=True)]
-        places = [each[len(self._prefix) :].split("-") for each in keys]
-        return max([time.time_ns() // 1_000, *(int(start) + int(at) + 1 for start, _, at, _ in places)])
+        places = [found for each in keys if (found := _PLACE.fullmatch(each[len(self._prefix) :]))]
+        return max([time.time_ns() // 1_000, *(int(each["start"]) + int(each["at"]) + 1 for each in places)])
 
     def _memories(self, item: Item, key: str, position: int) -> Iterator[NewMemory]:
         """The memory of an item, and more for the pieces of one that is too large for one."""
-        said = item.text[:TEXT_CHARS_MAX].replace("\x00", "")
-        is_turn = bool(said.strip()) and storable(said)
+        said, label = self._open(item.text[:TEXT_CHARS_MAX]), self._open(item.label)
         kept = [{}] if item.value is None else exact.in_pieces(self._memory, ITEM, item.value)
         for at, metadata in enumerate(kept):
-            if at == 0 and is_turn:
+            if at == 0 and said:
                 yield NewMemory(
                     text=said,
                     key=f"{key}-{at:04}",
@@ -107,8 +108,13 @@ class Conversation:
                     metadata={"role": item.role, **metadata},
                 )
             else:
-                text = item.label if at == 0 and item.label.strip() and storable(item.label) else "…"
+                text = label if at == 0 and label else "…"
                 yield NewMemory(text=text, key=f"{key}-{at:04}", kind=NO_TURN, metadata=metadata, extract=False)
+
+    def _open(self, text: str) -> str:
+        """What a memory may have of a text; "" if that is nothing."""
+        left = self._memory.screen(text.replace("\x00", "").encode("utf-8", "replace").decode()).text
+        return left if left.strip() else ""
 
     def _read(self) -> Iterator[tuple[list[Memory], Any]]:
         """Items in order with their memories. One of which a piece was forgotten is left out."""
