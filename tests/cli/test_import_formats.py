@@ -105,7 +105,7 @@ def test_texts_in_other_encodings(cli: Cli, tmp_path: Path, path: Path) -> None:
     file = tmp_path / "a.md"
     file.write_bytes("Café".encode("cp1252"))
     refused = cli("import", str(file))
-    assert (refused.code, "a.md: cannot be read as UTF-8; name its encoding" in refused.err) == (2, True)
+    assert (refused.code, "a.md: cannot be read as UTF-8 text; name its encoding" in refused.err) == (2, True)
     assert cli("import", str(file), "--encoding", "cp1252").code == 0
     with nacre.open(path, embedder="hashing") as memory:
         assert [each.text for each in memory.every()] == ["Café"]

@@ -130,7 +130,9 @@ def test_damaged_notes_cost_no_other(project: Path) -> None:
     (project / "a.md").write_bytes(b"---\ntitle: \xff\n---\n- [a] b")
     (project / "b.md").write_bytes(b"---\npermalink: [x]\ntype: 7\n---\n- [a] b")
     found, refused = read(BASIC_MEMORY, project)
-    assert refused == [Refused("a.md", "cannot be read as UTF-8; name its encoding with --encoding, such as cp1252")]
+    assert refused == [
+        Refused("a.md", "cannot be read as UTF-8 text; name its encoding with --encoding, such as cp1252")
+    ]
     assert found[0].key is not None
     assert found[0].key.startswith("basic-memory:project/b.md#observation:")
     assert len(found) == 6

@@ -30,7 +30,7 @@ def names(source: Source) -> list[str]:
 
 def test_the_files_of_a_folder_come_in_order(folder: Path) -> None:
     source = Source(folder)
-    assert names(source) == ["a/c.TXT", "a/deep/er/f.md", "b.md"]
+    assert names(source) == ["b.md", "a/c.TXT", "a/deep/er/f.md"]
     assert (source.total, source.name) == (7 + 14 + 4, "notes")
 
 
@@ -47,7 +47,7 @@ def test_links_lead_nowhere(folder: Path, tmp_path: Path) -> None:
     (folder / "up").symlink_to(tmp_path)
     (folder / "loop").symlink_to(folder)
     os.mkfifo(folder / "pipe.md")
-    assert names(Source(folder)) == ["a/c.TXT", "a/deep/er/f.md", "b.md"]
+    assert names(Source(folder)) == ["b.md", "a/c.TXT", "a/deep/er/f.md"]
 
 
 def test_folders_that_are_too_deep_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,8 +56,8 @@ def test_folders_that_are_too_deep_are_named(tmp_path: Path, monkeypatch: pytest
     for where in ("1/2/3", "1/2/3/4"):
         (tmp_path / where / "x.md").write_text("x")
     found = list(Source(tmp_path).files(TEXTS))
-    assert [each[0] for each in found] == ["1/2/3/4/", "1/2/3/x.md"]
-    assert isinstance(found[0], Refused)
+    assert [each[0] for each in found] == ["1/2/3/x.md", "1/2/3/4/"]
+    assert isinstance(found[1], Refused)
 
 
 def test_a_large_file_is_not_read_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def linked(memory: NewMemory) -> list[tuple[str, str, str]]:
 
 
 def test_a_note_is_a_memory_with_what_it_says_of_itself(vault: Path) -> None:
-    (glaze, kiln, plain) = read(vault)
+    (glaze, plain, kiln) = read(vault)
     assert (glaze.key, glaze.summary, glaze.source) == (
         "file:Vault/Glaze.md", "Glaze", os.path.realpath(vault / "Glaze.md"),
     )  # fmt: skip
@@ -132,8 +132,8 @@ def test_a_text_that_is_read_in_pieces_is_cut_in_the_same_way(tmp_path: Path, mo
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"caf\xe9", "cannot be read as UTF-8; name its encoding with --encoding, such as cp1252"),
-        (b"a\x00b", "is no text: it has NUL bytes"),
+        (b"caf\xe9", "cannot be read as UTF-8 text; name its encoding with --encoding, such as cp1252"),
+        (b"a\x00b", "cannot be read as UTF-8 text; name its encoding with --encoding, such as cp1252"),
         (b"<private>all</private>", "is private as a whole; nothing of it is stored"),
         (b"x" * 4_000_001, "is too long; at most 4,000,000 bytes are allowed: split it"),
     ],

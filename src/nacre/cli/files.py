@@ -21,13 +21,13 @@ from nacre.cli.options import opened, stdin_text, wants_json
 from nacre.cli.refusals import Refusals
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NacreError
+from nacre.importers.importer import Refused, walk
+from nacre.importers.notes import MARKDOWN, TEXTS
 from nacre.serialization import encode
 from nacre.types.memory import Json, NewMemory, Progress, Remembered
 from nacre.validation import LIMITS
 
 STDIN = Path("-")
-MARKDOWN = frozenset((".md", ".markdown", ".mdown", ".mkd", ".mdx"))
-TEXTS = MARKDOWN | {".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org"}  # what is read of a folder
 _BYTES_MAX = 4 * LIMITS.text_chars_max  # a file that is larger has too many characters in any case
 _CHUNK = 32  # files of one transaction, so that progress is shown
 _SKIPPED = {  # of a folder: why, and how it is said
@@ -77,12 +77,7 @@ def _text(path: Path) -> str | None:
         raise InvalidInput("", f"cannot be read ({error.strerror})") from None
     if len(content) > _BYTES_MAX:
         raise InvalidInput("", f"is too long; at most {LIMITS.text_chars_max:,} characters are allowed: split it")
-    if b"\x00" in content and not content.startswith(encodings.UTF_16):
-        return None
-    try:
-        return encodings.decoded(content).replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        return None
+    return encodings.text_of(content)
 
 
 # ---------------------------------------------------------------- several
@@ -110,22 +105,15 @@ def remember_files(context: click.Context, paths: Iterable[Path], fields: Mappin
 def _found(paths: Iterable[Path], refusals: Refusals, skipped: Counter[str]) -> Iterator[tuple[Path, bool]]:
     """The files that are named, and the texts in folders that are named, each with whether it is named itself."""
 
-    def unreadable(error: OSError) -> None:
-        refusals.add(str(error.filename), InvalidInput("", f"cannot be read ({error.strerror})"))
-
     for path in dict.fromkeys(paths):
         if path == STDIN or not os.path.isdir(path):  # noqa: PTH112  # a Path raises where a name is too long
             yield path, True
             continue
-        for folder, folders, names in os.walk(path, onerror=unreadable):
-            skipped["hidden"] += sum(name.startswith(".") for name in (*folders, *names))
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(name for name in names if not name.startswith(".")):
-                file = Path(folder, name)
-                if file.suffix.lower() in TEXTS and not (file.is_fifo() or file.is_socket()):  # reading would wait
-                    yield file, False
-                else:
-                    skipped["other"] += 1
+        for found in walk(path, TEXTS, links=True, skipped=skipped):
+            if isinstance(found, Refused):
+                refusals.add((path / found.where).as_posix(), InvalidInput("", found.problem))
+            else:
+                yield found[1], False
 
 
 def _readable(

@@ -12,6 +12,7 @@ import io
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -104,34 +105,48 @@ class Source:
         Hidden files and folders are left out. So is everything that is a link to elsewhere, so that no file outside of
         the folder is read. `total` is set.
         """
-        found: list[tuple[str, Path]] = []
-        wrong: list[Refused] = []
-        self._walk(self.path, "", suffixes, found, wrong)
-        self.total = sum(_size(path) for _, path in found)
-        yield from wrong
-        yield from found
+        several = list(walk(self.path, suffixes))
+        self.total = sum(_size(each[1]) for each in several if not isinstance(each, Refused))
+        yield from several
 
-    def _walk(
-        self, folder: Path, within: str, suffixes: Collection[str], found: list[tuple[str, Path]], wrong: list[Refused]
-    ) -> None:
+
+def walk(
+    folder: Path, suffixes: Collection[str], *, links: bool = False, skipped: Counter[str] | None = None
+) -> Iterator[tuple[str, Path] | Refused]:
+    """The files of a folder with these suffixes, and of the folders in it, each with its path in the folder.
+
+    `links` reads files that are links to elsewhere; folders that are links are never read. `skipped` counts what is
+    `hidden` or `other`.
+    """
+    counts = Counter[str]() if skipped is None else skipped
+    waiting = [(folder, "")]
+    number = 0
+    while waiting:
+        at, within = waiting.pop()
         if within.count("/") > DEPTH_MAX:
-            wrong.append(Refused(storable(within), f"lies too deep; at most {DEPTH_MAX} folders are followed"))
-            return
+            yield Refused(storable(within), f"lies too deep; at most {DEPTH_MAX} folders are followed")
+            continue
         try:
-            entries = sorted(os.scandir(folder), key=lambda each: each.name)
+            with os.scandir(at) as listed:
+                entries = sorted(listed, key=lambda each: each.name)
         except OSError as error:
-            wrong.append(Refused(storable(within) or ".", f"cannot be read ({error.strerror or error})"))
-            return
-        for entry in entries:
-            if entry.name.startswith(".") or entry.is_symlink():
+            yield Refused(storable(within) or ".", f"cannot be read ({error.strerror or error})")
+            continue
+        counts["hidden"] += sum(each.name.startswith(".") for each in entries)
+        entries = [each for each in entries if not each.name.startswith(".")]
+        folders = [each for each in entries if each.is_dir(follow_symlinks=False)]
+        for each in entries:
+            if each.is_dir():
                 continue
-            if entry.is_dir(follow_symlinks=False):
-                self._walk(Path(entry.path), f"{within}{entry.name}/", suffixes, found, wrong)
-            elif Path(entry.name).suffix.lower() in suffixes and entry.is_file(follow_symlinks=False):
-                if len(found) >= FILES_MAX:
-                    wrong.append(Refused(storable(within), f"has more than {FILES_MAX:,} files; import its folders"))
-                    return
-                found.append((storable(f"{within}{entry.name}"), Path(entry.path)))
+            if not each.is_file(follow_symlinks=links) or Path(each.name).suffix.lower() not in suffixes:
+                counts["other"] += 1
+                continue
+            number += 1
+            if number > FILES_MAX:
+                yield Refused(storable(within) or ".", f"has more than {FILES_MAX:,} files; import its folders alone")
+                return
+            yield storable(f"{within}{each.name}"), Path(each.path)
+        waiting += [(Path(each.path), f"{within}{each.name}/") for each in reversed(folders)]
 
 
 class _Counted(io.RawIOBase):

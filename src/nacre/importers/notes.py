@@ -16,7 +16,7 @@ from nacre.analysis import encodings, front_matter, markdown
 from nacre.analysis.front_matter import Document
 from nacre.analysis.private import PRIVATE_ONLY, has_private, without_private
 from nacre.errors import InvalidInput
-from nacre.importers.importer import FILE_BYTES_MAX, Importer, Refused, Source, part_of_key, storable
+from nacre.importers.importer import FILE_BYTES_MAX, Importer, Refused, Source, part_of_key, storable, walk
 from nacre.types.facts import NewEntity, NewFact
 from nacre.types.memory import Json, NewMemory
 from nacre.validation import LIMITS
@@ -109,15 +109,11 @@ def changed(path: Path) -> datetime:
 
 def _text(source: Source, path: Path) -> str:
     """The public text of a file; "" if it is blank."""
-    content = source.content(path)
-    if b"\x00" in content and not content.startswith(encodings.UTF_16):
-        raise InvalidInput("", "is no text: it has NUL bytes")
-    try:
-        text = content.decode(source.encoding) if source.encoding else encodings.decoded(content)
-    except UnicodeDecodeError:
-        said = source.encoding or "UTF-8"
-        raise InvalidInput("", f"cannot be read as {said}; name its encoding with --encoding, such as cp1252") from None
-    text = storable(text.replace("\r\n", "\n"))
+    text = encodings.text_of(source.content(path), source.encoding)
+    if text is None:
+        known = source.encoding or "UTF-8"
+        raise InvalidInput("", f"cannot be read as {known} text; name its encoding with --encoding, such as cp1252")
+    text = storable(text)
     public = without_private(text)
     if text.strip() and not public:
         raise InvalidInput("", PRIVATE_ONLY)
@@ -263,21 +259,14 @@ def _is_text(path: Path, head: bytes) -> bool:
     return path.suffix.lower() in TEXTS and (b"\x00" not in head or head.startswith(encodings.UTF_16))
 
 
-def any_file(folder: Path, suffixes: frozenset[str], among: int = 10_000) -> bool:
-    """Whether a folder has such a file, among the first that are found."""
-    return next(first_files(folder, suffixes, among), None) is not None
+def any_file(folder: Path, suffixes: frozenset[str]) -> bool:
+    """Whether a folder has such a file."""
+    return next(first_files(folder, suffixes), None) is not None
 
 
-def first_files(folder: Path, suffixes: frozenset[str], among: int = 10_000) -> Iterator[Path]:
-    """Such files of a folder, among the first that are found; without hidden ones."""
-    for found, folders, names in os.walk(folder):
-        folders[:] = sorted(each for each in folders if not each.startswith("."))
-        for name in sorted(names):
-            among -= 1
-            if among < 0:
-                return
-            if not name.startswith(".") and Path(name).suffix.lower() in suffixes:
-                yield Path(found, name)
+def first_files(folder: Path, suffixes: frozenset[str]) -> Iterator[Path]:
+    """Such files of a folder, as they are found."""
+    return (each[1] for each in walk(folder, suffixes) if not isinstance(each, Refused))
 
 
 MARKDOWN_NOTES = Importer(
