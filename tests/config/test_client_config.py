@@ -532,7 +532,7 @@ EXTENSION = st.dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     top=st.dictionaries(NAMES, SCALARS | st.lists(SCALARS, max_size=3)),
     extensions=st.dictionaries(NAMES, EXTENSION, max_size=3),

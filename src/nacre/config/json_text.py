@@ -16,7 +16,7 @@ Path: TypeAlias = Sequence[str | int]
 _SPACE = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*+|/\*(?s:.*?)\*/)*+")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*+"')
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])|(?:true|false|null)(?!\w)")
-_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*)?(?=\r?\n|\Z)")
+_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\r\n]*|/\*(?:(?!\*/)[^\r\n])*+\*/[ \t]*)?(?=\r?\n|\Z)")
 _BOM = "\ufeff"
 
 
@@ -184,8 +184,10 @@ def _appended(text: str, parent: _Node, name: str | int, value: Any) -> str:
     if last is None:
         return _first(text, parent, label, value, newline)
     if not _begins_line(text, last.start):
-        at = last.node.end if last.comma is None else last.comma + 1
-        return f"{text[: last.node.end]}, {label}{rendered(value, None)}{'' if last.comma is None else ','}{text[at:]}"
+        new = f"{label}{rendered(value, None)}"
+        if last.comma is None:
+            return f"{text[: last.node.end]}, {new}{text[last.node.end :]}"
+        return f"{text[: last.comma + 1]} {new},{text[last.comma + 1 :]}"
     indent = _indentation(text, last.start)
     item = f"{newline}{indent}{label}{_rendered(text, value, indent)}"
     at = last.node.end if last.comma is None else last.comma + 1
@@ -219,10 +221,9 @@ def _without(text: str, parent: _Node, number: int) -> str:
         start = text.rfind("\n", 0, start) + 1
         if rest:
             end = rest.end()
-        begin = start
-        if rest or text[end : end + 1] in ("}", "]"):  # with the line's end before it
-            begin = max(parent.start + 1, start - (2 if text[:start].endswith("\r\n") else 1))
-        start = begin
+        before_it = text[parent.start + 1 if previous is None else previous.node.end : start]
+        if rest or (text[end : end + 1] in ("}", "]") and "//" not in before_it):  # with the line's end before it
+            start = max(parent.start + 1, start - (2 if text[:start].endswith("\r\n") else 1))
     elif dropped is not None and not text[dropped + 1 : start].strip():
         start, dropped = dropped, None
     elif member.comma is not None:

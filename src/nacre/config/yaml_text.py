@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 _KEY = re.compile(r"""(?P<indent>[ ]*)(?P<key>"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_][^:#"'\[\]{}]*?)[ ]*:(?=[ ]|$)""")
 _PLAIN = re.compile(r"[A-Za-z/~][A-Za-z0-9_./~-]*")
 _WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~"}
-_OPEN_QUOTE = re.compile(r"""(?:^|[:\-\[{,])[ ]+(?:"(?:[^"\\]|\\.)*|'(?:[^']|'')*)$""")
+_OPEN_QUOTE = re.compile(r"""(?:^|[:\-\[{,])[ ]+(?:"(?:[^"\\]|\\.)*\\?|'(?:[^']|'')*)$""")
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 
 
