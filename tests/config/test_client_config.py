@@ -561,6 +561,50 @@ def test_any_settings_of_goose_stay_or_the_file_is_left_alone(
         assert text_of(plan) == before
 
 
+# ---------------------------------------------------------------- all of them
+
+KEPT: dict[str, str] = {
+    "JSON": '{\n    "theme": "dark", // mine\n    "SERVERS": {\n        /* a */ "other": {"command": "x"}\n    }\n}\n',
+    "TOML": 'theme = "dark" # mine\n\n[SERVERS.other]\ncommand = "x"\n',
+    "YAML": "theme: dark # mine\n\nSERVERS:\n    # a\n    other:\n        cmd: x\n",
+}
+BROKEN: dict[str, list[str]] = {
+    "JSON": ["{", '{"SERVERS": 5}', '{"SERVERS": {"nacre": 1, "nacre": 2}}', "\0", "[" * 100_000],
+    "TOML": ["[", "SERVERS = 5", "[SERVERS.nacre]\ncommand = 1\n[SERVERS.nacre]\n", "\0"],
+    "YAML": ["{", "SERVERS: 5", "SERVERS:\n  nacre: 1\n  nacre: 2\n", "\0", "SERVERS:\n\tnacre: 1\n"],
+}
+
+
+@pytest.mark.parametrize("client", get_args(Client))
+def test_a_file_of_any_client_is_as_it_was_after_removal(tmp_path: Path, client: Client) -> None:
+    plan = plan_of(tmp_path, client)
+    text = KEPT[plan.language].replace("SERVERS", plan.servers)
+    put(plan, text)
+    assert install(plan) is not None
+    assert all(line in text_of(plan).splitlines() for line in text.splitlines() if '"other"' not in line)
+    assert "other" in text_of(plan)
+    assert install(plan) is None
+    assert client_config.removal(plan).entry == plan.entry
+    remove(plan)
+    assert text_of(plan) == text
+    assert remove(plan) is None
+
+
+@pytest.mark.parametrize(
+    ("client", "text"), [(each, text) for each in get_args(Client) for text in BROKEN[client_config.language(each)]]
+)
+def test_a_broken_file_of_any_client_is_left_alone(tmp_path: Path, client: Client, text: str) -> None:
+    plan = plan_of(tmp_path, client)
+    put(plan, text.replace("SERVERS", plan.servers))
+    before = plan.path.read_bytes()
+    for change in (client_config.installation, client_config.removal):
+        with pytest.raises(InvalidInput, match="nothing was changed") as error:
+            change(plan)
+        assert error.value.problem.endswith(plan.snippet.strip())
+    assert plan.path.read_bytes() == before
+    assert len(files_beside(plan)) == 1
+
+
 # ---------------------------------------------------------------- a server that runs already
 
 URL = "http://127.0.0.1:8642/mcp"

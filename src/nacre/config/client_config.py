@@ -38,6 +38,7 @@ Client: TypeAlias = Literal[
     "copilot-cli",
 ]
 Scope: TypeAlias = Literal["user", "project"]
+Language: TypeAlias = Literal["JSON", "TOML", "YAML"]
 Entry: TypeAlias = dict[str, Any]
 
 NAME = "nacre"
@@ -53,7 +54,7 @@ _ADDRESSES = ("url", "serverUrl", "httpUrl", "uri")
 class _Format(NamedTuple):
     """How a client's file is written: its language, where the servers are, and how it names a variable in a header."""
 
-    language: Literal["JSON", "TOML", "YAML"]
+    language: Language
     servers: str
     variable: str | None = None
 
@@ -113,8 +114,8 @@ class Plan:
     entry: Entry
 
     @property
-    def language(self) -> Literal["JSON", "TOML", "YAML"]:
-        return _FORMATS[self.client].language
+    def language(self) -> Language:
+        return language(self.client)
 
     @property
     def snippet(self) -> str:
@@ -146,6 +147,10 @@ class Change:
 
 
 # ---------------------------------------------------------------- files and entries
+
+
+def language(client: Client) -> Language:
+    return _FORMATS[client].language
 
 
 def plan(
