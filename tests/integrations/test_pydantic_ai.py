@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,11 @@ async def test_a_model_remembers_and_finds(memory: nacre.Nacre) -> None:
     assert kept.happened is not None
     assert kept.happened.date().isoformat() == "2026-05-01"
     assert kept.origin is not None
+    (fleeting,) = await Calls(("remember", {"text": "The lift is broken.", "expires": "2d"})).run(toolset)
+    until = memory.get(fleeting["id"]).memories[0].expires
+    assert until is not None
+    assert until - datetime.now(UTC) < timedelta(days=2, seconds=1)
+    memory.forget(fleeting["id"])
     memory.remember("The gateway listens on port 8080.")
     asked: list[tuple[str, dict[str, Any]]] = [
         ("search_memories", {"query": "which tea?", "limit": 1}),
@@ -96,6 +102,7 @@ async def test_a_model_remembers_and_finds(memory: nacre.Nacre) -> None:
         ("remember", {"text": "  "}, "text: is blank"),
         ("remember", {"text": "x", "importance": 7}, "importance: is 7"),
         ("remember", {"text": "x", "happened": "someday"}, "happened: "),
+        ("remember", {"text": "x", "expires": "someday"}, "expires: "),
         ("remember", {"text": "x", "supersedes": ["unknown"]}, "unknown"),
         ("search_memories", {"query": "x", "limit": 0}, "limit: is 0"),
         ("search_memories", {"query": "x", "as_of": "never"}, "as_of: "),

@@ -70,6 +70,7 @@ class NacreToolset(Owner, FunctionToolset[Any]):  # type: ignore[misc]
         tags: list[str] | None = None,
         source: str | None = None,
         happened: str | None = None,
+        expires: str | None = None,
         importance: float | None = None,
         supersedes: list[str] | None = None,
         pinned: bool | None = None,
@@ -84,13 +85,16 @@ class NacreToolset(Owner, FunctionToolset[Any]):  # type: ignore[misc]
             tags: labels to find it by
             source: where it is from
             happened: when, if not now
+            expires: when it no longer holds: 30d or a date
             importance: from 0 to 1
             supersedes: ids it replaces
             pinned: keep it in every context
         """
         given = _given(
             text=text, summary=summary, namespace=namespace, kind=kind, tags=tags, source=source, importance=importance,
-            supersedes=supersedes, pinned=pinned, happened=happened and decode.moment("happened", happened),
+            supersedes=supersedes, pinned=pinned,
+            happened=None if happened is None else decode.moment("happened", happened),
+            expires=None if expires is None else decode.expiry("expires", expires),
         )  # fmt: skip
         receipt = self.memory.remember(NewMemory(origin=self._conversation(ctx), **given))
         return encode.brief_remembered(receipt)
