@@ -110,6 +110,16 @@ def test_an_import_that_was_stopped_is_continued(memory: Nacre, monkeypatch: pyt
     assert brought_in(memory, whole)[0] == ImportCounts(new=5, unchanged=30)
 
 
+@pytest.mark.parametrize("at_once", [None, 1, 2, 10])
+def test_what_is_refused_is_named_whatever_is_stored_at_once(memory: Nacre, at_once: int | None) -> None:
+    records: list[Record] = [new(str(at), " " if at % 3 == 1 else f"Tea {at}") for at in range(8)]
+    refused: list[str] = []
+    done = list(Import(memory, records, lambda where, _: refused.append(where), at_once=at_once).run())
+    assert refused == ["1", "4", "7"]
+    assert done[-1] == ImportCounts(new=5, refused=3)
+    assert len(done) == {None: 2, 1: 9, 2: 5, 10: 2}[at_once]
+
+
 RECORDS = st.lists(
     st.builds(
         new,

@@ -49,6 +49,7 @@ GRAPH_ABOUT = "the memory.jsonl of the MCP reference memory server"
 FORMATS = (GRAPH, *(each.name for each in registry.IMPORTERS))
 _STDIN = Path("-")
 _GRAPH_WITHIN = 10  # lines
+_AT_ONCE = 64  # memories of one transaction, where they are embedded
 _SHOWN_CHARS = 80
 
 
@@ -103,7 +104,7 @@ def import_(
                 looked = _looked_at(memory, source, records, refusals)
                 answer(context, _preview_json(importer, looked), _preview_lines(importer, looked))
             else:
-                _bring_in(context, memory, importer, source, records, refusals)
+                _bring_in(context, memory, importer, source, records, refusals, defer_embeddings)
     refusals.report(context, "importable" if dry_run else "imported")
 
 
@@ -117,10 +118,18 @@ def _looked_at(memory: Nacre, source: Source, records: Records, refusals: Refusa
 
 
 def _bring_in(
-    context: click.Context, memory: Nacre, importer: Importer, source: Source, records: Records, refusals: Refusals
+    context: click.Context,
+    memory: Nacre,
+    importer: Importer,
+    source: Source,
+    records: Records,
+    refusals: Refusals,
+    defer_embeddings: bool,
 ) -> None:
     done = ImportCounts()
-    whole = Import(memory, records, refusals.add)
+    # Embedding takes so long that one would wait for minutes to see any progress.
+    embeds = settings_of(context).embedder.value != "none" and not defer_embeddings
+    whole = Import(memory, records, refusals.add, at_once=_AT_ONCE if embeds else None)
     with render.progress("importing") as bar:
         for so_far in whole.run():
             done = so_far

@@ -68,7 +68,7 @@ def _lines(source: Source, path: Path | None) -> Iterator[tuple[int, bytes | str
 def _decoded(line: bytes | str) -> Any:
     try:
         text = line if isinstance(line, str) else line.decode("utf-8")
-        return json.loads(text.removeprefix("\ufeff"), strict=False)
+        return _DECODER.decode(text.removeprefix("\ufeff"))
     except UnicodeDecodeError as problem:
         raise _Unreadable(f"no UTF-8 at byte {problem.start + 1}") from None
     except (ValueError, RecursionError) as problem:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -17,7 +18,7 @@ from nacre.access import Access
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NacreError
 from nacre.importers.importer import Refused
-from nacre.types.memory import Memory, NewMemory
+from nacre.types.memory import Memory, NewMemory, Remembered
 from nacre.validation import LIMITS
 
 _SCREENED = ("text", "summary", "source", "tags", "metadata")
@@ -85,12 +86,16 @@ def adjusted(records: Records, *, namespace: str | None, tags: Sequence[str], li
 
 
 class Import:
-    """Brings records into a memory. `notes` say where secrets were found."""
+    """Brings records into a memory. `notes` say where secrets were found.
 
-    def __init__(self, memory: Nacre, records: Records, refuse: Refuse) -> None:
+    `at_once` is how many memories are stored between two counts; None is as many as is fastest without an embedder.
+    """
+
+    def __init__(self, memory: Nacre, records: Records, refuse: Refuse, *, at_once: int | None = None) -> None:
         self._memory = memory
         self._records = records
         self._refuse = refuse
+        self._at_once = at_once
         self._places: dict[int, str] = {}
         self._refused = 0
         self.notes: list[str] = []
@@ -98,7 +103,7 @@ class Import:
     def run(self) -> Iterator[ImportCounts]:
         """The counts so far, after each batch."""
         new = changed = unchanged = 0
-        for receipts in self._memory.remember_batches(self._items(), refused=self._not_stored):
+        for receipts in self._batches():
             for each in receipts:
                 if not each.duplicate:
                     new += 1
@@ -110,6 +115,16 @@ class Import:
                     self.notes += [f"{each.id}: {note}" for note in each.notes]
             yield ImportCounts(new, changed, unchanged, self._refused)
         yield ImportCounts(new, changed, unchanged, self._refused)
+
+    def _batches(self) -> Iterator[list[Remembered]]:
+        items, before = self._items(), 0
+        if self._at_once is None:
+            yield from self._memory.remember_batches(items, refused=self._not_stored)
+            return
+        while some := list(islice(items, self._at_once)):
+            refuse = partial(self._not_stored, before=before)
+            yield from self._memory.remember_batches(some, refused=refuse)
+            before += len(some)
 
     def _items(self) -> Iterator[NewMemory]:
         number = 0
@@ -123,9 +138,9 @@ class Import:
             self._places.pop(number - _PLACES_KEPT, None)
             yield each
 
-    def _not_stored(self, number: int, error: NacreError) -> None:
+    def _not_stored(self, number: int, error: NacreError, before: int = 0) -> None:
         self._refused += 1
-        self._refuse(self._places.get(number, f"memory {number}"), error)
+        self._refuse(self._places.get(before + number, f"memory {before + number}"), error)
 
 
 def place_of(new: NewMemory) -> str:
