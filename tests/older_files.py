@@ -6,9 +6,13 @@ import apsw
 
 
 def to_eleventh(db: apsw.Connection) -> None:
-    """Take back the twelfth version of the schema: keys and expiry."""
+    """Take back the twelfth version of the schema, keys and expiry, and the thirteenth, what exports need."""
     db.execute(
         """
+        DROP INDEX events_by_uid;
+        ALTER TABLE events DROP COLUMN uid;
+        DROP TRIGGER memories_reinstated;
+        DROP TABLE displaced; DROP TABLE changes;
         DROP INDEX memories_identity; DROP INDEX memories_keyed_texts; DROP INDEX memories_by_key;
         DROP INDEX memories_expiring;
         ALTER TABLE memories DROP COLUMN key;

@@ -91,6 +91,8 @@ CALLS: dict[str, dict[str, Any]] = {  # the arguments that each verb needs; "ID"
     "audit": {},
     "screen": {"text": "tea"},
     "backup": {"to": "no such folder/backup"},
+    "export": {},
+    "load": {"records": []},
     "check": {},
     "rebuild": {},
     "close": {},

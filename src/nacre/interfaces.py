@@ -6,7 +6,7 @@ threads at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
@@ -32,6 +32,7 @@ from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals
 from nacre.types.stats import FacetCounts, Frequencies, Stats
 from nacre.types.tokens import QueryTokens, TokenFormat
+from nacre.types.transfer import ExportRequest, LoadCounts, Record
 from nacre.types.views import Neighbours
 
 if TYPE_CHECKING:
@@ -462,6 +463,22 @@ class Store(FactStore, LogStore, Protocol):
         """Write the whole store as it is at one moment, while others go on writing.
 
         Raises StoreUnavailable if there is nothing to copy.
+        """
+
+    def dump(self, request: ExportRequest) -> Iterator[Record]:
+        """All records that are asked for, as of one moment, the header first, in constant memory."""
+
+    def load_mark(self) -> int:
+        """A number that `load` takes: new texts are compared with those that are there now for near-duplicates."""
+
+    def load(
+        self, records: Sequence[Record], mark: int, model: str | None = None, token_model: str | None = None
+    ) -> LoadCounts:
+        """Take in some records of an export in one transaction, in their order.
+
+        Of two versions of a memory the later wins, and the other becomes an event. Of several live memories with one
+        key or text, the latest stays. `model` and `token_model` are those of the records' vectors; vectors of other
+        models than the store's are left out. Loading the same again changes nothing.
         """
 
     def rebuild(self) -> None:

@@ -677,6 +677,15 @@ def _names(field: str, value: object, limits: Limits, most: int | None = None) -
     return [_text(field, each, chars_max) for each in value]
 
 
+def moment(field: str, value: object) -> datetime:
+    """A time, in UTC."""
+    return _moment(field, value)
+
+
+def whole(field: str, value: object, least: int, most: int) -> None:
+    _whole(field, value, least, most)
+
+
 def _moment(field: str, value: object) -> datetime:
     if not isinstance(value, datetime):
         raise InvalidInput(field, f"must be a datetime, not {_kind(value)}")

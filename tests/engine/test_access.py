@@ -6,6 +6,7 @@ same, word by word, and nothing may have changed in the other space.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
@@ -17,6 +18,7 @@ import pytest
 
 import nacre
 from nacre import Filter, InvalidInput, Lens, Nacre, NacreError, NewEntity, NewFact, NewMemory, NotFound
+from nacre.types.transfer import Header, LensRecord
 
 MARCH = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -270,6 +272,12 @@ CALLS: dict[str, list[Call]] = {
     "backup": [lambda m, _, __: m.backup("everything.db")],
     "count_tokens": [lambda m, _, x: m.count_tokens(x.memory)],
     "screen": [lambda m, _, x: m.screen(x.word)],
+    "export": [lambda m, _, x: list(m.export(in_space(x))), lambda m, _, __: list(m.export())[1:]],
+    "load": [
+        lambda m, _, x: list(
+            m.load([Header(store="x", at=MARCH, seq=0), LensRecord(x.space, "mine", json.dumps({"name": "mine"}))])
+        ),
+    ],
     "audit": [lambda m, _, x: list(m.audit(in_space(x))), lambda m, _, __: list(m.audit())],
 }
 UPKEEP = {"close", "rebuild", "reembed"}  # of the whole store; they show nothing and change no memory

@@ -77,7 +77,18 @@ def test_a_fresh_file(path: Path) -> None:
         strict = dict(db.execute("SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"))
         ours = {name: flag for name, flag in strict.items() if not name.startswith(("sqlite_", "fts_"))}
         assert ours.keys() == {
-            *("meta", "memories", "passages", "tags", "tokens", "vocabulary", "corpus", "events"),
+            *(
+                "meta",
+                "memories",
+                "passages",
+                "tags",
+                "tokens",
+                "vocabulary",
+                "corpus",
+                "events",
+                "changes",
+                "displaced",
+            ),
             *("facts", "relation_words", "entities", "entity_names", "links", "sketches", "similar", "updates"),
             *("receipts", "deliveries", "usage", "lenses", "token_vectors", "space_usage", "session_writes"),
         }
@@ -791,7 +802,7 @@ def test_an_interrupted_rebuild_leaves_the_old_index(
         "UPDATE events SET seq = seq + 100",
         "UPDATE events SET row = 7",
         "UPDATE events SET space = 'another'",
-        "INSERT OR REPLACE INTO events SELECT seq, at_us, 'never', space, row, memory_id, NULL FROM events",
+        "INSERT OR REPLACE INTO events SELECT seq, at_us, 'never', space, row, memory_id, NULL, NULL FROM events",
         "REPLACE INTO events (seq, at_us, action, space, row, memory_id) VALUES (1, 0, 'never', '', 0, '')",
         "UPDATE OR REPLACE events SET seq = 2 WHERE seq = 1",
     ],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -42,6 +42,7 @@ from nacre.query.ast import (
 )
 from nacre.query.parser import parse
 from nacre.ranking.passage_count import gain_by_chance
+from nacre.serialization import transfer
 from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.storage.sqlite import near_duplicates as sqlite_similar
@@ -62,6 +63,7 @@ from nacre.types.recall_log import (
 from nacre.types.recipe import Recipe, adjusted
 from nacre.types.search import Filter, Mode, Period, SearchResult
 from nacre.types.stats import Stats
+from nacre.types.transfer import ExportRequest
 from store_checks import check_derived_tables, check_integrity, check_words_of_relations
 from strategies import (
     CALLERS_KEYS,
@@ -133,8 +135,10 @@ class Pair:
         self._quotas = quotas
         self.path = folder / "memories.db"
         self._numbering = Numbering()
+        self._moves = 0
         self._reference_store = MemoryStore(quotas)
-        self.reference = self._engines(self._reference_store, Numbering())
+        self._reference_numbering = Numbering()
+        self.reference = self._engines(self._reference_store, self._reference_numbering)
         self._open()
 
     def reopen(self) -> None:
@@ -178,6 +182,26 @@ class Pair:
 
         return Outcome(plain(outcome.answer), outcome.error)
 
+    def move(self, *, crosswise: bool) -> None:
+        """Go on with new stores that have taken in what the old ones export; `crosswise`, each what the other does."""
+        exported = [list(_exported(store)) for store in (self._sqlite_store, self._reference_store)]
+        self.close()
+        self._moves += 1
+        self.path = self.path.with_name(f"moved-{self._moves}.db")
+        self._reference_store = MemoryStore(self._quotas)
+        self.reference = self._engines(self._reference_store, self._reference_numbering)
+        self._open()
+        ordered = exported[::-1] if crosswise else exported
+        stores: tuple[SqliteStore | MemoryStore, ...] = (self._sqlite_store, self._reference_store)
+        for store, lines in zip(stores, ordered, strict=True):
+            header, mark = transfer.read_header(lines[0]), store.load_mark()
+            for start in range(1, len(lines), _BATCH):
+                batch = [transfer.read_record(line) for line in lines[start : start + _BATCH]]
+                store.load(batch, mark, header.model, header.token_model)
+            again = list(_exported(store))[1:]
+            assert sorted(again) == sorted(lines[1:])
+            assert not store.load([*map(transfer.read_record, again)], mark, header.model, header.token_model).events
+
     def _open(self) -> None:
         self._sqlite_store = SqliteStore(self.path, quotas=self._quotas)
         self.sqlite = self._engines(self._sqlite_store, self._numbering)
@@ -189,6 +213,25 @@ class Pair:
             )
             for embedding in (False, True)
         }
+
+
+def differences(one: Any, other: Any, place: str = "") -> Iterator[str]:
+    """Where two answers differ: they are too long to be read as a whole."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in one.keys() | other.keys():
+            yield from differences(one.get(key), other.get(key), f"{place}[{key!r}]")
+    elif type(one) is type(other) and isinstance(one, tuple | list) and len(one) == len(other):
+        for at, pair in enumerate(zip(one, other, strict=True)):
+            yield from differences(*pair, f"{place}[{at}]")
+    elif one != other:
+        yield f"{place}: {one} is not {other}"
+
+
+_BATCH = 7  # records of one transaction
+
+
+def _exported(store: SqliteStore | MemoryStore) -> Iterator[str]:
+    return transfer.lines(store.dump(ExportRequest(START, vectors=True)))
 
 
 class FewPieces(Hashing):
@@ -526,6 +569,15 @@ class Machine(RuleBasedStateMachine):
     def reopen(self) -> None:
         self.pair.reopen()
 
+    @rule(crosswise=st.booleans())
+    def move(self, crosswise: bool) -> None:
+        """What is exported and taken in is all that the store had, but for the recall log."""
+        before = self._read()
+        self.pair.move(crosswise=crosswise)
+        found = list(differences(before, self._read()))
+        assert not found, found[:3]
+        self.last_read, self.searches = None, 0
+
     @rule(hours=st.sampled_from([1, 23, 24, 1000]))
     def wait(self, hours: int) -> None:
         self.pair.clock.now += timedelta(hours=hours)
@@ -614,19 +666,35 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def same_memories(self) -> None:
         if hasattr(self, "pair"):
-            read = self.pair.same(
-                lambda nacre: (
-                    knowledge(nacre, self.ids),
-                    everything(nacre, self.ids),
-                    vectors(nacre, [*self.ids, "never"]),
-                    token_vectors(nacre, [*self.ids, "never"]),
-                )
-            ).answer
+            read = self.pair.same(self._read_all).answer
             self.pair.same(lambda nacre: nacre._store.signals([*self.ids, "never"]))
             self.pair.same(lambda nacre: side_by_side(nacre, self.ids))
             self.pair.same(delivered_to_sessions)
             self.facts = [fact for several in read[0][0].values() for fact in several]
             self._every_change_is_noticed(read)
+
+    def _read_all(self, nacre: Nacre) -> tuple[Any, ...]:
+        return (
+            knowledge(nacre, self.ids),
+            everything(nacre, self.ids),
+            vectors(nacre, [*self.ids, "never"]),
+            token_vectors(nacre, [*self.ids, "never"]),
+        )
+
+    def _read(self) -> Any:
+        """Also what searches find. Numbers of events differ: those that are about no memory are not exported."""
+        known, (found, types, stats, histories), *rest = self.pair.same(self._read_all).answer
+        unused = adjusted(Recipe(), usage_weight=0)  # usage is not exported
+        searches = [
+            [(result.hits, result.relations) for result in answer]
+            for query in ("alice lives in Berlin", "we met Bob on Monday", "deploy staging")
+            if (
+                answer := self.pair.same(
+                    lambda nacre, query=query: found_in_each_mode(nacre, query, Filter(), unused, 20)  # type: ignore[misc]
+                ).answer
+            )
+        ]
+        return known, found, types, replace(stats, events=0), histories, rest, searches
 
     def _every_change_is_noticed(self, read: Any) -> None:
         """Whoever keeps an answer sees by the sequence that it may be another by now."""

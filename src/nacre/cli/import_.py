@@ -19,6 +19,7 @@ import click
 
 from nacre.analysis.wording import count_memories, counted
 from nacre.cli import render
+from nacre.cli.export import import_export, is_export
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import (
     common,
@@ -44,9 +45,11 @@ from nacre.knowledge_graph.model import Edge, Node
 from nacre.serialization import decode, encode
 from nacre.types.memory import Json, Progress
 
+EXPORT = "nacre"
+EXPORT_ABOUT = "JSON Lines that `nacre export` wrote"
 GRAPH = "knowledge-graph"
 GRAPH_ABOUT = "the memory.jsonl of the MCP reference memory server"
-FORMATS = (GRAPH, *(each.name for each in registry.IMPORTERS))
+FORMATS = (GRAPH, EXPORT, *(each.name for each in registry.IMPORTERS))
 _STDIN = Path("-")
 _GRAPH_WITHIN = 10  # lines
 _AT_ONCE = 64  # memories of one transaction, where they are embedded
@@ -92,6 +95,9 @@ def import_(
     mapped, known = _columns(columns), encoding_named(encoding)
     with _on_disk(path) as place:
         registry.head(place, path)  # raises where it cannot be read
+        if format_ in (None, EXPORT) and is_export(place):
+            import_export(context, place, lambda: _target(context, dry_run, defer_embeddings), dry_run=dry_run)
+            return
         if format_ == GRAPH or (format_ is None and _is_graph(place)):
             _import_graph(context, place, dry_run, defer_embeddings)
             return
@@ -188,7 +194,7 @@ def _on_disk(path: Path) -> Iterator[Path]:
 
 def _list(context: click.Context) -> None:
     """Every format, and what programs keep on this machine."""
-    formats = [(GRAPH, GRAPH_ABOUT), *((each.name, each.about) for each in registry.IMPORTERS)]
+    formats = [(GRAPH, GRAPH_ABOUT), (EXPORT, EXPORT_ABOUT), *((each.name, each.about) for each in registry.IMPORTERS)]
     found = [(importer.name, place) for importer, place in registry.at_home(Path.home(), os.environ)]
     width = max(len(name) for name, _ in formats)
     lines: list[render.Line] = [[(f"{name:<{width}}", "bold"), (f"  {about}", "")] for name, about in formats]

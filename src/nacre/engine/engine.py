@@ -31,6 +31,7 @@ from nacre.engine.rewriter import Rewriter
 from nacre.engine.screening import Screening
 from nacre.engine.searcher import Searcher
 from nacre.engine.timeline import TimelineService
+from nacre.engine.transfer import TransferService
 from nacre.engine.updates import UpdateService
 from nacre.engine.writer import Writer
 from nacre.errors import NacreError
@@ -68,6 +69,7 @@ from nacre.types.recall_log import Outcome, Receipt, Retention
 from nacre.types.search import Filter, RelatedOptions, RelatedRequest, SearchOptions, SearchRequest, SearchResult
 from nacre.types.secrets import DEFAULT_SECRET_POLICY, MemoryWithSecrets, Screened, SecretPolicy
 from nacre.types.stats import Facets, Stats
+from nacre.types.transfer import LoadCounts, Record
 from nacre.types.views import (
     Context,
     ContextOptions,
@@ -145,6 +147,7 @@ class Nacre:
         )
         self._lenses = LensService(parts)
         self._backups = BackupService(parts)
+        self._transfer = TransferService(parts)
         self._timeline = TimelineService(parts)
         self._searcher = Searcher(parts, reranker, self._log)
         self._reader = Reader(parts, self._log, self._searcher)
@@ -236,6 +239,28 @@ class Nacre:
         Facts and earlier values are looked at, too. Nothing in the result is a secret itself.
         """
         return self._reader.audit(Filter() if where is None else where)
+
+    # ---- export and import
+
+    def export(
+        self, where: Filter | None = None, *, since: int | datetime | None = None, vectors: bool = False
+    ) -> Iterator[Record]:
+        """All that the store has, but for the recall log, as records: a `Header` first. Memory stays constant.
+
+        `where` chooses memories and what belongs to them. `since` leaves out what has not changed after that number,
+        the `seq` of an earlier header, or since that time. Close the iterator if you do not take all of it.
+        """
+        return self._transfer.export(where, since, vectors)
+
+    def load(
+        self, records: Iterable[Record], *, refused: Callable[[int, NacreError], None] | None = None
+    ) -> Iterator[LoadCounts]:
+        """Take in the records of an export. Each batch that is consumed is one transaction; loading again adds nothing.
+
+        Of two versions of a memory the later wins. A bad record raises InvalidInput; with `refused`, all others are
+        taken in instead, and it is called with the number of each bad record, from 1, and what is wrong with it.
+        """
+        return self._transfer.load(records, refused)
 
     # ---- finding
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 def replaced_by_key(stored: Memory, given: Memory) -> Memory:
     """The memory of a key becomes what is given now. It stays the same memory, created when it was."""
-    return replace(given, id=stored.id, created=stored.created, updated=max(stored.updated, given.updated))
+    return replace(given, id=stored.id, created=stored.created, updated=stored.changed_at(given.updated))
 
 
 def merged_with_text(stored: Memory, given: Memory, limits: Limits) -> tuple[Memory, tuple[str, ...]]:
@@ -50,7 +50,7 @@ def merged_with_text(stored: Memory, given: Memory, limits: Limits) -> tuple[Mem
         happened=_unless(stored.happened, None, given.happened),
         pinned=stored.pinned or given.pinned,
         expires=_later(stored.expires, given.expires),
-        updated=max(stored.updated, given.updated),
+        updated=stored.changed_at(given.updated),
     )
     return merged, tuple(notes)
 

@@ -52,7 +52,7 @@ class Rewriter:
             raise InvalidInput(unknown[0], f"cannot be changed; allowed: {allowed}")
         for attempt in range(_TRIES):
             previous = self._parts.live(memory_id)
-            now = max(self._parts.clock(), previous.updated)
+            now = previous.changed_at(self._parts.clock())
             changed = replace(entries.as_new(previous), **changes)
             checked = validation.memory(changed, self._parts.access, now, self._parts.limits)
             screened, notes = self._parts.screening.changes(checked, changes)

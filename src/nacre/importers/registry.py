@@ -18,6 +18,7 @@ from nacre.importers.importer import HEAD_BYTES, Importer
 from nacre.importers.langgraph import LANGGRAPH
 from nacre.importers.mbox import MBOX
 from nacre.importers.mem0 import MEM0
+from nacre.importers.nacre_markdown import NACRE_MARKDOWN
 from nacre.importers.notes import MARKDOWN_NOTES, PLAIN_TEXT
 from nacre.importers.tables import CSV, JSONL
 
@@ -31,6 +32,7 @@ IMPORTERS: tuple[Importer, ...] = (
     LANGGRAPH,
     MEM0,
     MBOX,
+    NACRE_MARKDOWN,
     BASIC_MEMORY,
     CSV,
     JSONL,
@@ -38,7 +40,7 @@ IMPORTERS: tuple[Importer, ...] = (
     PLAIN_TEXT,
 )
 
-ELSEWHERE = ("knowledge-graph",)  # formats that are no list of memories, so that they are read elsewhere
+ELSEWHERE = ("knowledge-graph", "nacre")  # formats that are no list of memories, so that they are read elsewhere
 
 
 def named(name: str) -> Importer:

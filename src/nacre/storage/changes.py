@@ -20,7 +20,7 @@ def replaced(old: Memory, new: Memory) -> dict[str, Json]:
     before: dict[str, Json] = {}
     for name in Changes.__annotations__:
         was, becomes = getattr(old, name), getattr(new, name)
-        was, becomes = _plain(was), _plain(becomes)
+        was, becomes = plain(was), plain(becomes)
         if json.dumps(was) != json.dumps(becomes):
             before[name] = was
     return before
@@ -56,7 +56,7 @@ def stated(fact: Fact) -> str:
 
 
 def _ever(names: Iterable[str], memory: Memory, replaced_before: Iterable[Mapping[str, Json]]) -> list[str]:
-    versions = [{name: _plain(getattr(memory, name)) for name in names}, *replaced_before]
+    versions = [{name: plain(getattr(memory, name)) for name in names}, *replaced_before]
     return [each for version in versions for name in names for each in _strings(version.get(name))]
 
 
@@ -74,7 +74,7 @@ def _strings(value: Json) -> Iterator[str]:
                 yield from _strings(each)
 
 
-def _plain(value: Any) -> Json:
+def plain(value: Any) -> Json:
     """A field of a memory as JSON has it."""
     match value:
         case datetime():

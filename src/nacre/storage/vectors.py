@@ -55,6 +55,11 @@ def unpack(blobs: list[bytes]) -> FloatMatrix:
     return np.frombuffer(b"".join(blobs), dtype=STORED).reshape(len(blobs), -1).astype(np.float32)
 
 
+def are_finite(blobs: Sequence[bytes]) -> bool:
+    """Whether stored vectors are numbers."""
+    return all(len(each) % STORED.itemsize == 0 for each in blobs) and bool(np.isfinite(unpack(list(blobs))).all())
+
+
 def cosines(matrix: FloatMatrix, query: FloatVector) -> FloatVector:
     """The cosine of each row with the query.
 

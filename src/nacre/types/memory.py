@@ -145,6 +145,11 @@ class Memory:
         over = self.deleted is None and self.expires is not None and self.expires <= now
         return replace(self, deleted=self.expires) if over else self
 
+    def changed_at(self, now: datetime) -> datetime:
+        """The time of a change that is made now: later than all before it, whatever the clock says."""
+        last = self.updated if self.deleted is None else max(self.updated, self.deleted)
+        return max(now, last + timedelta(microseconds=1))
+
     @property
     def is_turn(self) -> bool:
         """Whether it is a turn of a conversation, and not a note."""

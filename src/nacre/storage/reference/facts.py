@@ -6,7 +6,7 @@ Every read goes through all facts, and computes again which of them are supersed
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -19,6 +19,7 @@ from nacre.facts.confidence import effective_confidence, is_current
 from nacre.facts.statements import named_entities
 from nacre.query.ast import Term, significant_terms
 from nacre.ranking.bm25 import idf
+from nacre.storage.reference.change_log import ChangeLog
 from nacre.storage.reference.stored_memory import StoredMemory
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.memory import Entry, Memory
@@ -41,8 +42,9 @@ class Facts:
     `stored` returns the memory of an id, live or forgotten.
     """
 
-    def __init__(self, stored: Callable[[str], StoredMemory | None]) -> None:
+    def __init__(self, stored: Callable[[str], StoredMemory | None], changes: ChangeLog) -> None:
         self._stored = stored
+        self._changes = changes
         self._facts: dict[str, Fact] = {}
         self._entities: list[_Entity] = []
         self._entities_ever = 0
@@ -62,6 +64,8 @@ class Facts:
         if missing:
             raise NotFound(missing, "see `nacre fact list`", what="fact")
         dropped = [self._facts.pop(each) for each in dict.fromkeys(ids)]
+        for each in dropped:
+            self._changes.note("fact", each.space, [each.id], gone=True)
         self._drop_unlinked()
         return dropped
 
@@ -74,6 +78,7 @@ class Facts:
                     reinforced=each.reinforced,
                     touched=each.touched,
                 )
+                self._changes.note("fact", each.space, [each.id])
 
     def listed(self, query: FactQuery) -> list[Fact]:
         found = [fact for fact in self._superseded() if self._matches(fact, query)]
@@ -172,12 +177,14 @@ class Facts:
         stored = self._put(space, entity)
         stored.memories.update(memory_ids)
         stored.kept = True
+        self._changes.note("entity", space, [fold(entity.name)])
 
     def drop_entity(self, space: str, name: str) -> bool:
-        kept = [each for each in self._entities if each.space != space or fold(name) not in each.names]
-        dropped = len(kept) < len(self._entities)
-        self._entities = kept
-        return dropped
+        dropped = self.having(space, [fold(name)])
+        for each in dropped:
+            self._changes.note("entity", space, sorted(each.names), gone=True)
+            self._entities.remove(each)
+        return bool(dropped)
 
     def entities(self, spaces: Sequence[str], names: Sequence[str] | None, limit: int) -> list[Entity]:
         found = [
@@ -221,7 +228,35 @@ class Facts:
                 self._entities.remove(other)
         for name in (new.name, *new.aliases):
             entity.names.setdefault(fold(name), name)
+        self._changes.revive("entity", space, [fold(name) for name in (new.name, *new.aliases)])
         return entity
+
+    def having(self, space: str, keys: Iterable[str]) -> list[_Entity]:
+        """Entities that have one of these folded names, the oldest first."""
+        wanted = set(keys)
+        return [each for each in self._entities if each.space == space and not wanted.isdisjoint(each.names)]
+
+    def union(self, space: str, names: Sequence[str]) -> _Entity:
+        """One entity that has these names, the first of which is its name, made of all that have one of them."""
+        found = self.having(space, map(fold, names))
+        if not found:
+            self._entities_ever += 1
+            found = [_Entity(self._entities_ever, space, names[0])]
+            self._entities += found
+        entity, *others = found
+        for other in others:
+            entity.names |= other.names
+            entity.memories |= other.memories
+            entity.kept |= other.kept
+            self._entities.remove(other)
+        for name in names:
+            entity.names[fold(name)] = max(name, entity.names.get(fold(name), name))
+        return entity
+
+    def is_named(self, entity_keys: Iterable[str], space: str) -> bool:
+        """Whether a fact has one of these folded names as its subject or, in a relation, as its object."""
+        places = {place for fact in self._facts.values() for place in _places(fact)}
+        return any((space, key) in places for key in entity_keys)
 
     def _names(self, space: str, name: str) -> set[str]:
         """All folded names of the entity that has this name."""
@@ -255,18 +290,23 @@ class Facts:
         return {memory_id: others for memory_id, others in found.items() if others}
 
     def separate(self, memory_id: str) -> int:
-        self.check_live([memory_id])
+        (memory,) = self.check_live([memory_id])
         new = {pair for pair in self._similar if memory_id in pair} - self._apart
+        if new:
+            self._changes.note("apart", memory.space, [memory_id])
         self._apart |= new
         return len(new)
 
-    def _link_similar(self, entry: Entry) -> None:
+    def link_similar(self, entry: Entry, among: Set[str] | None = None) -> None:
+        """Compare a text with all others, or with those of `among`."""
         memory, sketch = entry.memory, frozenset(entry.sketch)
         stored = self._stored(memory.id)
         assert stored is not None
         for other_id, other_sketch in self._sketches.items():
             other = self._stored(other_id)
             if other is None or not other.is_live or other.memory.space != memory.space or other_id == memory.id:
+                continue
+            if among is not None and other_id not in among:
                 continue
             enough = min(near_duplicates.SHARED_MIN, len(sketch)) or 1
             if len(sketch & other_sketch) >= enough and near_duplicates.are_near_duplicates(
@@ -282,18 +322,21 @@ class Facts:
         self._insert(entry.facts)
         for each in entry.entities:
             self._put(entry.memory.space, each).memories.add(entry.memory.id)
-        self._link_similar(entry)
+        self.link_similar(entry)
 
     def rewrite_entry(self, entry: Entry) -> None:
         """Replace what was extracted from the old text of a memory."""
-        changed = entry.memory.id
+        self.forget_text(entry.memory.id)
+        self.write_entry(entry)
+        self._drop_unlinked()
+
+    def forget_text(self, changed: str) -> None:
+        """Delete what was extracted from the text of a memory."""
         self._facts = {
             each: fact for each, fact in self._facts.items() if fact.memory_id != changed or fact.origin != "extracted"
         }
         self._similar = {pair for pair in self._similar if changed not in pair}
         self._apart = {pair for pair in self._apart if changed not in pair}
-        self.write_entry(entry)
-        self._drop_unlinked()
 
     def purge(self, memory_id: str) -> None:
         """Delete everything about a memory."""

@@ -5,8 +5,8 @@ It is meant to be obviously right, not fast. Tests compare the other stores with
 
 from __future__ import annotations
 
-import json
 import operator
+import os
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NoReturn
 
 from nacre.analysis import tokenizer
-from nacre.analysis.quotations import Quotations, found_in, significant_tokens
 from nacre.errors import Conflict, EmbedderMismatch, NacreError, NotFound, StoreUnavailable
 from nacre.interfaces import TimePage
 from nacre.query import spelling
@@ -34,12 +33,15 @@ from nacre.ranking.bm25 import bm25, idf
 from nacre.ranking.passage_count import semantic_match
 from nacre.ranking.scoring import best_first
 from nacre.runtime import forks
-from nacre.storage.changes import check_unexpired, labels_ever, replaced, stated, taken, texts_ever
+from nacre.storage.changes import check_unexpired, replaced, taken
 from nacre.storage.quotas import check_usage, fact_bytes, memory_bytes, named_quotas, replaced_bytes
+from nacre.storage.reference import purging, transfer
+from nacre.storage.reference.change_log import ChangeLog, LoggedEvent
 from nacre.storage.reference.facts import Facts
 from nacre.storage.reference.recall_log import RecallLog
 from nacre.storage.reference.space_usage import SessionWrites, usage_of
 from nacre.storage.reference.stored_memory import StoredMemory, blobs_of, token_blobs_of
+from nacre.storage.reference.updates import Updates
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.health import Finding
 from nacre.types.memory import (
@@ -57,8 +59,9 @@ from nacre.types.memory import (
 from nacre.types.quotas import NO_QUOTAS, Quotas, Usage
 from nacre.types.recall_log import NOTHING_UNWRITTEN, Outcome, Period, Receipt, ReceiptFilter, Retention, Unwritten
 from nacre.types.recipe import Recipe
-from nacre.types.search import Filter, Match, Signals, Successor
+from nacre.types.search import Filter, Match, Signals
 from nacre.types.stats import FacetCounts, Frequencies, Stats
+from nacre.types.transfer import ExportRequest, LoadCounts, Record
 from nacre.types.views import Neighbours
 
 if TYPE_CHECKING:
@@ -72,13 +75,16 @@ class MemoryStore:
         self._quotas = quotas
         self._session_writes = SessionWrites()
         self._memories: dict[str, StoredMemory] = {}
-        self._events: list[Event] = []
+        self._store_id = os.urandom(8).hex()
+        self._changes = ChangeLog()
+        self._events: list[LoggedEvent] = []
+        self._displaced: set[str] = set()  # forgotten only because a newer memory has the same key or text
         self._model: str | None = None
         self._token_model: str | None = None
         self._revision = 0
         self._lenses: dict[tuple[str, str], str] = {}
-        self._updates: dict[tuple[str, str], Update] = {}  # by newer and older
-        self._facts = Facts(self._stored)
+        self._facts = Facts(self._stored, self._changes)
+        self._updates = Updates(self._stored, self._changes)
         self._recall_log = RecallLog(self._space_of)
         self._lock = threading.RLock()
         forks.renew_in_child(self)
@@ -106,7 +112,7 @@ class MemoryStore:
                 if not duplicate:
                     self._write(entry, keeps)
                     self._facts.write_entry(entry)
-                    self._link(entry.updates)
+                    self._updates.link(entry.updates)
                     self._log("remembered", entry.memory.id)
             return remembered
 
@@ -164,7 +170,7 @@ class MemoryStore:
                 if not stored.is_live:
                     check_unexpired(stored.memory, at)
                     self._check_free(stored.memory)
-                    memory = replace(stored.memory, deleted=None, updated=at)
+                    memory = replace(stored.memory, deleted=None, updated=stored.memory.changed_at(at))
                     self._memories[memory.id] = replace(stored, memory=memory)
                     self._log("restored", memory.id, at=at)
 
@@ -181,19 +187,8 @@ class MemoryStore:
     def purge(self, ids: Sequence[str], at: datetime) -> str | None:
         with self._lock:
             for stored in self._found(ids):
-                purged = stored.memory.id
-                former = [event.before for event in self._events if event.memory_id == purged]
-                texts = texts_ever(stored.memory, former)
-                labels = labels_ever(stored.memory, former)
-                labels += [stated(each) for each in self._facts.by_memory([purged]).get(purged, ())]
-                del self._memories[purged]
-                self._facts.purge(purged)
-                self._updates = {pair: each for pair, each in self._updates.items() if purged not in pair}
-                self._recall_log.purge([purged], Quotations(texts, self._gone(texts, labels)), at)
-                self._events = [
-                    replace(event, before={}) if event.memory_id == purged else event for event in self._events
-                ]
-                self._log("purged", purged, at=at)
+                purging.purge(self, stored.memory.id, at)
+                self._log("purged", stored.memory.id, at=at, space=stored.memory.space)
         return None
 
     def embed(
@@ -263,7 +258,7 @@ class MemoryStore:
                 facts.get(memory.id, ()),
                 usage.get(memory.id),
                 similar.get(memory.id, ()),
-                self._successors(memory.id),
+                self._updates.successors(memory.id),
                 memory.importance,
             )
             for memory in live
@@ -438,7 +433,7 @@ class MemoryStore:
 
     def history(self, memory_id: str) -> list[Event]:
         with self._lock:
-            return [event for event in self._events if event.memory_id == memory_id]
+            return [each.event for each in self._events if each.memory_id == memory_id]
 
     def stats(self) -> Stats:
         with self._lock:
@@ -546,18 +541,16 @@ class MemoryStore:
     def link_updates(self, new: Sequence[Update]) -> None:
         with self._lock:
             self._revision += 1
-            self._link(new)
+            self._updates.link(new, later=True)
 
     def unlink_updates(self, pairs: Sequence[Update]) -> int:
         with self._lock:
             self._revision += 1
-            return sum(self._updates.pop((each.newer, each.older), None) is not None for each in pairs)
+            return self._updates.unlink(pairs)
 
     def updates(self, memory_ids: Sequence[str]) -> list[Update]:
         with self._lock:
-            live = {stored.memory.id for stored in self._live()}
-            found = [each for pair, each in self._updates.items() if live.issuperset(pair)]
-        return sorted(each for each in found if each.newer in memory_ids or each.older in memory_ids)
+            return self._updates.of(memory_ids)
 
     def separate(self, memory_id: str) -> int:
         with self._lock:
@@ -622,12 +615,16 @@ class MemoryStore:
     def put_lens(self, space: str, name: str, body: str) -> None:
         with self._lock:
             self._lenses[space, name] = body
+            self._changes.note("lens", space, [name])
             self._revision += 1
 
     def drop_lens(self, space: str, name: str) -> bool:
         with self._lock:
             self._revision += 1
-            return self._lenses.pop((space, name), None) is not None
+            dropped = self._lenses.pop((space, name), None) is not None
+            if dropped:
+                self._changes.note("lens", space, [name], gone=True)
+            return dropped
 
     def lenses(self, space: str) -> dict[str, str]:
         with self._lock:
@@ -640,6 +637,19 @@ class MemoryStore:
 
     def backup(self, *_: object, **__: object) -> NoReturn:
         raise StoreUnavailable("store: these memories are in no file, so there is none to back up")
+
+    def dump(self, request: ExportRequest) -> Iterator[Record]:
+        with self._lock:
+            return iter(list(transfer.dump(self, request)))
+
+    def load_mark(self) -> int:
+        return len(self._memories)
+
+    def load(
+        self, records: Sequence[Record], mark: int, model: str | None = None, token_model: str | None = None
+    ) -> LoadCounts:
+        with self._lock:
+            return transfer.load(self, records, mark, model, token_model)
 
     def rebuild(self) -> None:
         """Nothing is derived from the memories."""
@@ -663,7 +673,9 @@ class MemoryStore:
     def _usage(self) -> dict[str, Usage]:
         with self._lock:
             memories = [stored.memory for stored in self._memories.values()]
-            return usage_of(memories, self._facts.by_memory(list(self._memories)), self._events)
+            return usage_of(
+                memories, self._facts.by_memory(list(self._memories)), [each.event for each in self._events]
+            )
 
     def _check_usage(self, more: Mapping[str, Usage]) -> None:
         before = self._usage()
@@ -691,17 +703,6 @@ class MemoryStore:
         self._memories[entry.memory.id] = StoredMemory(
             entry.memory, entry.content_hash, entry.tokens, spans, blobs, token_blobs
         )
-
-    def _link(self, new: Sequence[Update]) -> None:
-        for each in new:
-            newer, older = self._stored(each.newer), self._stored(each.older)
-            if newer and older and newer is not older and newer.memory.space == older.memory.space:
-                self._updates.setdefault((each.newer, each.older), each)
-
-    def _successors(self, memory_id: str) -> tuple[Successor, ...]:
-        newer = [self._memories[each.newer].memory for each in self._updates.values() if each.older == memory_id]
-        found = [Successor(each.id, each.moment) for each in newer if each.deleted is None]
-        return tuple(sorted(sorted(found), key=lambda each: each.since, reverse=True))
 
     def _live(self) -> list[StoredMemory]:
         with self._lock:
@@ -755,15 +756,6 @@ class MemoryStore:
             raise NotFound(missing)
         return [self._memories[each] for each in dict.fromkeys(ids)]
 
-    def _gone(self, texts: Sequence[str], labels: Sequence[str]) -> set[str]:
-        """The words of a purged memory that no memory has any more."""
-        of_texts = significant_tokens(texts)
-        live = {token for each in self._live() for token in tokenizer.vocabulary(each.tokens)}
-        gone = (of_texts | significant_tokens(labels)) - live
-        others = [json.dumps(each.memory.metadata, ensure_ascii=False) for each in self._memories.values()]
-        others += [stated(each) for several in self._facts.by_memory(list(self._memories)).values() for each in several]
-        return gone - found_in(gone - of_texts, others)
-
     def _check_free(self, memory: Memory) -> None:
         for stored in self._live():
             same = stored.memory.space == memory.space and stored.memory.id != memory.id
@@ -771,9 +763,16 @@ class MemoryStore:
                 raise taken(memory, stored.memory.id)
 
     def _log(
-        self, action: str, memory_id: str, before: Mapping[str, Json] | None = None, at: datetime | None = None
+        self,
+        action: str,
+        memory_id: str,
+        before: Mapping[str, Json] | None = None,
+        at: datetime | None = None,
+        space: str = "",
     ) -> None:
-        self._events.append(Event(len(self._events) + 1, at or datetime.now(UTC), action, memory_id, before or {}))
+        space = space or self._space_of(memory_id) or ""
+        now = at or datetime.now(UTC)
+        self._events.append(LoggedEvent(self._changes.next(), now, action, memory_id, before or {}, space))
 
 
 def _mismatch(stored: str | None, given: str | None) -> EmbedderMismatch:

@@ -7,15 +7,17 @@ here; facts are looked up by the folded names that they store.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apsw
 
 from nacre.analysis.names import fold
+from nacre.storage.sqlite import change_log
 from nacre.storage.sqlite.filters import placeholders
 from nacre.storage.sqlite.rows import fetch, to_json
 from nacre.types.facts import Entity, NewEntity
+from nacre.types.transfer import EntityRecord
 
 TABLES = """
 CREATE TABLE entities (
@@ -43,7 +45,7 @@ CREATE INDEX links_by_row ON links (row);
 
 
 # A fact names an entity as its subject or, if it is a relation, as its object.
-_NAMED = "n.space = f.space AND (n.key = f.subject_key OR (f.relation = 1 AND n.key = f.object_key))"
+NAMED = "n.space = f.space AND (n.key = f.subject_key OR (f.relation = 1 AND n.key = f.object_key))"
 
 
 def put(db: apsw.Connection, space: str, new: NewEntity, *, kept: bool = False) -> int:
@@ -68,7 +70,40 @@ def put(db: apsw.Connection, space: str, new: NewEntity, *, kept: bool = False) 
         db.execute("UPDATE entities SET type = ? WHERE entity = ?", (new.type, entity))
     if kept:
         db.execute("UPDATE entities SET kept = 1 WHERE entity = ?", (entity,))
-    for other in sorted({each for each in found.values() if each != entity}):
+    _merge(db, entity, found.values())
+    db.executemany(
+        "INSERT OR IGNORE INTO entity_names VALUES (?, ?, ?, ?)",
+        ((space, fold(name), name, entity) for name in (new.name, *new.aliases)),
+    )
+    change_log.revive(db, "entity", space, [fold(name) for name in (new.name, *new.aliases)])
+    return entity
+
+
+def union(
+    db: apsw.Connection, space: str, names: Mapping[str, str], known: Sequence[int], best: EntityRecord, *, kept: bool
+) -> int:
+    """Make known entities one that has these names, too, by folded name. `best` gives its name and type."""
+    if known:
+        entity = min(known)
+        _merge(db, entity, known)
+    else:
+        sql = "INSERT INTO entities (space, name, type, kept) VALUES (?, ?, ?, 0) RETURNING entity"
+        entity = int(db.execute(sql, (space, best.name, best.type)).get)
+    db.execute(
+        "UPDATE entities SET name = ?, type = ?, kept = max(kept, ?) WHERE entity = ?",
+        (best.name, best.type, int(kept), entity),
+    )
+    db.executemany(
+        "INSERT INTO entity_names VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET name = max(name, excluded.name)",
+        ((space, key, name, entity) for key, name in names.items()),
+    )
+    db.execute("UPDATE entity_names SET name = ? WHERE space = ? AND key = ?", (best.name, space, fold(best.name)))
+    return entity
+
+
+def _merge(db: apsw.Connection, entity: int, others: Iterable[int]) -> None:
+    """Move the names and links of other entities to one."""
+    for other in sorted({each for each in others if each != entity}):
         db.execute(
             "UPDATE entities SET kept = max(kept, (SELECT kept FROM entities WHERE entity = ?)) WHERE entity = ?",
             (other, entity),
@@ -76,11 +111,31 @@ def put(db: apsw.Connection, space: str, new: NewEntity, *, kept: bool = False) 
         db.execute("UPDATE entity_names SET entity = ? WHERE entity = ?", (entity, other))
         db.execute("INSERT OR IGNORE INTO links SELECT ?, row FROM links WHERE entity = ?", (entity, other))
         db.execute("DELETE FROM entities WHERE entity = ?", (other,))
-    db.executemany(
-        "INSERT OR IGNORE INTO entity_names VALUES (?, ?, ?, ?)",
-        ((space, fold(name), name, entity) for name in (new.name, *new.aliases)),
+
+
+def having(db: apsw.Connection, space: str, keys: Sequence[str]) -> list[tuple[int, str, str, str | None, int]]:
+    """Entities that have one of these folded names: number, space, name, type, and whether it is kept."""
+    sql = (
+        "SELECT e.entity, e.space, e.name, e.type, e.kept FROM entities AS e WHERE e.entity IN (SELECT n.entity "
+        "FROM entity_names AS n WHERE n.space = ? AND n.key IN (SELECT value FROM json_each(?))) ORDER BY e.entity"
     )
-    return entity
+    found = fetch(db, sql, (space, to_json(list(keys))))
+    return [(number, stored_space, name, kind, kept) for number, stored_space, name, kind, kept in found]
+
+
+def are_named(db: apsw.Connection, space: str, keys: Sequence[str]) -> bool:
+    """Whether a fact has one of these folded names as its subject or, in a relation, as its object."""
+    given = "IN (SELECT value FROM json_each(?2))"
+    sql = (
+        f"SELECT EXISTS (SELECT 1 FROM facts WHERE space = ?1 AND subject_key {given}) OR "
+        f"EXISTS (SELECT 1 FROM facts WHERE space = ?1 AND relation = 1 AND object_key {given})"
+    )
+    return bool(db.execute(sql, (space, to_json(list(keys)))).get)
+
+
+def keys_of(db: apsw.Connection, entity: int) -> list[str]:
+    """The folded names of an entity."""
+    return [key for (key,) in fetch(db, "SELECT key FROM entity_names WHERE entity = ? ORDER BY key", (entity,))]
 
 
 def _numbers(db: apsw.Connection, space: str, names: Sequence[str]) -> dict[str, int]:
@@ -116,7 +171,7 @@ def of_rows(db: apsw.Connection, memory_rows: Sequence[int]) -> list[int]:
     """The entities that these memories are about, by a link or by a fact."""
     sql = (
         "SELECT entity FROM links WHERE row IN (SELECT value FROM json_each(?1)) UNION "
-        f"SELECT n.entity FROM facts AS f JOIN entity_names AS n ON {_NAMED} "
+        f"SELECT n.entity FROM facts AS f JOIN entity_names AS n ON {NAMED} "
         "WHERE f.row IN (SELECT value FROM json_each(?1))"
     )
     return [entity for (entity,) in fetch(db, sql, (to_json(list(memory_rows)),))]
@@ -127,7 +182,7 @@ def drop_unlinked(db: apsw.Connection, numbers: Sequence[int]) -> None:
     db.execute(
         "DELETE FROM entities WHERE kept = 0 AND entity IN (SELECT value FROM json_each(?)) "
         "AND NOT EXISTS (SELECT 1 FROM links WHERE links.entity = entities.entity) AND NOT EXISTS ("
-        f"SELECT 1 FROM entity_names AS n JOIN facts AS f ON {_NAMED} WHERE n.entity = entities.entity)",
+        f"SELECT 1 FROM entity_names AS n JOIN facts AS f ON {NAMED} WHERE n.entity = entities.entity)",
         (to_json(list(numbers)),),
     )
 

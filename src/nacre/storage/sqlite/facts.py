@@ -21,7 +21,7 @@ from nacre.facts.confidence import effective_confidence
 from nacre.facts.statements import named_entities, statement_key
 from nacre.query.ast import Term, significant_terms
 from nacre.ranking.bm25 import idf
-from nacre.storage.sqlite import entities, near_duplicates
+from nacre.storage.sqlite import change_log, entities, near_duplicates
 from nacre.storage.sqlite.filters import EVERYTHING, LIVE, Clause, one_of, placeholders
 from nacre.storage.sqlite.rows import (
     fetch,
@@ -152,15 +152,37 @@ def drop(db: apsw.Connection, ids: Sequence[str], at: datetime) -> None:
     memory_ids = dict.fromkeys(each.memory_id for each in found.values())
     sql = "SELECT row, space, id, NULL FROM memories WHERE id IN (SELECT value FROM json_each(?))"
     changed = fetch(db, sql, (to_json(list(memory_ids)),))
-    linked = entities.of_rows(db, [row for row, *_ in changed])
-    clause = Clause("f.id IN (SELECT value FROM json_each(?))", (to_json(list(ids)),))
-    update_supersession(db, _delete(db, clause))
-    entities.drop_unlinked(db, linked)
+    for each in found.values():
+        change_log.note(db, "fact", each.space, [each.id], gone=True)
+    remove(db, ids)
     log_events(db, "facts dropped", changed, at)
+
+
+def remove(db: apsw.Connection, ids: Sequence[str]) -> None:
+    """Delete facts that are there, and entities that no memory is about any more."""
+    numbers = to_json(list(ids))
+    of_these = "SELECT DISTINCT row FROM facts WHERE id IN (SELECT value FROM json_each(?))"
+    linked = entities.of_rows(db, [row for (row,) in fetch(db, of_these, (numbers,))])
+    update_supersession(db, _delete(db, Clause("f.id IN (SELECT value FROM json_each(?))", (numbers,))))
+    entities.drop_unlinked(db, linked)
+
+
+def take(db: apsw.Connection, row: int, fact: Fact, *, is_live: bool) -> None:
+    """Insert a fact of another store. That of a forgotten memory stays as it was when the memory was forgotten."""
+    groups = _insert(db, [(row, fact)])
+    if is_live:
+        update_supersession(db, groups)
+        return
+    db.execute("UPDATE facts SET superseded_by = ? WHERE id = ?", (fact.superseded_by, fact.id))
+    db.execute("DELETE FROM relation_words WHERE fact = (SELECT fact FROM facts WHERE id = ?)", (fact.id,))
 
 
 def update_confidence(db: apsw.Connection, changed: Sequence[Fact]) -> None:
     """Write the confidence of facts and when it was last reinforced."""
+    known = {each.id for each in by_ids(db, [each.id for each in changed])}
+    for each in changed:
+        if each.id in known:
+            change_log.note(db, "fact", each.space, [each.id])
     db.executemany(
         "UPDATE facts SET confidence = ?, reinforced_us = ?, touched_us = ? WHERE id = ?",
         ((each.confidence, microseconds(each.reinforced), microseconds(each.touched), each.id) for each in changed),
@@ -173,7 +195,8 @@ def put_entity(db: apsw.Connection, space: str, new: NewEntity, memory_ids: Sequ
     row_of = live_rows(db, memory_ids, space)
     entity = entities.put(db, space, new, kept=True)
     entities.link(db, entity, row_of.values())
-    update_supersession(db, _groups_of_entity(db, entity))
+    change_log.note(db, "entity", space, [fold(new.name)])
+    update_supersession(db, groups_of_entity(db, entity))
 
 
 def drop_entity(db: apsw.Connection, space: str, name: str) -> bool:
@@ -181,10 +204,15 @@ def drop_entity(db: apsw.Connection, space: str, name: str) -> bool:
     entity = entities.number_of(db, space, name)
     if entity is None:
         return False
-    groups = _groups_of_entity(db, entity)
+    change_log.note(db, "entity", space, entities.keys_of(db, entity), gone=True)
+    remove_entity(db, entity)
+    return True
+
+
+def remove_entity(db: apsw.Connection, entity: int) -> None:
+    groups = groups_of_entity(db, entity)
     db.execute("DELETE FROM entities WHERE entity = ?", (entity,))
     update_supersession(db, groups)
-    return True
 
 
 def write_entries(db: apsw.Connection, written: Sequence[tuple[int, Entry]], *, changed: bool = False) -> None:
@@ -197,7 +225,7 @@ def write_entries(db: apsw.Connection, written: Sequence[tuple[int, Entry]], *, 
         if entry.entities:
             new += [(entry.memory.space, each, row) for each in entry.entities]
     for entity in entities.put_all(db, new):
-        groups |= _groups_of_entity(db, entity)
+        groups |= groups_of_entity(db, entity)
     update_supersession(db, groups)
     near_duplicates.link(db, written, later=changed)
 
@@ -295,7 +323,7 @@ def _group(fact: Fact) -> Group:
     return fact.space, subject, predicate
 
 
-def _groups_of_entity(db: apsw.Connection, entity: int) -> set[Group]:
+def groups_of_entity(db: apsw.Connection, entity: int) -> set[Group]:
     sql = (
         "SELECT DISTINCT f.space, f.subject_key, f.predicate_key FROM entity_names AS n "
         "JOIN facts AS f ON f.space = n.space AND f.subject_key = n.key WHERE n.entity = ?"
@@ -321,6 +349,13 @@ def by_rows(db: apsw.Connection, memory_rows: Sequence[int]) -> dict[int, tuple[
     for row, *columns in fetch(db, sql, (to_json(list(memory_rows)),)):
         found[row].append(_fact(columns))
     return {row: tuple(facts) for row, facts in found.items()}
+
+
+def every(db: apsw.Connection, clause: Clause) -> Iterator[tuple[Fact, bytes]]:
+    """Facts with the hashes of their memories' texts, in the order they were written."""
+    sql = f"SELECT {_COLUMNS}, m.content_hash {_FROM} WHERE {clause.sql} ORDER BY f.fact"
+    for *columns, content_hash in db.execute(sql, clause.parameters):
+        yield _fact(columns), content_hash
 
 
 def labels_of_others(db: apsw.Connection, memory_rows: Sequence[int]) -> Iterator[str]:

@@ -1,21 +1,26 @@
-"""What becomes of a stored memory: it is replaced, forgotten, restored, or expires. The caller holds a transaction."""
+"""What becomes of a stored memory: it is replaced, forgotten, restored or purged, or it expires.
+
+The caller holds a transaction.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import apsw
 
+from nacre.analysis.quotations import Quotations, found_in, significant_tokens
 from nacre.errors import Conflict
 from nacre.ids import content_hash
-from nacre.storage.changes import check_unexpired, replaced, taken
-from nacre.storage.sqlite import facts, rows, token_vectors
+from nacre.storage.changes import check_unexpired, labels_ever, replaced, stated, taken, texts_ever
+from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, rows, token_vectors
 from nacre.storage.sqlite.facts import rewrite_entry
-from nacre.storage.sqlite.vocabulary import update_counts
+from nacre.storage.sqlite.vocabulary import absent_terms, update_counts
 from nacre.storage.sqlite.writes import (
     adopt_model,
+    former_values,
     log_events,
     rekey_passages,
     with_tokens,
@@ -72,13 +77,48 @@ def restore(db: apsw.Connection, ids: Sequence[str], at: datetime) -> None:
     for row, memory, _ in forgotten:
         check_unexpired(memory, at)
         _check_free(db, memory)
-        db.execute("UPDATE memories SET deleted_us = NULL, updated_us = ? WHERE row = ?", (rows.microseconds(at), row))
+        db.execute(
+            "UPDATE memories SET deleted_us = NULL, updated_us = ? WHERE row = ?",
+            (rows.microseconds(memory.changed_at(at)), row),
+        )
     restored = [row for row, _, _ in forgotten]
     rekey_passages(db, restored)
     facts.index_relations(db, restored)
     facts.update_supersession(db, facts.groups_of_rows(db, restored))
     update_counts(db, ((row, memory.space, tokens) for row, memory, tokens in forgotten), 1)
     log_events(db, "restored", ((row, memory.space, memory.id, None) for row, memory, _ in forgotten), at)
+
+
+def purge(db: apsw.Connection, ids: Sequence[str], at: datetime) -> list[tuple[int, Memory]]:
+    """Delete memories with all that quotes them. The caller asks for a scrub and logs the events."""
+    found = with_tokens(db, ids)
+    live = ((row, memory.space, tokens) for row, memory, tokens in found if memory.deleted is None)
+    update_counts(db, live, -1)
+    purged = [row for row, _, _ in found]
+    groups = facts.groups_of_rows(db, purged)
+    linked = entities.of_rows(db, purged)
+    recall_log.purge(db, purged, _quotations(db, {row: memory for row, memory, _ in found}), at)
+    near_duplicates.unsketch(db, ((row, memory.space, tokens) for row, memory, tokens in found))
+    for row, memory, _ in found:
+        db.execute("DELETE FROM tokens WHERE row = ?", (row,))
+        db.execute("DELETE FROM memories WHERE row = ?", (row,))
+        db.execute("UPDATE events SET before = NULL WHERE memory_id = ? AND before IS NOT NULL", (memory.id,))
+    entities.drop_unlinked(db, linked)
+    facts.update_supersession(db, groups)
+    db.execute("INSERT INTO fts (fts) VALUES ('optimize')")  # removes the deleted tokens from the file
+    return [(row, memory) for row, memory, _ in found]
+
+
+def _quotations(db: apsw.Connection, purged: Mapping[int, Memory]) -> Quotations:
+    """What quotes these memories, given by row. Their words are subtracted from the counts already."""
+    former = {row: former_values(db, memory) for row, memory in purged.items()}
+    texts = [text for row, memory in purged.items() for text in texts_ever(memory, former[row])]
+    labels = [label for row, memory in purged.items() for label in labels_ever(memory, former[row])]
+    labels += [stated(fact) for several in facts.by_rows(db, list(purged)).values() for fact in several]
+    of_texts = significant_tokens(texts)
+    gone = absent_terms(db, of_texts | significant_tokens(labels))
+    doubtful = gone - of_texts
+    return Quotations(texts, gone - found_in(doubtful, facts.labels_of_others(db, list(purged))))
 
 
 def expire(db: apsw.Connection, now: datetime, limit: int = -1) -> None:

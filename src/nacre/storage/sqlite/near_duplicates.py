@@ -15,6 +15,7 @@ from itertools import groupby
 import apsw
 
 from nacre.analysis import near_duplicates
+from nacre.storage.sqlite import change_log
 from nacre.storage.sqlite.rows import WORD_COLUMNS, fetch, to_json, tokens
 from nacre.types.memory import Entry, Tokens
 
@@ -49,7 +50,7 @@ _WRITE = f"INSERT OR IGNORE INTO sketches SELECT value, ? + key / {_PLACES} FROM
 _SHARING = f"""
 SELECT value ->> 0, (
   SELECT json_group_array(row) FROM (
-    SELECT s.row FROM sketches AS s WHERE s.hash = value ->> 1 AND (s.row < value ->> 0 OR (? AND s.row > value ->> 0))
+    SELECT s.row FROM sketches AS s WHERE s.hash = value ->> 1 AND (s.row < value ->> 2 OR (? AND s.row > value ->> 0))
     AND EXISTS (SELECT 1 FROM memories AS m WHERE m.row = s.row AND m.deleted_us IS NULL)
     ORDER BY s.row DESC LIMIT {_SHARING_MAX}
   )
@@ -82,16 +83,23 @@ def _filled(hashes: Sequence[int]) -> list[int | None]:
     return [*hashes, *(None for _ in range(len(hashes), _PLACES))]
 
 
-def link(db: apsw.Connection, texts: Sequence[tuple[int, Entry]], *, later: bool = False) -> None:
+def link(
+    db: apsw.Connection, texts: Sequence[tuple[int, Entry]], *, later: bool = False, below: int | None = None
+) -> None:
     """Link texts, given with their rows, with near-duplicates in their space.
 
-    Earlier rows are compared; with `later`, later ones as well. The rows themselves are written already.
+    Earlier rows are compared, at most up to the row `below`; with `later`, later ones as well. The rows themselves are
+    written already.
     """
     written = sketch(db, [(row, entry.memory.space, entry.sketch) for row, entry in texts])
     shared = {key for each in written for key in json.loads(db.execute(_SHARED, (each,)).get)}
-    if not shared:
+    if not shared or below == 0:
         return
-    looked_up = [(row, key) for row, entry in texts for key in _shared(entry.sketch, _salt(entry.memory.space), shared)]
+    looked_up = [
+        (row, key, row if below is None else min(row, below + 1))
+        for row, entry in texts
+        for key in _shared(entry.sketch, _salt(entry.memory.space), shared)
+    ]
     sharing: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for row, others in fetch(db, _SHARING, (int(later), to_json(looked_up))):
         sharing[row].update(json.loads(others))
@@ -174,7 +182,11 @@ def unsketch(db: apsw.Connection, texts: Iterable[tuple[int, str, Tokens]]) -> N
 def separate(db: apsw.Connection, row: int) -> int:
     """Mark the links of a memory as separated. Returns how many there were."""
     sql = "UPDATE similar SET apart = 1 WHERE (row = ?1 OR other = ?1) AND apart = 0 RETURNING row = ?1"
-    return sum(own for (own,) in fetch(db, sql, (row,)))
+    separated = sum(int(own) for (own,) in fetch(db, sql, (row,)))
+    if separated:
+        ((space, memory_id),) = fetch(db, "SELECT space, id FROM memories WHERE row = ?", (row,))
+        change_log.note(db, "apart", space, [memory_id])
+    return separated
 
 
 def by_memory(db: apsw.Connection, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -1,9 +1,9 @@
 """The tables of a store file, and the migrations from older versions.
 
 The source of truth are `memories`, `passages`, `token_vectors`, `events`, `facts`, `entities`, `updates`, `receipts`
-with the tables that belong to them, `lenses`, `session_writes` and `meta`. `tokens`, `tags`, `fts`, `vocabulary`,
-`corpus`, `sketches` and `space_usage` are derived from these (see `rebuild` in store.py). Times are microseconds since
-1970 in UTC. A released migration is never changed; a new one is appended.
+with the tables that belong to them, `lenses`, `changes`, `displaced`, `session_writes` and `meta`. `tokens`, `tags`,
+`fts`, `vocabulary`, `corpus`, `sketches` and `space_usage` are derived from these (see `rebuild` in store.py). Times
+are microseconds since 1970 in UTC. A released migration is never changed; a new one is appended.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import apsw
 
 from nacre.errors import StoreCorrupt, StoreTooNew
 from nacre.storage.sqlite import (
+    change_log,
     entities,
     facts,
     near_duplicates,
@@ -267,7 +268,12 @@ CREATE INDEX memories_by_key ON memories (space, key) WHERE key IS NOT NULL;
 CREATE INDEX memories_expiring ON memories (expires_us) WHERE deleted_us IS NULL AND expires_us IS NOT NULL;
 """
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH, _TENTH, _ELEVENTH, _TWELFTH)
+_THIRTEENTH = change_log.TABLES
+
+MIGRATIONS = (
+    _FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH, _TENTH, _ELEVENTH, _TWELFTH,
+    _THIRTEENTH,
+)  # fmt: skip
 VERSION = len(MIGRATIONS)
 
 

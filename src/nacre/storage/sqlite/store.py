@@ -20,14 +20,13 @@ import apsw
 
 from nacre.analysis import tokenizer
 from nacre.analysis.near_duplicates import sketch
-from nacre.analysis.quotations import Quotations, found_in, significant_tokens
 from nacre.analysis.tokenizer import tokens_of
 from nacre.errors import StoreBusy, StoreError, StoreUnavailable
 from nacre.interfaces import TimePage
 from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.runtime import forks, native_packages
-from nacre.storage.changes import labels_ever, stated, texts_ever
 from nacre.storage.sqlite import (
+    change_log,
     entities,
     facts,
     lifecycle,
@@ -55,18 +54,16 @@ from nacre.storage.sqlite.keyword_search import lexical
 from nacre.storage.sqlite.neighbours import neighbours
 from nacre.storage.sqlite.signals import signals
 from nacre.storage.sqlite.store_stats import store_stats
-from nacre.storage.sqlite.vocabulary import absent_terms, frequencies, spellings, update_counts
+from nacre.storage.sqlite.vocabulary import frequencies, spellings, update_counts
 from nacre.storage.sqlite.writes import (
     adopt_model,
     bump_revision,
-    former_values,
     identified,
     insert,
     live_rows,
     log_events,
     missing_vectors,
     model_mismatch,
-    with_tokens,
     write_passages,
     write_tokens,
 )
@@ -91,6 +88,7 @@ from nacre.types.recall_log import NOTHING_UNWRITTEN, Outcome, Period, Receipt, 
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match, Signals
 from nacre.types.stats import FacetCounts, Frequencies, Stats
+from nacre.types.transfer import ExportRequest, LoadCounts, MemoryRecord, Record
 from nacre.types.views import Neighbours
 
 if TYPE_CHECKING:  # numpy is imported with the first vector, not with the store
@@ -202,22 +200,8 @@ class SqliteStore:
     def purge(self, ids: Sequence[str], at: datetime) -> str | None:
         with self._connections.writing() as db:
             scrub.request(db)
-            found = with_tokens(db, ids)
-            live = ((row, memory.space, tokens) for row, memory, tokens in found if memory.deleted is None)
-            update_counts(db, live, -1)
-            purged = [row for row, _, _ in found]
-            groups = facts.groups_of_rows(db, purged)
-            linked = entities.of_rows(db, purged)
-            recall_log.purge(db, purged, self._quotations(db, {row: memory for row, memory, _ in found}), at)
-            near_duplicates.unsketch(db, ((row, memory.space, tokens) for row, memory, tokens in found))
-            for row, memory, _ in found:
-                db.execute("DELETE FROM tokens WHERE row = ?", (row,))
-                db.execute("DELETE FROM memories WHERE row = ?", (row,))
-                db.execute("UPDATE events SET before = NULL WHERE memory_id = ? AND before IS NOT NULL", (memory.id,))
-            entities.drop_unlinked(db, linked)
-            facts.update_supersession(db, groups)
-            db.execute("INSERT INTO fts (fts) VALUES ('optimize')")  # removes the deleted tokens from the file
-            log_events(db, "purged", ((row, memory.space, memory.id, None) for row, memory, _ in found), at)
+            found = lifecycle.purge(db, ids, at)
+            log_events(db, "purged", ((row, memory.space, memory.id, None) for row, memory in found), at)
         return self._scrub(self._scrub_wait_s)
 
     def embed(
@@ -511,7 +495,7 @@ class SqliteStore:
     def link_updates(self, new: Sequence[Update]) -> None:
         with self._writing() as db:
             bump_revision(db)
-            updates.link(db, new)
+            updates.link_later(db, new)
 
     def unlink_updates(self, pairs: Sequence[Update]) -> int:
         with self._writing() as db:
@@ -588,12 +572,15 @@ class SqliteStore:
     def put_lens(self, space: str, name: str, body: str) -> None:
         with self._writing() as db:
             db.execute("INSERT OR REPLACE INTO lenses VALUES (?, ?, ?)", (space, name, body))
+            change_log.note(db, "lens", space, [name])
             bump_revision(db)
 
     def drop_lens(self, space: str, name: str) -> bool:
         with self._writing() as db:
             db.execute("DELETE FROM lenses WHERE space = ? AND name = ?", (space, name))
             dropped = db.changes() > 0
+            if dropped:
+                change_log.note(db, "lens", space, [name], gone=True)
             bump_revision(db)
             return dropped
 
@@ -612,6 +599,27 @@ class SqliteStore:
         from nacre.storage.sqlite.backup import snapshot
 
         return snapshot.backup(self._connections, request, progress)
+
+    def dump(self, request: ExportRequest) -> Iterator[Record]:
+        from nacre.storage.sqlite import export
+
+        return export.dump(self._connections, request)
+
+    def load_mark(self) -> int:
+        with self._connections.reading() as db:
+            return int(db.execute("SELECT coalesce(max(row), 0) FROM memories").get)
+
+    def load(
+        self, records: Sequence[Record], mark: int, model: str | None = None, token_model: str | None = None
+    ) -> LoadCounts:
+        from nacre.storage.sqlite import load
+
+        with self._writing() as db:
+            held = self._held(db, (each.memory.space for each in records if isinstance(each, MemoryRecord)))
+            counts = load.load(db, records, mark, model, token_model)
+            space_usage.check(db, self._quotas, held)
+        self._unindexed.update(each.memory.space for each in records if isinstance(each, MemoryRecord))
+        return counts
 
     def rebuild(self) -> None:
         self._connections.add_checksums()
@@ -714,17 +722,6 @@ class SqliteStore:
         except Exception as error:
             _log.warning("bytes of purged memories are left in the files (%s); the next write tries again", error)
             return str(error)
-
-    def _quotations(self, db: apsw.Connection, purged: Mapping[int, Memory]) -> Quotations:
-        """What quotes these memories, given by row. Their words are subtracted from the counts already."""
-        former = {row: former_values(db, memory) for row, memory in purged.items()}
-        texts = [text for row, memory in purged.items() for text in texts_ever(memory, former[row])]
-        labels = [label for row, memory in purged.items() for label in labels_ever(memory, former[row])]
-        labels += [stated(fact) for several in facts.by_rows(db, list(purged)).values() for fact in several]
-        of_texts = significant_tokens(texts)
-        gone = absent_terms(db, of_texts | significant_tokens(labels))
-        doubtful = gone - of_texts
-        return Quotations(texts, gone - found_in(doubtful, facts.labels_of_others(db, list(purged))))
 
     def _index_remaining(self) -> None:
         """Finish the index after an import, or every process that searches next would have to."""

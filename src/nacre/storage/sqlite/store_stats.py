@@ -11,6 +11,9 @@ from nacre.storage.sqlite import rows, schema, space_usage, token_vectors
 from nacre.types.quotas import Quotas
 from nacre.types.stats import Stats
 
+# What an import tells the index alone.
+_FOR_THE_INDEX = "SELECT count(*) FROM events WHERE memory_id = '' AND row > 0"
+
 
 def store_stats(db: apsw.Connection, path: Path, quotas: Quotas) -> Stats:
     """Of the store in this file, inside a transaction that the caller holds."""
@@ -31,7 +34,7 @@ def store_stats(db: apsw.Connection, path: Path, quotas: Quotas) -> Stats:
         pending=number("SELECT count(*) FROM memories WHERE embedded = 0 AND deleted_us IS NULL"),
         pending_tokens=number(f"SELECT count(*) FROM memories AS m WHERE {token_vectors.PENDING}"),
         token_bytes=number("SELECT ifnull(sum(length(vectors)), 0) FROM token_vectors"),
-        events=number("SELECT count(*) FROM events"),
+        events=number(f"SELECT count(*) - ({_FOR_THE_INDEX}) FROM events"),
         spaces=by("space"),
         kinds=by("kind"),
         namespaces=by("namespace"),

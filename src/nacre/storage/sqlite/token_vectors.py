@@ -78,6 +78,14 @@ def rewrite(db: apsw.Connection, row: int, passages: Passages | None) -> None:
     db.execute("UPDATE memories SET token_passages = ? WHERE row = ?", (rows.token_passages(passages), row))
 
 
+def add_packed(db: apsw.Connection, row: int, packed: Sequence[bytes]) -> None:
+    """Token vectors of a row that has none, as they are stored."""
+    db.executemany(
+        "INSERT INTO token_vectors VALUES (?, ?)", ((row * PLACES + place, each) for place, each in enumerate(packed))
+    )
+    db.execute("UPDATE memories SET token_passages = ? WHERE row = ?", (len(packed), row))
+
+
 def drop_all(db: apsw.Connection, model: str | None) -> None:
     """Drop all token vectors. Those to come are of this model; None: of the first that is written."""
     db.execute("DELETE FROM token_vectors")

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Sequence
 
 import apsw
 
+from nacre.storage.sqlite import change_log
 from nacre.storage.sqlite.rows import fetch, moment, to_json
 from nacre.types.memory import Update
 from nacre.types.search import Successor
+from nacre.types.transfer import update_name
 
 TABLES = """
 CREATE TABLE updates (
@@ -43,15 +45,37 @@ def link(db: apsw.Connection, new: Iterable[Update]) -> None:
         )
 
 
-def unlink(db: apsw.Connection, pairs: Iterable[Update]) -> int:
+def link_later(db: apsw.Connection, new: Sequence[Update]) -> None:
+    """Add links between memories that were written before."""
+    missing = [each for each in new if not _linked(db, each)]
+    link(db, missing)
+    _note(db, [each for each in missing if _linked(db, each)], gone=False)
+
+
+def _linked(db: apsw.Connection, pair: Update) -> bool:
+    sql = (
+        "SELECT EXISTS (SELECT 1 FROM updates WHERE newer = (SELECT row FROM memories WHERE id = ?) "
+        "AND older = (SELECT row FROM memories WHERE id = ?))"
+    )
+    return bool(db.execute(sql, (pair.newer, pair.older)).get)
+
+
+def _note(db: apsw.Connection, pairs: Iterable[Update], *, gone: bool) -> None:
+    for each in pairs:
+        for (space,) in fetch(db, "SELECT space FROM memories WHERE id = ?", (each.newer,)):
+            change_log.note(db, "update", space, [update_name(each.newer, each.older)], gone=gone)
+
+
+def unlink(db: apsw.Connection, pairs: Sequence[Update]) -> int:
     """Delete links. Returns how many there were."""
-    before = db.total_changes()
+    linked = list(dict.fromkeys(each for each in pairs if _linked(db, each)))
+    _note(db, linked, gone=True)
     db.executemany(
         "DELETE FROM updates WHERE newer = (SELECT row FROM memories WHERE id = ?) "
         "AND older = (SELECT row FROM memories WHERE id = ?)",
-        ((each.newer, each.older) for each in pairs),
+        ((each.newer, each.older) for each in linked),
     )
-    return db.total_changes() - before
+    return len(linked)
 
 
 def of_memories(db: apsw.Connection, memory_ids: Sequence[str]) -> list[Update]:
