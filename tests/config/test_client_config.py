@@ -403,6 +403,14 @@ def test_comments_in_our_entry_stay_when_it_changes(tmp_path: Path) -> None:
     )
 
 
+def test_an_entry_in_the_other_form_of_cline_is_replaced(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, "cline")
+    put(plan, '{"mcpServers": {"nacre": {"transport": {"type": "stdio", "command": "old"}}}}')
+    install(plan)
+    assert json.loads(text_of(plan)) == {"mcpServers": {"nacre": ENTRY}}
+    assert install(plan) is None
+
+
 def test_of_two_names_the_one_that_is_there_is_used(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "opencode.jsonc").write_text("{}")

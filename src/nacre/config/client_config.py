@@ -49,6 +49,7 @@ _ABOUT = "Memories of earlier conversations"  # goose asks for a description
 _NAMES = re.compile(r"[A-Za-z0-9_-]{1,64}")  # clients build names of tools from it
 _VARIABLES = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ADDRESSES = ("url", "serverUrl", "httpUrl", "uri")
+_NESTED = "transport"  # where Cline itself writes the settings of a server, which it reads from the entry as well
 
 
 class _Format(NamedTuple):
@@ -348,7 +349,7 @@ def installation(plan: Plan) -> Change:
     text, before = read(file)
     document, servers = _parsed(text, plan)
     old = servers.get(plan.name)
-    other = isinstance(old, dict) and bool(old) and _has_address(old) != _has_address(plan.entry)
+    other = isinstance(old, dict) and bool(old) and (_has_address(old) != _has_address(plan.entry) or _NESTED in old)
     kept = old if isinstance(old, dict) and not other else {}
     entry = kept | plan.entry
     if entry == old:
