@@ -9,6 +9,7 @@ import pytest
 
 import nacre
 from command_line import Cli
+from nacre.cli.import_ import FORMATS
 from nacre.importers import registry
 
 
@@ -130,6 +131,19 @@ def test_options_that_make_no_sense(cli: Cli, table: Path, options: tuple[str, s
     assert problem in refused.err
 
 
+def test_options_that_say_nothing_of_a_format_are_refused(cli: Cli, tmp_path: Path, path: Path) -> None:
+    note, graph = tmp_path / "a.md", tmp_path / "memory.jsonl"
+    note.write_text("Tea")
+    graph.write_text('{"type": "entity", "name": "Ada", "entityType": "person", "observations": []}')
+    assert "map: is not for the format markdown; omit it" in cli("import", str(note), "--map", "text=a").error
+    for option in ("--tag", "--namespace", "--name", "--limit=1"):
+        given = [option] if "=" in option else [option, "x"]
+        assert f"{option[2:].partition('=')[0]}: is not for the format knowledge-graph" in cli(
+            "import", str(graph), *given
+        ).error  # fmt: skip
+    assert not path.exists()
+
+
 def test_every_format_is_listed(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
@@ -137,7 +151,8 @@ def test_every_format_is_listed(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.delenv(name, raising=False)
     listed = cli("import", "--json").json
     names = [each["format"] for each in listed["formats"]]
-    assert names == ["knowledge-graph", *(each.name for each in registry.IMPORTERS)]
+    assert names == list(FORMATS)
+    assert {*registry.ELSEWHERE, *(each.name for each in registry.IMPORTERS)} <= {*names}
     assert listed["found"] == []
     (tmp_path / ".claude/projects").mkdir(parents=True)
     place = str(tmp_path / ".claude/projects")
@@ -149,5 +164,5 @@ def test_every_format_is_listed(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_every_format_is_documented() -> None:
     page = (Path(__file__).parents[2] / "docs/import.md").read_text("utf-8")
-    for each in (*registry.ELSEWHERE, *(each.name for each in registry.IMPORTERS)):
+    for each in FORMATS:
         assert f"\n| `{each}` |" in page

@@ -16,6 +16,7 @@ from nacre.errors import InvalidInput
 from nacre.importers import tables
 from nacre.importers.importer import HEAD_BYTES, Importer, Refused, Source
 from nacre.importers.tables import CSV, JSONL
+from nacre.importers.tables import JSON as JSON_ARRAY
 from nacre.types.memory import NewMemory
 
 TEA = datetime(2026, 3, 1, 16, tzinfo=UTC)
@@ -25,7 +26,7 @@ def read(
     file: Path, content: str | bytes, encoding: str | None = None, **columns: str
 ) -> tuple[list[NewMemory], list[Refused]]:
     file.write_bytes(content.encode() if isinstance(content, str) else content)
-    importer = CSV if file.suffix in (".csv", ".tsv") else JSONL
+    importer = {".csv": CSV, ".tsv": CSV, ".json": JSON_ARRAY}.get(file.suffix, JSONL)
     found = list(importer.read(Source(file, columns=columns, encoding=encoding)))
     return [each for each in found if isinstance(each, NewMemory)], [
         each for each in found if isinstance(each, Refused)
@@ -165,6 +166,13 @@ def test_a_column_may_be_a_path(lines: Path) -> None:
     assert (tea.text, tea.key, tea.metadata["who"]) == ("Tea", "jsonl:notes.jsonl#m1", "Ada")
 
 
+@pytest.mark.parametrize("before", ["[", '{"count": 2, "meta": {"data": []}, "entries": ['])
+def test_objects_may_be_in_an_array(tmp_path: Path, before: str) -> None:
+    after = "]" if before == "[" else "]}"
+    (tea, ash), refused = read(tmp_path / "a.json", f'{before}{{"id": 1, "text": "Tea"}}, 7, {{"text": "Ash"}}{after}')
+    assert (tea.key, ash.text, refused) == ("json:a.json#1", "Ash", [Refused("item 2", "is no object")])
+
+
 def test_objects_without_a_text_are_refused(lines: Path) -> None:
     found, refused = read(lines, '{"a": 1}\n{"text": {"x": 1}}\n{"text": "Tea"}\n{"other": "x"}\n')
     assert [each.text for each in found] == ["Tea"]
@@ -213,6 +221,11 @@ def test_what_would_break_a_store_is_bounded(lines: Path) -> None:
         (JSONL, "a.log", b'{"a": 1}\n{"b"', False),
         (JSONL, "a.log", b'{"a": 1}\n{"b": 2}\n', True),
         (JSONL, "a.json", b'{\n"a": 1}\n', False),
+        (JSON_ARRAY, "a.json", b'\xef\xbb\xbf [\n{"a', True),
+        (JSON_ARRAY, "a.json", b'{"x": 1, "items" : [ {', True),
+        (JSON_ARRAY, "a.json", b'{"x": 1}', False),
+        (JSON_ARRAY, "a.json", b"[1, 2]", False),
+        (JSON_ARRAY, "a.txt", b"[{", False),
     ],
 )
 def test_formats_are_recognised(importer: Importer, name: str, content: bytes, *, expected: bool) -> None:

@@ -255,6 +255,14 @@ def test_a_note_that_cannot_be_read_keeps_its_memories(memory: Nacre, folder: Pa
     assert (step.forgotten, "file:notes/tea.md" in stored(memory)) == (1, False)
 
 
+def test_a_file_of_any_size_is_not_held(memory: Nacre, folder: Path) -> None:
+    with (folder / "log.txt").open("wb") as sparse:
+        sparse.truncate(64_000_001)
+    watched = sync(memory, folder)
+    assert watched.step().refused == (Refused("log.txt", "is too long to be watched; `nacre import` reads it"),)
+    assert watched.step().refused == ()
+
+
 def test_a_note_that_the_store_refuses_costs_no_other(folder: Path) -> None:
     token = "ghp_" + "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ" + "0mLq17"
     (folder / "tea.md").write_text(f"the token is {token}")

@@ -37,7 +37,7 @@ from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
 from nacre.importers import registry
 from nacre.importers.importer import Importer, Source
-from nacre.importers.tables import GUESSES
+from nacre.importers.tables import GUESSES, TABLES
 from nacre.intake.importing import Import, ImportCounts, Preview, Records, adjusted, preview
 from nacre.knowledge_graph import model
 from nacre.knowledge_graph.graph import Element, KnowledgeGraph, MergeCounts
@@ -95,13 +95,25 @@ def import_(
     mapped, known = _columns(columns), encoding_named(encoding)
     with _on_disk(path) as place:
         registry.head(place, path)  # raises where it cannot be read
+        named = {
+            "map": columns,
+            "namespace": namespace,
+            "tag": tags,
+            "limit": limit,
+            "name": name,
+            "encoding": encoding,
+        }
         if format_ in (None, EXPORT) and is_export(place):
+            _without(named, EXPORT)
             import_export(context, place, lambda: _target(context, dry_run, defer_embeddings), dry_run=dry_run)
             return
         if format_ == GRAPH or (format_ is None and _is_graph(place)):
+            _without(named, GRAPH)
             _import_graph(context, place, dry_run, defer_embeddings)
             return
         importer = registry.recognised(place, path) if format_ is None else registry.named(format_)
+        if importer not in TABLES:
+            _without({"map": columns}, importer.name)
         source = Source(place, name=name, columns=mapped, encoding=known)
         records = adjusted(importer.read(source), namespace=namespace, tags=tags, limit=limit)
         refusals = Refusals("record")
@@ -144,6 +156,13 @@ def _bring_in(
     answer(context, {"format": importer.name, **asdict(done), **notes}, [_imported(importer, done)])
     if not wants_json(context):
         render.remark_first(whole.notes)
+
+
+def _without(options: Mapping[str, object], format_: str) -> None:
+    """Raise InvalidInput for an option that says nothing about this format."""
+    for name, value in options.items():
+        if value:
+            raise InvalidInput(name, f"is not for the format {format_}; omit it, or name another with --format")
 
 
 def _check_format(name: str | None) -> None:

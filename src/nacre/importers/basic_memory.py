@@ -205,9 +205,7 @@ def _recognises(path: Path, head: bytes) -> bool:
     del head
     if not path.is_dir():
         return False
-    for number, file in enumerate(notes.first_files(path, notes.MARKDOWN)):
-        if number == _NOTES_SEEN:
-            return False
+    for file in notes.first_files(path, notes.MARKDOWN, _NOTES_SEEN):
         try:
             with file.open("rb") as opened:
                 start = opened.read(HEAD_BYTES).decode("utf-8", "replace")

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 from nacre.analysis import encodings, front_matter, markdown
@@ -261,12 +262,12 @@ def _is_text(path: Path, head: bytes) -> bool:
 
 def any_file(folder: Path, suffixes: frozenset[str]) -> bool:
     """Whether a folder has such a file."""
-    return next(first_files(folder, suffixes), None) is not None
+    return next(first_files(folder, suffixes, 1), None) is not None
 
 
-def first_files(folder: Path, suffixes: frozenset[str]) -> Iterator[Path]:
-    """Such files of a folder, as they are found."""
-    return (each[1] for each in walk(folder, suffixes) if not isinstance(each, Refused))
+def first_files(folder: Path, suffixes: frozenset[str], most: int) -> Iterator[Path]:
+    """Such files of a folder, the first that are found."""
+    return islice((each[1] for each in walk(folder, suffixes) if not isinstance(each, Refused)), most)
 
 
 MARKDOWN_NOTES = Importer(

@@ -20,7 +20,7 @@ from nacre.importers.mbox import MBOX
 from nacre.importers.mem0 import MEM0
 from nacre.importers.nacre_markdown import NACRE_MARKDOWN
 from nacre.importers.notes import MARKDOWN_NOTES, PLAIN_TEXT
-from nacre.importers.tables import CSV, JSONL
+from nacre.importers.tables import CSV, JSON, JSONL
 
 # One that recognises its own files for sure comes before one that takes any Markdown, table or text.
 IMPORTERS: tuple[Importer, ...] = (
@@ -36,6 +36,7 @@ IMPORTERS: tuple[Importer, ...] = (
     BASIC_MEMORY,
     CSV,
     JSONL,
+    JSON,
     MARKDOWN_NOTES,
     PLAIN_TEXT,
 )

@@ -1,4 +1,4 @@
-"""Tables and lists of objects: CSV and JSON Lines, whose columns are fields of memories.
+"""Tables and lists of objects: CSV, JSON Lines and JSON, whose columns are fields of memories.
 
 Which column is which field is given, or guessed by its name. All other columns become metadata.
 """
@@ -20,7 +20,7 @@ from typing import Any
 from nacre.analysis import encodings
 from nacre.errors import InvalidInput
 from nacre.importers.importer import HEAD_BYTES, Importer, Refused, Source, part_of_key, storable
-from nacre.importers.json_records import json_lines
+from nacre.importers.json_records import Record, json_array, json_lines
 from nacre.types.memory import Json, NewMemory
 from nacre.validation import LIMITS
 
@@ -48,6 +48,7 @@ _CELL_CHARS_MAX = 2 * LIMITS.text_chars_max
 _COLUMNS_MAX = 10_000
 _NAME_CHARS, _ID_CHARS = 150, 300  # in keys
 _PATH_STEPS_MAX = 8  # of a column such as message.content
+_ARRAYS = ("memories", "items", "records", "entries", "notes", "results", "data")  # members that may be the array
 _LINES_SEEN = 5  # by which JSON Lines are recognised
 _DELIMITERS = ",;\t|"
 _CSV, _JSONL = (".csv", ".tsv"), (".jsonl", ".ndjson")
@@ -88,8 +89,17 @@ def read_csv(source: Source) -> Iterator[NewMemory | Refused]:
 
 def read_jsonl(source: Source) -> Iterator[NewMemory | Refused]:
     """The objects of a JSON Lines file. A column may be a path: message.content."""
+    yield from _objects(source, json_lines(source), "jsonl")
+
+
+def read_json(source: Source) -> Iterator[NewMemory | Refused]:
+    """The objects of a JSON array, which may be a member of an object."""
+    yield from _objects(source, json_array(source, *_ARRAYS), "json")
+
+
+def _objects(source: Source, records: Iterator[Record | Refused], kind: str) -> Iterator[NewMemory | Refused]:
     given: dict[str, str] | None = None
-    for record in json_lines(source):
+    for record in records:
         if isinstance(record, Refused):
             yield record
         elif not isinstance(record.value, dict):
@@ -101,7 +111,7 @@ def read_jsonl(source: Source) -> Iterator[NewMemory | Refused]:
                 yield Refused(record.where, f"has no text; name its column: --map text=… ({_shown(record.value)})")
                 continue
             given = guessed
-            yield _record(source, record.where, record.value, given, "jsonl")
+            yield _record(source, record.where, record.value, given, kind)
 
 
 def columns(source: Source, names: Sequence[str], *, need_text: bool = True) -> dict[str, str]:
@@ -352,5 +362,18 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
+def _is_json(path: Path, head: bytes) -> bool:
+    """An array of objects, or an object with a member that may be one."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if path.suffix.lower() != ".json":
+        return False
+    if start[:1] == b"[":
+        return start[1:].lstrip()[:1] == b"{"
+    names = "|".join(_ARRAYS).encode()
+    return start[:1] == b"{" and re.search(rb'"(?:' + names + rb')"\s*:\s*\[\s*\{', start) is not None
+
+
 CSV = Importer("csv", "a table with a line of column names; --map says which column is which field", _is_csv, read_csv)
 JSONL = Importer("jsonl", "JSON Lines of objects; --map says which member is which field", _is_jsonl, read_jsonl)
+JSON = Importer("json", "a JSON array of objects; --map says which member is which field", _is_json, read_json)
+TABLES = (CSV, JSONL, JSON)

@@ -27,6 +27,7 @@ from nacre.types.memory import NewMemory
 from nacre.types.search import Filter
 
 GRACE_SECONDS = 3.0  # a file that an editor replaces may be gone for a moment
+_WATCHED_BYTES_MAX = 64_000_000  # of a file, whose memories are held together
 _FILES_AT_ONCE = 200
 _CHARS_AT_ONCE = 2_000_000
 _KEYS_AT_ONCE = 500
@@ -174,6 +175,10 @@ class FolderSync:
         chars = 0
         for key, file in disk.files.items():
             if self._looks.get(key) == file.look:
+                continue
+            if file.look[2] > _WATCHED_BYTES_MAX:
+                work.refused.append(Refused(file.within, "is too long to be watched; `nacre import` reads it"))
+                self._looks[key] = file.look
                 continue
             is_markdown = file.path.suffix.lower() in notes.MARKDOWN
             records = notes.read_file(self._source, file.within, file.path, is_markdown=is_markdown)
