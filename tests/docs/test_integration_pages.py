@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,16 @@ NEEDED = {
     "openai-agents.md": "agents",
     "pydantic-ai.md": "pydantic_ai",
 }
+
+
+@pytest.fixture(autouse=True)
+def loop() -> Iterator[None]:
+    """An event loop for frameworks that would make one for synchronous calls, and leave it open."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()
 
 
 @pytest.mark.slow
