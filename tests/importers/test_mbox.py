@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import mailbox
 from datetime import UTC, datetime
+from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,28 @@ def test_messages_belong_to_threads(file: Path) -> None:
         *["mail:m1@example.org"] * 4, "mail:m5@example.org", *["mail:lost@example.org"] * 2,
     ]  # fmt: skip
     assert [each.position for each in found] == sorted(each.position or 0 for each in found)
+
+
+def test_a_file_that_another_program_wrote(file: Path) -> None:
+    """Python's own mailbox, with headers and parts as its email package encodes them."""
+    letter = EmailMessage()
+    letter["From"] = "Zoë Müller <zoe@example.org>"
+    letter["To"] = "ada@example.org"
+    letter["Subject"] = "Grüße aus der Werkstatt, in der die Öfen stehen und in der es heiß ist"
+    letter["Message-ID"] = "<w1@example.org>"
+    letter["Date"] = "Tue, 03 Mar 2026 08:00:00 +0100"
+    letter.set_content("From der Ofen\n\nFrom today on: heiß 人\n" + "lang " * 300)
+    letter.add_alternative("<p>nicht das", subtype="html")
+    letter.add_attachment(b"\x89PNG", maintype="image", subtype="png", filename="Öfen.png")
+    box = mailbox.mbox(file)
+    for _ in range(2):
+        box.add(letter)
+    box.close()
+    (found, again), refused = read(MBOX, file)
+    assert (refused, found) == ([], again)
+    assert found.text.startswith("From der Ofen\n\nFrom today on: heiß 人\nlang lang")
+    assert found.summary == f"Zoë Müller: {letter['Subject']}"
+    assert found.metadata["attachments"] == ["Öfen.png"]
 
 
 def test_labels_of_takeout_are_tags(file: Path) -> None:
