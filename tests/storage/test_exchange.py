@@ -520,7 +520,8 @@ def test_secrets_are_handled_as_in_every_write(pair: list[Site]) -> None:
     one.engine.update(memory_id, text="my password: hunter2hunter2")
     one.engine.update(memory_id, text="plain again <private>whispered</private> or so")
     target = Nacre(other.store, None, secrets="redact", log=False)
-    list(target.load(one.engine.export()))
+    *_, done = target.load(one.engine.export())
+    assert done.screened == 1
     assert "hunter2" not in "".join(other.export())
     refusing = Nacre(MemoryStore(), None, secrets="refuse", log=False)
     refused: list[int] = []

@@ -324,6 +324,9 @@ def import_export(context: click.Context, path: Path, create: Callable[[], Any],
             waiting = memory.stats().pending
     encoded: dict[str, Json] = {"format": "nacre", **transfer.load_counts(done)}
     answer(context, encoded, [[(f"imported {count_memories(done.added)}", ""), (_others(done), "dim")]])
+    if done.screened and not wants_json(context):
+        said = count_memories(done.screened)
+        render.tell(f"{said} with secrets or private parts: these were handled as --secrets says; see `nacre audit`")
     if waiting and not wants_json(context):
         render.tell(f"{waiting:,} without vectors yet, found by words only: run `nacre reembed`")
     reader.refusals.report(context, "imported")

@@ -46,6 +46,7 @@ _NOT_VALID = (InvalidInput, NotFound, Conflict)
 class _Read(NamedTuple):
     number: int  # of the record, from 1
     record: Record
+    screened: bool  # it has private parts or secrets
 
 
 class TransferService:
@@ -87,7 +88,7 @@ class TransferService:
         yield done
         for batch in _batches(self._readable(records, refused)):
             seen = self._visible(batch)
-            done += LoadCounts(left_out=len(batch) - len(seen))
+            done += LoadCounts(left_out=len(batch) - len(seen), screened=sum(each.screened for each in seen))
             if seen:
                 done += store.load([each.record for each in seen], mark, model, token_model)
             yield done
@@ -107,7 +108,11 @@ class TransferService:
         """The records that may be stored, as they may be stored."""
         for number, record in enumerate(records, 2):
             try:
-                yield _Read(number, self._checked(record))
+                if isinstance(record, MemoryRecord):
+                    checked, screened = self._memory(record)
+                    yield _Read(number, checked, screened)
+                else:
+                    yield _Read(number, self._checked(record), screened=False)
             except _NOT_VALID as error:
                 if refused is None:
                     if isinstance(error, InvalidInput):
@@ -144,8 +149,6 @@ class TransferService:
 
     def _checked(self, record: Record) -> Record:
         match record:
-            case MemoryRecord():
-                return self._memory(record)
             case FactRecord():
                 return self._fact(record)
             case EntityRecord():
@@ -160,7 +163,7 @@ class TransferService:
                 named = record.one, record.other, *record.texts
             case Dropped():
                 named = record.space, record.name, record.kind
-            case Header():
+            case Header() | MemoryRecord():
                 raise InvalidInput("record", "is a second header; import one file after the other")
         for each in named:
             validation.any_text("record", each)
@@ -174,7 +177,8 @@ class TransferService:
         validation.space_name(record.space, self._parts.limits)
         return record
 
-    def _memory(self, record: MemoryRecord) -> MemoryRecord:
+    def _memory(self, record: MemoryRecord) -> tuple[MemoryRecord, bool]:
+        """The memory as it may be stored, and whether it has private parts or secrets."""
         parts, memory = self._parts, record.memory
         validation.looked_up("memory.id", memory.id)
         for name in ("updated", "deleted", "expires"):
@@ -182,18 +186,15 @@ class TransferService:
                 validation.moment(f"memory.{name}", getattr(memory, name))
         new = replace(entries.as_new(memory), expires=None)
         checked = validation.memory(new, _everywhere(parts), parts.clock(), parts.limits)
-        screened, _ = parts.screening.memory(checked)
+        screened, notes = parts.screening.memory(checked)
         if screened != checked:
             checked = validation.memory(screened, _everywhere(parts), parts.clock(), parts.limits)
         changed: dict[str, Any] = {
             name: getattr(checked, name) for name in _SCREENED if getattr(checked, name) != getattr(memory, name)
         }
         passages = _checked_passages(record.passages, memory.text) if "text" not in changed else None
-        return MemoryRecord(
-            replace(memory, **changed),
-            tuple(map(self._event, record.events)),
-            passages,
-        )
+        events = tuple(map(self._event, record.events))
+        return MemoryRecord(replace(memory, **changed), events, passages), bool(notes)
 
     def _event(self, event: EventRecord) -> EventRecord:
         for name in ("uid", "action", "memory_id", "space"):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields as fields_of
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,7 @@ def _time(value: object) -> datetime:
 def _recognises(path: Path, head: bytes) -> bool:
     if not path.is_dir():
         return path.suffix.lower() in MARKDOWN and _OURS.match(head.removeprefix(b"\xef\xbb\xbf")) is not None
-    for each in first_files(path, MARKDOWN, _FILES_SEEN):
+    for each in islice(first_files(path, MARKDOWN), _FILES_SEEN):
         with each.open("rb") as file:
             if _OURS.match(file.read(HEAD_BYTES).removeprefix(b"\xef\xbb\xbf")):
                 return True

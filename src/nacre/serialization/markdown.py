@@ -26,8 +26,10 @@ _RESERVED = frozenset(("con", "prn", "aux", "nul", *(f"{name}{at}" for name in (
 def safe_name(name: str) -> str:
     """A name for a file or folder that every system takes and that no other name gets."""
     plain = _SAFE.sub("-", name.lower()).strip("-.")[:_NAME_CHARS]
-    if plain == name and plain.split(".")[0] not in _RESERVED:
+    reserved = plain.split(".")[0] in _RESERVED
+    if plain == name and plain and not reserved:
         return plain
+    plain = f"x-{plain}" if reserved else plain
     digest = hashlib.sha256(name.encode()).hexdigest()[:10]
     return f"{plain}-{digest}" if plain else digest
 

@@ -158,6 +158,7 @@ class LoadCounts:
     updates: int = 0
     lenses: int = 0
     events: int = 0
+    screened: int = 0  # memories with private parts, which were not stored, or secrets, handled as the policy says
 
     def __add__(self, other: LoadCounts) -> LoadCounts:
         return LoadCounts(

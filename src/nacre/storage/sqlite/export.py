@@ -193,8 +193,8 @@ class _Dump:
             vectors[row].append(vector)
         tokens: defaultdict[int, list[bytes]] = defaultdict(list)
         sql = (
-            f"SELECT j.value, t.vectors FROM json_each(?) AS j JOIN token_vectors AS t ON t.key >= j.value * {PLACES} "
-            f"AND t.key < (j.value + 1) * {PLACES} ORDER BY t.key"
+            "SELECT j.value, t.vectors FROM json_each(?) AS j CROSS JOIN token_vectors AS t "
+            f"ON t.key >= j.value * {PLACES} AND t.key < (j.value + 1) * {PLACES} ORDER BY t.key"
         )
         for row, blob in self._db.execute(sql, (numbers,)):
             tokens[row].append(blob)
