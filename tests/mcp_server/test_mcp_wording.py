@@ -20,7 +20,7 @@ from nacre.mcp_server.wording import TOOLS, for_agents
 
 SOURCES = Path(nacre.__file__).parent
 COMMAND = re.compile(r"`(?:nacre [a-z]|pip )[^`]*`")
-NO_ANSWERS = ("cli", "evaluation", "hooks")  # what they say is read by people, in a terminal
+NO_ANSWERS = ("cli", "evaluation", "hooks", "importers", "intake", "integrations")  # what they say is read by people
 ALL = {each.name for each in chosen("all")}
 
 
