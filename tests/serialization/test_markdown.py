@@ -14,7 +14,7 @@ from nacre.serialization import markdown
 from nacre.types.memory import Memory
 
 LINES = ("---", "", "# Title", "```", "<!-- nacre {} -->", "\\<!-- nacre {} -->", "  <!-- nacre x", "nacre: 1", "-->")
-storable = st.characters(exclude_categories=("Cs",))
+storable = st.characters(exclude_categories=["Cs"])
 texts = st.lists(st.sampled_from(LINES) | st.text(storable)).map("\n".join)
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(storable),

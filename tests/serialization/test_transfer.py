@@ -34,7 +34,7 @@ moments = st.datetimes(datetime(1970, 1, 2), datetime(2100, 1, 1), timezones=st.
     lambda moment: moment.replace(fold=0)
 )
 maybe_moments = st.none() | moments
-texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 maybe_texts = st.none() | texts
 numbers = st.floats(0, 1)
 

@@ -7,6 +7,7 @@ comment before each memory.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields as fields_of
@@ -17,7 +18,7 @@ from typing import Any
 
 from nacre.errors import InvalidInput
 from nacre.importers.importer import HEAD_BYTES, Importer, Refused, Source, storable
-from nacre.importers.notes import MARKDOWN, first_files
+from nacre.importers.notes import MARKDOWN
 from nacre.types.facts import NewFact
 from nacre.types.memory import NewMemory
 
@@ -146,11 +147,20 @@ def _time(value: object) -> datetime:
 def _recognises(path: Path, head: bytes) -> bool:
     if not path.is_dir():
         return path.suffix.lower() in MARKDOWN and _OURS.match(head.removeprefix(b"\xef\xbb\xbf")) is not None
-    for each in islice(first_files(path, MARKDOWN), _FILES_SEEN):
+    for each in islice(_files(path), _FILES_SEEN):
         with each.open("rb") as file:
             if _OURS.match(file.read(HEAD_BYTES).removeprefix(b"\xef\xbb\xbf")):
                 return True
     return False
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for found, folders, names in os.walk(folder):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        for name in sorted(names):
+            path = Path(found, name)
+            if not name.startswith(".") and path.suffix.lower() in MARKDOWN and path.is_file():
+                yield path
 
 
 NACRE_MARKDOWN = Importer(
