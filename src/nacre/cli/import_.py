@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -12,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 
 import click
@@ -36,6 +36,7 @@ from nacre.config.factory import open_store
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
 from nacre.importers import registry
+from nacre.importers.conversations import beginning
 from nacre.importers.importer import Importer, Source
 from nacre.importers.tables import GUESSES, TABLES
 from nacre.intake.importing import Import, ImportCounts, Preview, Records, adjusted, preview
@@ -53,6 +54,7 @@ FORMATS = (GRAPH, EXPORT, *(each.name for each in registry.IMPORTERS))
 _STDIN = Path("-")
 _GRAPH_WITHIN = 10  # lines
 _AT_ONCE = 64  # memories of one transaction, where they are embedded
+_LONG_GRAPH_LINE = re.compile(r'\s*\{\s*"type"\s*:\s*"(?:entity|relation)"\s*,')
 _SHOWN_CHARS = 80
 
 
@@ -309,9 +311,9 @@ def _is_graph(path: Path) -> bool:
     """Whether one of the first lines is an entity or a relation. A file of nothing is an empty graph."""
     if path.is_dir():
         return False
-    with lines_of(path) as lines:
-        first = list(islice(lines, _GRAPH_WITHIN))
-    return not any(line.strip() for line in first) or any(map(_is_graph_line, first))
+    text = beginning(registry.head(path))  # not its first line, which may be all of a large export
+    first = text.split("\n", _GRAPH_WITHIN)[:_GRAPH_WITHIN]
+    return not text.strip() or any(map(_is_graph_line, first)) or _LONG_GRAPH_LINE.match(text) is not None
 
 
 @contextmanager
@@ -329,7 +331,7 @@ def _target(context: click.Context, dry_run: bool, defer_embeddings: bool) -> It
         yield memory
 
 
-def _is_graph_line(line: bytes | str) -> bool:
+def _is_graph_line(line: str) -> bool:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
