@@ -4,7 +4,8 @@
 
 Writes exports of each format and imports them with `nacre import`, each in a process of its own, without an embedder.
 Nearly all of their bytes are outputs of tools and other fields that are left out, so that what is measured is the
-reading. Memory is the peak of the process. It must not grow with the file.
+reading. Memory is the peak of the process: it grows with the memories that are stored, whose index grows beside, and
+not with what is left out.
 """
 
 from __future__ import annotations

@@ -62,10 +62,10 @@ def test_a_file_that_the_real_server_wrote(cli: Cli, file: Path, path: Path) -> 
 
 def test_it_is_recognised_by_its_beginning(cli: Cli, file: Path, path: Path) -> None:
     """Also where the first line is longer than what is looked at."""
-    write(file, entity("Ada", "person", *(f"likes tea number {number}" for number in range(5_000))))
+    write(file, entity("Ada", "person", *(f"likes tea number {number} {'very ' * 20}" for number in range(1_000))))
     assert file.stat().st_size > 100_000
-    assert cli("import", str(file), "--json").json == counts(1, 5_000)
-    assert len(graph_in(path).entities) == 1
+    assert cli("import", str(file), "--json").json == counts(1, 1_000)
+    assert len(graph_in(path).nodes) == 1
 
 
 def test_it_can_be_repeated(cli: Cli, file: Path, path: Path) -> None:
