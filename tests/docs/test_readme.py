@@ -15,6 +15,30 @@ TEXT = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", TEXT, re.DOTALL | re.MULTILINE))
 
 
+def _turn(author: str, text: str, parent: str | None, at: int) -> dict[str, object]:
+    message = {
+        "author": {"role": author},
+        "content": {"content_type": "text", "parts": [text]},
+        "create_time": 1_760_000_000 + at,
+    }
+    return {"message": message, "parent": parent, "children": []}
+
+
+CONVERSATIONS = [
+    {
+        "title": title,
+        "conversation_id": title,
+        "create_time": 1_760_000_000,
+        "current_node": "b",
+        "mapping": {"a": _turn("user", asked, None, 0), "b": _turn("assistant", answered, "a", 20)},
+    }
+    for title, asked, answered in (
+        ("Bread", "My sourdough is flat. What am I doing wrong?", "Let the dough rest overnight in the fridge."),
+        ("Trip", "Which train goes from Lyon to Turin?", "The TGV from Lyon Part-Dieu at 8:40, four hours."),
+    )
+]
+
+
 def commands(section: str) -> list[str]:
     """What is typed in the consoles of a section, without remarks."""
     blocks = re.findall(r"```console\n(.*?)```", SECTIONS[section], re.DOTALL)
@@ -24,7 +48,7 @@ def commands(section: str) -> list[str]:
 
 def test_it_is_short_and_in_order() -> None:
     assert len(TEXT.splitlines()) < 120
-    assert list(SECTIONS) == ["Install", "Python", "Agents", "Command line", "Results", "Links"]
+    assert list(SECTIONS) == ["Install", "Python", "Agents", "Command line", "In and out", "Results", "Links"]
     assert {"make demo", "make test", "pip install nacre-memory"} <= set(commands("Install"))
     assert "nacre install claude-code --write" in commands("Agents")
 
@@ -36,6 +60,36 @@ def test_the_five_lines_of_python_work(tmp_path: Path, capsys: pytest.CaptureFix
         exec(compile(block, "README.md", "exec"), {})
     (line,) = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"\d+% We chose PostgreSQL because of its JSON support\. \['.+'\]", line)
+
+
+def test_a_history_comes_in_is_asked_and_goes_out_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The commands of the section as they stand there, with the real model."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NACRE_STORE", str(tmp_path / "store.db"))
+    monkeypatch.setenv("NACRE_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    Path("conversations.json").write_text(json.dumps(CONVERSATIONS), "utf-8")
+    Path("notes").mkdir()
+    Path("notes", "Boiler.md").write_text("The boiler is serviced by Sato every October. #house", "utf-8")
+    typed = commands("In and out")
+    assert len(typed) == 5
+    said = {}
+    for line in typed:
+        _, *arguments = shlex.split(line)
+        assert run([*arguments, "--once"] if arguments[0] == "watch" else arguments) == 0, line
+        said[line] = capsys.readouterr().out
+    assert [each.splitlines()[0] for each in list(said.values())[:2]] == [
+        "would import 4 memories from chatgpt",
+        "imported 4 memories from chatgpt",
+    ]
+    for question, answer in (("how long should the dough rest?", "overnight"), ("who maintains the heating?", "Sato")):
+        assert run(["search", question, "--json"]) == 0
+        assert answer in json.loads(capsys.readouterr().out)["hits"][0]["snippet"]["text"]
+    texts = [each.read_text("utf-8") for each in Path("out").rglob("*.md")]
+    assert len(texts) == 5
+    assert sum("overnight" in each for each in texts) == 1
 
 
 def test_the_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
