@@ -101,7 +101,7 @@ def test_a_conversation_comes_in_once(cli: Cli, path: Path, tmp_path: Path, name
     file = WRITERS[name](tmp_path, 4)
     answer = cli("import", str(file), "--json")
     assert (answer.code, answer.err) == (0, "")
-    assert answer.json == {"format": name, "new": 4, "changed": 0, "unchanged": 0, "refused": 0}
+    assert answer.json == {"format": name, "new": 4, "changed": 0, "unchanged": 0, "refused": 0, "forgotten": 0}
     before = stored(path)
     assert cli("import", str(file), "--json").json == {
         "format": name,
@@ -109,6 +109,7 @@ def test_a_conversation_comes_in_once(cli: Cli, path: Path, tmp_path: Path, name
         "changed": 0,
         "unchanged": 4,
         "refused": 0,
+        "forgotten": 0,
     }
     assert stored(path) == before
     found = sorted(before, key=lambda each: each.position or 0)

@@ -47,10 +47,32 @@ def test_it_is_repeated_and_updates(cli: Cli, table: Path, path: Path) -> None:
         "would import 1 memory from csv (1 updated, 1 already stored)\n"
     )
     assert cli("import", str(table), *MAPPED, "--json").json == {
-        "format": "csv", "new": 1, "changed": 1, "unchanged": 1, "refused": 0,
+        "format": "csv", "new": 1, "changed": 1, "unchanged": 1, "refused": 0, "forgotten": 0,
     }  # fmt: skip
     with nacre.open(path, embedder="hashing") as memory:
         assert [each.text for each in memory.get(keys=["csv:tea.csv#1", "csv:tea.csv#3"])] == ["Tea at five", "Clay"]
+
+
+def test_what_was_forgotten_here_does_not_come_back(cli: Cli, table: Path, path: Path) -> None:
+    """Also where the source has changed since, or thousands of records lie between."""
+    rows = "".join(f"{number},Record number {number},,\n" for number in range(100, 1_300))
+    table.write_text(table.read_text() + rows)
+    cli("import", str(table), *MAPPED)
+    for key in ("1", "1200"):
+        assert cli("forget", "--key", f"csv:tea.csv#{key}").code == 0
+    table.write_text(table.read_text().replace("Tea at four", "Tea at five"))
+    left_out = "note: 2 memories were forgotten here and left out; --again brings back what was forgotten\n"
+    looked = cli("import", str(table), *MAPPED, "--dry-run")
+    assert looked.out.startswith("would import 0 memories from csv (1,200 already stored)\n")
+    assert looked.err == left_out
+    done = cli("import", str(table), *MAPPED)
+    assert (done.code, done.out, done.err) == (0, "imported 0 memories from csv (1,200 already stored)\n", left_out)
+    assert cli("import", str(table), *MAPPED, "--json").json["forgotten"] == 2
+    again = cli("import", str(table), *MAPPED, "--again", "--json").json
+    assert (again["new"], again["unchanged"], again["forgotten"]) == (2, 1_200, 0)
+    assert cli("import", str(table), *MAPPED, "--json").json["unchanged"] == 1_202  # it is live again
+    with nacre.open(path, embedder="hashing") as memory:
+        assert memory.get(keys=["csv:tea.csv#1"])[0].text == "Tea at five"
 
 
 def test_bad_records_are_listed_and_cost_no_other(cli: Cli, table: Path) -> None:

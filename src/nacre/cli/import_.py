@@ -39,7 +39,7 @@ from nacre.importers import registry
 from nacre.importers.conversations import beginning
 from nacre.importers.importer import Importer, Source
 from nacre.importers.tables import GUESSES, TABLES
-from nacre.intake.importing import Import, ImportCounts, Preview, Records, adjusted, preview
+from nacre.intake.importing import Import, ImportCounts, Preview, Records, Unforgotten, adjusted, preview
 from nacre.knowledge_graph import model
 from nacre.knowledge_graph.graph import Element, KnowledgeGraph, MergeCounts
 from nacre.knowledge_graph.model import Edge, Node
@@ -67,6 +67,7 @@ _SHOWN_CHARS = 80
 @click.option("--namespace", metavar="NAME", help="Namespace of all memories.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag for all memories. Repeatable.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="NUMBER", help="Import no more memories than this.")
+@click.option("--again", is_flag=True, help="Also bring back what was imported before and forgotten since.")
 @click.option("--name", metavar="NAME", help="Name in the keys, in place of that of the file or folder.")
 @click.option("--encoding", metavar="NAME", help="Encoding of texts that are not UTF-8, such as cp1252.")
 @deferring
@@ -85,6 +86,7 @@ def import_(
     namespace: str | None,
     tags: tuple[str, ...],
     limit: int | None,
+    again: bool,
     name: str | None,
     encoding: str | None,
     defer_embeddings: bool,
@@ -102,6 +104,7 @@ def import_(
             "namespace": namespace,
             "tag": tags,
             "limit": limit,
+            "again": again,
             "name": name,
             "encoding": encoding,
         }
@@ -120,11 +123,16 @@ def import_(
         records = adjusted(importer.read(source), namespace=namespace, tags=tags, limit=limit)
         refusals = Refusals("record")
         with _target(context, dry_run, defer_embeddings) as memory:
+            records = records if again else Unforgotten(memory, records)
             if dry_run:
                 looked = _looked_at(memory, source, records, refusals)
-                answer(context, _preview_json(importer, looked), _preview_lines(importer, looked))
+                encoded = _preview_json(importer, looked) | {"forgotten": _forgotten(records)}
+                answer(context, encoded, _preview_lines(importer, looked))
             else:
                 _bring_in(context, memory, importer, source, records, refusals, defer_embeddings)
+            if _forgotten(records) and not wants_json(context):
+                said = counted(_forgotten(records), "memory was", "memories were")
+                render.remark([f"{said} forgotten here and left out; --again brings back what was forgotten"])
     refusals.report(context, "importable" if dry_run else "imported")
 
 
@@ -155,9 +163,15 @@ def _bring_in(
             done = so_far
             bar(Progress(source.done, source.total))
     notes: dict[str, Json] = {"notes": [*whole.notes]} if whole.notes else {}
-    answer(context, {"format": importer.name, **asdict(done), **notes}, [_imported(importer, done)])
+    encoded = {"format": importer.name, **asdict(done), "forgotten": _forgotten(records), **notes}
+    answer(context, encoded, [_imported(importer, done)])
     if not wants_json(context):
         render.remark_first(whole.notes)
+
+
+def _forgotten(records: Records) -> int:
+    """How many were left out because they were forgotten here."""
+    return records.forgotten if isinstance(records, Unforgotten) else 0
 
 
 def _without(options: Mapping[str, object], format_: str) -> None:

@@ -19,6 +19,7 @@ from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NacreError
 from nacre.importers.importer import Refused
 from nacre.types.memory import Memory, NewMemory, Remembered
+from nacre.types.search import Filter
 from nacre.validation import LIMITS
 
 _SCREENED = ("text", "summary", "source", "tags", "metadata")
@@ -80,6 +81,37 @@ def adjusted(records: Records, *, namespace: str | None, tags: Sequence[str], li
             joined = tuple(dict.fromkeys((*each.tags, *tags)))
             each = replace(each, tags=joined, namespace=each.namespace if namespace is None else namespace)
         yield each
+
+
+class Unforgotten:
+    """The records without those whose memories were forgotten here. `forgotten` counts these.
+
+    What somebody has forgotten is still in the source, and would come back with every import.
+    """
+
+    def __init__(self, memory: Nacre, records: Records) -> None:
+        self._memory = memory
+        self._records = records
+        self.forgotten = 0
+
+    def __iter__(self) -> Iterator[NewMemory | Refused]:
+        rest = iter(self._records)
+        while batch := list(islice(rest, _SEEN_AT_ONCE)):
+            gone = self._gone({each.key for each in batch if isinstance(each, NewMemory) and each.key is not None})
+            for each in batch:
+                if isinstance(each, NewMemory) and each.key in gone:
+                    self.forgotten += 1
+                else:
+                    yield each
+
+    def _gone(self, keys: set[str]) -> set[str]:
+        """Those of these keys that a forgotten memory has, and no live one."""
+        fit = sorted(each for each in keys if 0 < len(each) <= LIMITS.key_chars_max and validation.storable(each))
+        if not fit:
+            return set()
+        forgotten = self._memory.every(Filter(key_prefixes=fit), forgotten=True)
+        gone = {each.key for each in forgotten if each.key is not None} & keys
+        return gone - {each.key for each in self._memory.get(keys=sorted(gone), missing_ok=True)} if gone else gone
 
 
 # ---------------------------------------------------------------- done
