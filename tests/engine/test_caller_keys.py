@@ -265,3 +265,12 @@ def test_the_later_expiry_counts(memory: nacre.Nacre) -> None:
     assert memory.remember("Tea", expires=3 * day).changed == ("expires",)
     assert memory.remember("Tea").changed == ("expires",)  # it is wanted for good now
     assert memory.get(kept)[0].expires is None
+
+
+def test_a_text_that_its_key_replaces_in_the_same_batch(memory: nacre.Nacre) -> None:
+    known = memory.remember("port 1", key="port").id
+    receipts = memory.remember_many([NewMemory(text="port 2", key="port"), NewMemory(text="port 1", tags=["x"])])
+    assert [each.id for each in receipts] == [known, known]
+    found = memory.get(known).memories[0]
+    assert (found.text, found.tags) == ("port 2", ())
+    assert "port 1" in [each.before.get("text") for each in memory.history(known)]

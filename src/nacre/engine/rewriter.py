@@ -18,6 +18,7 @@ from nacre.engine.parts import Parts
 from nacre.engine.updates import UpdateService
 from nacre.errors import Conflict, InvalidInput, StoreError
 from nacre.facts import statements
+from nacre.ids import content_hash
 from nacre.storage.changes import replaced
 from nacre.types.facts import Fact
 from nacre.types.memory import Changes, Memory, Passages, Remembered, Replacement, Update
@@ -108,7 +109,8 @@ class Rewriter:
         known = self._store.get(list(dict.fromkeys(ids.values())))
         receipts: dict[int, Remembered] = {}
         changes: list[Replacement] = []
-        for place, draft in drafts.items():
+        # Texts first: what they name may get another text by its key here.
+        for place, draft in sorted(drafts.items(), key=lambda each: each[1].memory.key is not None):
             stored = known.get(ids.get(draft.identity, ""))
             if stored is None:
                 raise Conflict(f"text: what is stored of {draft.memory.text[:40]!r} was forgotten meanwhile; repeat it")
@@ -120,7 +122,7 @@ class Rewriter:
             changed = tuple(replaced(stored, becomes))
             receipts[place] = Remembered(stored.id, duplicate=True, notes=notes, changed=changed)
             if changed:
-                again = draft._replace(memory=becomes)
+                again = draft._replace(memory=becomes, content_hash=content_hash(becomes.text))
                 changes.append(self._replacement(stored, again, self._passages(stored, again, embedded)))
                 known[stored.id] = becomes
         return receipts, changes
