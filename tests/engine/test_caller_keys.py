@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -269,8 +269,32 @@ def test_the_later_expiry_counts(memory: nacre.Nacre) -> None:
 
 def test_a_text_that_its_key_replaces_in_the_same_batch(memory: nacre.Nacre) -> None:
     known = memory.remember("port 1", key="port").id
-    receipts = memory.remember_many([NewMemory(text="port 2", key="port"), NewMemory(text="port 1", tags=["x"])])
-    assert [each.id for each in receipts] == [known, known]
-    found = memory.get(known).memories[0]
-    assert (found.text, found.tags) == ("port 2", ())
-    assert "port 1" in [each.before.get("text") for each in memory.history(known)]
+    """As if they had been remembered one by one: after that the text is another memory."""
+    said = [NewMemory(text="port 2", key="port"), NewMemory(text="port 1", tags=["x"]), NewMemory(text="port 1")]
+    by_key, by_text, again = memory.remember_many(said)
+    assert (by_key.id, by_key.changed) == (known, ("text",))
+    assert (by_text.duplicate, again) == (False, Remembered(by_text.id, duplicate=True))
+    assert [(each.text, each.tags) for each in memory.get([known, by_text.id])] == [("port 2", ()), ("port 1", ("x",))]
+    assert {hit.text for hit in memory.search("port", mode="keyword").hits} == {"port 1", "port 2"}
+
+
+def test_a_text_that_another_one_forgets_while_it_is_said_again(tmp_path: Path) -> None:
+    """It was acknowledged as known, so it must be there afterwards."""
+    with nacre.open(tmp_path / "m.db", embedder=Hashing()) as memory, nacre.open(tmp_path / "m.db") as other:
+        known = memory.remember("Tea at five").id
+        store = memory._store
+        look = store.identified
+        looked: list[object] = []
+
+        def late(*arguments: Any) -> Any:
+            found = look(*arguments)
+            if not looked:
+                other.forget(known)  # after the look, before the write
+            looked.append(found)
+            return found
+
+        with pytest.MonkeyPatch.context() as racing:
+            racing.setattr(store, "identified", late)
+            receipt = memory.remember("Tea at five", tags=["x"])
+        assert (receipt.id != known, receipt.duplicate) == (True, False)
+        assert [hit.id for hit in memory.search("tea").hits] == [receipt.id]

@@ -18,7 +18,6 @@ from nacre.engine.parts import Parts
 from nacre.engine.updates import UpdateService
 from nacre.errors import Conflict, InvalidInput, StoreError
 from nacre.facts import statements
-from nacre.ids import content_hash
 from nacre.storage.changes import replaced
 from nacre.types.facts import Fact
 from nacre.types.memory import Changes, Memory, Passages, Remembered, Replacement, Update
@@ -79,7 +78,8 @@ class Rewriter:
         """Give stored memories what is said of them now, in order. The receipts name the fields that this changed.
 
         A key takes what is given in place of what is stored; a text without one gains what is new. `embedded` are
-        passages of new texts by their hash.
+        passages of new texts by their hash. What is not there any more has no receipt: another process may have
+        forgotten it, and a text may have been replaced by its key just now.
         """
         if not drafts:
             return {}
@@ -93,10 +93,10 @@ class Rewriter:
                 if attempt == _TRIES - 1:
                     raise
         self._relink(changes)
-        for place, draft in drafts.items():
-            told = self._tell(draft, receipts[place])
-            receipts[place] = receipts[place]._replace(changed=(*receipts[place].changed, *told))
-        given = [Update(receipts[at].id, older) for at, draft in drafts.items() for older in draft.supersedes]
+        for place, receipt in receipts.items():
+            told = self._tell(drafts[place], receipt)
+            receipts[place] = receipt._replace(changed=(*receipt.changed, *told))
+        given = [Update(receipt.id, older) for at, receipt in receipts.items() for older in drafts[at].supersedes]
         if given:
             self._store.link_updates(given)
         return receipts
@@ -109,11 +109,10 @@ class Rewriter:
         known = self._store.get(list(dict.fromkeys(ids.values())))
         receipts: dict[int, Remembered] = {}
         changes: list[Replacement] = []
-        # Texts first: what they name may get another text by its key here.
-        for place, draft in sorted(drafts.items(), key=lambda each: each[1].memory.key is not None):
+        for place, draft in drafts.items():
             stored = known.get(ids.get(draft.identity, ""))
-            if stored is None:
-                raise Conflict(f"text: what is stored of {draft.memory.text[:40]!r} was forgotten meanwhile; repeat it")
+            if stored is None or (draft.memory.key is None and stored.text != draft.memory.text):
+                continue
             notes: tuple[str, ...] = ()
             if draft.memory.key is not None:
                 becomes = merging.replaced_by_key(stored, draft.memory)
@@ -122,7 +121,7 @@ class Rewriter:
             changed = tuple(replaced(stored, becomes))
             receipts[place] = Remembered(stored.id, duplicate=True, notes=notes, changed=changed)
             if changed:
-                again = draft._replace(memory=becomes, content_hash=content_hash(becomes.text))
+                again = draft._replace(memory=becomes)
                 changes.append(self._replacement(stored, again, self._passages(stored, again, embedded)))
                 known[stored.id] = becomes
         return receipts, changes

@@ -238,6 +238,15 @@ class Writer:
         again = {each.content_hash: embedded[each.memory.id] for each in changed if each.memory.id in embedded}
         return _Batch(drafts, recalled, dict(zip(new, ready, strict=True)), again)
 
+    def _new_batch(self, drafts: Sequence[Draft]) -> _Batch:
+        """Drafts that were known when they were prepared, and are new by now."""
+        new: dict[Identity, Draft] = {}
+        for draft in drafts:
+            new.setdefault(draft.identity, draft)
+        embedded = self._embedder.of({each.memory.id: each.memory.text for each in new.values()})
+        ready = entries.entries((each, embedded.get(each.memory.id), self._facts_of(each)) for each in new.values())
+        return _Batch(drafts, {}, dict(zip(new, ready, strict=True)), {})
+
     def _changed_texts(self, drafts: Sequence[Draft], stored: Mapping[Identity, str]) -> list[Draft]:
         """Those under a known key whose text is not the one that is stored."""
         if not drafts:
@@ -331,6 +340,9 @@ class Writer:
             if place not in batch.recalled and not _is_new(draft, added)
         }
         said_again = self._rewriter.say_again(known, batch.embedded)
+        gone = {place: draft for place, draft in known.items() if place not in said_again}
+        if gone:
+            said_again |= dict(zip(gone, self._write(self._new_batch(list(gone.values()))), strict=True))
         remembered = []
         for place, draft in enumerate(batch.drafts):
             if place in batch.recalled:
@@ -339,7 +351,7 @@ class Writer:
                 self._log.log_used(recalled, draft.memory.session, draft.memory.origin)
             elif place in said_again:
                 receipt = said_again[place]
-                remembered.append(receipt._replace(notes=(*draft.notes, *receipt.notes)))
+                remembered.append(receipt._replace(notes=tuple(dict.fromkeys((*draft.notes, *receipt.notes)))))
             else:
                 remembered.append(Remembered(draft.memory.id, duplicate=False, notes=draft.notes))
         return remembered
