@@ -298,3 +298,17 @@ def test_a_text_that_another_one_forgets_while_it_is_said_again(tmp_path: Path) 
             receipt = memory.remember("Tea at five", tags=["x"])
         assert (receipt.id != known, receipt.duplicate) == (True, False)
         assert [hit.id for hit in memory.search("tea").hits] == [receipt.id]
+
+
+def test_a_fact_that_cannot_be_is_refused_before_anything_is_written(memory: nacre.Nacre) -> None:
+    memory.remember("Ada likes tea", key="k")
+    before = memory._store.sequence()
+    over = NewFact(subject="Ada", predicate="likes", object="tea", valid_to=MARCH)
+    for text, key in (("Ada likes coffee", "k"), ("Ada likes tea", None), ("something else", None)):
+        refused: list[int] = []
+        items = [NewMemory(text=text, key=key, facts=[over], created=MARCH + timedelta(days=1))]
+        with pytest.raises(InvalidInput, match="valid_to"):
+            memory.remember_many(items)
+        assert list(memory.remember_batches(items, refused=lambda number, _, to=refused: to.append(number))) == [[]]  # type: ignore[misc]
+        assert refused == [1]
+    assert memory._store.sequence() == before

@@ -280,6 +280,9 @@ class Writer:
                     draft = entries.draft(plain, memory_id, now, self._extracts, text)
                 else:
                     draft = self._screened_draft(replace(plain, text=text), memory_id, now)
+                draft = self._dated(draft)
+                for fact in draft.facts:  # now: what is known may be changed in a transaction of its own
+                    statements.check_fact(fact, draft.memory)
                 if refused is not None and draft.supersedes:  # otherwise looked up for the whole batch
                     self._check_superseded([draft])
             except (InvalidInput, NotFound) as error:
@@ -289,7 +292,7 @@ class Writer:
                 if at == 1 or isinstance(error, NotFound):
                     raise
                 raise InvalidInput(error.field, f"{error.problem} (item {at} of the input)") from None
-            drafts.append(self._dated(draft))
+            drafts.append(draft)
         return drafts
 
     def _screened_draft(self, checked: NewMemory, memory_id: str, now: datetime) -> Draft:

@@ -11,11 +11,16 @@ from nacre.types.facts import Fact, FactType, NewFact, Origin
 from nacre.types.memory import Memory
 
 
+def check_fact(new: NewFact, memory: Memory) -> None:
+    """Raise InvalidInput for a fact that would end before it begins."""
+    if new.valid_to is not None and new.valid_to <= (new.valid_from or memory.moment):
+        raise InvalidInput("facts.valid_to", "is before the memory's time; also give valid_from")
+
+
 def make_fact(new: NewFact, memory: Memory, fact_id: str, rates: Mapping[FactType, float], origin: Origin) -> Fact:
     """A fact of a memory. By default it is valid, and decays, from the time when the memory happened."""
+    check_fact(new, memory)
     moment = memory.moment
-    if new.valid_to is not None and new.valid_to <= (new.valid_from or moment):
-        raise InvalidInput("facts.valid_to", "is before the memory's time; also give valid_from")
     return Fact(
         id=fact_id,
         memory_id=memory.id,
