@@ -6,16 +6,21 @@ import csv
 import json
 import os
 import stat
+import subprocess
 import sys
+import time
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
+import apsw
 import pytest
 
 import nacre
 from command_line import Cli
 from nacre.embedders.hashing import Hashing
 from nacre.types.facts import NewFact
+from nacre.types.memory import NewMemory
 
 NOTE = "# Title\n\n```python\nprint('---')\n```\n\nlast line"
 
@@ -65,6 +70,48 @@ def test_json_lines_make_an_equal_store(cli: Cli, filled: Path, tmp_path: Path) 
     again = cli("import", str(out), "--store", str(copy))
     assert again.out == "imported 0 memories (5 already stored)\n"
     assert cli("doctor", "--store", str(copy)).code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kill_at", [0.1, 0.5, 0.9])
+def test_an_import_that_was_killed_goes_on_when_it_is_repeated(
+    cli: Cli, path: Path, tmp_path: Path, kill_at: float
+) -> None:
+    count = 6_000
+    with nacre.open(path, embedder=None, log=False) as memory:
+        kept = memory.remember_many(NewMemory(text=f"note number {n}", key=f"k{n}") for n in range(count))
+        for n in range(0, count, 7):
+            memory.update(kept[n].id, tags=["seventh"])
+        memory.forget([each.id for each in kept[::11]])
+    out, copy = tmp_path / "all.jsonl", tmp_path / "copy.db"
+    assert cli("export", str(out)).code == 0
+    command = [sys.executable, "-m", "nacre", "import", str(out), "--store", str(copy), "--embedder", "none"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and _stored(copy) < kill_at * count:
+            time.sleep(0.01)
+        process.kill()
+    assert _stored(copy) < count or process.returncode == 0
+    repeated = cli("import", str(out), "--store", str(copy), "--embedder", "none", "--json")
+    assert repeated.code == 0
+    assert memories(copy) == memories(path)
+    with nacre.open(path, embedder=None) as old, nacre.open(copy, embedder=None) as new:
+        for each in kept[::50]:
+            histories = [[(e.action, e.before) for e in engine.history(each.id)] for engine in (old, new)]
+            assert histories[0] == histories[1]
+    assert cli("doctor", "--store", str(copy)).code == 0
+
+
+def _stored(path: Path) -> int:
+    """How many memories are in the file by now, forgotten ones included."""
+    if not path.exists():
+        return 0
+    try:
+        with closing(
+            apsw.Connection(f"file:{path}?mode=ro", flags=apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_READONLY)
+        ) as db:
+            return int(db.execute("SELECT count(*) FROM memories").get)
+    except apsw.Error:  # it is just being made
+        return 0
 
 
 def test_vectors_come_with_it(cli: Cli, filled: Path, tmp_path: Path) -> None:

@@ -345,6 +345,24 @@ def test_commands_take_a_key(cli: Cli, path: Path, key_file: str, monkeypatch: p
     assert cli("search", MARKER).out == wanted
 
 
+def test_an_export_is_no_longer_encrypted(cli: Cli, path: Path, key_file: str, tmp_path: Path) -> None:
+    """And says so; what is imported into an encrypted store is."""
+    out = tmp_path / "all.jsonl"
+    assert cli("remember", "the kettle is green", "--key-file", key_file).code == 0
+    said = cli("export", str(out), "--key-file", key_file)
+    assert (said.code, said.err) == (
+        0,
+        "the store is encrypted, and an export is not: keep it where nobody else can read it\n",
+    )
+    assert "the kettle is green" in out.read_text("utf-8")
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    copy = tmp_path / "copy" / "memories.db"
+    copy.parent.mkdir()
+    assert cli("import", str(out), "--store", str(copy), "--key-file", key_file).code == 0
+    assert not any(b"kettle" in each.read_bytes() for each in copy.parent.iterdir())
+    assert cli("search", "kettle", "--store", str(copy), "--key-file", key_file).out != ""
+
+
 def ran(*arguments: str, stdin: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "nacre", *arguments]
     return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=60)
