@@ -345,7 +345,7 @@ def test_commands_take_a_key(cli: Cli, path: Path, key_file: str, monkeypatch: p
     assert cli("search", MARKER).out == wanted
 
 
-def test_an_export_is_no_longer_encrypted(cli: Cli, path: Path, key_file: str, tmp_path: Path) -> None:
+def test_an_export_is_no_longer_encrypted(cli: Cli, key_file: str, tmp_path: Path) -> None:
     """And says so; what is imported into an encrypted store is."""
     out = tmp_path / "all.jsonl"
     assert cli("remember", "the kettle is green", "--key-file", key_file).code == 0
