@@ -106,9 +106,7 @@ def _stored(path: Path) -> int:
     if not path.exists():
         return 0
     try:
-        with closing(
-            apsw.Connection(f"file:{path}?mode=ro", flags=apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_READONLY)
-        ) as db:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
             return int(db.execute("SELECT count(*) FROM memories").get)
     except apsw.Error:  # it is just being made
         return 0
