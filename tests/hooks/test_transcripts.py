@@ -36,7 +36,7 @@ def claude_record(number: int, text: str, **more: Any) -> dict[str, Any]:
     return {
         "parentUuid": f"u{number - 1}",
         "isSidechain": False,
-        "cwd": "/work/project",
+        "cwd": "/home/ada/tea",
         "sessionId": SESSION,
         "type": role,
         "message": {"role": role, "content": [{"type": "text", "text": text}]},
@@ -59,7 +59,13 @@ def codex_records(number: int, text: str) -> list[dict[str, Any]]:
 
 
 def codex_head() -> dict[str, Any]:
-    meta = {"id": SESSION, "timestamp": stamp(0), "cwd": "/work/project", "originator": "codex_cli_rs", "source": "cli"}
+    meta = {
+        "id": SESSION,
+        "timestamp": stamp(0),
+        "cwd": "/home/ada/tea",
+        "originator": "codex_cli_rs",
+        "source": "cli",
+    }
     return {"timestamp": stamp(0), "type": "session_meta", "payload": meta}
 
 

@@ -19,7 +19,7 @@ from nacre.engine.engine import Nacre
 from nacre.errors import NacreError, QuotaExceeded
 from nacre.query.lenses import Lens
 from nacre.serialization import transfer
-from nacre.storage import merging
+from nacre.storage import changes
 from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.facts import NewFact
@@ -153,7 +153,7 @@ def texts_ever(site: Site) -> set[str]:
 
 def assert_one_of_each_identity(site: Site) -> None:
     live = [each for each in state(site)["memories"].values() if each.deleted is None]
-    assert len({merging.identity(each) for each in live}) == len(live)
+    assert len({changes.identity(each) for each in live}) == len(live)
 
 
 # ---------------------------------------------------------------- operations

@@ -31,7 +31,6 @@ from nacre.engine.rewriter import Rewriter
 from nacre.engine.screening import Screening
 from nacre.engine.searcher import Searcher
 from nacre.engine.timeline import TimelineService
-from nacre.engine.transfer import TransferService
 from nacre.engine.updates import UpdateService
 from nacre.engine.writer import Writer
 from nacre.errors import NacreError
@@ -147,7 +146,6 @@ class Nacre:
         )
         self._lenses = LensService(parts)
         self._backups = BackupService(parts)
-        self._transfer = TransferService(parts)
         self._timeline = TimelineService(parts)
         self._searcher = Searcher(parts, reranker, self._log)
         self._reader = Reader(parts, self._log, self._searcher)
@@ -250,7 +248,9 @@ class Nacre:
         `where` chooses memories and what belongs to them. `since` leaves out what has not changed after that number,
         the `seq` of an earlier header, or since that time. Close the iterator if you do not take all of it.
         """
-        return self._transfer.export(where, since, vectors)
+        from nacre.engine.transfer import TransferService  # few programs export or load, and each start would pay
+
+        return TransferService(self._parts).export(where, since, vectors)
 
     def load(
         self, records: Iterable[Record], *, refused: Callable[[int, NacreError], None] | None = None
@@ -260,7 +260,9 @@ class Nacre:
         Of two versions of a memory the later wins. A bad record raises InvalidInput; with `refused`, all others are
         taken in instead, and it is called with the number of each bad record, from 1, and what is wrong with it.
         """
-        return self._transfer.load(records, refused)
+        from nacre.engine.transfer import TransferService
+
+        return TransferService(self._parts).load(records, refused)
 
     # ---- finding
 

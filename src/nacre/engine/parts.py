@@ -67,12 +67,14 @@ class Parts:
         now = self.clock()
         return {each: memory.seen_at(now) for each, memory in self.store.get(ids).items() if self.access.sees(memory)}
 
-    def by_key(self, keys: str | Sequence[str], space: str | None) -> ByKey:
-        """The live memories of these keys, in a space or else the engine's own."""
+    def by_key(self, keys: str | Sequence[str], space: str | None, *, missing_ok: bool = False) -> ByKey:
+        """The live memories of these keys, in a space or else the engine's own. Raises NotFound unless `missing_ok`."""
         named = validation.keys([keys] if isinstance(keys, str) else keys, self.limits)
         within = validation.space(space, self.access, self.limits)
         ids = self.store.identified([(within, each) for each in named], self.clock()) if named else {}
         missing = tuple(each for each in named if (within, each) not in ids)
+        if missing and not missing_ok:
+            raise NotFound(missing, what="memory with the key")
         return ByKey(tuple(ids[within, each] for each in named if (within, each) in ids), missing)
 
     def unexpired(self) -> Condition | None:

@@ -44,9 +44,7 @@ class Reader:
     ) -> Fetched:
         validation.get(entities, neighbours, missing_ok, session, self._parts.limits)
         named = validation.ids([ids] if isinstance(ids, str) else ids, self._parts.limits)
-        keyed = self._parts.by_key(keys, space)
-        if keyed.missing and not missing_ok:
-            raise NotFound(keyed.missing, what="memory with the key")
+        keyed = self._parts.by_key(keys, space, missing_ok=missing_ok)
         wanted = tuple(dict.fromkeys((*named, *keyed.ids)))
         found = self._parts.visible(wanted)
         missing = tuple(each for each in wanted if each not in found)

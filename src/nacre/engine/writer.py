@@ -128,11 +128,9 @@ class Writer:
     ) -> Forgotten:
         validation.yes_or_no("missing_ok", missing_ok)
         named = validation.ids([ids] if isinstance(ids, str) else ids, self._parts.limits)
-        found = self._parts.by_key(keys, space)
+        found = self._parts.by_key(keys, space, missing_ok=missing_ok)
         missing = found.missing
         wanted = tuple(dict.fromkeys((*named, *found.ids)))
-        if missing and not missing_ok:
-            raise NotFound(missing, what="memory with the key")
         while True:  # more than twice only if another process purges some of them at this moment
             try:
                 self._store.forget(self._parts.ids(wanted), self._parts.clock())
@@ -148,10 +146,8 @@ class Writer:
 
     def purge(self, ids: str | Sequence[str], keys: str | Sequence[str], space: str | None) -> Purged:
         self._log.flush()  # receipts that are still to be written may quote the memories
-        found = self._parts.by_key(keys, space)
-        if found.missing:
-            raise NotFound(found.missing, what="memory with the key")
-        named = tuple(dict.fromkeys((*self._parts.ids(ids), *found.ids)))
+        keyed = self._parts.by_key(keys, space)
+        named = tuple(dict.fromkeys((*self._parts.ids(ids), *keyed.ids)))
         return Purged(named, self._store.purge(named, self._parts.clock()))
 
     def reembed(self) -> Iterator[Progress]:
@@ -231,12 +227,11 @@ class Writer:
             {each.memory.id: each.memory.text for key, each in new.items() if key not in in_flight}
             | {each.memory.id: each.memory.text for each in changed}
         )
-        ready = entries.entries((each, embedded.get(each.memory.id), self._facts_of(each)) for each in new.values())
         superseding = [each for each in drafts if each.supersedes]
         if superseding:
             self._check_superseded(superseding)
         again = {each.content_hash: embedded[each.memory.id] for each in changed if each.memory.id in embedded}
-        return _Batch(drafts, recalled, dict(zip(new, ready, strict=True)), again)
+        return _Batch(drafts, recalled, self._entries(new, embedded), again)
 
     def _new_batch(self, drafts: Sequence[Draft]) -> _Batch:
         """Drafts that were known when they were prepared, and are new by now."""
@@ -244,8 +239,11 @@ class Writer:
         for draft in drafts:
             new.setdefault(draft.identity, draft)
         embedded = self._embedder.of({each.memory.id: each.memory.text for each in new.values()})
+        return _Batch(drafts, {}, self._entries(new, embedded), {})
+
+    def _entries(self, new: Mapping[Identity, Draft], embedded: Mapping[str, Passages]) -> dict[Identity, Entry]:
         ready = entries.entries((each, embedded.get(each.memory.id), self._facts_of(each)) for each in new.values())
-        return _Batch(drafts, {}, dict(zip(new, ready, strict=True)), {})
+        return dict(zip(new, ready, strict=True))
 
     def _changed_texts(self, drafts: Sequence[Draft], stored: Mapping[Identity, str]) -> list[Draft]:
         """Those under a known key whose text is not the one that is stored."""

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from nacre.errors import Conflict
+from nacre.ids import content_hash
 from nacre.types.facts import Fact
-from nacre.types.memory import Changes, Json, Memory
+from nacre.types.memory import Changes, Identity, Json, Memory
 
 _TEXTS = ("text", "summary")
 _LABELS = ("tags", "source", "metadata")
@@ -24,6 +25,11 @@ def replaced(old: Memory, new: Memory) -> dict[str, Json]:
         if json.dumps(was) != json.dumps(becomes):
             before[name] = was
     return before
+
+
+def identity(memory: Memory) -> Identity:
+    """What makes a memory the same as another one of its space."""
+    return memory.space, memory.key or content_hash(memory.text)
 
 
 def check_unexpired(memory: Memory, at: datetime) -> None:

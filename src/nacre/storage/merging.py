@@ -15,16 +15,12 @@ from datetime import UTC, datetime
 from nacre.ids import content_hash
 from nacre.storage.changes import plain
 from nacre.types.facts import Fact
-from nacre.types.memory import Changes, Identity, Json, Memory
+from nacre.types.memory import Changes, Json, Memory
 from nacre.types.search import Filter
 from nacre.types.transfer import EntityRecord, EventRecord
 
 DISPLACED, REINSTATED, IMPORTED, MERGED = "displaced", "reinstated", "imported", "merged"
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # of what has no time of a change
-
-
-def identity(memory: Memory) -> Identity:
-    return memory.space, memory.key or content_hash(memory.text)
 
 
 # ---------------------------------------------------------------- memories

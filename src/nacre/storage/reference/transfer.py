@@ -14,7 +14,7 @@ from nacre.analysis.names import fold
 from nacre.analysis.tokenizer import tokens_of
 from nacre.errors import QuotaExceeded
 from nacre.ids import content_hash
-from nacre.storage import merging
+from nacre.storage import changes, merging
 from nacre.storage.quotas import check_usage
 from nacre.storage.reference import purging
 from nacre.storage.reference.change_log import LoggedEvent
@@ -189,11 +189,11 @@ def _register(store: MemoryStore, stored: StoredMemory) -> Memory:
 
 def _stale(store: MemoryStore) -> list[str]:
     """Displaced memories that nothing displaces any more, because of a change made here: they stay forgotten."""
-    live = {merging.identity(each.memory): each.memory for each in store._live()}
+    live = {changes.identity(each.memory): each.memory for each in store._live()}
     found = []
     for memory_id in store._displaced:
         memory = _register(store, store._memories[memory_id])
-        rival = live.get(merging.identity(memory))
+        rival = live.get(changes.identity(memory))
         if rival is None or merging.first([memory, rival]) is memory:
             found.append(memory_id)
     return found
@@ -312,7 +312,7 @@ class _Loading:
             if not any(told):
                 self._log(merging.imported_event(memory), always=True)
             self._write(memory, old, record.passages)
-            for identity in {merging.identity(memory), *([merging.identity(old.memory)] if old is not None else [])}:
+            for identity in {changes.identity(memory), *([changes.identity(old.memory)] if old is not None else [])}:
                 self._settle(identity)
         elif record.passages is not None:
             self._add_passages(memory, record.passages)
@@ -357,7 +357,7 @@ class _Loading:
         rivals = [
             register
             for stored in store._memories.values()
-            if (register := _register(store, stored)).deleted is None and merging.identity(register) == identity
+            if (register := _register(store, stored)).deleted is None and changes.identity(register) == identity
         ]
         if not rivals:
             return
@@ -382,7 +382,7 @@ class _Loading:
 
     def _purge(self, event: EventRecord) -> None:
         if event.action == "purged" and event.memory_id in self._store._memories:
-            identity = merging.identity(self._store._memories[event.memory_id].memory)
+            identity = changes.identity(self._store._memories[event.memory_id].memory)
             purging.purge(self._store, event.memory_id, event.at)
             self.counts["purged"] += 1
             self._settle(identity)

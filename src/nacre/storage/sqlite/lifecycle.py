@@ -13,8 +13,7 @@ import apsw
 
 from nacre.analysis.quotations import Quotations, found_in, significant_tokens
 from nacre.errors import Conflict
-from nacre.ids import content_hash
-from nacre.storage.changes import check_unexpired, labels_ever, replaced, stated, taken, texts_ever
+from nacre.storage.changes import check_unexpired, identity, labels_ever, replaced, stated, taken, texts_ever
 from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, rows, token_vectors
 from nacre.storage.sqlite.facts import rewrite_entry
 from nacre.storage.sqlite.vocabulary import absent_terms, update_counts
@@ -41,7 +40,7 @@ def replace(db: apsw.Connection, change: Replacement, model: str | None, token_m
         raise Conflict(f"id: memory {memory.id} was changed by someone else meanwhile; read it again")
     if entry.passages is not None:
         adopt_model(db, model, path)
-    if entry.identity != (stored.space, stored.key or content_hash(stored.text)):
+    if entry.identity != identity(stored):
         _check_free(db, memory)
     assignments = ", ".join(f"{column[2:]} = ?" for column in rows.COLUMNS.split(", "))
     db.execute(
@@ -145,7 +144,6 @@ def _hide(db: apsw.Connection, live: Sequence[tuple[int, Memory, Tokens]], since
 
 def _check_free(db: apsw.Connection, memory: Memory) -> None:
     """Raise Conflict if another live memory has the identity of this one."""
-    identity = memory.key or content_hash(memory.text)
     sql = "SELECT id FROM memories WHERE space = ? AND ifnull(key, content_hash) = ? AND deleted_us IS NULL AND id <> ?"
-    for (other,) in rows.fetch(db, sql, (memory.space, identity, memory.id)):
+    for (other,) in rows.fetch(db, sql, (*identity(memory), memory.id)):
         raise taken(memory, other)

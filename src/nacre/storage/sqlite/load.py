@@ -17,7 +17,7 @@ from nacre.analysis import near_duplicates as similarity
 from nacre.analysis.names import fold
 from nacre.analysis.tokenizer import tokens_of
 from nacre.ids import content_hash
-from nacre.storage import merging
+from nacre.storage import changes, merging
 from nacre.storage.sqlite import (
     change_log,
     entities,
@@ -119,7 +119,7 @@ class _Loading:
 
     def _memory(self, record: MemoryRecord) -> None:
         memory = record.memory
-        identity = merging.identity(memory)
+        identity = changes.identity(memory)
         if memory.id in self._new or identity in self._identities:
             self._write_new()
         if self._is_purged(memory.id):
@@ -163,7 +163,7 @@ class _Loading:
             self._log([merging.imported_event(memory)], always=True)
         if record.passages is not None:
             self._add_passages(row, memory, record.passages)
-        for identity in {merging.identity(memory), *([] if old is None else [merging.identity(old.memory)])}:
+        for identity in {changes.identity(memory), *([] if old is None else [changes.identity(old.memory)])}:
             self._settle(identity, arriving=memory.id)
         facts.update_supersession(self._db, facts.groups_of_rows(self._db, [row]))
 
@@ -351,7 +351,7 @@ class _Loading:
         lifecycle.purge(self._db, [event.memory_id], event.at)
         self.counts["purged"] += 1
         self._touch(stored.row, stored.memory, "purged")
-        self._settle(merging.identity(stored.memory), arriving="")
+        self._settle(changes.identity(stored.memory), arriving="")
 
     def _log(self, events: Sequence[EventRecord], *, always: bool = False) -> set[str]:
         """Add the events that are not known yet. Returns the ids of their memories.

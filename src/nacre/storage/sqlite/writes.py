@@ -136,13 +136,7 @@ def identified(db: apsw.Connection, identities: Iterable[Identity], now: datetim
     """
     listed = list(identities)
     found = _keyed_texts(db, listed, now)
-    keys: defaultdict[str, list[str]] = defaultdict(list)
-    hashes: defaultdict[str, list[str]] = defaultdict(list)
-    for space, each in listed:
-        if isinstance(each, bytes):
-            hashes[space].append(each.hex())
-        else:
-            keys[space].append(each)
+    keys, hashes = _by_space(listed)
     sql = (
         "SELECT ifnull(m.key, m.content_hash), m.id FROM json_each(?) AS given CROSS JOIN memories AS m "
         "ON m.space = ? AND ifnull(m.key, m.content_hash) = {} AND m.deleted_us IS NULL "
@@ -157,16 +151,25 @@ def identified(db: apsw.Connection, identities: Iterable[Identity], now: datetim
     return found
 
 
+def _by_space(identities: Iterable[Identity]) -> tuple[Mapping[str, list[str]], Mapping[str, list[str]]]:
+    """Keys, and hashes in hex."""
+    keys: defaultdict[str, list[str]] = defaultdict(list)
+    hashes: defaultdict[str, list[str]] = defaultdict(list)
+    for space, each in identities:
+        if isinstance(each, bytes):
+            hashes[space].append(each.hex())
+        else:
+            keys[space].append(each)
+    return keys, hashes
+
+
 def _keyed_texts(
     db: apsw.Connection, identities: Iterable[Identity], now: datetime | None = None
 ) -> dict[Identity, str]:
     """By identity that is a text alone: the oldest live memory that has it under a key."""
     if not db.execute(_ANY_KEYED).get:
         return {}
-    hashes: defaultdict[str, list[str]] = defaultdict(list)
-    for space, each in identities:
-        if isinstance(each, bytes):
-            hashes[space].append(each.hex())
+    _, hashes = _by_space(identities)
     sql = (
         "SELECT m.content_hash, m.id FROM json_each(?) AS given "
         "CROSS JOIN memories AS m INDEXED BY memories_keyed_texts ON m.space = ? "
