@@ -9,28 +9,45 @@ from nacre.errors import InvalidInput
 from nacre.types.facts import Fact
 from nacre.types.memory import DEFAULT_SPACE, Memory
 
+_SHOWN = 10  # spaces that a message names
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The space an engine works in. A confined engine can neither read nor change another space."""
+    """The space an engine works in, and those it may see. A confined engine can neither read nor change another."""
 
-    space: str = DEFAULT_SPACE  # used where a caller names none
-    confined: bool = False
+    space: str = DEFAULT_SPACE  # used where a caller names none; one of `spaces`
+    spaces: tuple[str, ...] | None = None  # that it is confined to; None: it may read and change all
+
+    @property
+    def confined(self) -> bool:
+        return self.spaces is not None
+
+    def includes(self, space: str) -> bool:
+        """Whether this space may be read and changed."""
+        return self.spaces is None or space in self.spaces
 
     def allowed(self, field: str, spaces: tuple[str, ...]) -> tuple[str, ...]:
         """The named spaces. Raises InvalidInput where a confined engine is asked for another one."""
-        if self.confined and any(each != self.space for each in spaces):
-            raise InvalidInput(field, f"only {self.space!r} is allowed: this memory is confined to it")
+        if self.spaces is not None and not all(map(self.includes, spaces)):
+            several = len(self.spaces) > 1
+            named = ", ".join(map(repr, self.spaces[:_SHOWN])) + (", …" if len(self.spaces) > _SHOWN else "")
+            raise InvalidInput(
+                field,
+                f"only {named} {'are' if several else 'is'} allowed: "
+                f"this memory is confined to {'them' if several else 'it'}",
+            )
         return spaces
 
-    def check_unconfined(self, verb: str, reach: str) -> None:
+    def check_unconfined(self, verb: str, reach: str, remedy: str = "open it unconfined") -> None:
         """Raise InvalidInput where a confined engine is asked for what is about all spaces."""
-        if self.confined:
-            raise InvalidInput(verb, f"{reach} all spaces, and this memory is confined to one; open it unconfined")
+        if self.spaces is not None:
+            to = "one" if len(self.spaces) == 1 else f"{len(self.spaces)} of them"
+            raise InvalidInput(verb, f"{reach} all spaces, and this memory is confined to {to}; {remedy}")
 
     def sees(self, found: Memory | Fact) -> bool:
-        return not self.confined or found.space == self.space
+        return self.includes(found.space)
 
     def choices(self, named: Sequence[str]) -> tuple[str, ...]:
         """The spaces that a query may choose from with `space:`; none means all."""
-        return (self.space,) if self.confined else tuple(named)
+        return tuple(named) or self.spaces or ()

@@ -232,6 +232,19 @@ def fact_query(query: FactQuery, access: Access, now: datetime, limits: Limits) 
     )
 
 
+def access(space: object, confined: object, limits: Limits) -> Access:
+    """What an engine may see, which works in `space` and is confined to it (True), to several or not at all (False)."""
+    own = _name("space", space, limits)
+    if isinstance(confined, bool):
+        return Access(own, (own,) if confined else None)
+    if isinstance(confined, str) or not isinstance(confined, Sequence):
+        raise InvalidInput("confined", f"must be true, false or a list of spaces, not {_kind(confined)}")
+    several = tuple(dict.fromkeys(_names("confined", confined, limits)))
+    if own not in several:
+        raise InvalidInput("confined", f"leaves out {shown(own)}, which the engine works in; add it")
+    return Access(own, several)
+
+
 def spaces(value: Sequence[str], access: Access, limits: Limits) -> tuple[str, ...]:
     """The spaces named, or the engine's own."""
     return access.allowed("spaces", tuple(dict.fromkeys(_names("spaces", value, limits))) or (access.space,))

@@ -1,15 +1,17 @@
-"""Confined to one space: for whoever is, other spaces are as if they were not there, whatever they know of them.
+"""Confined to one or several spaces: for whoever is, others are as if they were not there, whatever they know of them.
 
 Every verb is called twice, with ids and names of another space and with some that nobody has: the answers must be the
-same, word by word, and nothing may have changed in the other space.
+same, word by word, and nothing may have changed in the other space. With those of a space that the engine may see, the
+answer must be that of an engine that may see all.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,19 @@ import pytest
 
 import nacre
 from nacre import Filter, InvalidInput, Lens, Nacre, NacreError, NewEntity, NewFact, NewMemory, NotFound
-from nacre.types.transfer import Header, LensRecord
+from nacre.ids import content_hash
+from nacre.types.transfer import (
+    Dropped,
+    EntityRecord,
+    EventRecord,
+    Header,
+    LensRecord,
+    LoadCounts,
+    MemoryRecord,
+    Record,
+    SimilarRecord,
+    UpdateRecord,
+)
 
 MARCH = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -47,10 +61,11 @@ UNKNOWN = Names(
 
 @dataclass(frozen=True)
 class World:
-    """A store of two spaces that have much in common, and what is known of each."""
+    """A store of three spaces that have much in common, and what is known of each."""
 
     path: Path
     own: Names
+    second: Names  # which the engine may see as well, where it is confined to two
     foreign: Names
 
 
@@ -88,23 +103,32 @@ def fill(path: Path, space: str, word: str) -> tuple[str, str, str]:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     path = tmp_path_factory.mktemp("confined") / "memories.db"
-    found = {word: fill(path, space, word) for space, word in (("mine", "mango"), ("theirs", "xylophone"))}
-    with nacre.open(path, space="theirs", embedder="none") as memory:
-        both = Filter(spaces=["theirs", "mine"])
-        receipt = memory.search("tea", where=both, session="asks-xylophone").receipt
+    words = {"mine": "mango", "ours": "orchid", "theirs": "xylophone"}
+    found = {space: fill(path, space, word) for space, word in words.items()}
+    receipts = {}
     with nacre.open(path, space="mine", embedder="none") as memory:
-        own_receipt = memory.receipts()[0].id
-    assert receipt is not None
-    own = Names("mine", *found["mango"], own_receipt, "Mango", "lens-mango", "asks-mango", "mango")
-    foreign = Names(
-        "theirs", *found["xylophone"], receipt, "Xylophone", "lens-xylophone", "asks-xylophone", "xylophone"
+        receipts["mine"] = memory.receipts()[0].id
+    for space in ("ours", "theirs"):
+        with nacre.open(path, space=space, embedder="none") as memory:
+            both = Filter(spaces=[space, "mine"])
+            receipts[space] = memory.search("tea", where=both, session=f"asks-{words[space]}").receipt or ""
+    own, second, foreign = (
+        Names(space, *found[space], receipts[space], word.capitalize(), f"lens-{word}", f"asks-{word}", word)
+        for space, word in words.items()
     )
-    return World(path, own, foreign)
+    return World(path, own, second, foreign)
 
 
 @pytest.fixture
 def confined(world: World) -> Iterator[Nacre]:
     with nacre.open(world.path, space="mine", confined=True, embedder="none", log=False) as opened:
+        yield opened
+
+
+@pytest.fixture(params=[True, ("mine",), ("ours", "mine")], ids=["own", "one", "two"])
+def confined_to(world: World, request: pytest.FixtureRequest) -> Iterator[Nacre]:
+    """An engine confined to its own space, and one to two of three."""
+    with nacre.open(world.path, space="mine", confined=request.param, embedder="none", log=False) as opened:
         yield opened
 
 
@@ -272,7 +296,7 @@ CALLS: dict[str, list[Call]] = {
     "backup": [lambda m, _, __: m.backup("everything.db")],
     "count_tokens": [lambda m, _, x: m.count_tokens(x.memory)],
     "screen": [lambda m, _, x: m.screen(x.word)],
-    "export": [lambda m, _, x: list(m.export(in_space(x))), lambda m, _, __: list(m.export())[1:]],
+    "export": [lambda m, _, x: list(m.export(in_space(x)))[1:], lambda m, _, __: list(m.export())[1:]],
     "load": [
         lambda m, _, x: list(
             m.load([Header(store="x", at=MARCH, seq=0), LensRecord(x.space, "mine", json.dumps({"name": "mine"}))])
@@ -322,16 +346,16 @@ def seen(path: Path, names: Names) -> list[Any]:
 @pytest.mark.parametrize(
     ("verb", "number"), [(verb, number) for verb, calls in CALLS.items() for number in range(len(calls))]
 )
-def test_other_spaces_are_not_there(world: World, confined: Nacre, verb: str, number: int) -> None:
-    call = CALLS[verb][number]
-    before = seen(world.path, world.foreign), seen(world.path, world.own)
-    known = outcome(call, confined, world.own, world.foreign)
-    unknown = outcome(call, confined, world.own, UNKNOWN)
+def test_other_spaces_are_not_there(world: World, confined_to: Nacre, verb: str, number: int) -> None:
+    call, spaces = CALLS[verb][number], (world.foreign, world.own, world.second)
+    before = [seen(world.path, each) for each in spaces]
+    known = outcome(call, confined_to, world.own, world.foreign)
+    unknown = outcome(call, confined_to, world.own, UNKNOWN)
     for of_theirs, of_nobody in zip(astuple(world.foreign), astuple(UNKNOWN), strict=True):
         known = known.replace(of_theirs, of_nobody)
         assert of_theirs not in unknown
     assert known == unknown
-    assert (seen(world.path, world.foreign), seen(world.path, world.own)) == before
+    assert [seen(world.path, each) for each in spaces] == before
 
 
 @pytest.mark.parametrize(
@@ -350,6 +374,155 @@ def test_who_is_not_confined_sees_them(world: World, call: Callable[[Nacre, Name
     """Else the test above would prove nothing."""
     with nacre.open(world.path, space="mine", embedder="none", log=False) as memory:
         assert "xylophone" in str(call(memory, world.foreign)).lower()
+
+
+# ---------------------------------------------------------------- several spaces
+
+OF_ALL = {"stats", "check", "backup"}  # which no confined engine may ask for
+TO_BOTH = [(verb, number) for verb, calls in CALLS.items() for number in range(len(calls)) if verb not in OF_ALL]
+TO_BOTH.remove(("export", 1))  # without a filter it has all that an engine may see
+
+
+def copied(world: World, folder: Path, name: str) -> Path:
+    to = folder / f"{name}.db"
+    shutil.copyfile(world.path, to)
+    return to
+
+
+def without_new_ids(answer: str, world: World) -> str:
+    """What is written now gets random ids."""
+    known = {each for names in (world.own, world.second, world.foreign, UNKNOWN) for each in astuple(names)}
+    return re.sub(r"'([0-9a-z]{16})'", lambda found: found[0] if found[1] in known else "'new'", answer)
+
+
+@pytest.mark.parametrize(("verb", "number"), TO_BOTH)
+def test_its_spaces_are_as_to_an_engine_that_sees_all(world: World, tmp_path: Path, verb: str, number: int) -> None:
+    """Every verb reads and changes the second space of two as an unconfined engine does."""
+    answers, left = [], []
+    confinements: list[bool | list[str]] = [["mine", "ours"], False]
+    for confined in confinements:
+        path = copied(world, tmp_path, "all" if confined is False else "two")
+        with nacre.open(
+            path, space="mine", confined=confined, embedder="none", log=False, clock=lambda: MARCH + 400 * DAY
+        ) as memory:
+            answers.append(without_new_ids(outcome(CALLS[verb][number], memory, world.own, world.second), world))
+        left.append(without_new_ids(repr([seen(path, each) for each in (world.own, world.second)]), world))
+    assert answers[0] == answers[1]
+    assert "confined" not in answers[0]
+    assert left[0] == left[1]
+
+
+@pytest.mark.parametrize("verb", sorted(OF_ALL))
+def test_what_is_about_all_spaces_is_refused(world: World, verb: str) -> None:
+    with nacre.open(world.path, space="mine", confined=["mine", "ours"], embedder="none", log=False) as memory:
+        refused = outcome(CALLS[verb][0], memory, world.own, UNKNOWN)
+    assert refused.startswith(f"InvalidInput: {verb}: ")
+    assert "all spaces, and this memory is confined to 2 of them" in refused
+
+
+def test_an_export_has_the_spaces_that_it_is_confined_to(world: World) -> None:
+    with nacre.open(world.path, space="mine", confined=["mine", "ours"], embedder="none", log=False) as memory:
+        exported = repr(list(memory.export())).lower()
+    for each in ("mango", "orchid"):
+        assert each in exported
+    for each in ("xylophone", "theirs"):
+        assert each not in exported
+
+
+def test_a_query_chooses_among_its_spaces(world: World) -> None:
+    with nacre.open(world.path, space="mine", confined=["mine", "ours"], embedder="none", log=False) as memory:
+        for query, spaces in (
+            ("tea", {"mine"}),  # what names none searches the engine's own
+            ("tea space:ours", {"ours"}),
+            ("tea space:ours,mine,theirs", {"mine", "ours"}),
+            ("tea space:theirs", set()),
+        ):
+            assert {hit.memory.space for hit in memory.search(query).hits} == spaces, query
+        assert memory.search("tea space:ours", where=in_space(world.own)).hits == ()
+        with pytest.raises(InvalidInput) as refused:
+            memory.search("tea", where=in_space(world.foreign))
+    assert str(refused.value) == "where.spaces: only 'mine', 'ours' are allowed: this memory is confined to them"
+
+
+@pytest.mark.parametrize(
+    ("confined", "problem"),
+    [
+        (["ours"], "leaves out 'mine', which the engine works in; add it"),
+        ([], "leaves out 'mine', which the engine works in; add it"),
+        ("mine", "must be true, false or a list of spaces, not str"),
+        (None, "must be true, false or a list of spaces, not NoneType"),
+        (["mine", 1], "must be a text, not int"),
+    ],
+)
+def test_what_it_is_confined_to_is_checked(path: Path, confined: Any, problem: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        nacre.open(path, space="mine", confined=confined, embedder="none")
+    assert str(refused.value) == f"confined: {problem}"
+    assert not path.exists()
+
+
+# ---------------------------------------------------------------- forged records of an export
+
+LATER = MARCH + 2_000 * DAY
+
+
+def forged_event(memory_id: str, action: str = "updated") -> EventRecord:
+    before = {"text": "a lie"}
+    return EventRecord(uid="a-b-c", at=LATER, action=action, memory_id=memory_id, space="mine", before=before)
+
+
+def forged_entity(world: World, space: str) -> EntityRecord:
+    ids = (world.foreign.memory,)
+    return EntityRecord(space=space, name="Forged", type=None, kept=True, aliases=(), memory_ids=ids, changed=LATER)
+
+
+def hash_of(names: Names) -> str:
+    return content_hash(f"tea of {names.word}").hex()
+
+
+@pytest.mark.parametrize("spaces", [["mine"], ["mine", "ours"]], ids=["one", "two"])
+@pytest.mark.parametrize(
+    "forged",
+    [
+        lambda w, _: Dropped("fact", "mine", w.foreign.fact, LATER),
+        lambda w, _: Dropped("update", "mine", f"{w.foreign.memory} {w.foreign.forgotten}", LATER),
+        lambda w, _: Dropped("lens", "theirs", w.foreign.lens, LATER),
+        lambda w, _: Dropped("entity", "theirs", w.foreign.entity.lower(), LATER),
+        lambda w, r: replace(r, events=(forged_event(w.foreign.memory),)),
+        lambda w, r: replace(r, memory=replace(r.memory, id=w.foreign.memory, updated=LATER)),
+        lambda _, r: replace(r, memory=replace(r.memory, space="theirs", updated=LATER)),
+        lambda w, _: forged_event(w.foreign.memory, action="purged"),
+        lambda w, _: UpdateRecord(w.foreign.memory, w.foreign.forgotten, "", LATER),
+        lambda w, _: UpdateRecord(w.own.memory, w.foreign.memory, "", LATER),
+        lambda w, _: SimilarRecord(w.own.memory, w.foreign.memory, (hash_of(w.own), hash_of(w.foreign)), apart=False),
+        lambda w, _: SimilarRecord(w.foreign.memory, w.own.memory, (hash_of(w.foreign), hash_of(w.own)), apart=True),
+        lambda w, _: forged_entity(w, "mine"),
+        lambda w, _: forged_entity(w, "theirs"),
+        lambda _w, _r: LensRecord("theirs", "mine", json.dumps({"name": "mine"}), LATER),
+    ],
+)
+def test_a_forged_record_changes_no_other_space(
+    world: World, tmp_path: Path, forged: Callable[[World, MemoryRecord], Record], spaces: list[str]
+) -> None:
+    path = copied(world, tmp_path, "forged")
+    before = [seen(path, each) for each in (world.foreign, world.own)]
+    with nacre.open(path, space="mine", confined=spaces, embedder="none", log=False) as memory:
+        header, *records = memory.export()
+        one = next(each for each in records if isinstance(each, MemoryRecord) and each.memory.id == world.own.memory)
+        *_, done = memory.load([header, forged(world, one)])
+    assert done == LoadCounts(left_out=1)
+    assert [seen(path, each) for each in (world.foreign, world.own)] == before
+
+
+def test_what_is_exported_confined_comes_in_with_its_links(world: World, tmp_path: Path) -> None:
+    """Also where near-duplicates come in one batch with their memories."""
+    with nacre.open(world.path, space="mine", confined=["mine", "ours"], embedder="none", log=False) as memory:
+        records = list(memory.export())
+    assert any(isinstance(each, SimilarRecord) for each in records)
+    with nacre.open(tmp_path / "new.db", space="mine", confined=["mine", "ours"], embedder="none", log=False) as other:
+        *_, done = other.load(records)
+        assert done.left_out == 0
+        assert [type(each) for each in other.export()] == [type(each) for each in records]
 
 
 # ---------------------------------------------------------------- what is one's own is as always

@@ -7,7 +7,7 @@ ranking through each of them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -50,7 +50,7 @@ def open_store(
     path: str | os.PathLike[str],
     *,
     space: str = DEFAULT_SPACE,
-    confined: bool = False,
+    confined: bool | Sequence[str] = False,
     embedder: EmbedderName | Embedder | None = "minilm",
     reranker: Literal["auto"] | Reranker | None = "auto",
     threads: int = 0,
@@ -80,7 +80,8 @@ def open_store(
     Args:
         path: The file that holds the memories.
         space: The space to remember in and to search.
-        confined: A confined engine can neither read nor change another space, even by id.
+        confined: A confined engine can neither read nor change another space, even by id. True confines it to `space`;
+            a list of spaces, of which `space` is one, confines it to these.
         embedder: A name, or an object with the methods of `nacre.interfaces.Embedder`. None: keyword search only.
         reranker: An object with the methods of `nacre.interfaces.Reranker`, or None. "auto" is Nacre's own reranker
             where the embedder is MiniLM, given by name or as an object, and none for any other embedder.
@@ -113,8 +114,8 @@ def open_store(
     file = _checked_path(path)
     # Before a file exists.
     validation.opening(space, threads, busy_timeout_ms, limits, log_days, log_megabytes, delivered_minutes)
+    validation.access(space, confined, limits)
     for name, flag in (
-        ("confined", confined),
         ("create", create),
         ("switch_model", switch_model),
         ("extract", extract),
@@ -265,7 +266,7 @@ def open_from_settings(
     *,
     models: Models | None = None,
     space: str | None = None,
-    confined: bool = False,
+    confined: bool | Sequence[str] = False,
     create: bool = True,
     switch_model: bool = False,
     defer_embeddings: bool = False,
@@ -275,8 +276,9 @@ def open_from_settings(
     """Open the store that the settings name.
 
     `models` are shared with other engines; without them the engine loads its own. `space` replaces the space of the
-    settings. `log=False` writes no recall log, whatever the settings say. The default data folder is created with the
-    store; a folder that the user named must exist. `creates` completes the note on a missing store: what creates it.
+    settings; `confined` is as in `open_store`. `log=False` writes no recall log, whatever the settings say. The default
+    data folder is created with the store; a folder that the user named must exist. `creates` completes the note on a
+    missing store: what creates it.
     """
     if models is None:
         models = models_from_settings(settings)

@@ -15,7 +15,6 @@ from time import monotonic
 from typing import Literal, Self, Unpack
 
 from nacre import validation
-from nacre.access import Access
 from nacre.engine.backups import BackupService
 from nacre.engine.context import ContextBuilder
 from nacre.engine.embedding import PassageEmbedder
@@ -97,7 +96,7 @@ class Nacre:
         *,
         reranker: Reranker | None = None,
         space: str = DEFAULT_SPACE,
-        confined: bool = False,
+        confined: bool | Sequence[str] = False,
         limits: Limits = LIMITS,
         zone: tzinfo | None = None,
         extract: bool = True,
@@ -115,7 +114,7 @@ class Nacre:
         make_ids: Callable[[datetime, int], list[str]] = new_ids,
         notes: Sequence[str] = (),
     ) -> None:
-        access = Access(validation.space_name(space, limits), confined)
+        access = validation.access(space, confined, limits)
         weights = validation.namespace_weights("namespace_weights", namespace_weights or {}, limits)
         token_embedder = embedder if token_vectors and isinstance(embedder, TokenEmbedder) else None
         parts = Parts(

@@ -12,7 +12,7 @@ from nacre.engine.recall_log import RecallLog
 from nacre.engine.screening import secrets_of
 from nacre.engine.searcher import Searcher
 from nacre.engine.timeline import timeline_entry
-from nacre.errors import InvalidInput, NotFound
+from nacre.errors import NotFound
 from nacre.interfaces import TimePage
 from nacre.query.ast import Condition, both
 from nacre.types.facts import Entity
@@ -105,14 +105,13 @@ class Reader:
             raise NotFound((checked,))
         ids = self._store.similar([checked]).get(checked, ())
         found = self._store.get(ids)
-        return [found[each] for each in ids]
+        return [found[each] for each in ids if self._parts.access.sees(found[each])]
 
     def separate(self, memory_id: str) -> int:
         return self._store.separate(self._parts.id(memory_id))
 
     def stats(self) -> Stats:
-        if self._parts.access.confined:
-            raise InvalidInput("stats", "count all spaces, and this memory is confined to one; use `facets` instead")
+        self._parts.access.check_unconfined("stats", "count", "use `facets` instead")
         return self._store.stats()
 
     def _entities_of(self, ids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:

@@ -80,10 +80,10 @@ class RecallLog:
         named = self._parts.ids(ids)
         receipt = None if receipt is None else validation.looked_up("receipt", receipt)
         self.flush()
-        access = self._parts.access
-        if receipt is not None and access.confined and named:
+        spaces = self._parts.access.spaces
+        if receipt is not None and spaces is not None and named:
             try:
-                self._store.receipts(ReceiptFilter(spaces=(access.space,), before=receipt, limit=1))
+                self._store.receipts(ReceiptFilter(spaces=spaces, before=receipt, limit=1))
             except InvalidInput:  # a receipt of another space, or none
                 raise InvalidInput("receipt", f"no receipt {receipt!r} is kept; see `nacre log`") from None
         marked = self._store.mark(receipt, named, outcome, self._parts.clock())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -49,6 +49,13 @@ class _Read(NamedTuple):
     screened: bool  # it has private parts or secrets
 
 
+class _Named(NamedTuple):
+    """What a record says something of."""
+
+    spaces: Sequence[str]
+    ids: Sequence[str]
+
+
 class TransferService:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -60,8 +67,8 @@ class TransferService:
         validation.yes_or_no("vectors", vectors)
         if where is not None:
             where = validation.where(where, parts.access, parts.limits)
-        elif parts.access.confined:
-            where = Filter(spaces=(parts.access.space,))
+        elif parts.access.spaces is not None:
+            where = Filter(spaces=parts.access.spaces)
         number: int | datetime = 0
         if isinstance(since, datetime):
             number = validation.moment("since", since)
@@ -121,31 +128,22 @@ class TransferService:
                 refused(number, error)
 
     def _visible(self, batch: list[_Read]) -> list[_Read]:
-        """Those of the spaces that this engine may write to."""
-        if not self._parts.access.confined:
+        """Those that change nothing but the spaces that this engine may write to.
+
+        A record is of another space if it names one, or names a memory or a fact that is there.
+        """
+        access, store = self._parts.access, self._parts.store
+        if not access.confined:
             return batch
-        space = self._parts.access.space
-        ids = [each.record.newer for each in batch if isinstance(each.record, UpdateRecord)]
-        ids += [each.record.one for each in batch if isinstance(each.record, SimilarRecord)]
-        known = {each: memory.space for each, memory in self._parts.store.get(ids).items()}
-
-        def space_of(record: Record) -> str | None:
-            match record:
-                case MemoryRecord():
-                    return record.memory.space
-                case FactRecord():
-                    return record.fact.space
-                case UpdateRecord():
-                    return known.get(record.newer)
-                case SimilarRecord():
-                    return known.get(record.one)
-                case Header():
-                    return None
-            return record.space
-
-        about = [memory_id for each in batch if (memory_id := _about(each.record)) is not None]
-        foreign = {each for each, memory in self._parts.store.get(about).items() if memory.space != space}
-        return [each for each in batch if space_of(each.record) == space and _about(each.record) not in foreign]
+        named = [_named(each.record) for each in batch]
+        ids = list(dict.fromkeys(each for one in named for each in one.ids))
+        foreign = {each for each, memory in store.get(ids).items() if not access.sees(memory)}
+        foreign |= {each.id for each in store.facts_by_id(ids) if not access.sees(each)}
+        return [
+            each
+            for each, names in zip(batch, named, strict=True)
+            if all(map(access.includes, names.spaces)) and foreign.isdisjoint(names.ids)
+        ]
 
     def _checked(self, record: Record) -> Record:
         match record:
@@ -261,16 +259,31 @@ class TransferService:
 
 def _everywhere(parts: Parts) -> Access:
     """Access for checks: spaces are compared later, so that what is not for this engine is counted, not refused."""
-    return replace(parts.access, confined=False)
+    return replace(parts.access, spaces=None)
 
 
-def _about(record: Record) -> str | None:
+def _named(record: Record) -> _Named:
+    """The spaces, and the ids of memories and facts, that a record names."""
     match record:
         case MemoryRecord():
-            return record.memory.id
+            memory, events = record.memory, record.events
+            return _Named([memory.space, *(each.space for each in events)], [memory.id, *(e.memory_id for e in events)])
         case EventRecord():
-            return record.memory_id
-    return None
+            return _Named([record.space], [record.memory_id])
+        case FactRecord():
+            return _Named([record.fact.space], [record.fact.id, record.fact.memory_id])
+        case UpdateRecord():
+            return _Named([], [record.newer, record.older])
+        case SimilarRecord():
+            return _Named([], [record.one, record.other])
+        case EntityRecord():
+            return _Named([record.space], record.memory_ids)
+        case Dropped():  # the name of an update has two ids
+            return _Named([record.space], record.name.split(" "))
+        case LensRecord():
+            return _Named([record.space], [])
+        case Header():
+            return _Named([], [])
 
 
 def _checked_passages(given: StoredPassages | None, text: str) -> StoredPassages | None:

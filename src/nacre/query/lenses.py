@@ -363,10 +363,15 @@ def from_json(data: object) -> Lens:
     if "name" not in values:
         raise InvalidInput("name", "is missing; give the lens a name")
     if "where" in values:
-        filtered = _fields_of("where.", Filter, values["where"])
-        moments = {name: _moment(f"where.{name}", filtered[name]) for name in _TIMES if filtered.get(name) is not None}
-        values["where"] = Filter(**filtered | moments)
+        values["where"] = filter_from_json("where", values["where"])
     return Lens(**values)
+
+
+def filter_from_json(field: str, data: object) -> Filter:
+    """A filter from a JSON object with the fields of Filter. Its values are checked where it is used."""
+    values = _fields_of(f"{field}.", Filter, data)
+    moments = {name: _moment(f"{field}.{name}", values[name]) for name in _TIMES if values.get(name) is not None}
+    return Filter(**values | moments)
 
 
 def _non_default_fields(value: Lens | Filter, default: Lens | Filter) -> dict[str, Json]:

@@ -10,15 +10,36 @@ from datetime import UTC, date, datetime, tzinfo
 from nacre.analysis import highlight
 from nacre.engine.calendar import local_date
 from nacre.engine.explain import Why, WhyNot
-from nacre.errors import Conflict, EmbedderError, InvalidInput, NacreError, NotFound, StoreError
+from nacre.errors import (
+    Conflict,
+    EmbedderError,
+    InvalidInput,
+    NacreError,
+    NotFound,
+    QuotaExceeded,
+    StoreCorrupt,
+    StoreError,
+)
 from nacre.ranking.scoring import briefly
+from nacre.types.access_tokens import AccessToken, NewAccessToken
 from nacre.types.backups import Backup, BackupResult
+from nacre.types.changes import Change, ChangePage
 from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
 from nacre.types.health import Health, Salvage
-from nacre.types.memory import DEFAULT_IMPORTANCE, STANDING_KINDS, Event, Forgotten, Json, Memory, Purged, Remembered
+from nacre.types.memory import (
+    DEFAULT_IMPORTANCE,
+    STANDING_KINDS,
+    Event,
+    Forgotten,
+    Json,
+    Memory,
+    Progress,
+    Purged,
+    Remembered,
+)
 from nacre.types.recall_log import Receipt
 from nacre.types.search import DidYouMean, Hit, Reason, RelationHit, SearchResult, Successor
-from nacre.types.secrets import MemoryWithSecrets
+from nacre.types.secrets import MemoryWithSecrets, Screened
 from nacre.types.stats import Facets, Stats
 from nacre.types.views import Context, Fetched, Timeline, TimelineEntry
 
@@ -39,11 +60,17 @@ def exit_code(error: NacreError) -> int:
 
 
 def error(value: NacreError) -> dict[str, Json]:
+    """What is wrong, and as far as it is known: the field, the problem and the remedy, and the error's own values."""
     body: dict[str, Json] = {"type": type(value).__name__, "message": str(value)}
     if isinstance(value, InvalidInput):
-        body["field"] = value.field
+        problem, _, remedy = value.problem.partition("; ")
+        body |= {"field": value.field, "problem": problem, "remedy": remedy or None}
         if value.errors:
             body["errors"] = [{**each} for each in value.errors]
+    if isinstance(value, NotFound | StoreCorrupt):
+        body["ids"] = list(value.ids)
+    if isinstance(value, QuotaExceeded):
+        body |= {"quota": value.quota, "limit": value.limit, "used": value.used}
     return {"error": body}
 
 
@@ -112,6 +139,8 @@ def fact(value: Fact) -> dict[str, Json]:
         "relation": value.relation,
         "single": value.single,
         "origin": value.origin,
+        **({} if value.touched == value.reinforced else {"touched": moment(value.touched)}),
+        **({} if value.ends == value.valid_to else {"ends": _optional(value.ends)}),
         **_noted(value),
     }
 
@@ -176,14 +205,16 @@ def receipt(value: Receipt) -> dict[str, Json]:
             }
             for each in value.deliveries
         ],
+        **({} if value.origin is None else {"origin": value.origin}),
+        **({"repeat": True} if value.repeat else {}),
     }
 
 
-def why(value: Why) -> dict[str, Json]:
+def why(value: Why, *, texts: bool = False) -> dict[str, Json]:
     return {
         "memory_id": value.memory_id,
         "rank": value.rank,
-        "hit": None if value.hit is None else hit(value.hit),
+        "hit": None if value.hit is None else hit(value.hit, texts=texts),
         "below": value.below,
         "matched": [each._asdict() for each in value.matched],
         "left_out": why_not(value.left_out),
@@ -204,9 +235,10 @@ def remembered(value: Remembered) -> dict[str, Json]:
     }
 
 
-def search_result(value: SearchResult) -> dict[str, Json]:
+def search_result(value: SearchResult, *, texts: bool = False) -> dict[str, Json]:
+    """A search result. With `texts`, each hit has its whole memory, too."""
     return {
-        "hits": [hit(each) for each in value.hits],
+        "hits": [hit(each, texts=texts) for each in value.hits],
         "notes": list(value.notes),
         "did_you_mean": None if value.did_you_mean is None else did_you_mean(value.did_you_mean),
         "relations": [relation_hit(each) for each in value.relations],
@@ -225,9 +257,12 @@ def facets(value: Facets) -> dict[str, Json]:
     return _counts(value) | {"notes": list(value.notes)}
 
 
-def hit(value: Hit) -> dict[str, Json]:
-    """A hit with a snippet in place of the full text, which `get` returns."""
+def hit(value: Hit, *, texts: bool = False) -> dict[str, Json]:
+    """A hit with a snippet in place of the full text, which `get` returns, or else `texts`."""
     found = value.memory
+    whole: dict[str, Json] = {"memory": memory(found)} if texts else {}
+    if texts and value.beliefs is not None:
+        whole["all_facts"] = [fact(each) for each in value.facts]
     return {
         "id": found.id,
         "score": value.score,
@@ -261,6 +296,7 @@ def hit(value: Hit) -> dict[str, Json]:
         "delivered": value.delivered,
         "superseded_by": None if value.superseded_by is None else successor(value.superseded_by),
         "relation": None if value.relation is None else fact(value.relation),
+        **whole,
     }
 
 
@@ -494,6 +530,44 @@ def forgotten(value: Forgotten) -> dict[str, Json]:
 
 def purged(value: Purged) -> dict[str, Json]:
     return {"purged": list(value.ids), "scrubbed": value.scrubbed, "pending": value.pending}
+
+
+def screened(value: Screened) -> dict[str, Json]:
+    return {"text": value.text, "notes": list(value.notes)}
+
+
+def change(value: Change) -> dict[str, Json]:
+    return {
+        "seq": value.seq,
+        "at": moment(value.at),
+        "kind": value.kind,
+        "action": value.action,
+        "name": value.name,
+        "space": value.space,
+    }
+
+
+def change_page(value: ChangePage) -> dict[str, Json]:
+    return {"changes": [change(each) for each in value.changes], "seq": value.seq, "more": value.more}
+
+
+def access_token(value: AccessToken) -> dict[str, Json]:
+    return {
+        "id": value.id,
+        "role": value.role,
+        "spaces": None if value.spaces is None else list(value.spaces),
+        "name": value.name,
+        "created": moment(value.created),
+        "expires": _optional(value.expires),
+    }
+
+
+def new_access_token(value: NewAccessToken) -> dict[str, Json]:
+    return {"token": access_token(value.token), "secret": value.secret}
+
+
+def progress(value: Progress) -> dict[str, Json]:
+    return {"done": value.done, "total": value.total}
 
 
 def event(value: Event) -> dict[str, Json]:

@@ -1,0 +1,34 @@
+"""What changed in a store, in the order of the changes: for those who keep a view of it up to date."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+ChangeKind: TypeAlias = Literal["memory", "fact", "entity", "update", "lens"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The latest change of a memory, or of what belongs to memories. `seq` grows with each change of a store.
+
+    `name` is the id of a memory or fact, the name of an entity or lens, or the newer and the older memory of an update.
+    Of a memory, `action` is that of an event; of all else it is "changed" or "dropped".
+    """
+
+    seq: int
+    at: datetime
+    kind: ChangeKind
+    action: str
+    name: str
+    space: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePage:
+    """Changes after a number, the oldest first. `seq` is the number to go on from; `more`: others follow already."""
+
+    changes: tuple[Change, ...]
+    seq: int
+    more: bool = False
