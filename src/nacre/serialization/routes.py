@@ -1,7 +1,7 @@
 """Which request over HTTP calls which verb? The server, its OpenAPI document and the client follow one table.
 
-A path may have ids, `{like_this}`. The other arguments of the verb are in the query of the URL where the method is GET or
-DELETE, and otherwise in the body, a JSON object. What streams is JSON Lines.
+A path may have ids, `{like_this}`. The other arguments of the verb are in the query of the URL where the method is GET
+or DELETE, and otherwise in the body, a JSON object. What streams is JSON Lines.
 """
 
 from __future__ import annotations
@@ -128,5 +128,4 @@ ROUTES: Mapping[str, Route] = {each.verb: each for each in _TABLE}
 # What has no route, and why.
 NOT_SERVED: Mapping[str, str] = {
     "close": "ends the engine itself",
-    "check_token": "the server asks it about each request",
 }
