@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from itertools import chain
 from os import PathLike
 from time import monotonic
@@ -113,7 +114,32 @@ class Nacre:
         timer: Callable[[], float] = monotonic,
         make_ids: Callable[[datetime, int], list[str]] = new_ids,
         notes: Sequence[str] = (),
+        observe: Callable[[str, float], None] | None = None,
+        closes_store: bool = True,
     ) -> None:
+        self._elsewhere = partial(
+            Nacre,
+            store,
+            embedder,
+            reranker=reranker,
+            limits=limits,
+            zone=zone,
+            extract=extract,
+            defer_embeddings=defer_embeddings,
+            token_vectors=token_vectors,
+            decay_rates=decay_rates,
+            log=log,
+            log_days=log_days,
+            log_megabytes=log_megabytes,
+            delivered_minutes=delivered_minutes,
+            namespace_weights=namespace_weights,
+            secrets=secrets,
+            clock=clock,
+            timer=timer,
+            make_ids=make_ids,
+            notes=notes,
+            closes_store=False,
+        )
         access = validation.access(space, confined, limits)
         weights = validation.namespace_weights("namespace_weights", namespace_weights or {}, limits)
         token_embedder = embedder if token_vectors and isinstance(embedder, TokenEmbedder) else None
@@ -130,9 +156,11 @@ class Nacre:
             namespace_weights=weights,
             timer=timer,
             screening=Screening(validation.secret_policy("secrets", secrets)),
+            observe=observe,
         )
         self._parts = parts
         self._store = store
+        self._closes_store = closes_store
         self.notes = tuple(notes)  # on the store itself; every search, context and count has them
         self._facts = FactService(parts, validation.decay_rates(decay_rates or {}))
         self._entities = EntityService(parts)
@@ -168,7 +196,27 @@ class Nacre:
         """Write what is pending and close the store. Closing again does nothing."""
         self._log.close()
         self._parts.threads.close()
-        self._store.close()
+        if self._closes_store:
+            self._store.close()
+
+    def within(
+        self,
+        space: str,
+        *,
+        confined: bool | Sequence[str] = True,
+        observe: Callable[[str, float], None] | None = None,
+    ) -> Nacre:
+        """An engine on the same store and models that works in another space. Close it before this one.
+
+        `confined` is as in `nacre.open`. A confined engine can only narrow what it may see. `observe` is called with
+        the name of each stage of a search, and its seconds.
+        """
+        other = validation.access(space, confined, self._parts.limits)
+        if self._parts.access.confined:
+            if other.spaces is None:
+                self._parts.access.check_unconfined("confined", "false allows")
+            self._parts.access.allowed("confined", other.spaces or ())
+        return self._elsewhere(space=space, confined=confined, observe=observe)
 
     # ---- writing
 

@@ -45,6 +45,7 @@ class Parts:
     namespace_weights: Mapping[str, float] = field(default_factory=dict)  # of searches that bring none of their own
     timer: Callable[[], float] = monotonic  # in seconds, for time limits
     screening: Screening = field(default_factory=lambda: Screening(DEFAULT_SECRET_POLICY))  # of all that is stored
+    observe: Callable[[str, float], None] | None = None  # is told how many seconds each stage of a search took
 
     # ---- memories by id, as far as access allows
 

@@ -5,8 +5,9 @@ The stages run in the order of STAGES. ARCHITECTURE.md shows the same list.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from time import perf_counter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -164,6 +165,7 @@ class Pipeline:
         late_interaction: LateInteractionStage,
         reranker: RerankStage,
         successors: SuccessorFinder,
+        observe: Callable[[str, float], None] | None = None,
     ) -> None:
         self._store = store
         self._planner = planner
@@ -172,6 +174,7 @@ class Pipeline:
         self._tokens = late_interaction
         self._reranker = reranker
         self._successors = successors
+        self._observe = observe
 
     def run(self, plan: SearchPlan) -> SearchTrace:
         """Run every stage."""
@@ -190,7 +193,10 @@ class Pipeline:
 
     def _through(self, stages: Sequence[str], plan: SearchPlan, ranking: Ranking) -> Ranking:
         for name in stages:
+            began = perf_counter()
             ranking = getattr(self, f"_{name}")(plan, ranking)
+            if self._observe is not None:
+                self._observe(name, perf_counter() - began)
         return ranking
 
     def _found(self, plan: SearchPlan) -> SearchTrace:

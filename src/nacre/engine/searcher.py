@@ -64,6 +64,7 @@ class Searcher:
             self.late_interaction,
             rerank,
             self.successors,
+            parts.observe,
         )
         self._results: LruCache[Hashable, tuple[datetime, SearchResult]] = LruCache(parts.limits.results_cached)
 

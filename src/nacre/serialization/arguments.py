@@ -23,6 +23,7 @@ from nacre.errors import InvalidInput
 from nacre.query import lenses
 from nacre.query.lenses import Lens
 from nacre.serialization import decode, encode
+from nacre.serialization.routes import NOT_SERVED
 from nacre.types.facts import FactQuery, NewEntity, NewFact
 from nacre.types.memory import Json, NewMemory
 from nacre.types.recipe import USUAL_RECIPE, Recipe, recipe_of, weights_of
@@ -304,9 +305,9 @@ def parameters_of(verb: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 
 def public_verbs() -> dict[str, Callable[..., Any]]:
-    """Every public verb of the engine by name."""
+    """Every public verb of the engine by name, but for those that no server can offer."""
     return {
         name: verb
         for name, verb in inspect.getmembers(Nacre, inspect.isfunction)
-        if not name.startswith("_") and name != "close"
+        if not name.startswith("_") and name not in NOT_SERVED
     }

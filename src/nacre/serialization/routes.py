@@ -128,4 +128,5 @@ ROUTES: Mapping[str, Route] = {each.verb: each for each in _TABLE}
 # What has no route, and why.
 NOT_SERVED: Mapping[str, str] = {
     "close": "ends the engine itself",
+    "within": "makes another engine; a request names its space in a header",
 }
