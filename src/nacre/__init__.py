@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nacre.engine.engine import Nacre
     from nacre.engine.explain import Why, WhyNot
     from nacre.errors import (
+        AccessDenied,
         Conflict,
         EmbedderError,
         EmbedderMismatch,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         InvalidInput,
         NacreError,
         NotFound,
+        Outdated,
         QuotaExceeded,
         StoreBusy,
         StoreCorrupt,
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
         WrongKey,
     )
     from nacre.query.lenses import Lens
+    from nacre.types.access_tokens import AccessToken, NewAccessToken
     from nacre.types.backups import Backup, BackupResult
+    from nacre.types.changes import Change, ChangePage
     from nacre.types.facts import (
         Belief,
         Disagreement,
@@ -85,9 +89,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CLASSIC",
+    "AccessDenied",
+    "AccessToken",
     "Backup",
     "BackupResult",
     "Belief",
+    "Change",
+    "ChangePage",
     "Conflict",
     "Context",
     "ContextRequest",
@@ -120,10 +128,12 @@ __all__ = [
     "MemoryWithSecrets",
     "Nacre",
     "NacreError",
+    "NewAccessToken",
     "NewEntity",
     "NewFact",
     "NewMemory",
     "NotFound",
+    "Outdated",
     "Progress",
     "Purged",
     "QuotaExceeded",
@@ -174,11 +184,13 @@ _HOMES = {
     "engine.engine": "Nacre",
     "engine.explain": "Why WhyNot",
     "errors": (
-        "Conflict EmbedderError EmbedderMismatch EmbedderUnavailable InvalidInput NacreError NotFound "
-        "QuotaExceeded StoreBusy StoreCorrupt StoreError StoreFull StoreTooNew StoreUnavailable WrongKey"
+        "AccessDenied Conflict EmbedderError EmbedderMismatch EmbedderUnavailable InvalidInput NacreError NotFound "
+        "Outdated QuotaExceeded StoreBusy StoreCorrupt StoreError StoreFull StoreTooNew StoreUnavailable WrongKey"
     ),
     "query.lenses": "Lens",
+    "types.access_tokens": "AccessToken NewAccessToken",
     "types.backups": "Backup BackupResult",
+    "types.changes": "Change ChangePage",
     "types.facts": "Belief Disagreement Entity Fact FactQuery NewEntity NewFact RelatedEntity Statement",
     "types.health": "Finding Health Salvage",
     "types.hnsw": "Hnsw",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nacre.errors import InvalidInput
+from nacre.errors import AccessDenied
 from nacre.types.facts import Fact
 from nacre.types.memory import DEFAULT_SPACE, Memory
 
@@ -28,11 +28,11 @@ class Access:
         return self.spaces is None or space in self.spaces
 
     def allowed(self, field: str, spaces: tuple[str, ...]) -> tuple[str, ...]:
-        """The named spaces. Raises InvalidInput where a confined engine is asked for another one."""
+        """The named spaces. Raises AccessDenied where a confined engine is asked for another one."""
         if self.spaces is not None and not all(map(self.includes, spaces)):
             several = len(self.spaces) > 1
             named = ", ".join(map(repr, self.spaces[:_SHOWN])) + (", …" if len(self.spaces) > _SHOWN else "")
-            raise InvalidInput(
+            raise AccessDenied(
                 field,
                 f"only {named} {'are' if several else 'is'} allowed: "
                 f"this memory is confined to {'them' if several else 'it'}",
@@ -40,10 +40,10 @@ class Access:
         return spaces
 
     def check_unconfined(self, verb: str, reach: str, remedy: str = "open it unconfined") -> None:
-        """Raise InvalidInput where a confined engine is asked for what is about all spaces."""
+        """Raise AccessDenied where a confined engine is asked for what is about all spaces."""
         if self.spaces is not None:
             to = "one" if len(self.spaces) == 1 else f"{len(self.spaces)} of them"
-            raise InvalidInput(verb, f"{reach} all spaces, and this memory is confined to {to}; {remedy}")
+            raise AccessDenied(verb, f"{reach} all spaces, and this memory is confined to {to}; {remedy}")
 
     def sees(self, found: Memory | Fact) -> bool:
         return self.includes(found.space)

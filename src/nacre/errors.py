@@ -2,8 +2,10 @@
 
     NacreError
     ├── InvalidInput             a value from the caller is not allowed (also a ValueError)
-    ├── NotFound                 no memory, fact, entity or lens has this id or name (also a LookupError)
+    │   └── AccessDenied         a confined engine was asked for another space, or for what is about all
+    ├── NotFound                 no memory, fact, entity, lens or token has this id or name (also a LookupError)
     ├── Conflict                 the change contradicts what is stored (e.g. a restored twin)
+    │   └── Outdated             the memory has changed since the version that the caller names
     ├── StoreError               the store failed
     │   ├── StoreUnavailable     path missing, unreadable or unwritable
     │   ├── StoreBusy            another process held the lock longer than the time-out
@@ -44,8 +46,12 @@ class InvalidInput(NacreError, ValueError):
         self.errors = errors
 
 
+class AccessDenied(InvalidInput):
+    """A confined engine was asked for a space that it may not see, or for what is about all spaces."""
+
+
 class NotFound(NacreError, LookupError):
-    """No memory (or fact, entity, lens) has one of these ids or names."""
+    """No memory (or fact, entity, lens, token) has one of these ids or names."""
 
     def __init__(
         self, ids: tuple[str, ...], hint: str = "check it with `nacre timeline`", what: str = "memory"
@@ -59,6 +65,10 @@ class NotFound(NacreError, LookupError):
 
 class Conflict(NacreError):
     """The change contradicts what is stored."""
+
+
+class Outdated(Conflict):
+    """The memory has changed since the version that the caller names. Nothing was written."""
 
 
 class StoreError(NacreError):
