@@ -1,4 +1,4 @@
-"""Values as JSON, one function per type, named after it. Also errors as JSON and as exit codes."""
+"""Values as JSON, one function per type, named after it. Also errors as JSON, as exit codes and as status over HTTP."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ from nacre.analysis import highlight
 from nacre.engine.calendar import local_date
 from nacre.engine.explain import Why, WhyNot
 from nacre.errors import (
+    AccessDenied,
     Conflict,
     EmbedderError,
     InvalidInput,
     NacreError,
     NotFound,
+    Outdated,
     QuotaExceeded,
+    StoreBusy,
     StoreCorrupt,
     StoreError,
+    StoreFull,
+    StoreUnavailable,
 )
 from nacre.ranking.scoring import briefly
 from nacre.types.access_tokens import AccessToken, NewAccessToken
@@ -51,12 +56,28 @@ EXIT_CODES: tuple[tuple[type[NacreError], int], ...] = (
     (StoreError, 3),
     (EmbedderError, 3),
 )
+# The same for answers over HTTP.
+STATUS: tuple[tuple[type[NacreError], int], ...] = (
+    (AccessDenied, 403),
+    (InvalidInput, 400),
+    (NotFound, 404),
+    (Outdated, 412),
+    (Conflict, 409),
+    (StoreFull, 507),  # or a quota is used up
+    (StoreBusy, 503),
+    (StoreUnavailable, 503),
+    (EmbedderError, 503),
+)
 SECRETS_FOUND = 4  # the exit code of an audit that found some
 PROBLEMS_FOUND = 5  # the exit code of a doctor that found some, and did not fix them
 
 
 def exit_code(error: NacreError) -> int:
     return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
+
+
+def http_status(error: NacreError) -> int:
+    return next((status for kind, status in STATUS if isinstance(error, kind)), 500)
 
 
 def error(value: NacreError) -> dict[str, Json]:
