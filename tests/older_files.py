@@ -6,9 +6,10 @@ import apsw
 
 
 def to_eleventh(db: apsw.Connection) -> None:
-    """Take back the twelfth version of the schema, keys and expiry, and the thirteenth, what exports need."""
+    """Take back the versions of the schema after it: keys and expiry, what exports need, and what a server keeps."""
     db.execute(
         """
+        DROP TABLE access_tokens; DROP TABLE kept_answers;
         DROP INDEX events_by_uid;
         ALTER TABLE events DROP COLUMN uid;
         DROP TRIGGER memories_reinstated;

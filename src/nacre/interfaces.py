@@ -12,9 +12,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from nacre.query.ast import Condition, ParsedQuery, Term
+from nacre.types.access_tokens import AccessToken
 from nacre.types.backups import BackupRequest, BackupResult
+from nacre.types.changes import ChangePage
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.health import Finding
+from nacre.types.kept_answers import Claim, KeptAnswer
 from nacre.types.memory import (
     Entry,
     Event,
@@ -276,7 +279,48 @@ class LogStore(Protocol):
         """The bodies of the lenses of a space, by name."""
 
 
-class Store(FactStore, LogStore, Protocol):
+class ServerStore(Protocol):
+    """Stores what a server keeps, access tokens and answers, and says what changed to those that follow it.
+
+    Tokens and answers are in backups, and in no export.
+    """
+
+    def changes(self, spaces: Sequence[str], since: int | None, limit: int) -> ChangePage:
+        """Changes of these spaces after a number, the oldest first.
+
+        Without a page after it, the number to go on from is that of the store's last change, of any space. `since=None`
+        asks for this number alone.
+        """
+
+    def add_token(self, token: AccessToken, secret_hash: bytes) -> None: ...
+
+    def tokens(self) -> list[AccessToken]:
+        """All tokens, the newest first, expired ones included."""
+
+    def token(self, token_id: str) -> tuple[AccessToken, bytes] | None:
+        """A token and the hash of its secret."""
+
+    def drop_token(self, token_id: str) -> bool:
+        """Delete a token. Returns False if there is none."""
+
+    def claim_answer(self, key: str, request: bytes, now: datetime) -> Claim:
+        """Claim a request, unless it was carried out or is being carried out. `request` is a hash of all of it.
+
+        A claim that was neither answered nor dropped can be claimed anew after CLAIM_LASTS. Answers older than KEPT
+        are deleted.
+        """
+
+    def keep_answer(self, ticket: str, answer: KeptAnswer, now: datetime) -> None:
+        """Keep the answer to a claimed request, unless another has claimed it since.
+
+        If memories were purged since the claim, an answer that quotes is not kept, only that there was one.
+        """
+
+    def drop_claim(self, ticket: str) -> None:
+        """Give up a claim: the request has changed nothing, so that it may be sent again."""
+
+
+class Store(FactStore, LogStore, ServerStore, Protocol):
     """Stores memories and finds candidates. Each channel is a method of its own; the engine fuses their results.
 
     Each writing method is one transaction. After it returns, its changes are durable, and every later read of any

@@ -127,7 +127,7 @@ def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> New
         pinned=yes_or_no("pinned", new.pinned),
         origin=None if new.origin is None else _name("origin", new.origin, limits),
         key=None if new.key is None else _text("key", new.key, limits.key_chars_max),
-        expires=None if new.expires is None else _expiry(new.expires, now),
+        expires=None if new.expires is None else expiry(new.expires, now),
         supersedes=_superseded(new.supersedes, limits),
         facts=facts(new.facts, limits) if new.facts != () else (),
         entities=entities(new.entities, limits) if new.entities != () else (),
@@ -135,7 +135,8 @@ def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> New
     )
 
 
-def _expiry(value: datetime | timedelta, now: datetime) -> datetime:
+def expiry(value: datetime | timedelta, now: datetime) -> datetime:
+    """When something expires, from a time or a duration from now."""
     if not isinstance(value, timedelta):
         moment = _moment("expires", value)
     else:
@@ -603,6 +604,11 @@ def kind_name(value: str, limits: Limits) -> str:
 
 def session_name(value: str, limits: Limits) -> str:
     return _name("session", value, limits)
+
+
+def token_name(value: str, limits: Limits) -> str:
+    """What an access token is for, which need not be said."""
+    return value if value == "" else _name("name", value, limits)
 
 
 def space_name(value: str, limits: Limits) -> str:

@@ -23,7 +23,7 @@ from nacre.analysis import tokenizer
 from nacre.embedders.hashing import Hashing
 from nacre.errors import NacreError, StoreCorrupt, StoreError, StoreFull, StoreTooNew, StoreUnavailable
 from nacre.ids import content_hash
-from nacre.storage.sqlite import SqliteStore, lifecycle, rows, schema
+from nacre.storage.sqlite import SqliteStore, lifecycle, retokenising, rows, schema
 from nacre.storage.sqlite import facts as facts_module
 from nacre.storage.sqlite import store as store_module
 from nacre.types.facts import NewEntity, NewFact
@@ -91,6 +91,7 @@ def test_a_fresh_file(path: Path) -> None:
             ),
             *("facts", "relation_words", "entities", "entity_names", "links", "sketches", "similar", "updates"),
             *("receipts", "deliveries", "usage", "lenses", "token_vectors", "space_usage", "session_writes"),
+            *("access_tokens", "kept_answers"),
         }
         assert set(ours.values()) == {1}
         meta = dict(db.execute("SELECT key, value FROM meta"))
@@ -412,7 +413,7 @@ def test_an_interrupted_tokenising_after_a_migration_is_done_again(path: Path, m
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    for module, step in ((store_module, "write_tokens"), (store_module, "update_counts"), (rows, "set_meta")):
+    for module, step in ((retokenising, "write_tokens"), (retokenising, "update_counts"), (rows, "set_meta")):
         with monkeypatch.context() as failing:
             failing.setattr(module, step, interrupt)
             with pytest.raises(KeyboardInterrupt):

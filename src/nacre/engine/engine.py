@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
 from itertools import chain
 from os import PathLike
@@ -16,7 +16,9 @@ from time import monotonic
 from typing import Literal, Self, Unpack
 
 from nacre import validation
+from nacre.engine.access_tokens import AccessTokenService
 from nacre.engine.backups import BackupService
+from nacre.engine.changes import ChangeService
 from nacre.engine.context import ContextBuilder
 from nacre.engine.embedding import PassageEmbedder
 from nacre.engine.entities import EntityService
@@ -38,7 +40,9 @@ from nacre.ids import new_ids
 from nacre.interfaces import Embedder, Reranker, Store, TokenEmbedder
 from nacre.query.lenses import Lens
 from nacre.runtime.threads import Threads
+from nacre.types.access_tokens import AccessToken, NewAccessToken, Role
 from nacre.types.backups import BackupResult
+from nacre.types.changes import ChangePage
 from nacre.types.facts import (
     Belief,
     Disagreement,
@@ -173,6 +177,8 @@ class Nacre:
         )
         self._lenses = LensService(parts)
         self._backups = BackupService(parts)
+        self._changes = ChangeService(parts)
+        self._tokens = AccessTokenService(parts)
         self._timeline = TimelineService(parts)
         self._searcher = Searcher(parts, reranker, self._log)
         self._reader = Reader(parts, self._log, self._searcher)
@@ -243,9 +249,13 @@ class Nacre:
         """
         return self._writer.remember(items, refused)
 
-    def update(self, memory_id: str, **changes: Unpack[Changes]) -> Memory:
-        """Change the named fields of a live memory. Its history keeps what they were."""
-        return self._rewriter.update(memory_id, changes)
+    def update(self, memory_id: str, *, unchanged_since: datetime | None = None, **changes: Unpack[Changes]) -> Memory:
+        """Change the named fields of a live memory. Its history keeps what they were.
+
+        `unchanged_since` is the `updated` of the version that the caller knows. If the memory has changed since, it
+        raises Outdated and changes nothing.
+        """
+        return self._rewriter.update(memory_id, changes, unchanged_since)
 
     def forget(
         self,
@@ -310,6 +320,13 @@ class Nacre:
         from nacre.engine.transfer import TransferService
 
         return TransferService(self._parts).load(records, refused)
+
+    def changes(self, since: int | None = None, *, spaces: Sequence[str] = (), limit: int = 1_000) -> ChangePage:
+        """What changed after a number, the oldest first: the `seq` of an earlier page, or of an export's header.
+
+        Without a number there are no changes, only the number to go on from. Searches change nothing.
+        """
+        return self._changes.since(since, spaces, limit)
 
     # ---- finding
 
@@ -542,6 +559,35 @@ class Nacre:
     def lenses(self) -> list[Lens]:
         """The built-in lenses, then those of this space, by name."""
         return self._lenses.all()
+
+    # ---- access tokens
+
+    def create_token(
+        self,
+        name: str = "",
+        *,
+        role: Role = "read",
+        spaces: Sequence[str] | None = None,
+        expires: datetime | timedelta | None = None,
+    ) -> NewAccessToken:
+        """Make a token for a server. Its secret is shown only now: the store keeps a hash of it.
+
+        "write" may do what "read" may, "admin" everything. `spaces=None` allows all spaces, an empty list this one.
+        After `expires`, a time or a duration from now, it is not valid any more.
+        """
+        return self._tokens.create(name, role, spaces, expires)
+
+    def tokens(self) -> list[AccessToken]:
+        """All tokens that were not revoked, expired ones included, the newest first."""
+        return self._tokens.all()
+
+    def revoke_token(self, token_id: str) -> None:
+        """Delete a token, so that it is not valid any more."""
+        self._tokens.revoke(token_id)
+
+    def authenticate(self, secret: str) -> AccessToken | None:
+        """The token that has this secret; None if it is unknown, expired or revoked."""
+        return self._tokens.of_secret(secret)
 
     # ---- upkeep
 

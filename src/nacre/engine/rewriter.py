@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
 from nacre import validation
@@ -16,7 +17,7 @@ from nacre.engine.entries import Draft
 from nacre.engine.facts import FactService
 from nacre.engine.parts import Parts
 from nacre.engine.updates import UpdateService
-from nacre.errors import Conflict, InvalidInput, StoreError
+from nacre.errors import Conflict, InvalidInput, Outdated, StoreError
 from nacre.facts import statements
 from nacre.storage.changes import replaced
 from nacre.types.facts import Fact
@@ -42,16 +43,22 @@ class Rewriter:
 
     # ---- the verb `update`
 
-    def update(self, memory_id: str, changes: Changes) -> Memory:
-        """Change the named fields of a live memory."""
+    def update(self, memory_id: str, changes: Changes, unchanged_since: datetime | None) -> Memory:
+        """Change the named fields of a live memory, if it is still the version that the caller names."""
         unknown = sorted(set(changes) - Changes.__annotations__.keys())
         if unknown or not changes:
             allowed = ", ".join(sorted(Changes.__annotations__))
             if not unknown:
                 raise InvalidInput("changes", f"are missing; give at least one of {allowed}")
             raise InvalidInput(unknown[0], f"cannot be changed; allowed: {allowed}")
+        known = None if unchanged_since is None else validation.moment("unchanged_since", unchanged_since)
         for attempt in range(_TRIES):
             previous = self._parts.live(memory_id)
+            if known not in (None, previous.updated):
+                raise Outdated(
+                    f"id: memory {previous.id} has changed: it was updated at {previous.updated.isoformat()}, not at "
+                    f"{known.isoformat()}; read it again, and update that version"
+                )
             now = previous.changed_at(self._parts.clock())
             changed = replace(entries.as_new(previous), **changes)
             checked = validation.memory(changed, self._parts.access, now, self._parts.limits)

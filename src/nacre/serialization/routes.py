@@ -127,6 +127,7 @@ ROUTES: Mapping[str, Route] = {each.verb: each for each in _TABLE}
 
 # What has no route, and why.
 NOT_SERVED: Mapping[str, str] = {
+    "authenticate": "takes a secret; a request has it in its Authorization header",
     "close": "ends the engine itself",
     "within": "makes another engine; a request names its space in a header",
 }

@@ -11,10 +11,12 @@ ChangeKind: TypeAlias = Literal["memory", "fact", "entity", "update", "lens"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The latest change of a memory, or of what belongs to memories. `seq` grows with each change of a store.
+    """An event of a memory, or the latest change of what belongs to memories. `seq` grows with each change of a store.
 
-    `name` is the id of a memory or fact, the name of an entity or lens, or the newer and the older memory of an update.
-    Of a memory, `action` is that of an event; of all else it is "changed" or "dropped".
+    `name` is the id of a memory or fact, the name of a lens, a name of an entity as names are compared, or the ids of
+    the newer and the older memory of an update, with a space between. Of a memory, `action` is that of its event, or
+    "separated"; of all else it is "changed" or "dropped". What is remembered or purged with a memory has no change of
+    its own.
     """
 
     seq: int

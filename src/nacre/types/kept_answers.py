@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 KEPT: Final = timedelta(hours=24)
+CLAIM_LASTS: Final = timedelta(minutes=5)  # beyond, whoever carried the request out has died
 
 ClaimState: TypeAlias = Literal["claimed", "running", "answered", "different"]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from nacre.types.changes import Change as SeenChange
 from nacre.types.memory import Event, Json
 
 
@@ -67,6 +68,15 @@ class ChangeLog:
     def is_gone(self, kind: str, space: str, name: str) -> bool:
         found = self.changes.get((kind, space, name))
         return found is not None and found.gone
+
+    def listed(self) -> list[SeenChange]:
+        """All last changes, as those who follow them see them."""
+        return [
+            SeenChange(change.seq, change.at, "memory", "separated", name, space)
+            if kind == "apart"
+            else SeenChange(change.seq, change.at, kind, "dropped" if change.gone else "changed", name, space)  # type: ignore[arg-type]
+            for (kind, space, name), change in self.changes.items()
+        ]
 
     def since(self, kind: str, seq: int) -> set[tuple[str, str]]:
         """(space, name) of what changed after a number."""

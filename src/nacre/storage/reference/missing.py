@@ -26,6 +26,8 @@ class MissingStore(MemoryStore):
 
     put_entity = add
     put_lens = add
+    add_token = add
+    claim_answer = add
 
     def backup(self, *_: object, **__: object) -> NoReturn:
         raise StoreUnavailable(f"store: {self._path} does not exist, so there is nothing to back up; check the path")

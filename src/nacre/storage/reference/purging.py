@@ -27,6 +27,7 @@ def purge(store: MemoryStore, memory_id: str, at: datetime) -> None:
     store._displaced.discard(memory_id)
     store._facts.purge(memory_id)
     store._updates.purge(memory_id)
+    store._purge_answers()
     store._recall_log.purge([memory_id], Quotations(texts, _gone(store, texts, labels)), at)
     store._events = [replace(each, before={}) if each.memory_id == memory_id else each for each in store._events]
 

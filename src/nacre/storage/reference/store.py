@@ -39,6 +39,7 @@ from nacre.storage.reference import purging, transfer
 from nacre.storage.reference.change_log import ChangeLog, LoggedEvent
 from nacre.storage.reference.facts import Facts
 from nacre.storage.reference.recall_log import RecallLog
+from nacre.storage.reference.server_store import ServerTables
 from nacre.storage.reference.space_usage import SessionWrites, usage_of
 from nacre.storage.reference.stored_memory import StoredMemory, blobs_of, token_blobs_of
 from nacre.storage.reference.updates import Updates
@@ -68,10 +69,11 @@ if TYPE_CHECKING:
     from nacre.types.memory import FloatMatrix, FloatVector
 
 
-class MemoryStore:
+class MemoryStore(ServerTables):
     """Implements `nacre.interfaces.Store`. One lock makes every call a transaction."""
 
     def __init__(self, quotas: Quotas = NO_QUOTAS) -> None:
+        super().__init__()
         self._quotas = quotas
         self._session_writes = SessionWrites()
         self._memories: dict[str, StoredMemory] = {}

@@ -227,7 +227,7 @@ class _Undo:
         self._store = store
         self._own = {
             name: copy(getattr(store, name))
-            for name in ("_memories", "_events", "_displaced", "_model", "_token_model", "_lenses")
+            for name in ("_memories", "_events", "_displaced", "_model", "_token_model", "_lenses", "_requests")
         }
         names = ("_facts", "_entities", "_sketches", "_similar", "_apart")
         self._facts = deepcopy({name: getattr(store._facts, name) for name in names})

@@ -13,6 +13,8 @@ from typing import NamedTuple
 import apsw
 
 from nacre.storage.sqlite.rows import fetch, microseconds, moment, to_json
+from nacre.types.changes import Change as SeenChange
+from nacre.types.changes import ChangePage
 
 TABLES = """
 CREATE TABLE changes (
@@ -87,6 +89,25 @@ def since(db: apsw.Connection, at: datetime) -> int:
     sql = "SELECT min(seq) FROM (SELECT seq FROM {} WHERE at_us >= ?)"
     firsts = [db.execute(sql.format(table), (microseconds(at),)).get for table in ("events", "changes")]
     return min((first for first in firsts if first is not None), default=last(db) + 1) - 1
+
+
+def page(db: apsw.Connection, spaces: Sequence[str], since: int | None, limit: int) -> ChangePage:
+    """Events and changes of these spaces after a number; with None, only the number of the last one."""
+    if since is None:
+        return ChangePage((), last(db))
+    within = "seq > ?1 AND space IN (SELECT value FROM json_each(?2))"
+    sql = (
+        f"SELECT seq, at_us, 'memory', action, memory_id, space FROM events WHERE {within} AND memory_id <> '' "
+        f"UNION ALL SELECT seq, at_us, iif(kind = 'apart', 'memory', kind), "
+        "CASE WHEN kind = 'apart' THEN 'separated' WHEN gone THEN 'dropped' ELSE 'changed' END, name, space "
+        f"FROM changes WHERE {within} ORDER BY seq LIMIT ?3"
+    )
+    found = [
+        SeenChange(seq, moment(at_us), kind, action, name, space)
+        for seq, at_us, kind, action, name, space in fetch(db, sql, (since, to_json(list(spaces)), limit + 1))
+    ]
+    more = len(found) > limit
+    return ChangePage(tuple(found[:limit]), found[limit - 1].seq if more else last(db), more)
 
 
 def _next(db: apsw.Connection) -> int:

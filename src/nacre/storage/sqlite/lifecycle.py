@@ -14,7 +14,7 @@ import apsw
 from nacre.analysis.quotations import Quotations, found_in, significant_tokens
 from nacre.errors import Conflict
 from nacre.storage.changes import check_unexpired, identity, labels_ever, replaced, stated, taken, texts_ever
-from nacre.storage.sqlite import entities, facts, near_duplicates, recall_log, rows, token_vectors
+from nacre.storage.sqlite import entities, facts, kept_answers, near_duplicates, recall_log, rows, token_vectors
 from nacre.storage.sqlite.facts import rewrite_entry
 from nacre.storage.sqlite.vocabulary import absent_terms, update_counts
 from nacre.storage.sqlite.writes import (
@@ -97,6 +97,7 @@ def purge(db: apsw.Connection, ids: Sequence[str], at: datetime) -> list[tuple[i
     groups = facts.groups_of_rows(db, purged)
     linked = entities.of_rows(db, purged)
     recall_log.purge(db, purged, _quotations(db, {row: memory for row, memory, _ in found}), at)
+    kept_answers.purge(db)
     near_duplicates.unsketch(db, ((row, memory.space, tokens) for row, memory, tokens in found))
     for row, memory, _ in found:
         db.execute("DELETE FROM tokens WHERE row = ?", (row,))

@@ -1,9 +1,10 @@
 """The tables of a store file, and the migrations from older versions.
 
 The source of truth are `memories`, `passages`, `token_vectors`, `events`, `facts`, `entities`, `updates`, `receipts`
-with the tables that belong to them, `lenses`, `changes`, `displaced`, `session_writes` and `meta`. `tokens`, `tags`,
-`fts`, `vocabulary`, `corpus`, `sketches` and `space_usage` are derived from these (see `rebuild` in store.py). Times
-are microseconds since 1970 in UTC. A released migration is never changed; a new one is appended.
+with the tables that belong to them, `lenses`, `changes`, `displaced`, `session_writes`, `access_tokens`, `kept_answers`
+and `meta`. `tokens`, `tags`, `fts`, `vocabulary`, `corpus`, `sketches` and `space_usage` are derived from these (see
+`rebuild` in store.py). Times are microseconds since 1970 in UTC. A released migration is never changed; a new one is
+appended.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import apsw
 
 from nacre.errors import StoreCorrupt, StoreTooNew
 from nacre.storage.sqlite import (
+    access_tokens,
     change_log,
     entities,
     facts,
+    kept_answers,
     near_duplicates,
     page_checksums,
     recall_log,
@@ -270,9 +273,12 @@ CREATE INDEX memories_expiring ON memories (expires_us) WHERE deleted_us IS NULL
 
 _THIRTEENTH = change_log.TABLES
 
+# What a server keeps.
+_FOURTEENTH = f"{access_tokens.TABLES}{kept_answers.TABLES}"
+
 MIGRATIONS = (
     _FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH, _TENTH, _ELEVENTH, _TWELFTH,
-    _THIRTEENTH,
+    _THIRTEENTH, _FOURTEENTH,
 )  # fmt: skip
 VERSION = len(MIGRATIONS)
 

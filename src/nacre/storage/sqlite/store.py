@@ -19,16 +19,17 @@ from typing import TYPE_CHECKING
 import apsw
 
 from nacre.analysis import tokenizer
-from nacre.analysis.near_duplicates import sketch
-from nacre.analysis.tokenizer import tokens_of
 from nacre.errors import StoreBusy, StoreError, StoreUnavailable
 from nacre.interfaces import TimePage
 from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.runtime import forks, native_packages
 from nacre.storage.sqlite import (
+    access_tokens,
     change_log,
     entities,
     facts,
+    kept_answers,
+    lenses,
     lifecycle,
     near_duplicates,
     recall_log,
@@ -52,6 +53,7 @@ from nacre.storage.sqlite.filters import (
 )
 from nacre.storage.sqlite.keyword_search import lexical
 from nacre.storage.sqlite.neighbours import neighbours
+from nacre.storage.sqlite.retokenising import retokenise
 from nacre.storage.sqlite.signals import signals
 from nacre.storage.sqlite.store_stats import store_stats
 from nacre.storage.sqlite.vocabulary import frequencies, spellings, update_counts
@@ -67,10 +69,13 @@ from nacre.storage.sqlite.writes import (
     write_passages,
     write_tokens,
 )
+from nacre.types.access_tokens import AccessToken
 from nacre.types.backups import BackupRequest, BackupResult
+from nacre.types.changes import ChangePage
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.health import Finding
 from nacre.types.hnsw import USUAL_HNSW, Hnsw
+from nacre.types.kept_answers import Claim, KeptAnswer
 from nacre.types.key import Key
 from nacre.types.memory import (
     Entry,
@@ -97,7 +102,6 @@ if TYPE_CHECKING:  # numpy is imported with the first vector, not with the store
 
 _log = logging.getLogger("nacre")
 _PENDING = "m.embedded = 0 AND m.deleted_us IS NULL"
-_REBUILD_ROWS = 500
 UNINDEXED_MEMORIES_MAX = 65_536  # written by this process; beyond, they are indexed in the background
 LEFT_MEMORIES_MAX = 4_096  # left unindexed at close: the next process indexes these in a tenth of a second
 SEARCHES_WITHOUT_INDEX = 3  # keyword searches of a smaller store; after that many, the import of numpy pays off
@@ -571,22 +575,51 @@ class SqliteStore:
 
     def put_lens(self, space: str, name: str, body: str) -> None:
         with self._writing() as db:
-            db.execute("INSERT OR REPLACE INTO lenses VALUES (?, ?, ?)", (space, name, body))
-            change_log.note(db, "lens", space, [name])
+            lenses.put(db, space, name, body)
             bump_revision(db)
 
     def drop_lens(self, space: str, name: str) -> bool:
         with self._writing() as db:
-            db.execute("DELETE FROM lenses WHERE space = ? AND name = ?", (space, name))
-            dropped = db.changes() > 0
-            if dropped:
-                change_log.note(db, "lens", space, [name], gone=True)
             bump_revision(db)
-            return dropped
+            return lenses.drop(db, space, name)
 
     def lenses(self, space: str) -> dict[str, str]:
         with self._connections.reading() as db:
-            return dict(rows.fetch(db, "SELECT name, body FROM lenses WHERE space = ? ORDER BY name", (space,)))
+            return lenses.listed(db, space)
+
+    # ---- what a server keeps, and what changed
+
+    def changes(self, spaces: Sequence[str], since: int | None, limit: int) -> ChangePage:
+        with self._connections.reading() as db:
+            return change_log.page(db, spaces, since, limit)
+
+    def add_token(self, token: AccessToken, secret_hash: bytes) -> None:
+        with self._writing() as db:
+            access_tokens.add(db, token, secret_hash)
+
+    def tokens(self) -> list[AccessToken]:
+        with self._connections.reading() as db:
+            return access_tokens.listed(db)
+
+    def token(self, token_id: str) -> tuple[AccessToken, bytes] | None:
+        with self._connections.reading() as db:
+            return access_tokens.with_hash(db, token_id)
+
+    def drop_token(self, token_id: str) -> bool:
+        with self._writing() as db:
+            return access_tokens.drop(db, token_id)
+
+    def claim_answer(self, key: str, request: bytes, now: datetime) -> Claim:
+        with self._writing(durable=False) as db:  # without a later write there is nothing to repeat
+            return kept_answers.claim(db, key, request, now)
+
+    def keep_answer(self, ticket: str, answer: KeptAnswer, now: datetime) -> None:
+        with self._writing() as db:
+            kept_answers.keep(db, ticket, answer, now)
+
+    def drop_claim(self, ticket: str) -> None:
+        with self._writing(durable=False) as db:
+            kept_answers.drop(db, ticket)
 
     # ---- upkeep
 
@@ -624,7 +657,7 @@ class SqliteStore:
     def rebuild(self) -> None:
         self._connections.add_checksums()
         with self._writing() as db:
-            _retokenise(db)
+            retokenise(db)
             space_usage.recount(db)
         with self._connections.reading() as db:
             spaces = [space for (space,) in db.execute("SELECT DISTINCT space FROM memories")]
@@ -662,7 +695,7 @@ class SqliteStore:
                 "open it once where it can be written"
             )
         with transaction(db):
-            _retokenise(db)
+            retokenise(db)
 
     def _held(self, db: apsw.Connection, spaces: Iterable[str]) -> dict[str, Usage]:
         """What the spaces of a write hold before it; nothing where no quota is set."""
@@ -743,24 +776,3 @@ class SqliteStore:
         _log.warning("the index failed (%s: %s); the rows answer, and it is built again", type(error).__name__, error)
         self._index.drop(spaces)
         self._index.catch_up_in_background(spaces)
-
-
-def _retokenise(db: apsw.Connection) -> None:
-    """Rebuild tokens, FTS, tags, counts and sketches from the memories. The caller holds a write transaction."""
-    db.execute("INSERT INTO fts (fts) VALUES ('delete-all')")
-    db.execute("DELETE FROM tokens WHERE row NOT IN (SELECT row FROM memories)")
-    for table in ("tags", "vocabulary", "corpus", "sketches"):
-        db.execute(f"DELETE FROM {table}")
-    db.execute("INSERT INTO tags SELECT value, row FROM memories, json_each(tags)")
-    after = 0
-    sql = f"SELECT m.row, {rows.READ_COLUMNS} FROM memories AS m WHERE m.row > ? ORDER BY m.row LIMIT ?"
-    while batch := rows.fetch(db, sql, (after, _REBUILD_ROWS)):
-        memories = [(row, rows.memory(columns)) for row, *columns in batch]
-        tokenised = [(row, memory, tokens_of(memory)) for row, memory in memories]
-        write_tokens(db, [(row, memory.space, tokens) for row, memory, tokens in tokenised])
-        live = ((row, memory.space, tokens) for row, memory, tokens in tokenised if memory.deleted is None)
-        update_counts(db, live, 1)
-        near_duplicates.sketch(db, [(row, memory.space, sketch(tokens)) for row, memory, tokens in tokenised])
-        after = batch[-1][0]
-    rows.set_meta(db, "words_version", str(tokenizer.VERSION))
-    bump_revision(db)
