@@ -780,7 +780,7 @@ def test_an_interrupted_rebuild_leaves_the_old_index(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as failing:
-        failing.setattr(store_module, "update_counts", interrupt)
+        failing.setattr(retokenising, "update_counts", interrupt)
         with pytest.raises(KeyboardInterrupt):
             memory.rebuild()
     assert contents(path) == before

@@ -29,7 +29,6 @@ from nacre.storage.sqlite import (
     entities,
     facts,
     kept_answers,
-    lenses,
     lifecycle,
     near_duplicates,
     recall_log,
@@ -575,17 +574,22 @@ class SqliteStore:
 
     def put_lens(self, space: str, name: str, body: str) -> None:
         with self._writing() as db:
-            lenses.put(db, space, name, body)
+            db.execute("INSERT OR REPLACE INTO lenses VALUES (?, ?, ?)", (space, name, body))
+            change_log.note(db, "lens", space, [name])
             bump_revision(db)
 
     def drop_lens(self, space: str, name: str) -> bool:
         with self._writing() as db:
+            db.execute("DELETE FROM lenses WHERE space = ? AND name = ?", (space, name))
+            dropped = db.changes() > 0
+            if dropped:
+                change_log.note(db, "lens", space, [name], gone=True)
             bump_revision(db)
-            return lenses.drop(db, space, name)
+            return dropped
 
     def lenses(self, space: str) -> dict[str, str]:
         with self._connections.reading() as db:
-            return lenses.listed(db, space)
+            return dict(rows.fetch(db, "SELECT name, body FROM lenses WHERE space = ? ORDER BY name", (space,)))
 
     # ---- what a server keeps, and what changed
 
