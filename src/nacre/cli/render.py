@@ -18,7 +18,9 @@ from nacre.engine.explain import Why, WhyNot
 from nacre.query.lenses import Lens
 from nacre.ranking.scoring import describe
 from nacre.serialization import encode
+from nacre.types.access_tokens import AccessToken
 from nacre.types.backups import Backup, BackupResult
+from nacre.types.changes import ChangePage
 from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
 from nacre.types.health import Health, Salvage
 from nacre.types.memory import DEFAULT_IMPORTANCE, Event, Memory, Progress, Purged
@@ -443,6 +445,31 @@ def lens_lines(lenses: Sequence[Lens]) -> Iterator[Line]:
             ("  built in" if each.built_in else "", _DIM),
             (f"  {each.description}".rstrip(), ""),
         ]
+
+
+def token_lines(tokens: Sequence[AccessToken]) -> Iterator[Line]:
+    for each in tokens:
+        spaces = "all spaces" if each.spaces is None else ", ".join(map(_flat, each.spaces))
+        until = "" if each.expires is None else f"  until {_local(each.expires)}"
+        yield [
+            (each.id, _ID),
+            (f"  {_local(each.created)}  ", _DIM),
+            (f"{each.role}: {spaces}", ""),
+            (f"{until}  {_flat(each.name)}".rstrip(), _DIM),
+        ]
+    if not tokens:
+        yield [("no tokens", _DIM)]
+
+
+def change_lines(page: ChangePage) -> Iterator[Line]:
+    for each in page.changes:
+        yield [
+            (f"{each.seq}  {_local(each.at)}  ", _DIM),
+            (f"{each.kind} {each.action}  ", ""),
+            (_flat(each.name), _ID),
+            (f"  {_flat(each.space)}", _DIM),
+        ]
+    yield [(f"{'next page' if page.more else 'to go on'}: --since {page.seq}", _DIM)]
 
 
 def timeline_lines(timeline: Timeline) -> Iterator[Line]:
