@@ -187,6 +187,8 @@ def _write(path: Path, world: World) -> None:
         for number in range(LOGGED):
             world.begin(writing + timedelta(minutes=number), then=f"logged-{number:02}")
             memory.search(f"service {number}", mode="keyword", limit=2, session="earlier")
+        world.begin(writing, "laptop", then="token")
+        memory.create_token("on the train", role="write", expires=timedelta(days=90))
 
 
 # ---------------------------------------------------------------- what is called
@@ -762,6 +764,13 @@ LEARNED = (
            ("save_lens", WALLS)),
           (all_lenses, "lens list", ("lenses", {}))),
     one("delete a lens", lambda m: m.drop_lens("tickets") or {"deleted": "tickets"}, "lens delete tickets", PEOPLE),
+    one("changes", lambda m: encode.change_page(m.changes(0, spaces=["home", "work"], limit=7)),
+        "changes --since 0 --limit 7 --in-space home --in-space work", PEOPLE, many=7),
+    one("no changes", lambda m: encode.change_page(m.changes()), "changes", PEOPLE, many=0),
+    one("tokens", lambda m: [encode.access_token(each) for each in m.tokens()], "token list", CONFINED, many=1),
+    story("revoke a token",
+          (lambda m: m.revoke_token("laptop") or {"revoked": "laptop"}, "token revoke laptop", CONFINED),
+          (lambda m: [encode.access_token(each) for each in m.tokens()], "token list", CONFINED)),
     one("why", lambda m: encode.why(m.why(TELL, "turn-06")), f"why turn-06 '{TELL}'",
         ("why", {"id": "turn-06", "query": TELL})),
     one("why, beyond the limit", lambda m: encode.why(m.why("service port", "service-03", mode="keyword", limit=2)),
@@ -1093,6 +1102,7 @@ NO_VERBS = {
     "export": "writes files with a time and an id of the store",
     "watch": "looks at a folder",
     "install": "writes settings of agents",
+    "token create": "makes a random secret",
     "key create": "writes a file with a random key",
     "rekey": "needs a store that nobody has open",
     "mcp": "is the agents' server",
@@ -1136,4 +1146,4 @@ def test_every_verb_that_a_door_calls_is_called() -> None:
     verbs = {each for folder in folders for file in folder.glob("*.py") for each in _called(file, "memory")}
     assert {"remember", "search", "timeline", "get", "context"} < verbs  # they are seen
     # The first only completes what a person types, the others are those of NO_VERBS.
-    assert verbs - _called(Path(__file__), "m") == {"entity_counts", "backup", "export", "load"}
+    assert verbs - _called(Path(__file__), "m") == {"entity_counts", "backup", "export", "load", "create_token"}
