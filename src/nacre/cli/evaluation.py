@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from itertools import islice
@@ -23,21 +23,13 @@ from nacre.evaluation.metrics import METRICS, Estimate
 from nacre.evaluation.questions import Lines, Questions, Source
 from nacre.evaluation.tune import TuneResult
 from nacre.query.lexer import preview
-from nacre.serialization import encode
-from nacre.types.memory import Json
+from nacre.serialization import evaluation
 from nacre.types.recipe import USUAL_RECIPE
 from nacre.types.search import Mode, SearchRequest
 
 _LIMIT = SearchRequest(query="").limit
 _SHOWN = 10  # how many recipes, and questions without an answer, are listed
 _COLUMN = 21  # three of them fit into 80 columns
-_ABOUT: Mapping[Source, str] = {
-    "file": "questions from the file",
-    "log": "questions from the recall log, answered by the memories that were opened or used. Only delivered memories "
-    "can be opened, so this favours the ranking that delivered them",
-    "probes": "probes, each built from the words of one memory. They measure whether memories can be found by their "
-    "own words, not whether questions are answered",
-}
 
 
 def _questions(command: Any) -> Any:
@@ -90,34 +82,7 @@ def eval_(
     with _lines_of(file) as lines, opened(context, log=False) as memory, render.progress("searching") as bar:
         asked = questions.load_questions(memory, space, source, lines, sample=sample, seed=seed)
         measured = evaluate.evaluate(memory, asked, modes or get_args(Mode), limit, seed, bar, weights)
-    answer(context, _report(asked, measured), _report_lines(asked, measured))
-
-
-def _report(asked: Questions, measured: Sequence[ModeResult]) -> Json:
-    return {
-        "source": asked.source,
-        "about": _ABOUT[asked.source],
-        "questions": len(asked.judged),
-        "unanswered": list(asked.unanswered),
-        "modes": {each.mode: _mode(each) for each in measured},
-    }
-
-
-def _mode(measured: ModeResult) -> Json:
-    return {
-        "metrics": _estimates(measured.metrics),
-        "missed": measured.missed,
-        "stages": {**measured.stages},
-        "examples": [
-            {"query": each.query, "id": each.memory_id, **encode.why_not(each.left_out)} for each in measured.examples
-        ],
-        "wrong": measured.wrong,
-        "notes": list(measured.notes),
-    }
-
-
-def _estimates(estimates: Mapping[str, Estimate]) -> Json:
-    return {name: {**each._asdict()} for name, each in estimates.items()}
+    answer(context, evaluation.report(asked, measured), _report_lines(asked, measured))
 
 
 def _report_lines(asked: Questions, measured: Sequence[ModeResult]) -> Iterator[render.Line]:
@@ -143,7 +108,7 @@ def _report_lines(asked: Questions, measured: Sequence[ModeResult]) -> Iterator[
 def _about_line(asked: Questions, number: int) -> render.Line:
     noun = "probe" if asked.source == "probes" else "question"
     count, named = counted(number, noun).split(" ", 1)
-    return [(f"{count} ", "bold"), (named + _ABOUT[asked.source].removeprefix(f"{noun}s"), "")]
+    return [(f"{count} ", "bold"), (named + evaluation.ABOUT[asked.source].removeprefix(f"{noun}s"), "")]
 
 
 def _left_out_lines(asked: Questions) -> Iterator[render.Line]:
@@ -192,12 +157,12 @@ def tune(context: click.Context, /, file: Path | None, source: Any, seed: int, a
             tuner.apply(memory, tuning)
     encoded = asdict(tuning) | {
         "source": asked.source,
-        "about": _ABOUT[asked.source],
+        "about": evaluation.ABOUT[asked.source],
         "unanswered": list(asked.unanswered),
         "elsewhere": asked.elsewhere,
         "attempts": [each._asdict() for each in tuning.attempts],
         "changes": {name: {"from": old, "to": new} for name, (old, new) in tuning.changes.items()},
-        **{name: _estimates(getattr(tuning, name)) for name in ("before", "after", "difference")},
+        **{name: evaluation.estimates(getattr(tuning, name)) for name in ("before", "after", "difference")},
         "better": tuning.better,
         "applied": applied,
     }

@@ -20,12 +20,13 @@ from nacre.analysis.wording import count_memories, counted
 from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import common, filters, lines_of, opened, settings_of, to_filter, to_moment, wants_json
-from nacre.cli.refusals import LineReader
+from nacre.cli.refusals import Refusals
 from nacre.config import keys
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, StoreFull, StoreUnavailable
 from nacre.runtime import private_files
 from nacre.serialization import markdown, tables, transfer
+from nacre.serialization.numbered_lines import LineReader
 from nacre.types.memory import Json, Memory, Progress
 from nacre.types.search import Filter
 from nacre.types.transfer import Header, LoadCounts, MemoryRecord, Record
@@ -307,14 +308,15 @@ def is_export(path: Path) -> bool:
 def import_export(context: click.Context, path: Path, create: Callable[[], Any], *, dry_run: bool) -> None:
     """Take in a file that `nacre export` wrote. `create` opens the store."""
     done = LoadCounts()
+    refusals = Refusals("line")
     with lines_of(path) as lines:
         transfer.read_header(next(iter(lines), b""))  # a file that cannot be read at all is no bad line
     with lines_of(path) as lines:
-        reader = LineReader(lines, transfer.read_line)
+        reader = LineReader(lines, transfer.read_line, refusals.add)
         if dry_run:
             counts = _looked_at(reader)
             answer(context, {"format": "nacre", **counts}, [[(f"would read {_listed(counts)}", "")]])
-            reader.refusals.report(context, "importable")
+            refusals.report(context, "importable")
             return
         with create() as memory, render.progress("importing") as bar:
             size = path.stat().st_size
@@ -329,7 +331,7 @@ def import_export(context: click.Context, path: Path, create: Callable[[], Any],
         render.tell(f"{said} with secrets or private parts: these were handled as --secrets says; see `nacre audit`")
     if waiting and not wants_json(context):
         render.tell(f"{waiting:,} without vectors yet, found by words only: run `nacre reembed`")
-    reader.refusals.report(context, "imported")
+    refusals.report(context, "imported")
 
 
 def _looked_at(records: Iterable[Record]) -> dict[str, Json]:

@@ -27,7 +27,7 @@ class Commands(click.Group):
 
     modules = (
         "search", "memories", "agents", "hooks", "explain", "lenses", "recall_log", "facts", "entities", "maintenance",
-        "backups", "export", "changes", "access_tokens", "doctor", "encryption", "import_", "watch", "install",
+        "backups", "export", "changes", "access_tokens", "serve", "doctor", "encryption", "import_", "watch", "install",
         "evaluation", "demo",
     )  # fmt: skip
 

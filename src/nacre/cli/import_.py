@@ -31,7 +31,7 @@ from nacre.cli.options import (
     wants_json,
     without_tokens,
 )
-from nacre.cli.refusals import LineReader, Refusals
+from nacre.cli.refusals import Refusals
 from nacre.config.factory import open_store
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
@@ -44,6 +44,7 @@ from nacre.knowledge_graph import model
 from nacre.knowledge_graph.graph import Element, KnowledgeGraph, MergeCounts
 from nacre.knowledge_graph.model import Edge, Node
 from nacre.serialization import decode, encode
+from nacre.serialization.numbered_lines import LineReader
 from nacre.types.memory import Json, Progress
 
 EXPORT = "nacre"
@@ -307,18 +308,19 @@ def _encoded(moment: datetime | None) -> str | None:
 
 def _import_graph(context: click.Context, file: Path, dry_run: bool, defer_embeddings: bool) -> None:
     merged = MergeCounts()
+    refusals = Refusals("line")
     with lines_of(file) as lines:
         size = file.stat().st_size  # in bytes
         with _target(context, dry_run, defer_embeddings) as memory, render.progress("importing") as bar:
             graph = KnowledgeGraph(memory)
-            reader = LineReader(lines, lambda line: _decoded(line, graph))
+            reader = LineReader(lines, lambda line: _decoded(line, graph), refusals.add)
             for so_far in graph.merge(reader, dry_run=dry_run):
                 merged = so_far
                 bar(Progress(reader.done, size))
     answer(context, asdict(merged) | ({"notes": list(graph.notes)} if graph.notes else {}), [_merged(merged, dry_run)])
     if not wants_json(context):
         render.remark_first(graph.notes)
-    reader.refusals.report(context, "imported")
+    refusals.report(context, "imported")
 
 
 def _is_graph(path: Path) -> bool:

@@ -30,10 +30,11 @@ from nacre.cli.options import (
     wants_json,
     without_tokens,
 )
-from nacre.cli.refusals import LineReader
+from nacre.cli.refusals import Refusals
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NotFound
 from nacre.serialization import decode, encode
+from nacre.serialization.numbered_lines import LineReader
 from nacre.types.memory import Forgotten, NewMemory, Progress, Purged
 from nacre.types.views import Bucket, TimelineRequest
 
@@ -141,12 +142,13 @@ def _remember_lines(context: click.Context, file: Path | None, defer_embeddings:
     """Store every good line; the bad ones are listed in the end."""
     done = duplicates = 0
     notes: list[str] = []
+    refusals = Refusals("line")
     with (
         lines_of(file or Path("-")) as lines,
         opened(context, create=True, defer_embeddings=defer_embeddings) as memory,
         render.progress("remembering") as bar,
     ):
-        reader = LineReader(lines, lambda line: decode.new_memory(decode.json_line(line)))
+        reader = LineReader(lines, lambda line: decode.new_memory(decode.json_line(line)), refusals.add)
         for receipts in memory.remember_batches(reader, refused=reader.refuse):
             done += len(receipts)
             duplicates += sum(receipt.duplicate for receipt in receipts)
@@ -158,7 +160,7 @@ def _remember_lines(context: click.Context, file: Path | None, defer_embeddings:
     if not wants_json(context):
         render.show([[(f"remembered {done - duplicates:,}", ""), (f" ({duplicates:,} already stored)", "dim")]])
     _remark(context, notes)
-    reader.refusals.report(context, "stored")
+    refusals.report(context, "stored")
 
 
 @nacre.command()

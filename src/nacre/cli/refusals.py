@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias
 
 import click
 
@@ -13,10 +11,6 @@ from nacre.cli import render
 from nacre.cli.options import wants_json
 from nacre.errors import InvalidInput, NacreError
 
-if TYPE_CHECKING:
-    from nacre.evaluation.questions import Lines
-
-T = TypeVar("T")
 What: TypeAlias = Literal["line", "file", "record"]
 
 LISTED_MAX = 20  # on stderr
@@ -64,38 +58,3 @@ class Refusals:
             "again: nothing is stored twice",
             [{self.what: each.place, "field": each.field, "message": each.problem} for each in self._kept],
         )
-
-
-class LineReader(Generic[T]):
-    """The values of a file's lines. A bad line is refused, and stops no other. Blank lines are skipped."""
-
-    def __init__(self, lines: Lines, decoded: Callable[[str | bytes], T]) -> None:
-        self.refusals = Refusals("line")
-        self.done = 0  # bytes, or characters of a text
-        self._lines = lines
-        self._decoded = decoded
-        # By how much the number of a line exceeds the number of its value, and from which value on.
-        self._from = [1]
-        self._skipped = [0]
-
-    def __iter__(self) -> Iterator[T]:
-        values = 0
-        for number, line in enumerate(self._lines, 1):
-            self.done += len(line)
-            if not line.strip():
-                continue
-            try:
-                value = self._decoded(line)
-            except InvalidInput as error:
-                self.refusals.add(number, error)
-                continue
-            values += 1
-            if number - values != self._skipped[-1]:
-                self._from.append(values)
-                self._skipped.append(number - values)
-            yield value
-
-    def refuse(self, value_number: int, error: NacreError) -> None:
-        """Count a value that was read but not stored, by its number from 1."""
-        skipped = self._skipped[bisect_right(self._from, value_number) - 1]
-        self.refusals.add(value_number + skipped, error)

@@ -17,6 +17,7 @@ from typing import Literal, Self, Unpack
 
 from nacre import validation
 from nacre.engine.access_tokens import AccessTokenService
+from nacre.engine.answers import AnswerService
 from nacre.engine.backups import BackupService
 from nacre.engine.changes import ChangeService
 from nacre.engine.context import ContextBuilder
@@ -177,6 +178,7 @@ class Nacre:
         )
         self._lenses = LensService(parts)
         self._backups = BackupService(parts)
+        self.answers = AnswerService(parts)  # of a server, which are no memories
         self._changes = ChangeService(parts)
         self._tokens = AccessTokenService(parts)
         self._timeline = TimelineService(parts)
@@ -210,19 +212,24 @@ class Nacre:
         space: str,
         *,
         confined: bool | Sequence[str] = True,
+        log: bool = True,
         observe: Callable[[str, float], None] | None = None,
     ) -> Nacre:
         """An engine on the same store and models that works in another space. Close it before this one.
 
-        `confined` is as in `nacre.open`. A confined engine can only narrow what it may see. `observe` is called with
-        the name of each stage of a search, and its seconds.
+        `confined` is as in `nacre.open`. A confined engine can only narrow what it may see. With `log=False` its
+        searches do not enter the recall log. `observe` is called with the name of each stage of a search, and its
+        seconds.
         """
+        if observe is not None:
+            validation.function("observe", observe)
         other = validation.access(space, confined, self._parts.limits)
         if self._parts.access.confined:
             if other.spaces is None:
                 self._parts.access.check_unconfined("confined", "false allows")
             self._parts.access.allowed("confined", other.spaces or ())
-        return self._elsewhere(space=space, confined=confined, observe=observe)
+        logged = {} if validation.yes_or_no("log", log) else {"log": False}  # one that does not log cannot be made to
+        return self._elsewhere(space=space, confined=confined, observe=observe, **logged)
 
     # ---- writing
 

@@ -36,6 +36,17 @@ class Caller:
     def may(self, role: Role) -> bool:
         return ROLES.index(self.role) >= ROLES.index(role)
 
+    @property
+    def token(self) -> str | None:
+        return None if self is LOCAL else self.id
+
+    def check(self, role: Role, *, everything: bool = False) -> None:
+        """Raise Refusal unless the caller has this role, and with `everything` for all spaces."""
+        if not self.may(role):
+            raise Refusal(403, "Forbidden", f"needs a token of the role {role!r}; this one has {self.role!r}")
+        if everything and self.spaces is not None:
+            raise Refusal(403, "Forbidden", "needs a token for all spaces; this one is for some")
+
     def space(self, named: str | None, usual: str) -> str:
         """The space that a request works in: what it names, or the server's if it may be seen, or the first one."""
         if named is None:
@@ -78,19 +89,25 @@ class Callers:
         if origin is not None and origin.partition("://")[2] != host:
             raise Refusal(403, "Forbidden", f"pages of {origin!r} may not use this server")
 
+    def needs_store(self, headers: Mapping[str, str]) -> bool:
+        """Whether `of` reads the store, and so belongs into a thread."""
+        return "authorization" in headers
+
     def of(self, headers: Mapping[str, str], address: str) -> Caller:
         """The caller of a request. Raises Refusal without a valid token where one is needed."""
         given = headers.get("authorization")
-        if given is None and not self.token_needed:
-            caller = LOCAL
-        else:
-            caller = self._with_token(given, address)
+        caller = LOCAL if given is None and not self.token_needed else self._with_token(given, address)
         if self._requests is not None and (wait := self._requests.spend(caller.id)):
             raise _too_many("requests", wait)
         return caller
 
+    def recheck(self, caller: Caller, headers: Mapping[str, str]) -> None:
+        """Raise Refusal if the token of a long request is not valid any more."""
+        if caller is not LOCAL:
+            self._with_token(headers.get("authorization"), "")
+
     def _with_token(self, given: str | None, address: str) -> Caller:
-        if wait := self._failed.wait(address):
+        if given is not None and (wait := self._failed.wait(address)):
             raise _too_many("failed sign-ins", wait)
         scheme, _, secret = (given or "").partition(" ")
         token = self._root.authenticate(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None

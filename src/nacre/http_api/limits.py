@@ -14,6 +14,7 @@ LISTENERS_MAX: Final = 128  # connections that wait for changes
 ENGINES_KEPT: Final = 64  # of spaces and tokens
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 200
 FAILED_SIGN_INS_MAX: Final = 20  # a minute and address
+STALLED_S: Final = 60.0  # that a client may neither send nor take anything of a stream
 HEARTBEAT_S: Final = 15.0  # between two signs of life to who waits for changes
 POLL_S: Final = 0.25  # between two looks for changes
 DRAIN_S: Final = 10  # that requests in work may take when the server stops

@@ -6,7 +6,7 @@ Import it after `sdk.load()`. The engine's verbs are synchronous, so each call r
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from nacre.errors import NacreError, NotFound
 from nacre.mcp_server import arguments, completion, confirmation, prompts, resources, server_info, tool_json, wording
 from nacre.mcp_server.client_log import ClientLog
 from nacre.mcp_server.server_info import Profile
-from nacre.mcp_server.spaces import ROOTS_WAIT_S, SpaceEngines, space_of_roots
+from nacre.mcp_server.spaces import ROOTS_WAIT_S, ClientSpaces, space_of_roots
 from nacre.mcp_server.tool import Tool
 from nacre.serialization import encode
 from nacre.types.memory import Json, Progress
@@ -44,7 +44,7 @@ class RequestHandlers:
 
     def __init__(
         self,
-        engines: SpaceEngines,
+        engines: ClientSpaces,
         tools: Sequence[Tool],
         folder: Path | None,
         session: str | None,
@@ -62,22 +62,27 @@ class RequestHandlers:
 
     # ---- tools
 
-    async def list_tools(self, _: _Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(
-            tools=[types.Tool.model_validate(tool_json.listed(each)) for each in self._tools.values()]
-        )
+    def _tools_of(self, context: _Context) -> Mapping[str, Tool]:
+        """The tools of this client."""
+        del context
+        return self._tools
+
+    async def list_tools(self, context: _Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        offered = self._tools_of(context).values()
+        return types.ListToolsResult(tools=[types.Tool.model_validate(tool_json.listed(each)) for each in offered])
 
     async def call_tool(
         self, context: _Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        tool = self._tools.get(params.name)
+        tools = self._tools_of(context)
+        tool = tools.get(params.name)
         if tool is None:
-            known = ", ".join(self._tools)
+            known = ", ".join(tools)
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}; allowed: {known}")
         try:
             memory = await self._memory(context)
         except NacreError as error:
-            return _result(tool_json.failed(str(error), self._tools))
+            return _result(tool_json.failed(str(error), tools))
         given = params.arguments or {}
         call = arguments.call_of(tool, memory, given, self._session_of(context), _reporter(context))
         if _can_be_asked(context):
@@ -86,8 +91,8 @@ class RequestHandlers:
             if isinstance(consent, types.InputRequiredResult):
                 return consent
             if consent != "accept":
-                return _result(tool_json.failed(_REFUSALS[consent], self._tools))
-        return _result(await self._in_thread(tool_json.answered, tool, call, self._tools))
+                return _result(tool_json.failed(_REFUSALS[consent], tools))
+        return _result(await self._in_thread(tool_json.answered, tool, call, tools))
 
     # ---- resources
 
@@ -173,7 +178,7 @@ class RequestHandlers:
         key = _connection(context)
         space = self._spaces.get(key)
         if space is None:
-            space = self._engines.fixed or await _space_of_client(context)
+            space = self._engines.fixed or await space_of_client(context)
             space = space or self._engines.fallback(self._folder)
             if self._session is not None or key is not None:  # a client without a session is asked each time
                 self._spaces[key] = space
@@ -236,7 +241,7 @@ def _connection(context: _Context) -> str | None:
     return None if context.request is None else context.request.headers.get("mcp-session-id")
 
 
-async def _space_of_client(context: _Context) -> str | None:
+async def space_of_client(context: _Context) -> str | None:
     """The space of the client's first root; None if it lists none."""
     able = context.session.client_capabilities
     if able is None or able.roots is None or not context.session.can_send_request:

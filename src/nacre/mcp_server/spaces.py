@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import unquote_to_bytes, urlparse
 
 from nacre.config import project_space
@@ -18,6 +19,19 @@ from nacre.config.settings import Settings
 from nacre.engine.engine import Nacre
 
 ROOTS_WAIT_S = 2.0  # a client that has not listed its roots by then has none
+
+
+class ClientSpaces(Protocol):
+    """What the handlers of requests ask: the space of a client, and the engine of a space."""
+
+    @property
+    def fixed(self) -> str | None:
+        """The space that was named for all clients; None where each client uses that of its project."""
+
+    def fallback(self, folder: Path | None) -> str:
+        """The space of a client that names no project, where the server runs in `folder`."""
+
+    def memory(self, space: str) -> Nacre: ...
 
 
 class SpaceEngines:
@@ -32,12 +46,10 @@ class SpaceEngines:
 
     @property
     def fixed(self) -> str | None:
-        """The space that was named for all clients; None where each client uses that of its project."""
         space = self._settings.space
         return None if space.source == "default" else space.value
 
     def fallback(self, folder: Path | None) -> str:
-        """The space of a client that names no project, where the server runs in `folder`."""
         if self.fixed is None and folder is not None and project_space.repository_of(folder) is not None:
             return project_space.space_of(folder)
         return self._settings.space.value

@@ -19,6 +19,7 @@ from nacre.errors import (
     NotFound,
     Outdated,
     QuotaExceeded,
+    ServerError,
     StoreBusy,
     StoreCorrupt,
     StoreError,
@@ -55,6 +56,7 @@ EXIT_CODES: tuple[tuple[type[NacreError], int], ...] = (
     (Conflict, 2),
     (StoreError, 3),
     (EmbedderError, 3),
+    (ServerError, 3),
 )
 # The same for answers over HTTP.
 STATUS: tuple[tuple[type[NacreError], int], ...] = (

@@ -1,0 +1,118 @@
+"""Commands that serve programs and people over HTTP: serve, ui."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nacre import validation
+from nacre.cli import render
+from nacre.cli.group import nacre
+from nacre.cli.options import common, in_order, settings_of
+from nacre.validation import LIMITS
+
+_PORT = click.IntRange(0, 65_535)
+
+
+def _listening(command: Any) -> Any:
+    """Where the server listens, and whom it answers."""
+    folder = click.Path(path_type=Path, file_okay=False)
+    return in_order(
+        command,
+        [
+            click.option(
+                "--host",
+                default="127.0.0.1",
+                show_default=True,
+                help="The address to listen on; others than this machine's own need tokens.",
+            ),
+            click.option("--port", type=_PORT, default=8642, show_default=True, help="The port; 0 chooses a free one."),
+            click.option(
+                "--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Number of processes."
+            ),
+            click.option("--require-token", is_flag=True, help="Answer nobody without a token, also on this machine."),
+            click.option(
+                "--allowed-host", "hosts", metavar="NAME", multiple=True, help="A further host name of this server."
+            ),
+            click.option(
+                "--requests-per-minute",
+                type=click.IntRange(0),
+                default=0,
+                show_default=True,
+                help="Of each token; 0: any number.",
+            ),
+            click.option("--backups", type=folder, help="The folder that backups over HTTP are written to."),
+            click.option("--tls-cert", type=click.Path(path_type=Path), help="The certificate, for HTTPS."),
+            click.option("--tls-key", type=click.Path(path_type=Path), help="The key of the certificate."),
+            click.option(
+                "--proxy",
+                "proxies",
+                metavar="ADDRESS",
+                multiple=True,
+                help="A reverse proxy whose X-Forwarded-For is believed.",
+            ),
+            click.option("--tools", metavar="GROUPS", default="", help="Further tools for agents; see `nacre mcp`."),
+            click.option("--no-access-log", is_flag=True, help="Log no requests."),
+        ],
+    )
+
+
+@nacre.command()
+@_listening
+@common
+@click.pass_context
+def serve(context: click.Context, /, **given: Any) -> None:
+    """Serve programs, agents and the page over HTTP.
+
+    The page is at /, the API at /v1 (described at /openapi.json), and agents connect to /mcp.
+    """
+    _serve(context, given)
+
+
+@nacre.command()
+@_listening
+@common
+@click.pass_context
+def ui(context: click.Context, /, **given: Any) -> None:
+    """Open the page in a browser. Serves it until interrupted, unless a server already listens there."""
+    import webbrowser
+
+    _serve(context, given, lambda url: webbrowser.open(url))
+
+
+def _serve(context: click.Context, given: dict[str, Any], then: Any = None) -> None:
+    from nacre.http_api import serving
+    from nacre.http_api.callers import is_loopback
+    from nacre.http_api.options import Options
+
+    serving.require()
+    settings = settings_of(context)
+    validation.space_name(settings.space.value, LIMITS)  # at the start, not in the answer to each request
+    listening = serving.Listening(
+        host=given["host"],
+        port=given["port"],
+        workers=given["workers"],
+        certificate=given["tls_cert"],
+        certificate_key=given["tls_key"],
+        proxies=",".join(given["proxies"]),
+    )
+    options = Options(
+        space=settings.space.value,
+        fixed_space=settings.space.source != "default",
+        hosts=serving.usual_hosts(listening, given["hosts"]),
+        token_needed=given["require_token"] or not is_loopback(listening.host),
+        requests_per_minute=given["requests_per_minute"],
+        backups=given["backups"],
+        tools=given["tools"],
+        workers=listening.workers,
+        access_log=not given["no_access_log"],
+    )
+
+    def ready(url: str) -> None:
+        render.tell(f"serving {settings.store.value} at {url} (Ctrl+C stops it)")
+        if then is not None:
+            then(url)
+
+    serving.serve(settings, listening, options, ready)

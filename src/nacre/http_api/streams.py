@@ -1,0 +1,138 @@
+"""Verbs that take or give any number of items: JSON Lines both ways, in constant memory.
+
+The verb runs in one thread from beginning to end, because what it reads belongs to its thread. The event loop brings
+it chunks of the body and takes chunks of the answer, so a slow client slows the verb and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, Final
+
+from nacre.engine.engine import Nacre
+from nacre.errors import InvalidInput, NacreError
+from nacre.http_api.answers import LINES, Answer, failed
+from nacre.http_api.limits import LINE_BYTES_MAX, STALLED_S
+from nacre.http_api.requests import Gone, Request, Send
+from nacre.http_api.verbs import KEEP_GOING, Match
+from nacre.serialization import decode, encode, transfer
+from nacre.serialization.numbered_lines import LineReader
+from nacre.types.memory import Json, NewMemory
+
+_CHUNK_BYTES: Final = 65_536
+
+
+class Pipe:
+    """Carries the body to a thread and the answer from it. Its blocking methods are for that thread only."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, chunks: AsyncIterator[bytes], send: Send) -> None:
+        self._loop = loop
+        self._chunks = chunks
+        self._send = send
+        self.started = False
+
+    def read(self) -> bytes:
+        """The next chunk of the body; nothing at its end."""
+        return asyncio.run_coroutine_threadsafe(self._next(), self._loop).result()
+
+    async def _next(self) -> bytes:
+        async with asyncio.timeout(STALLED_S):
+            return await anext(self._chunks, b"")
+
+    def write(self, body: bytes, *, more: bool = True) -> None:
+        asyncio.run_coroutine_threadsafe(self._write(body, more), self._loop).result()
+
+    async def _write(self, body: bytes, more: bool) -> None:
+        try:
+            async with asyncio.timeout(STALLED_S):
+                if not self.started:
+                    self.started = True
+                    headers = [each for each in Answer(200, b" ", LINES).raw_headers() if each[0] != b"content-length"]
+                    await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+                await self._send({"type": "http.response.body", "body": body, "more_body": more})
+        except (TimeoutError, OSError):
+            raise Gone from None
+
+
+def run(found: Match, memory: Nacre, request: Request, given: dict[str, Any], pipe: Pipe) -> None:
+    """Carry out a verb that streams. An error before the first byte of the answer is raised; a later one is a line."""
+    refused: list[bytes] = []  # lines that are still to be sent
+
+    def report(number: int, error: NacreError) -> None:
+        refused.append(_line({"refused": number, **encode.error(error)}))
+
+    try:
+        if found.verb.route.lines_in is not None:
+            keep_going = request.flag(KEEP_GOING)
+            reader = _read_items(found, pipe, report if keep_going else _raise)
+            given = {**given, found.verb.route.lines_in: reader, **({"refused": reader.refuse} if keep_going else {})}
+        results = found.verb.call(memory, **given)
+        try:
+            _send_all(_written(found, results), refused, pipe)
+        finally:
+            close = getattr(results, "close", None)
+            if close is not None:
+                close()
+    except (Gone, TimeoutError):
+        raise Gone from None
+    except Exception as error:
+        if not pipe.started:
+            raise
+        pipe.write(_line(failed(error)))
+    pipe.write(b"", more=False)
+
+
+def _send_all(lines: Iterator[bytes], refused: list[bytes], pipe: Pipe) -> None:
+    parts: list[bytes] = []
+    size = 0
+    for line in lines:
+        parts += (*refused, line)
+        size += len(line)
+        refused.clear()
+        if size >= _CHUNK_BYTES or not pipe.started:  # the first line at once: it shows that work has begun
+            pipe.write(b"".join(parts))
+            parts, size = [], 0
+    pipe.write(b"".join((*parts, *refused)))
+
+
+def _written(found: Match, results: Iterator[Any]) -> Iterator[bytes]:
+    if found.verb.route.verb == "export":
+        return (line.encode("utf-8", "replace") for line in transfer.lines(results))
+    return (_line(found.verb.write(each)) for each in results)
+
+
+def _line(value: Json) -> bytes:
+    return encode.dumps(value, indent=None).encode("utf-8", "replace") + b"\n"
+
+
+# ---------------------------------------------------------------- lines in
+
+
+def _read_items(found: Match, pipe: Pipe, report: Callable[[int, NacreError], None]) -> LineReader[Any]:
+    read = transfer.read_line if found.verb.route.verb == "load" else _new_memory
+    return LineReader(_lines(pipe), read, report)
+
+
+def _new_memory(line: str | bytes) -> str | NewMemory:
+    value = decode.json_line(line)
+    return value if isinstance(value, str) else decode.new_memory(value)
+
+
+def _raise(number: int, error: NacreError) -> None:
+    """The answer to a bad line where it ends the request."""
+    if isinstance(error, InvalidInput):
+        raise InvalidInput(f"line {number}{': ' if error.field else ''}{error.field}", error.problem)
+    raise error
+
+
+def _lines(pipe: Pipe) -> Iterator[bytes]:
+    """The lines of the body."""
+    rest = b""
+    while chunk := pipe.read():
+        *whole, rest = (rest + chunk).split(b"\n")
+        if len(rest) > LINE_BYTES_MAX:
+            raise InvalidInput("body", f"has a line of more than {LINE_BYTES_MAX:,} bytes; split it")
+        yield from whole
+    if rest:
+        yield rest
