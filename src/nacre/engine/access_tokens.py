@@ -19,7 +19,7 @@ from nacre.errors import NotFound
 from nacre.types.access_tokens import ROLES, AccessToken, NewAccessToken, Role
 
 _RANDOM_BYTES = 32
-_SECRET = re.compile(r"nacre_([0-9A-Za-z]{1,64})_[0-9A-Za-z_-]{43}")
+_SECRET = re.compile(r"nacre_([0-9A-Za-z-]{1,64})_[0-9A-Za-z_-]{43}")
 
 
 class AccessTokenService:
