@@ -27,7 +27,7 @@ FLAGS: Mapping[str, str] = {
     WHOLE: "Whether each hit has its whole memory.",
     KEEP_GOING: "Whether a bad line is reported as a line of the answer, and the others are carried out.",
 }
-UNMODIFIED_SINCE: Final = "unchanged_since"  # the argument of `update` that the header If-Match stands for
+UNCHANGED_SINCE: Final = "unchanged_since"  # the argument of `update` that the header If-Match stands for
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def arguments_of(found: Match, request: Request, body: bytes) -> dict[str, Any]:
     read = arguments.read(given, verb.known, keep_null=request.method == "PATCH")
     version = request.headers.get("if-match")
     if route.verb == "update" and version not in (None, "*"):
-        read[UNMODIFIED_SINCE] = arguments.moment("If-Match", str(version).strip().removeprefix("W/").strip('"'))
+        read[UNCHANGED_SINCE] = arguments.moment("If-Match", str(version).strip().removeprefix("W/").strip('"'))
     return read
 
 

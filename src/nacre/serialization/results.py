@@ -118,7 +118,7 @@ def _fields_reader(of: type) -> Read:
     def read(value: Mapping[str, Any]) -> Any:
         nonlocal readers
         if readers is None:  # not before it is needed: types refer to each other
-            hints = typing.get_type_hints(of, _lazy_names())
+            hints = hints_of(of)
             readers = {name: decoder(hints[name]) for name in _names(of)}
         return of(**{name: each(value[name]) for name, each in readers.items() if name in value})
 
@@ -131,8 +131,9 @@ def _names(of: type) -> list[str]:
     return list(of._fields)  # type: ignore[attr-defined]  # a named tuple
 
 
-def _lazy_names() -> dict[str, Any]:
-    return {"Path": Path}
+def hints_of(of: type) -> dict[str, Any]:
+    """The types of the fields of a value, also of those whose types are imported late."""
+    return typing.get_type_hints(of, localns={"Path": Path})
 
 
 def _as_it_is(value: Any) -> Any:
