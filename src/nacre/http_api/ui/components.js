@@ -6,7 +6,7 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm
 
 export { Histogram } from "./histogram.js";
 export { Icon } from "./icons.js";
-export { VirtualList } from "./virtual_list.js";
+export { VirtualList } from "./virtual-list.js";
 
 export function Button({ children, icon, kind = "", label, class: named = "", ...rest }) {
   return html`<button type="button" class=${`button ${kind} ${named}`} aria-label=${label} title=${label} ...${rest}>

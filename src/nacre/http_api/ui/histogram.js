@@ -4,6 +4,7 @@ import { between, named } from "./buckets.js";
 import { html, useMemo, useRef, useState } from "./vendor/htm-preact.js";
 
 const HEIGHT = 40;
+const WIDEST = 96; // of a bar, in pixels
 const LEAST = 2; // of a bar that is not empty
 
 // `counts` by bucket, as {"2026-03": 4}. `from` and `to` are the first and last chosen bucket, or null.
@@ -66,8 +67,9 @@ export function Histogram({ counts, from, to, onSelect, label }) {
 
   const total = buckets.slice(low, high + 1).reduce((sum, each) => sum + (counts[each] ?? 0), 0);
   const width = buckets.length;
+  const wide = `${Math.max(320, width * WIDEST)}px`;
   return html`<div class=${`histogram ${limited ? "limited" : ""}`} role="group" aria-label=${label}>
-    <div class="histogram-plot">
+    <div class="histogram-plot" style=${{ maxWidth: wide }}>
       <svg
         ref=${svg}
         viewBox=${`0 0 ${width} ${HEIGHT}`}
@@ -97,7 +99,7 @@ export function Histogram({ counts, from, to, onSelect, label }) {
       </svg>
       ${onSelect && [handle("from", low), handle("to", high)]}
     </div>
-    <div class="histogram-legend">
+    <div class="histogram-legend" style=${{ maxWidth: wide }}>
       <span>${named(buckets[0])}</span>
       <span class="histogram-chosen" aria-live="polite">
         ${limited &&
