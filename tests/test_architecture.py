@@ -26,14 +26,14 @@ LINES_MAX = 800
 
 # Neighbours in one layer that do not know each other.
 APART = (
-    "cli", "mcp_server", "hooks", "integrations", "storage.reference", "storage.sqlite", "embedders",
+    "cli", "client", "mcp_server", "hooks", "integrations", "storage.reference", "storage.sqlite", "embedders",
     "rerankers", "importers",
 )  # fmt: skip
 # The command line starts the server; hooks are commands, and a server answers them.
 STARTS = {("cli", "mcp_server"), ("cli", "hooks"), ("mcp_server", "hooks")}
 FREE = ("", "__main__")  # the package itself, and `python -m nacre`
 
-HEAVY = ("mcp", "pydantic", "numpy", "onnxruntime", "usearch", "numkong", "rich", "tokenizers")
+HEAVY = ("mcp", "httpx", "pydantic", "numpy", "onnxruntime", "usearch", "numkong", "rich", "tokenizers")
 
 
 def module_name(path: Path) -> str:

@@ -12,6 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from nacre.client.asynchronous import AsyncNacre, connect_async
+    from nacre.client.remote import RemoteNacre, connect
     from nacre.config.factory import check_store, rekey_store, restore_backup, salvage_store
     from nacre.config.factory import open_store as open  # noqa: A004
     from nacre.engine.engine import Nacre
@@ -27,12 +29,16 @@ if TYPE_CHECKING:
         NotFound,
         Outdated,
         QuotaExceeded,
+        ServerError,
+        ServerMismatch,
+        ServerUnavailable,
         StoreBusy,
         StoreCorrupt,
         StoreError,
         StoreFull,
         StoreTooNew,
         StoreUnavailable,
+        Unauthorized,
         WrongKey,
     )
     from nacre.query.lenses import Lens
@@ -91,6 +97,7 @@ __all__ = [
     "CLASSIC",
     "AccessDenied",
     "AccessToken",
+    "AsyncNacre",
     "Backup",
     "BackupResult",
     "Belief",
@@ -146,11 +153,15 @@ __all__ = [
     "RelatedRequest",
     "RelationHit",
     "Remembered",
+    "RemoteNacre",
     "Salvage",
     "Screened",
     "SearchRequest",
     "SearchResult",
     "SecretPlace",
+    "ServerError",
+    "ServerMismatch",
+    "ServerUnavailable",
     "Snippet",
     "Span",
     "Statement",
@@ -165,12 +176,15 @@ __all__ = [
     "Timeline",
     "TimelineEntry",
     "TimelineRequest",
+    "Unauthorized",
     "Update",
     "Why",
     "WhyNot",
     "WrongKey",
     "__version__",
     "check_store",
+    "connect",
+    "connect_async",
     "open",
     "rekey_store",
     "restore_backup",
@@ -180,12 +194,15 @@ __all__ = [
 # The module that each name comes from. It is imported when the name is first asked for: most programs need few of
 # them at once, and the command line can begin to load a model before.
 _HOMES = {
+    "client.asynchronous": "AsyncNacre connect_async",
+    "client.remote": "RemoteNacre connect",
     "config.factory": "check_store open rekey_store restore_backup salvage_store",
     "engine.engine": "Nacre",
     "engine.explain": "Why WhyNot",
     "errors": (
         "AccessDenied Conflict EmbedderError EmbedderMismatch EmbedderUnavailable InvalidInput NacreError NotFound "
-        "Outdated QuotaExceeded StoreBusy StoreCorrupt StoreError StoreFull StoreTooNew StoreUnavailable WrongKey"
+        "Outdated QuotaExceeded ServerError ServerMismatch ServerUnavailable StoreBusy StoreCorrupt StoreError "
+        "StoreFull StoreTooNew StoreUnavailable Unauthorized WrongKey"
     ),
     "query.lenses": "Lens",
     "types.access_tokens": "AccessToken NewAccessToken",

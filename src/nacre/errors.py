@@ -14,9 +14,13 @@
     │   ├── StoreCorrupt         not a database, or a damaged one
     │   ├── StoreTooNew          written by a newer version of Nacre
     │   └── WrongKey             the key does not open the store, or there is none, or none is needed
-    └── EmbedderError            a model cannot be used
-        ├── EmbedderUnavailable  a package or model file is missing or broken
-        └── EmbedderMismatch     the store's vectors come from another model: run `nacre reembed`
+    ├── EmbedderError            a model cannot be used
+    │   ├── EmbedderUnavailable  a package or model file is missing or broken
+    │   └── EmbedderMismatch     the store's vectors come from another model: run `nacre reembed`
+    └── ServerError              a server refuses a request, or has no answer
+        ├── ServerUnavailable    it cannot be reached, takes too long, or broke off its answer
+        ├── ServerMismatch       it is of another version, or is no server of Nacre
+        └── Unauthorized         the token is missing, unknown, expired or revoked
 
 `serialization/encode.py` maps each class to an exit code. Messages are shown to people and agents unchanged, so each
 says what was wrong, what is allowed and what to do.
@@ -126,3 +130,19 @@ class EmbedderUnavailable(EmbedderError):
 
 class EmbedderMismatch(EmbedderError):
     """The store's vectors come from another model."""
+
+
+class ServerError(NacreError):
+    """A server refuses a request, or has no answer."""
+
+
+class ServerUnavailable(ServerError):
+    """The server cannot be reached, takes too long, or broke off its answer."""
+
+
+class ServerMismatch(ServerError):
+    """The server is of a version that this one does not understand, or it is no server of Nacre."""
+
+
+class Unauthorized(ServerError):
+    """The server needs a token, or the token is unknown, expired or revoked."""

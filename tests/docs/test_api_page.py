@@ -21,6 +21,8 @@ VERBS = [name for name, _ in inspect.getmembers(nacre.Nacre, inspect.isfunction)
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "open": nacre.open,
     "check_store": nacre.check_store,
+    "connect": nacre.connect,
+    "connect_async": nacre.connect_async,
     "rekey_store": nacre.rekey_store,
     "restore_backup": nacre.restore_backup,
     "salvage_store": nacre.salvage_store,

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from nacre import validation
 from nacre.analysis.sketches import sketches
 from nacre.analysis.standing import standing_kind
 from nacre.analysis.tokenizer import tokens_of
+from nacre.errors import InvalidInput
 from nacre.ids import content_hash
 from nacre.types.facts import Fact, NewEntity, NewFact
 from nacre.types.memory import DEFAULT_KIND, Entry, Identity, Memory, NewMemory, Passages, Update
@@ -107,6 +109,13 @@ def entries(ready: Iterable[tuple[Draft, Passages | None, Sequence[Fact]]]) -> l
         )
         for (each, embedded, facts, tokens), sketch in zip(listed, sketches([each[3] for each in listed]), strict=True)
     ]
+
+
+def check_several(items: object) -> None:
+    """Raise InvalidInput for what is no list, or one text, whose characters would be taken for texts."""
+    if isinstance(items, str | NewMemory):
+        raise InvalidInput("items", "must be a list of texts; `remember` takes a single one")
+    validation.iterable("items", items)
 
 
 class Batch(NamedTuple):

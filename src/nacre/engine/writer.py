@@ -90,9 +90,7 @@ class Writer:
 
     def remember(self, items: Iterable[str | NewMemory], refused: Refuse | None = None) -> Iterator[list[Remembered]]:
         """One transaction a batch, in constant memory: a batch is written while the next one is prepared."""
-        if isinstance(items, str | NewMemory):
-            raise InvalidInput("items", "must be a list of texts; `remember` takes a single one")
-        validation.iterable("items", items)
+        entries.check_several(items)
         if refused is not None:
             validation.function("refused", refused)
         memories_max = BATCH_EMBEDDED if self._embedder.at_once else BATCH_MEMORIES
