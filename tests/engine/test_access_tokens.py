@@ -184,22 +184,6 @@ def test_tokens_are_in_backups_and_in_no_export(path: Path) -> None:
         assert memory.authenticate(made.secret) == made.token
 
 
-def test_a_store_that_cannot_be_written_still_checks_tokens(path: Path) -> None:
-    with nacre.open(path, embedder=Hashing()) as memory:
-        made = memory.create_token()
-        memory.remember("tea")
-    path.chmod(0o400)
-    path.parent.chmod(0o500)
-    try:
-        with nacre.open(path, embedder=Hashing()) as memory:
-            assert memory.authenticate(made.secret) == made.token
-            assert memory.tokens() == [made.token]
-            assert len(memory.changes(0).changes) == 1
-    finally:
-        path.parent.chmod(0o700)
-        path.chmod(0o600)
-
-
 def test_a_missing_store_has_no_tokens_and_makes_none(path: Path) -> None:
     with nacre.open(path, embedder=Hashing(), create=False) as memory:
         assert memory.tokens() == []

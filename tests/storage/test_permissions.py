@@ -140,6 +140,7 @@ def readable() -> Iterator[Path]:
     with nacre.open(path, embedder=Hashing()) as memory:
         memory.remember("tea with milk", session="s")
         memory.remember("coffee")
+        folder.joinpath("secret").write_text(memory.create_token().secret)
     path.chmod(0o644)
     folder.chmod(0o755)
     yield path
@@ -167,15 +168,18 @@ with nacre.open(sys.argv[1], embedder=Hashing()) as memory:
         lambda: memory.history(first), lambda: memory.stats(), lambda: memory.context("tea"), lambda: memory.facets(),
         lambda: memory.related(first), lambda: memory.similar(first), lambda: memory.facts(), lambda: memory.entities(),
         lambda: memory.entity_counts(), lambda: memory.receipts(), lambda: memory.lenses(), lambda: memory.stale(),
-        lambda: memory.conflicts(), lambda: memory.why("tea", first),
+        lambda: memory.conflicts(), lambda: memory.why("tea", first), lambda: memory.tokens(),
     ):
         read()
+    secret = open(sys.argv[1].replace("memories.db", "secret")).read()
+    assert memory.authenticate(secret) == memory.tokens()[0]
+    assert {each.name for each in memory.changes(0).changes} == {each.id for each in memory.every()}
     refused = {}
     for name, write in {
         "remember": lambda: memory.remember("milk"), "update": lambda: memory.update(first, text="milk"),
         "forget": lambda: memory.forget(first), "purge": lambda: memory.purge(first),
         "rebuild": lambda: memory.rebuild(), "add_entity": lambda: memory.add_entity("Ada"),
-        "mark": lambda: memory.mark(first, "used"),
+        "mark": lambda: memory.mark(first, "used"), "create_token": lambda: memory.create_token(),
     }.items():
         try:
             write()
@@ -203,7 +207,8 @@ def test_a_store_that_may_only_be_read_is_searched_and_not_changed(readable: Pat
     found = read_everything(readable)
     assert found["notes"] == ["the store is read-only: nothing is logged"]
     assert found["all"] == ["tea with milk", "coffee"]
-    assert set(found["refused"]) == {"remember", "update", "forget", "purge", "rebuild", "add_entity", "mark"}
+    refused = {"remember", "update", "forget", "purge", "rebuild", "add_entity", "mark", "create_token"}
+    assert set(found["refused"]) == refused
     for told in found["refused"].values():
         assert f"store: {readable} is read-only: nothing was written; check its permissions" in told
 
@@ -214,6 +219,7 @@ def test_what_is_in_a_log_is_read_too(readable: Path, tmp_path: Path) -> None:
     """A snapshot of the files of a running process, on a medium that cannot be written."""
     with nacre.open(tmp_path / "busy.db", embedder=Hashing()) as memory:
         memory.remember("tea with milk", session="s")
+        readable.with_name("secret").write_text(memory.create_token().secret)
         for suffix in ("", "-wal"):
             shutil.copy(tmp_path / f"busy.db{suffix}", f"{readable}{suffix}")
             Path(f"{readable}{suffix}").chmod(0o444)

@@ -48,7 +48,9 @@ from nacre.storage.sqlite import SqliteStore
 from nacre.storage.sqlite import near_duplicates as sqlite_similar
 from nacre.storage.sqlite import store as sqlite_store
 from nacre.storage.sqlite.index import space_index as sqlite_index
+from nacre.types.access_tokens import ROLES, Role
 from nacre.types.facts import Fact, FactQuery, NewEntity, NewFact
+from nacre.types.kept_answers import KeptAnswer
 from nacre.types.memory import NewMemory
 from nacre.types.quotas import NO_QUOTAS, Quotas
 from nacre.types.recall_log import (
@@ -325,6 +327,29 @@ def delivered_to_sessions(engine: Nacre, unwritten: Unwritten = NOTHING_UNWRITTE
     return [recent, *(engine._store.delivered(asked, limit, unwritten) for limit in (2, 1_000))]
 
 
+class Held:
+    """What a caller holds of one store: how far it has seen the changes, secrets of tokens, tickets of requests."""
+
+    def __init__(self) -> None:
+        self.seq: int | None = None
+        self.secrets: list[str] = []
+        self.tickets: list[str] = []
+
+
+def followed(engine: Nacre, held: Held, limit: int) -> list[tuple[str, ...]]:
+    """What changed since the last look, page by page, without times and numbers: those are the store's own."""
+    seen: list[tuple[str, ...]] = []
+    while True:
+        page = engine.changes(held.seq, spaces=SPACES, limit=limit)
+        assert [each.seq for each in page.changes] == sorted({each.seq for each in page.changes})
+        assert all(held.seq is not None and held.seq < each.seq <= page.seq for each in page.changes)
+        assert not page.more or len(page.changes) == limit
+        seen += [(each.kind, each.action, each.name, each.space) for each in page.changes]
+        held.seq = page.seq
+        if not page.more:
+            return seen
+
+
 def pages(engine: Nacre, **options: Any) -> list[Any]:
     """Every page of a timeline, following the cursors."""
     listed = [engine.timeline(**options)]
@@ -402,6 +427,7 @@ class Machine(RuleBasedStateMachine):
         self.searches = 0
         self.last_read: tuple[Any, list[tuple[int, int, int]]] | None = None
         self.cursors: list[str] = []
+        self.held = {SqliteStore: Held(), MemoryStore: Held()}
         self.remember_many([*items, *(WELL_KNOWN if knowing else ())], embedding=True, bad=False)
 
     def teardown(self) -> None:
@@ -577,6 +603,59 @@ class Machine(RuleBasedStateMachine):
         found = list(differences(before, self._read()))
         assert not found, found[:3]
         self.last_read, self.searches = None, 0
+        self.held = {SqliteStore: Held(), MemoryStore: Held()}  # nothing of it is exported
+
+    # ---- what a server keeps, and what changed
+
+    def held_of(self, nacre: Nacre) -> Held:
+        return self.held[type(nacre._store)]
+
+    @rule(limit=st.sampled_from([1, 2, 1_000]))
+    def follow(self, limit: int) -> None:
+        self.pair.same(lambda nacre: followed(nacre, self.held_of(nacre), limit))
+
+    @rule(
+        role=st.sampled_from([*ROLES, "boss"]),
+        spaces=st.one_of(st.none(), some(SPACES)),
+        days=st.sampled_from([None, 0, 1, 30]),
+    )
+    def create_token(self, role: Role, spaces: tuple[str, ...] | None, days: int | None) -> None:
+        def create(nacre: Nacre) -> Any:
+            made = nacre.create_token(role=role, spaces=spaces, expires=None if days is None else timedelta(days=days))
+            self.held_of(nacre).secrets.append(made.secret)
+            return made.token
+
+        self.pair.same(create)
+
+    @rule(number=st.integers(0, 100), revoked=st.booleans())
+    def use_tokens(self, number: int, revoked: bool) -> None:
+        listed = self.pair.same(lambda nacre: nacre.tokens()).answer
+        self.pair.same(lambda nacre: [nacre.authenticate(each) for each in self.held_of(nacre).secrets])
+        named = [*(each.id for each in listed), "never"]
+        if revoked:
+            self.pair.same(lambda nacre: nacre.revoke_token(named[number % len(named)]))
+
+    @rule(key=st.sampled_from("ab"), request=st.sampled_from([b"one", b"other"]))
+    def claim_answer(self, key: str, request: bytes) -> None:
+        def claim(nacre: Nacre) -> Any:
+            said = nacre._store.claim_answer(key, request, self.pair.clock.now)
+            self.held_of(nacre).tickets += [said.ticket] if said.ticket else []
+            return said._replace(ticket="")
+
+        self.pair.same(claim)
+
+    @rule(number=st.integers(0, 100), quotes=st.booleans(), dropped=st.booleans())
+    def end_request(self, number: int, quotes: bool, dropped: bool) -> None:
+        answer = KeptAnswer(201, (("etag", '"1"'),), b"\x00{}", quotes)
+
+        def end(nacre: Nacre) -> None:
+            every = [*self.held_of(nacre).tickets, "never"]
+            if dropped:
+                nacre._store.drop_claim(every[number % len(every)])
+            else:
+                nacre._store.keep_answer(every[number % len(every)], answer, self.pair.clock.now)
+
+        self.pair.same(end)
 
     @rule(hours=st.sampled_from([1, 23, 24, 1000]))
     def wait(self, hours: int) -> None:
