@@ -22,7 +22,7 @@ from nacre.http_api.options import Options
 from nacre.http_api.protocol import stopping
 from nacre.http_api.requests import Gone, Receive, Request, Scope, Send, chunks, request_of, whole_body
 from nacre.http_api.verbs import Match
-from nacre.serialization.routes import PREFIX, SPACE_HEADER
+from nacre.serialization.routes import PREFIX, SPACE_HEADER, SPACES_HEADER
 from nacre.types.changes import ChangePage
 
 T = TypeVar("T")
@@ -147,7 +147,7 @@ class Application:
         if not path.startswith(PREFIX + "/") and path not in ("/mcp", "/metrics"):
             await told.all(self._open_answer(request))
             return path if path in special.OPEN else "/ui"
-        caller = await self._caller(request)
+        caller = (await self._caller(request)).narrowed(request.headers.get(SPACES_HEADER.lower()))
         told.caller = caller.id
         if path == "/mcp":
             await self._agents.answer(caller, scope, _until(stopping(scope), receive), told)

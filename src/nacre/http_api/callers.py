@@ -11,13 +11,16 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from nacre.access import Access
 from nacre.engine.engine import Nacre
-from nacre.errors import AccessDenied
+from nacre.errors import AccessDenied, InvalidInput
 from nacre.http_api.answers import Refusal
 from nacre.http_api.limits import FAILED_SIGN_INS_MAX
+from nacre.serialization import decode
+from nacre.serialization.routes import SPACES_HEADER
 from nacre.types.access_tokens import ROLES, Role
 
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -38,7 +41,21 @@ class Caller:
 
     @property
     def token(self) -> str | None:
-        return None if self is LOCAL else self.id
+        return None if self.id == LOCAL.id else self.id
+
+    def narrowed(self, header: str | None) -> Caller:
+        """The caller, who sees no other spaces than a request says."""
+        if header is None:
+            return self
+        try:
+            named = decode.texts(SPACES_HEADER, decode.json_line(header))
+        except InvalidInput as problem:
+            raise InvalidInput(SPACES_HEADER, f'{problem.problem}; write it like ["one", "two"]') from None
+        if not named:
+            raise InvalidInput(SPACES_HEADER, "names no space; leave it out, or name one")
+        if self.spaces is not None:
+            Access(self.spaces[0], self.spaces).allowed(SPACES_HEADER, named)
+        return replace(self, spaces=named)
 
     def check(self, role: Role, *, everything: bool = False) -> None:
         """Raise Refusal unless the caller has this role, and with `everything` for all spaces."""
@@ -103,7 +120,7 @@ class Callers:
 
     def recheck(self, caller: Caller, headers: Mapping[str, str]) -> None:
         """Raise Refusal if the token of a long request is not valid any more."""
-        if caller is not LOCAL:
+        if caller.token is not None:
             self._with_token(headers.get("authorization"), "")
 
     def _with_token(self, given: str | None, address: str) -> Caller:

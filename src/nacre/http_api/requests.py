@@ -37,10 +37,18 @@ def request_of(scope: Scope) -> Request:
     return Request(
         scope["method"],
         scope["path"],
-        {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]},
+        {name.decode("latin-1").lower(): _header(value) for name, value in scope["headers"]},
         tuple(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True, errors="strict")),
         client[0],
     )
+
+
+def _header(value: bytes) -> str:
+    """Names of spaces are UTF-8."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 async def chunks(receive: Receive) -> AsyncIterator[bytes]:
