@@ -1,0 +1,182 @@
+"""What the tests of the HTTP door share: a server in a thread of this process, and `nacre serve` in processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+import nacre
+from mcp_clients import ANSWER_SECONDS, environment
+from nacre.embedders.hashing import Hashing
+from nacre.http_api.application import Application
+from nacre.http_api.callers import LOOPBACK_NAMES
+from nacre.http_api.options import Options
+from nacre.http_api.protocol import ServerProtocol
+from nacre.types.access_tokens import Role
+
+OPTIONS = Options(space="default", hosts=LOOPBACK_NAMES)
+
+
+class Served:
+    """A server that listens on this machine alone, and how it is reached."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.host = f"127.0.0.1:{port}"
+        self.url = f"http://{self.host}"
+
+    def client(self, token: str | None = None, **headers: str) -> httpx.Client:
+        signed = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return httpx.Client(base_url=self.url, headers={**signed, **headers}, timeout=ANSWER_SECONDS, trust_env=False)
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=ANSWER_SECONDS)
+
+
+class ThreadServer(Served):
+    """The application in a thread. `root` is the engine that it has opened."""
+
+    def __init__(self, port: int, server: uvicorn.Server, application: Application) -> None:
+        super().__init__(port)
+        self.server = server
+        self.application = application
+
+    @property
+    def root(self) -> nacre.Nacre:
+        return self.application._engines.root
+
+    def token(self, role: Role = "admin", spaces: tuple[str, ...] | None = None, **more: Any) -> str:
+        """The secret of a new token."""
+        return self.root.create_token(role=role, spaces=spaces, **more).secret
+
+
+@contextlib.contextmanager
+def serving(opened: Callable[[], nacre.Nacre] | Path, **options: Any) -> Iterator[ThreadServer]:
+    """Serve what `opened` opens, or the store at a path, until the block ends. It must end in time."""
+    if isinstance(opened, Path):
+        path = opened
+        opened = lambda: nacre.open(path, embedder=Hashing())  # noqa: E731
+    application = Application(opened, replace(OPTIONS, **options))
+    config = uvicorn.Config(
+        application,
+        http=ServerProtocol,
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_level="warning",
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+    )
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=server.run, args=([listening],), name="served")
+        thread.start()
+        try:
+            wait_until(lambda: server.started or not thread.is_alive())
+            assert server.started
+            yield ThreadServer(listening.getsockname()[1], server, application)
+        finally:
+            server.should_exit = True
+            thread.join(ANSWER_SECONDS)
+            assert not thread.is_alive(), "the server does not end"
+
+
+class ServeProcess(Served):
+    """`nacre serve` in a process of its own, on a port that the system chose. Its log is what it says on stderr."""
+
+    def __init__(self, store: Path, *arguments: str, script: Path | None = None, **variables: str) -> None:
+        self._log = store.parent / f"log-{time.monotonic_ns()}"
+        started = ("-m", "nacre", "serve", "--port", "0") if script is None else (str(script),)
+        with self._log.open("wb") as log:
+            self.popen = subprocess.Popen(
+                [sys.executable, *started, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment(store, **variables),
+                cwd=store.parent,
+            )
+        try:
+            wait_until(lambda: self._port() is not None or self.popen.poll() is not None)
+            port = self._port()
+            assert port is not None, self.log()
+            super().__init__(port)
+            wait_until(self._ready)
+        except BaseException:
+            self.popen.kill()
+            self.popen.wait(ANSWER_SECONDS)
+            raise
+
+    def _port(self) -> int | None:
+        found = re.search(r"at http://127\.0\.0\.1:(\d+)", self.log())
+        return None if found is None else int(found[1])
+
+    def _ready(self) -> bool:
+        assert self.popen.poll() is None, self.log()
+        try:
+            return httpx.get(f"{self.url}/readyz", trust_env=False).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def log(self) -> str:
+        return self._log.read_text("utf-8")
+
+    def stop(self) -> int:
+        """End it as a service manager does; gives its exit code."""
+        self.popen.send_signal(signal.SIGTERM)
+        return self.popen.wait(ANSWER_SECONDS)
+
+    def __enter__(self) -> ServeProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Whatever the test has left of it. Workers end with the process that started them if it is told to end."""
+        if self.popen.poll() is None:
+            self.popen.terminate()
+            try:
+                self.popen.wait(ANSWER_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.popen.kill()
+        self.popen.wait(ANSWER_SECONDS)
+
+
+def wait_until(true: Callable[[], object], seconds: float = ANSWER_SECONDS) -> None:
+    """Wait for something that happens soon; the test fails if it does not."""
+    for _ in range(int(seconds * 50)):
+        if true():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it does not happen")
+
+
+def lines(answer: httpx.Response) -> list[Any]:
+    """The items of an answer in JSON Lines."""
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    return [json.loads(line) for line in answer.text.split("\n") if line]
+
+
+def error_of(answer: httpx.Response, status: int) -> Mapping[str, Any]:
+    """What is wrong with a request, in the only shape that errors have."""
+    assert answer.status_code == status, answer.text
+    body = answer.json()
+    assert body.keys() == {"error"}
+    error: dict[str, Any] = body["error"]
+    assert error["type"]
+    assert error["message"]
+    assert "Traceback" not in answer.text
+    return error
