@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import MutableMapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,6 +81,7 @@ class SpacesOfTokens:
         """`usual` is the space where nothing names one; `fixed` is for all clients, whatever their project."""
         self._engines = engines
         self._kept: dict[str, Nacre] = {}
+        self._open = ExitStack()  # what is kept here is in use
         self._lock = threading.Lock()
         self.usual = usual
         self.fixed = fixed
@@ -93,7 +94,7 @@ class SpacesOfTokens:
         """The engine of a space. It stays open: agents have few spaces, and a call may take long."""
         with self._lock:
             if space not in self._kept:
-                self._kept[space] = self._engines.of(space, (space,)).__enter__()
+                self._kept[space] = self._open.enter_context(self._engines.of(space, (space,)))
             return self._kept[space]
 
 

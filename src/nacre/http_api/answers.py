@@ -44,7 +44,7 @@ class Answer:
         named = {"content-length": str(len(self.body)), **COMMON, **self.headers}
         if self.body:
             named["content-type"] = self.kind
-        if self.status == 204:
+        if self.status in (204, 304):
             del named["content-length"]
         return [(name.encode(), value.encode("latin-1")) for name, value in named.items()]
 

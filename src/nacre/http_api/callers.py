@@ -134,7 +134,8 @@ class Callers:
             said = "give a token, as Authorization: Bearer TOKEN; `nacre token create` makes one"
             if given is not None:
                 said = "the token is unknown, expired or revoked; `nacre token list` shows those that are valid"
-            raise Refusal(401, "Unauthorized", said, {"www-authenticate": 'Bearer realm="nacre"'})
+            wrong = ', error="invalid_token"' if given is not None else ""
+            raise Refusal(401, "Unauthorized", said, {"www-authenticate": f'Bearer realm="nacre"{wrong}'})
         return Caller(token.id, token.role, token.spaces)
 
 

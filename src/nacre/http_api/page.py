@@ -53,7 +53,7 @@ def answer(request: Request) -> Answer | None:
     if found is None:
         return None
     headers = {**HEADERS, "etag": found.version}
-    if request.headers.get("if-none-match") == found.version:
+    if request.has(found.version):
         return Answer(304, headers=headers)
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Answer(200, found.compressed, found.kind, {**headers, "content-encoding": "gzip"})

@@ -6,6 +6,7 @@ import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -13,8 +14,8 @@ from urllib.parse import unquote
 from nacre.engine.engine import Nacre
 from nacre.engine.explain import Why
 from nacre.errors import InvalidInput
-from nacre.http_api.answers import Answer, Refusal, json_answer
-from nacre.http_api.requests import Request
+from nacre.http_api.answers import Answer, json_answer
+from nacre.http_api.requests import Request, check_flag
 from nacre.serialization import arguments, decode, encode, results
 from nacre.serialization.arguments import Parameter
 from nacre.serialization.routes import PREFIX, ROUTES, Route
@@ -28,6 +29,7 @@ FLAGS: Mapping[str, str] = {
     KEEP_GOING: "Whether a bad line is reported as a line of the answer, and the others are carried out.",
 }
 UNCHANGED_SINCE: Final = "unchanged_since"  # the argument of `update` that the header If-Match stands for
+_ETAG: Final = re.compile(r'(?:W/)?"([^"]*)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +131,22 @@ def arguments_of(found: Match, request: Request, body: bytes) -> dict[str, Any]:
             raise InvalidInput(name, "is in the path already; leave it out")
         given[name] = text
     read = arguments.read(given, verb.known, keep_null=request.method == "PATCH")
-    version = request.headers.get("if-match")
-    if route.verb == "update" and version not in (None, "*"):
-        read[UNCHANGED_SINCE] = arguments.moment("If-Match", str(version).strip().removeprefix("W/").strip('"'))
+    version = request.headers.get("if-match", "*").strip()
+    if route.verb == "update" and version != "*":
+        read[UNCHANGED_SINCE] = _version(version)
     return read
+
+
+def _version(text: str) -> datetime:
+    """The time that an ETag is. It is weak where a proxy has compressed the answer."""
+    found = _ETAG.fullmatch(text)
+    try:
+        at = None if found is None else datetime.fromisoformat(found[1])
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        raise InvalidInput("If-Match", f"{text[:80]!r} is no version of a memory; give the ETag of one answer, or *")
+    return at
 
 
 def _object(body: bytes) -> dict[str, Json]:
@@ -167,7 +181,7 @@ def one_memory(memory: Nacre, request: Request, memory_id: str) -> Answer:
     given = arguments.read(arguments.read_query(request.pairs, known), known)
     fetched = memory.get([memory_id], **given)
     version = etag(fetched.memories[0])
-    if request.headers.get("if-none-match") == version:
+    if request.has(version):
         return Answer(304, headers={"etag": version})
     (written,) = typing.cast("list[Json]", encode.fetched(fetched)["memories"])
     return json_answer(written, headers={"etag": version})
@@ -179,7 +193,10 @@ def etag(memory: Memory) -> str:
 
 
 def check_flags(verb: Verb, request: Request) -> None:
-    """Raise Refusal where a flag of other verbs is given, which would be ignored."""
-    for name, _ in request.pairs:
-        if name in FLAGS and name not in verb.flags:
-            raise Refusal(400, "InvalidInput", f"{name}: says nothing here; leave it out")
+    """Raise InvalidInput where a flag is wrong, or of other verbs: it would be ignored."""
+    for name in FLAGS:
+        several = [text for each, text in request.pairs if each == name]
+        if several and name not in verb.flags:
+            raise InvalidInput(name, "says nothing here; leave it out")
+        if several:
+            check_flag(name, several)
