@@ -303,6 +303,12 @@ CALLS: dict[str, list[Call]] = {
         ),
     ],
     "audit": [lambda m, _, x: list(m.audit(in_space(x))), lambda m, _, __: list(m.audit())],
+    "changes": [lambda m, _, x: m.changes(0, spaces=[x.space]), lambda m, _, __: m.changes(0)],
+    "create_token": [lambda m, _, x: m.create_token(spaces=[x.space])],
+    "tokens": [lambda m, _, __: m.tokens()],
+    "revoke_token": [lambda m, _, x: m.revoke_token(x.memory)],
+    "authenticate": [lambda m, _, x: m.authenticate(x.memory)],
+    "within": [lambda m, _, x: m.within(x.space).close()],
 }
 UPKEEP = {"close", "rebuild", "reembed"}  # of the whole store; they show nothing and change no memory
 
@@ -334,7 +340,7 @@ def seen(path: Path, names: Names) -> list[Any]:
             live,
             memory.timeline(forgotten=True),
             [memory.get(each, entities=True)[0].facts for each in ids],
-            [memory.history(each) for each in ids],
+            [[(event.action, event.before) for event in memory.history(each)] for each in ids],
             [memory.similar(each) for each in ids],
             memory.facts(history=True),
             memory.entities(),
@@ -378,7 +384,15 @@ def test_who_is_not_confined_sees_them(world: World, call: Callable[[Nacre, Name
 
 # ---------------------------------------------------------------- several spaces
 
-OF_ALL = {"stats", "check", "backup"}  # which no confined engine may ask for
+OF_ALL = {
+    "stats",
+    "check",
+    "backup",
+    "create_token",
+    "tokens",
+    "revoke_token",
+    "authenticate",
+}  # which no confined engine may ask for
 TO_BOTH = [(verb, number) for verb, calls in CALLS.items() for number in range(len(calls)) if verb not in OF_ALL]
 TO_BOTH.remove(("export", 1))  # without a filter it has all that an engine may see
 
@@ -416,7 +430,7 @@ def test_its_spaces_are_as_to_an_engine_that_sees_all(world: World, tmp_path: Pa
 def test_what_is_about_all_spaces_is_refused(world: World, verb: str) -> None:
     with nacre.open(world.path, space="mine", confined=["mine", "ours"], embedder="none", log=False) as memory:
         refused = outcome(CALLS[verb][0], memory, world.own, UNKNOWN)
-    assert refused.startswith(f"InvalidInput: {verb}: ")
+    assert refused.startswith(f"AccessDenied: {verb}: ")
     assert "all spaces, and this memory is confined to 2 of them" in refused
 
 
