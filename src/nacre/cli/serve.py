@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +78,36 @@ def serve(context: click.Context, /, **given: Any) -> None:
 @click.pass_context
 def ui(context: click.Context, /, **given: Any) -> None:
     """Open the page in a browser. Serves it until interrupted, unless a server already listens there."""
+    url = f"http://{given['host']}:{given['port']}"
+    if _is_ours(url):
+        show(url)
+    else:
+        _serve(context, given, show)
+
+
+def show(url: str) -> None:
+    """Open a browser, or tell what to open where there is none."""
     import webbrowser
 
-    _serve(context, given, lambda url: webbrowser.open(url))
+    if not webbrowser.open(url):
+        render.tell(f"open {url} in a browser")
 
 
-def _serve(context: click.Context, given: dict[str, Any], then: Any = None) -> None:
+def _is_ours(url: str) -> bool:
+    """Whether a server of Nacre answers there."""
+    from urllib.error import URLError
+    from urllib.request import urlopen
+
+    from nacre.serialization.routes import VERSION_HEADER
+
+    try:
+        with urlopen(f"{url}/healthz", timeout=2) as answer:  # noqa: S310  # the URL is ours
+            return VERSION_HEADER in answer.headers
+    except (URLError, OSError, ValueError):
+        return False
+
+
+def _serve(context: click.Context, given: dict[str, Any], then: Callable[[str], None] | None = None) -> None:
     from nacre.http_api import serving
     from nacre.http_api.callers import is_loopback
     from nacre.http_api.options import Options

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError
+from nacre.hooks.listener import Listener
 from nacre.http_api import events, page, repeated, special, streams, verbs
 from nacre.http_api.agents import Agents, SpacesOfTokens
 from nacre.http_api.answers import EVENTS, Answer, Refusal, failure
@@ -29,6 +30,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger("nacre.access")
 _SPACE: Final = SPACE_HEADER.lower()
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class Busy:
@@ -59,9 +61,17 @@ class Busy:
 class Application:
     """Answers requests for one store. `opened` opens it when the server starts."""
 
-    def __init__(self, opened: Callable[[], Nacre], options: Options) -> None:
+    def __init__(
+        self,
+        opened: Callable[[], Nacre],
+        options: Options,
+        hooks: Callable[[Callable[[str], Nacre]], Listener] | None = None,
+    ) -> None:
+        """`hooks` makes what answers the hooks of this machine's user, by the engines of their spaces."""
         self._opened = opened
         self._options = options
+        self._hooks = hooks
+        self._listener: Listener | None = None
         self._ready = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,6 +112,9 @@ class Application:
         spaces = SpacesOfTokens(self._engines, options.space, options.space if options.fixed_space else None)
         self._agents = Agents(spaces, options.tools, sessions=options.workers == 1)
         await self._agents.start()
+        if self._hooks is not None:
+            self._listener = self._hooks(spaces.memory)
+            self._listener.start()
         self._ready = True
 
     async def stop(self) -> None:
@@ -111,6 +124,8 @@ class Application:
         await asyncio.get_running_loop().run_in_executor(None, self._close)
 
     def _close(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
         self._streams.close()
         self._calls.close()
         self._engines.close()
@@ -120,10 +135,8 @@ class Application:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         told = _Told(send)
-        place = scope["path"]
         try:
-            request = request_of(scope)
-            place = await self._route(request, scope, receive, told)
+            await self._route(request_of(scope), scope, receive, told)
         except (Gone, asyncio.CancelledError) as stop:
             if isinstance(stop, asyncio.CancelledError):
                 raise
@@ -137,46 +150,54 @@ class Application:
                 _log.error("a request failed after its answer had begun", exc_info=error)
         finally:
             seconds = time.perf_counter() - started
-            self._metrics.request(scope["method"], place, told.status, seconds)
-            _log.info("%s %s %s %d %.1f ms", told.caller, scope["method"], place, told.status, 1000 * seconds)
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            self._metrics.request(method, told.place, told.status, seconds)
+            _log.info("%s %s %s %d %.1f ms", told.caller, method, told.place, told.status, 1000 * seconds)
 
-    async def _route(self, request: Request, scope: Scope, receive: Receive, told: _Told) -> str:
-        """Answer a request. Returns its path as the table has it, without ids: those are of no use in numbers."""
+    async def _route(self, request: Request, scope: Scope, receive: Receive, told: _Told) -> None:
         self._callers.check_origin(request.headers)
         path = request.path
         if not path.startswith(PREFIX + "/") and path not in ("/mcp", "/metrics"):
-            await told.all(self._open_answer(request))
-            return path if path in special.OPEN else "/ui"
+            await told.all(self._open_answer(request, told))
+            return
         caller = (await self._caller(request)).narrowed(request.headers.get(SPACES_HEADER.lower()))
         told.caller = caller.id
         if path == "/mcp":
+            told.place = path
             await self._agents.answer(caller, scope, _until(stopping(scope), receive), told)
-            return path
-        if path == "/metrics":
+        elif path == "/metrics":
+            told.place = path
             caller.check("admin", everything=True)
+            if request.method != "GET":
+                raise _wrong_method(("GET",))
             await told.all(await self._calls.run(self._metrics.answer))
-            return path
-        return await self._verb(request, caller, scope, receive, told)
+        else:
+            await self._verb(request, caller, scope, receive, told)
 
-    def _open_answer(self, request: Request) -> Answer:
+    def _open_answer(self, request: Request, told: _Told) -> Answer:
         """What needs no token, because it says nothing of the store."""
-        if request.method not in ("GET", "HEAD"):
-            return failure(_wrong_method(("GET", "HEAD")))
-        if request.path == "/readyz" and not self._ready:
-            return failure(Refusal(503, "NotReady", "the server is stopping"))
         found = special.open_answer(request) or page.answer(request)
-        return found or failure(Refusal(404, "NotFound", f"there is nothing at {request.path!r}; see /openapi.json"))
+        if found is None:
+            raise _nothing_at(request.path)
+        told.place = request.path if request.path in special.OPEN else "/ui"
+        if request.method not in ("GET", "HEAD"):
+            raise _wrong_method(("GET", "HEAD"))
+        if request.path == "/readyz" and not self._ready:
+            raise Refusal(503, "NotReady", "the server is stopping")
+        return found
 
     async def _caller(self, request: Request) -> Caller:
         if self._callers.needs_store(request.headers):
             return await self._calls.run(lambda: self._callers.of(request.headers, request.address))
         return self._callers.of(request.headers, request.address)
 
-    async def _verb(self, request: Request, caller: Caller, scope: Scope, receive: Receive, told: _Told) -> str:
+    async def _verb(self, request: Request, caller: Caller, scope: Scope, receive: Receive, told: _Told) -> None:
         found = verbs.matching(request.method, request.path)
         if found is None:
-            return await self._special(request, caller, receive, told)
+            await self._special(request, caller, receive, told)
+            return
         route = found.verb.route
+        told.place = PREFIX + route.path
         caller.check(route.role)
         verbs.check_flags(found.verb, request)
         space = caller.space(request.headers.get(_SPACE), self._options.space)
@@ -187,7 +208,6 @@ class Application:
         else:
             body = await whole_body(request.headers, receive)
             await told.all(await self._in_time(lambda: self._called(found, request, caller, space, body)))
-        return PREFIX + route.path
 
     def _called(self, found: Match, request: Request, caller: Caller, space: str, body: bytes) -> Answer:
         """Call the verb, in a thread."""
@@ -207,14 +227,15 @@ class Application:
                 return call()
             return repeated.answer(self._engines.root, found.verb, request, caller, space, body, call)
 
-    async def _special(self, request: Request, caller: Caller, receive: Receive, told: _Told) -> str:
+    async def _special(self, request: Request, caller: Caller, receive: Receive, told: _Told) -> None:
         """What is no verb: the session, one memory by its path, and the evaluation."""
         found = special.matching(request.method, request.path)
         if found is None:
             known = (*verbs.methods(request.path), *special.methods(request.path))
             if known:
                 raise _wrong_method(known)
-            raise Refusal(404, "NotFound", f"there is nothing at {request.path!r}; see /openapi.json")
+            raise _nothing_at(request.path)
+        told.place = found.template
         caller.check("read")
         await whole_body(request.headers, receive)
         space = caller.space(request.headers.get(_SPACE), self._options.space)
@@ -224,7 +245,6 @@ class Application:
                 return special.answer(found, memory, request, caller, space)
 
         await told.all(await self._in_time(call))
-        return found.template
 
     async def _in_time(self, call: Callable[[], Answer]) -> Answer:
         async with asyncio.timeout(REQUEST_S):
@@ -247,8 +267,8 @@ class Application:
         self, found: Match, request: Request, caller: Caller, space: str, receive: Receive, told: _Told
     ) -> None:
         given = verbs.arguments_of(found, request, b"")
-        last = request.headers.get("last-event-id", "")
-        since = int(last) if last.isdecimal() else given.pop("since", None)
+        last = request.headers.get("last-event-id")
+        since = given.pop("since", None) if last is None else verbs.number("Last-Event-ID", last)
 
         def look(after: int | None) -> ChangePage:
             self._callers.recheck(caller, request.headers)
@@ -264,6 +284,7 @@ class _Told:
     def __init__(self, send: Send) -> None:
         self._send = send
         self.caller = "-"
+        self.place = "-"  # the path as the table has it: with ids, numbers by path would have no end
         self.status = 0
 
     @property
@@ -293,6 +314,10 @@ def _until(stop: asyncio.Event, receive: Receive) -> Receive:
             stopped.cancel()
 
     return until
+
+
+def _nothing_at(path: str) -> Refusal:
+    return Refusal(404, "NotFound", f"there is nothing at {path[:200]!r}; see /openapi.json")
 
 
 def _wrong_method(known: tuple[str, ...]) -> Refusal:

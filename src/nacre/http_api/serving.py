@@ -10,17 +10,20 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from nacre.config.factory import open_from_settings
-from nacre.config.settings import Settings
+from nacre.config.settings import Settings, Sourced
 from nacre.errors import InvalidInput, StoreUnavailable
+from nacre.hooks.listener import Listener
 from nacre.http_api.callers import LOOPBACK_NAMES, is_loopback
 from nacre.http_api.limits import DRAIN_S
 from nacre.http_api.options import NUMBERS_FOLDER, Options
 from nacre.mcp_server import sdk
+from nacre.runtime.onnx_models import EMBEDDER, MODEL, RERANKER, TOKENS, load_ahead
 
 PORT: Final = 8642
 
@@ -64,7 +67,12 @@ class Served:
         from nacre.http_api.application import Application
 
         _begin_logging(self.options.access_log)
-        return Application(lambda: open_from_settings(self.settings), self.options)
+        settings = self.settings
+        if settings.embedder.value == "minilm":  # the first search need not wait for the models
+            load_ahead(
+                [each / MODEL for each in (EMBEDDER, *([TOKENS] if settings.token_vectors.value else []), RERANKER)]
+            )
+        return Application(lambda: open_from_settings(settings), self.options, partial(Listener, settings))
 
 
 def _begin_logging(requests: bool) -> None:
@@ -105,6 +113,8 @@ def serve(settings: Settings, listening: Listening, options: Options, ready: Cal
     from nacre.http_api.protocol import ServerProtocol
     from nacre.mcp_server import http_limits
 
+    if listening.workers > 1 and settings.threads.source == "default":  # processes use the cores, not threads
+        settings = replace(settings, threads=Sourced(1, "default"))
     config = uvicorn.Config(
         Served(settings, options),
         factory=True,
@@ -132,6 +142,7 @@ def serve(settings: Settings, listening: Listening, options: Options, ready: Cal
             f"port: {listening.host}:{listening.port} cannot be listened on; another program may use it: "
             "choose another --port"
         ) from None
+    socket.listen(config.backlog)  # who connects from here on waits until the application is there
     host, port = socket.getsockname()[:2]
     ready(Listening(host=host, port=port, certificate=listening.certificate).url)
     # uvicorn shuts down and then raises the signal again: by default it would end us before others are told.
