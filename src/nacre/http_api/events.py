@@ -74,7 +74,8 @@ async def stream(
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         gone = asyncio.ensure_future(_gone(receive))
         try:
-            await _send(send, _event("ready", {"seq": since if since is not None else page.seq}))
+            ready = since if since is not None else page.seq
+            await _send(send, _event("ready", {"seq": ready}, ready))
             while True:
                 for each in page.changes:
                     await _send(send, _event("change", encode.change(each), each.seq))

@@ -137,6 +137,13 @@ def arguments_of(found: Match, request: Request, body: bytes) -> dict[str, Any]:
     return read
 
 
+def number(name: str, text: str) -> int:
+    """A number in a header."""
+    if not re.fullmatch(r"[0-9]{1,19}", text):
+        raise InvalidInput(name, f"is {text[:40]!r}; give the number of a change")
+    return int(text)
+
+
 def _version(text: str) -> datetime:
     """The time that an ETag is. It is weak where a proxy has compressed the answer."""
     found = _ETAG.fullmatch(text)
