@@ -7,11 +7,13 @@ import json
 import random
 import string
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nacre
 from benchmarks.secret_scan import samples
 from nacre.analysis.fact_extraction import extract
 from nacre.analysis.secrets import find_secrets, find_value_secrets, names_secret, placeholder, replace_secrets
@@ -33,6 +35,14 @@ def test_a_secret_is_found_where_it_is(what: str, text: str, value: str) -> None
     secret = value.removeprefix("https://hooks.slack.com/services/")  # the rest is no secret
     assert text[found[0].start : found[0].end] == secret
     assert secret not in replace_secrets(text, found)
+
+
+def test_the_tokens_of_this_product_are_known(path: Path) -> None:
+    with nacre.open(path, embedder="none") as memory:
+        secret = memory.create_token().secret
+    assert kinds(f"export NACRE_TOKEN={secret}") == ["Nacre token"]
+    assert replace_secrets(f"use {secret}.", find_secrets(f"use {secret}.")) == "use [redacted: Nacre token]."
+    assert kinds("nacre_1m7s66f9ch9wyn20_too-short") == []
 
 
 @pytest.mark.parametrize(

@@ -245,6 +245,7 @@ _SHAPES = (
     _Shape("Discord webhook", ("/webhooks/",), r"discord(?:app)?\.com/api/webhooks/\d+/(?P<value>[\w-]{40,})"),
     _Shape("Azure storage key", ("AccountKey=",), r"AccountKey=(?P<value>[A-Za-z0-9+/]{86}==)"),
     _Shape("age secret key", ("AGE-SECRET-KEY-1",), r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}\b"),
+    _Shape("Nacre token", ("nacre_",), r"\bnacre_[0-9a-z]{16}_[\w-]{43}(?![\w-])", _varied),
     _Shape("JWT", ("eyJ",), r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}", _jwt),
     _Shape(
         "password in a URL",
