@@ -20,8 +20,18 @@ from nacre.http_api.engines import Engines
 from nacre.http_api.limits import CALLS_AT_ONCE, REQUEST_S, STREAMS_AT_ONCE, WAITING_MAX
 from nacre.http_api.metrics import Metrics
 from nacre.http_api.options import Options
-from nacre.http_api.protocol import stopping
-from nacre.http_api.requests import Gone, Receive, Request, Scope, Send, chunks, request_of, whole_body
+from nacre.http_api.protocol import abort, stopping, takes_long
+from nacre.http_api.requests import (
+    Gone,
+    Receive,
+    Request,
+    Scope,
+    Send,
+    chunks,
+    request_of,
+    until_gone,
+    whole_body,
+)
 from nacre.http_api.verbs import Match
 from nacre.serialization.routes import PREFIX, SPACE_HEADER, SPACES_HEADER
 from nacre.types.changes import ChangePage
@@ -137,9 +147,8 @@ class Application:
         told = _Told(send)
         try:
             await self._route(request_of(scope), scope, receive, told)
-        except (Gone, asyncio.CancelledError) as stop:
-            if isinstance(stop, asyncio.CancelledError):
-                raise
+        except Gone:
+            abort(scope)
         except TimeoutError:
             said = f"the request took longer than {REQUEST_S:g} s; what it has begun goes on"
             await told.all(failure(Refusal(503, "TimedOut", said)))
@@ -202,7 +211,7 @@ class Application:
         verbs.check_flags(found.verb, request)
         space = caller.space(request.headers.get(_SPACE), self._options.space)
         if route.lines_out:
-            await self._stream(found, request, caller, space, receive, told)
+            await self._stream(found, request, caller, space, scope, receive, told)
         elif route.verb == "changes" and EVENTS in request.headers.get("accept", ""):
             await self._events(found, request, caller, space, _until(stopping(scope), receive), told)
         else:
@@ -251,17 +260,28 @@ class Application:
             return await self._calls.run(call)
 
     async def _stream(
-        self, found: Match, request: Request, caller: Caller, space: str, receive: Receive, told: _Told
+        self, found: Match, request: Request, caller: Caller, space: str, scope: Scope, receive: Receive, told: _Told
     ) -> None:
         reads = found.verb.route.lines_in is not None
         body = b"" if reads else await whole_body(request.headers, receive)
         pipe = streams.Pipe(asyncio.get_running_loop(), chunks(receive), told)
+        if reads:
+            takes_long(scope)
+            gone = None
+        else:
+            gone = asyncio.ensure_future(until_gone(receive))
+            gone.add_done_callback(lambda _: pipe.close())
 
         def call() -> None:
             with self._engines.of(space, caller.spaces) as memory:
                 streams.run(found, memory, request, verbs.arguments_of(found, request, body), pipe)
 
-        await self._streams.run(call)
+        try:
+            await self._streams.run(call)
+        finally:
+            pipe.close()
+            if gone is not None:
+                gone.cancel()
 
     async def _events(
         self, found: Match, request: Request, caller: Caller, space: str, receive: Receive, told: _Told

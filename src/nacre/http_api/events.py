@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from nacre.http_api.answers import EVENTS, Answer, Refusal
 from nacre.http_api.limits import HEARTBEAT_S, LISTENERS_MAX, POLL_S, STALLED_S
-from nacre.http_api.requests import Receive, Send
+from nacre.http_api.requests import Gone, Receive, Send, until_gone
 from nacre.serialization import encode
 from nacre.types.changes import ChangePage
 from nacre.types.memory import Json
@@ -72,7 +72,7 @@ async def stream(
         page = await changes(since)
         headers = [each for each in Answer(200, b" ", EVENTS).raw_headers() if each[0] != b"content-length"]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        gone = asyncio.ensure_future(_gone(receive))
+        gone = asyncio.ensure_future(until_gone(receive))
         try:
             ready = since if since is not None else page.seq
             await _send(send, _event("ready", {"seq": ready}, ready))
@@ -89,8 +89,8 @@ async def stream(
                 page = await changes(page.seq)
                 if not page.changes:
                     await _send(send, b": still here\n\n")
-        except (OSError, TimeoutError):
-            return
+        except OSError:  # also a TimeoutError
+            raise Gone from None
         except Exception:
             if gone.done():
                 return
@@ -98,11 +98,6 @@ async def stream(
         finally:
             gone.cancel()
         await _send(send, b"", more=False)  # where the server stops, and the client is still there
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _send(send: Send, body: bytes, *, more: bool = True) -> None:

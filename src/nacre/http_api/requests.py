@@ -105,6 +105,12 @@ async def chunks(receive: Receive) -> AsyncIterator[bytes]:
             return
 
 
+async def until_gone(receive: Receive) -> None:
+    """Wait until the client goes away. For after the body."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 async def whole_body(headers: Mapping[str, str], receive: Receive) -> bytes:
     """The body, if it is not too large."""
     announced = headers.get("content-length", "0")

@@ -7,12 +7,13 @@ it chunks of the body and takes chunks of the answer, so a slow client slows the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any, Final
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, Final, TypeVar
 
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NacreError
-from nacre.http_api.answers import LINES, Answer, failed
+from nacre.http_api.answers import LINES, Answer, Refusal, failed
 from nacre.http_api.limits import LINE_BYTES_MAX, STALLED_S
 from nacre.http_api.requests import Gone, Request, Send
 from nacre.http_api.verbs import KEEP_GOING, Match
@@ -21,38 +22,65 @@ from nacre.serialization.numbered_lines import LineReader
 from nacre.types.memory import Json, NewMemory
 
 _CHUNK_BYTES: Final = 65_536
+_PROGRESS_S: Final = 0.5  # that a line may wait for more
+
+T = TypeVar("T")
 
 
 class Pipe:
-    """Carries the body to a thread and the answer from it. Its blocking methods are for that thread only."""
+    """Carries the body to a thread and the answer from it. `read` and `write` block, and are for that thread only."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, chunks: AsyncIterator[bytes], send: Send) -> None:
         self._loop = loop
         self._chunks = chunks
         self._send = send
+        self._waiting: asyncio.Task[Any] | None = None
         self.started = False
+        self.closed = False
+
+    def close(self) -> None:
+        """Nobody listens any more: what waits for the client ends with Gone. For the event loop."""
+        self.closed = True
+        if self._waiting is not None:
+            self._waiting.cancel()
 
     def read(self) -> bytes:
         """The next chunk of the body; nothing at its end."""
-        return asyncio.run_coroutine_threadsafe(self._next(), self._loop).result()
-
-    async def _next(self) -> bytes:
-        async with asyncio.timeout(STALLED_S):
-            return await anext(self._chunks, b"")
+        try:
+            return self._run(lambda: anext(self._chunks, b""))
+        except TimeoutError:
+            said = f"nothing of the body came for {STALLED_S:g} s; send it again"
+            raise Refusal(408, "TooSlow", said, {"connection": "close"}) from None
 
     def write(self, body: bytes, *, more: bool = True) -> None:
-        asyncio.run_coroutine_threadsafe(self._write(body, more), self._loop).result()
+        try:
+            self._run(lambda: self._write(body, more))
+        except TimeoutError:
+            raise Gone from None
 
     async def _write(self, body: bytes, more: bool) -> None:
+        if not self.started:
+            self.started = True
+            headers = [each for each in Answer(200, b" ", LINES).raw_headers() if each[0] != b"content-length"]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+    def _run(self, step: Callable[[], Awaitable[T]]) -> T:
+        return asyncio.run_coroutine_threadsafe(self._in_time(step), self._loop).result()
+
+    async def _in_time(self, step: Callable[[], Awaitable[T]]) -> T:
+        if self.closed:
+            raise Gone
+        self._waiting = asyncio.current_task()
         try:
             async with asyncio.timeout(STALLED_S):
-                if not self.started:
-                    self.started = True
-                    headers = [each for each in Answer(200, b" ", LINES).raw_headers() if each[0] != b"content-length"]
-                    await self._send({"type": "http.response.start", "status": 200, "headers": headers})
-                await self._send({"type": "http.response.body", "body": body, "more_body": more})
-        except (TimeoutError, OSError):
+                return await step()
+        except TimeoutError:
+            raise
+        except (asyncio.CancelledError, OSError):
             raise Gone from None
+        finally:
+            self._waiting = None
 
 
 def run(found: Match, memory: Nacre, request: Request, given: dict[str, Any], pipe: Pipe) -> None:
@@ -74,8 +102,8 @@ def run(found: Match, memory: Nacre, request: Request, given: dict[str, Any], pi
             close = getattr(results, "close", None)
             if close is not None:
                 close()
-    except (Gone, TimeoutError):
-        raise Gone from None
+    except Gone:
+        raise
     except Exception as error:
         if not pipe.started:
             raise
@@ -85,14 +113,17 @@ def run(found: Match, memory: Nacre, request: Request, given: dict[str, Any], pi
 
 def _send_all(lines: Iterator[bytes], refused: list[bytes], pipe: Pipe) -> None:
     parts: list[bytes] = []
-    size = 0
+    size, sent = 0, time.monotonic()
     for line in lines:
+        if pipe.closed:
+            raise Gone
         parts += (*refused, line)
         size += len(line)
         refused.clear()
-        if size >= _CHUNK_BYTES or not pipe.started:  # the first line at once: it shows that work has begun
+        # The first line at once: it shows that work has begun. Lines that come slowly are its progress.
+        if size >= _CHUNK_BYTES or not pipe.started or time.monotonic() - sent > _PROGRESS_S:
             pipe.write(b"".join(parts))
-            parts, size = [], 0
+            parts, size, sent = [], 0, time.monotonic()
     pipe.write(b"".join((*parts, *refused)))
 
 
