@@ -170,8 +170,8 @@ function del(path, params) {
 }
 
 // The items of a stream of JSON Lines, as they arrive.
-export async function* lines(path, params, { signal } = {}) {
-  const answer = await send("GET", path, { params, signal });
+export async function* lines(path, params, { signal, method = "GET" } = {}) {
+  const answer = await send(method, path, { signal, ...(method === "GET" ? { params } : { body: params ?? {} }) });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
