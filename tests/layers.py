@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # From top to bottom. A name stands for a module or a package with all in it.
 LAYERS: dict[str, tuple[str, ...]] = {
-    "doors": ("cli", "client", "mcp_server", "hooks", "integrations"),
+    "doors": ("cli", "client", "http_api", "mcp_server", "hooks", "integrations"),
     "config": ("config",),
     "serialization": ("serialization",),
     "service": ("engine", "evaluation", "knowledge_graph", "intake"),

@@ -26,14 +26,17 @@ LINES_MAX = 800
 
 # Neighbours in one layer that do not know each other.
 APART = (
-    "cli", "client", "mcp_server", "hooks", "integrations", "storage.reference", "storage.sqlite", "embedders",
+    "cli", "client", "http_api", "mcp_server", "hooks", "integrations", "storage.reference", "storage.sqlite", "embedders",
     "rerankers", "importers",
 )  # fmt: skip
-# The command line starts the server; hooks are commands, and a server answers them.
-STARTS = {("cli", "mcp_server"), ("cli", "hooks"), ("mcp_server", "hooks")}
+# The command line starts the servers; hooks are commands, and servers answer them; one port serves agents, too.
+STARTS = {
+    ("cli", "http_api"), ("cli", "mcp_server"), ("cli", "hooks"), ("mcp_server", "hooks"), ("http_api", "hooks"),
+    ("http_api", "mcp_server"),
+}  # fmt: skip
 FREE = ("", "__main__")  # the package itself, and `python -m nacre`
 
-HEAVY = ("mcp", "httpx", "pydantic", "numpy", "onnxruntime", "usearch", "numkong", "rich", "tokenizers")
+HEAVY = ("mcp", "httpx", "pydantic", "numpy", "onnxruntime", "usearch", "numkong", "rich", "tokenizers", "uvicorn", "prometheus_client")
 
 
 def module_name(path: Path) -> str:

@@ -19,6 +19,7 @@ import pytest
 import nacre
 from command_line import Answer, Cli, every_command
 from mcp_clients import environment
+from nacre.http_api import serving
 from nacre.mcp_server import http, stdio
 from store_checks import check_integrity
 
@@ -52,7 +53,7 @@ def test_wrong_arguments_are_errors(cli: Cli, tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     for each in ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(each, str(tmp_path / "home"))
-    for door in (stdio, http):
+    for door in (stdio, http, serving):
         monkeypatch.setattr(door, "serve", lambda *_, **__: None)
     assert cli("remember", "Tea is served at four").code == 0
     for stream in (sys.stdout, sys.stderr):

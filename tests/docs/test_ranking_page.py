@@ -25,7 +25,7 @@ from nacre.cli.render import why_lines
 from nacre.engine import late_interaction_stage, rerank_stage
 from nacre.engine.engine import Nacre
 from nacre.engine.explain import Stage, Why
-from nacre.engine.pipeline import SearchTrace
+from nacre.engine.search_trace import SearchTrace
 from nacre.errors import InvalidInput
 from nacre.facts.confidence import FLOOR, SHARES, memory_confidence
 from nacre.facts.supersession import is_single_valued

@@ -228,8 +228,8 @@ class Nacre:
             if other.spaces is None:
                 self._parts.access.check_unconfined("confined", "false allows")
             self._parts.access.allowed("confined", other.spaces or ())
-        logged = {} if validation.yes_or_no("log", log) else {"log": False}  # one that does not log cannot be made to
-        return self._elsewhere(space=space, confined=confined, observe=observe, **logged)
+        elsewhere = partial(self._elsewhere, space=space, confined=confined, observe=observe)
+        return elsewhere() if validation.yes_or_no("log", log) else elsewhere(log=False)
 
     # ---- writing
 

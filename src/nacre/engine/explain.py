@@ -9,7 +9,7 @@ from datetime import tzinfo
 from typing import Any, Literal, TypeAlias
 
 from nacre.engine.calendar import local_date
-from nacre.engine.pipeline import SearchTrace
+from nacre.engine.search_trace import SearchTrace
 from nacre.engine.searcher import Searcher
 from nacre.errors import NotFound
 from nacre.interfaces import Store

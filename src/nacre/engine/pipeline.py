@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from time import perf_counter
-from types import MappingProxyType
-from typing import Any, NamedTuple
 
 from nacre.analysis import highlight, tokenizer
 from nacre.analysis.language import is_english
@@ -21,17 +19,16 @@ from nacre.engine.late_interaction_stage import LateInteractionStage
 from nacre.engine.plan import Planner, SearchPlan
 from nacre.engine.query_resolver import QueryResolver
 from nacre.engine.rerank_stage import RerankStage, rerank_texts
+from nacre.engine.search_trace import FoundRelation, Ranking, SearchTrace
 from nacre.engine.successors import SuccessorFinder
 from nacre.facts import confidence
 from nacre.interfaces import Store, TimePage
 from nacre.query import entities
 from nacre.query.ast import During, ParsedQuery, Term, either, matches_everything, scope_condition
-from nacre.query.identifiers import Identifier
 from nacre.query.lexer import preview
 from nacre.ranking import boosts, dedupe, exact, fusion, hops, neighbours, relevance, superseded, temporal, token_budget
 from nacre.ranking.bm25 import weights
 from nacre.ranking.scoring import best_first, has_ties, important_first
-from nacre.types.facts import Fact
 from nacre.types.memory import STANDING_KINDS, Memory
 from nacre.types.search import (
     DidYouMean,
@@ -41,12 +38,7 @@ from nacre.types.search import (
     Match,
     Ranked,
     RelationHit,
-    SearchResult,
-    Signals,
-    Successor,
 )
-from nacre.types.stats import Frequencies
-from nacre.types.views import Neighbours
 
 # What finds and orders candidates, and what decides which of them are shown. Where the first part finds nothing, it
 # runs again with the query reworded.
@@ -58,99 +50,6 @@ SHOWING = ("dedupe", "relevance", "cut", "fetch", "highlight", "budget")
 STAGES = FINDING + SHOWING
 
 _FIRST = 3  # hits whose language shows that of the store
-_RELATIONS_MAX = 10  # shown beside the hits
-_UNKNOWN = Frequencies(0, {})
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-class FoundRelation(NamedTuple):
-    """A relation that was found in place of its memory, and the BM25 of a memory with its words."""
-
-    fact: Fact
-    words: float
-
-
-class Ranking(NamedTuple):
-    """What the stages have found so far, and what they have left out. A tuple, because each stage makes a new one."""
-
-    # candidates
-    lexical: Sequence[Match] | None = None  # None: the channel was not asked
-    semantic: Sequence[Match] | None = None
-    unembedded: Set[str] = frozenset()  # of those that words found, those without vectors yet
-    listed: Sequence[str] = ()  # ids that match conditions without words
-    frequencies: Frequencies = _UNKNOWN
-    terms: highlight.HighlightTerms = NO_TERMS  # of the query, to be located in texts
-    relations: tuple[RelationHit, ...] = ()
-    # fuse, and every stage that orders
-    ranked: Sequence[Ranked] = ()
-    found_relations: Mapping[str, FoundRelation] = _NOTHING  # by memory, where its relation counts more than its text
-    # neighbours
-    echoing: Sequence[str] = ()  # ids whose score their neighbours got a share of
-    neighbours: Mapping[str, Neighbours] = _NOTHING
-    hidden: Set[str] = frozenset()  # neighbours that do not match the search's filters
-    # signals
-    signals: Mapping[str, Signals] = _NOTHING
-    confidence: Mapping[str, float] = _NOTHING  # of memories with facts
-    doubted: Mapping[str, float] = _NOTHING  # left out: their confidence is too low
-    # late_interaction, rerank
-    beside: Mapping[str, tuple[str, ...]] = _NOTHING  # by id, the turns next to it that the search may see
-    rerank_leads: Mapping[str, float] = _NOTHING
-    answers: Mapping[str, float] = _NOTHING  # log-odds that a memory answers, of those that the reranker was asked of
-    unread: Set[str] = frozenset()  # that there was no time to read
-    # exact
-    named: Mapping[str, Set[Identifier]] = _NOTHING  # by id, what the query names and the memory has exactly
-    # supersede
-    successors: Mapping[str, Successor] = _NOTHING  # by id of what they supersede
-    # dedupe
-    kept: Sequence[Ranked] = ()
-    duplicates: Mapping[str, str] = _NOTHING  # left out, and the better one shown for each
-    # relevance
-    relevance: Mapping[str, float] = _NOTHING
-    answerable: bool = True  # False: no hit is likely to answer
-    # cut
-    cosines: Mapping[str, float] = _NOTHING  # of those that the semantic channel did not find, where a least one is set
-    dissimilar: Mapping[str, float | None] = _NOTHING  # left out, with their cosines; None: they have no vectors
-    # fetch
-    memories: Mapping[str, Memory] = _NOTHING  # texts that some stage needed; none is read twice
-    # highlight
-    hits: tuple[Hit, ...] = ()
-
-    did_you_mean: DidYouMean | None = None
-    notes: tuple[str, ...] = ()
-    # Whether the same search gives the same result as long as nothing is written. A time in the query passes, and a
-    # model that failed may work again.
-    repeatable: bool = False
-
-    @property
-    def found(self) -> bool:
-        return bool(self.ranked or self.doubted)
-
-    @property
-    def stated(self) -> dict[str, str]:
-        """By id, the relation by which a memory was found, in words."""
-        return {each: found.fact.statement for each, found in self.found_relations.items()}
-
-    def may_show(self, memory_id: str) -> bool:
-        """Whether a memory is live as far as the signals tell, and believed."""
-        return memory_id in self.signals and memory_id not in self.doubted
-
-
-class SearchTrace(NamedTuple):
-    """What a search did on its way: its plan, and everything its stages found and left out."""
-
-    plan: SearchPlan
-    ranking: Ranking
-
-    def result(self) -> SearchResult:
-        return SearchResult(
-            self.ranking.hits,
-            tuple(dict.fromkeys(self.ranking.notes)),
-            self.ranking.did_you_mean,
-            self.ranking.relations[:_RELATIONS_MAX],
-            lens=self.plan.lens,
-            intent=self.plan.intent,
-            answerable=self.ranking.answerable,
-        )
 
 
 class Pipeline:
@@ -308,10 +207,10 @@ class Pipeline:
     def _cosines_to_boost(self, plan: SearchPlan, ranking: Ranking) -> Mapping[str, float]:
         """For boost fusion, the cosines of what words found and meaning did not."""
         if plan.recipe.fusion != "boost" or not plan.is_hybrid or not (ranking.lexical and ranking.semantic):
-            return _NOTHING
+            return {}
         near = {match.id for match in ranking.semantic}
         found = self._finder.cosines(plan, [match.id for match in ranking.lexical if match.id not in near])
-        return _NOTHING if isinstance(found, str) else found
+        return {} if isinstance(found, str) else found
 
     def _ties_by_importance(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Of matches with equal scores in a channel, the more important has the better rank."""

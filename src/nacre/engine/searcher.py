@@ -14,11 +14,12 @@ from nacre.engine.candidates import CandidateFinder, Semantic
 from nacre.engine.hits import hit_of
 from nacre.engine.late_interaction_stage import LateInteractionStage
 from nacre.engine.parts import Parts
-from nacre.engine.pipeline import Pipeline, SearchTrace
+from nacre.engine.pipeline import Pipeline
 from nacre.engine.plan import Planner, SearchPlan, ValidRequest, pool_size
 from nacre.engine.query_resolver import QueryResolver
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.rerank_stage import RerankStage
+from nacre.engine.search_trace import SearchTrace
 from nacre.engine.successors import SuccessorFinder
 from nacre.errors import InvalidInput, NotFound
 from nacre.interfaces import Reranker, TimePage
