@@ -11,13 +11,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import uvicorn
+from anyio.from_thread import BlockingPortal
 
 import nacre
 from mcp_clients import ANSWER_SECONDS, environment
@@ -29,6 +30,16 @@ from nacre.http_api.protocol import ServerProtocol
 from nacre.types.access_tokens import Role
 
 OPTIONS = Options(space="default", hosts=LOOPBACK_NAMES)
+CONFIG: dict[str, Any] = {
+    "http": ServerProtocol,
+    "ws": "none",
+    "lifespan": "on",
+    "access_log": False,
+    "log_level": "warning",
+    "log_config": None,
+    "server_header": False,
+    "timeout_graceful_shutdown": 2,
+}
 
 
 class Served:
@@ -41,7 +52,13 @@ class Served:
 
     def client(self, token: str | None = None, **headers: str) -> httpx.Client:
         signed = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx.Client(base_url=self.url, headers={**signed, **headers}, timeout=ANSWER_SECONDS, trust_env=False)
+        return httpx.Client(
+            base_url=self.url,
+            headers={**signed, **headers},
+            timeout=ANSWER_SECONDS,
+            trust_env=False,
+            verify=False,  # to load certificates takes longer than a test
+        )
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=ANSWER_SECONDS)
@@ -71,18 +88,7 @@ def serving(opened: Callable[[], nacre.Nacre] | Path, **options: Any) -> Iterato
         path = opened
         opened = lambda: nacre.open(path, embedder=Hashing())  # noqa: E731
     application = Application(opened, replace(OPTIONS, **options))
-    config = uvicorn.Config(
-        application,
-        http=ServerProtocol,
-        ws="none",
-        lifespan="on",
-        access_log=False,
-        log_level="warning",
-        log_config=None,
-        server_header=False,
-        timeout_graceful_shutdown=2,
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(uvicorn.Config(application, **CONFIG))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, args=([listening],), name="served")
         thread.start()
@@ -180,3 +186,46 @@ def error_of(answer: httpx.Response, status: int) -> Mapping[str, Any]:
     assert error["message"]
     assert "Traceback" not in answer.text
     return error
+
+
+class SwitchedServer(Served):
+    """A server that goes from one store to the next, because to start one takes longer than most tests."""
+
+    application: Application
+
+    def __init__(self, portal: BlockingPortal) -> None:
+        self._portal = portal
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.application(scope, receive, send)
+
+    @contextlib.contextmanager
+    def serving(self, path: Path, **options: Any) -> Iterator[None]:
+        self.application = Application(lambda: nacre.open(path, embedder=Hashing()), replace(OPTIONS, **options))
+        with self._portal.wrap_async_context_manager(_started(self.application)):
+            yield
+
+
+@contextlib.asynccontextmanager
+async def _started(application: Application) -> AsyncIterator[None]:
+    """In one task from start to stop."""
+    await application.start()
+    try:
+        yield
+    finally:
+        await application.stop()
+
+
+@contextlib.contextmanager
+def switched(portal: BlockingPortal) -> Iterator[SwitchedServer]:
+    served = SwitchedServer(portal)
+    server = uvicorn.Server(uvicorn.Config(served, **{**CONFIG, "lifespan": "off"}))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        Served.__init__(served, listening.getsockname()[1])
+        running = portal.start_task_soon(server.serve, [listening])
+        try:
+            wait_until(lambda: server.started or running.done())
+            yield served
+        finally:
+            server.should_exit = True
+            running.result(ANSWER_SECONDS)

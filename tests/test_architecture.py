@@ -26,8 +26,8 @@ LINES_MAX = 800
 
 # Neighbours in one layer that do not know each other.
 APART = (
-    "cli", "client", "http_api", "mcp_server", "hooks", "integrations", "storage.reference", "storage.sqlite", "embedders",
-    "rerankers", "importers",
+    "cli", "client", "http_api", "mcp_server", "hooks", "integrations", "storage.reference", "storage.sqlite",
+    "embedders", "rerankers", "importers",
 )  # fmt: skip
 # The command line starts the servers; hooks are commands, and servers answer them; one port serves agents, too.
 STARTS = {
@@ -36,7 +36,10 @@ STARTS = {
 }  # fmt: skip
 FREE = ("", "__main__")  # the package itself, and `python -m nacre`
 
-HEAVY = ("mcp", "httpx", "pydantic", "numpy", "onnxruntime", "usearch", "numkong", "rich", "tokenizers", "uvicorn", "prometheus_client")
+HEAVY = (
+    "mcp", "httpx", "pydantic", "numpy", "onnxruntime", "usearch", "numkong", "rich", "tokenizers", "uvicorn",
+    "prometheus_client",
+)  # fmt: skip
 
 
 def module_name(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The same calls through library, command line and agents' server give the same JSON, and the same errors.
+"""The same calls through library, command line, agents' server, HTTP and client give the same JSON and errors.
 
 One store is written once. For each case every door gets its own copy of the file, so that calls that write disturb no
 other. All doors have the same clock and make the same ids: even receipts and the times of now must be equal.
@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
 from itertools import chain, count
@@ -29,6 +29,7 @@ from mcp import Client
 
 import nacre
 from command_line import clear_settings
+from http_calls import Called, Noting, raw, send
 from mcp_clients import engines_on, listed, problem
 from mcp_clients import given as structured
 from nacre import Filter, Lens, NewEntity, NewFact, NewMemory, Recipe
@@ -47,6 +48,7 @@ from nacre.types.facts import FactQuery
 from nacre.types.recipe import parse_weight
 from nacre.types.search import RelatedRequest, SearchRequest
 from nacre.types.views import TimelineRequest
+from servers import SwitchedServer, error_of, switched
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 SESSION = "s"  # of the one client that the agents' server has: each call belongs to it unless it names another
@@ -208,9 +210,12 @@ class Each(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The same call through each door. `library` gives its answer encoded by the codec."""
+    """The same call through each door. `library` gives its answer encoded by the codec.
 
-    library: Callable[..., Any]  # of an engine; where there are pages, of a cursor, too
+    A client is called as the library is. Over HTTP go the verbs that the library was called with, as raw JSON.
+    """
+
+    library: Callable[..., Any]  # of an engine or a client; where there are pages, of a cursor, too
     cli: str
     mcp: tuple[str, dict[str, Any]] | Lacks
     stdin: str = ""  # of the command
@@ -901,11 +906,13 @@ Ask = Callable[[Step, Mapping[str, str]], Any]
 
 @dataclass(frozen=True)
 class Doors:
-    """What opens the three doors."""
+    """What opens the doors."""
 
     store: Path  # closed, and never opened again
     world: World
     portal: BlockingPortal
+    server: SwitchedServer
+    called: list[list[Called]] = field(default_factory=list)  # by the library, for each step
 
     @contextmanager
     def copy(self) -> Iterator[Path]:
@@ -917,10 +924,14 @@ class Doors:
         with self.copy() as path, nacre.open(path, space=space, embedder=Hashing()) as m:
 
             def ask(step: Step, more: Mapping[str, str]) -> Any:
-                answer = step.library(m, **more)
-                m._log.flush()  # as a command does at its end
-                return answer
+                noting = Noting(m)
+                try:
+                    return step.library(noting, **more)
+                finally:
+                    self.called.append(noting.called)
+                    m._log.flush()  # as a command does at its end
 
+            self.called.clear()
             yield ask
 
     @contextmanager
@@ -967,6 +978,37 @@ class Doors:
             finally:
                 engines.close()
 
+    @contextmanager
+    def client(self, space: str) -> Iterator[Ask]:
+        def ask(step: Step, more: Mapping[str, str]) -> Any:
+            answer = step.library(remote, **more)
+            self.flush(space)
+            return answer
+
+        with self.copy() as path, self.server.serving(path), nacre.connect(self.server.url, space=space) as remote:
+            yield ask
+
+    @contextmanager
+    def http(self, space: str) -> Iterator[Ask]:
+        """Sends what the library was called with in the step of the same number. The answers are one for each verb."""
+
+        def ask(_: Step, __: Mapping[str, str]) -> Any:
+            answers = [raw(sender, each) for each in next(steps)]
+            self.flush(space)
+            return answers[0] if len(answers) == 1 else answers
+
+        steps = iter(self.called)
+        with (
+            self.copy() as path,
+            self.server.serving(path),
+            self.server.client(**{"Nacre-Space": space}) as sender,
+        ):
+            yield ask
+
+    def flush(self, space: str) -> None:
+        with self.server.application._engines.of(space, None) as engine:
+            engine._log.flush()
+
     def answers(self, case: Case, ask: Ask) -> list[Any]:
         """Those of all steps, some seconds after one another: so soon that an engine that stays open knows them yet."""
         self.world.begin(NOW, then="new")
@@ -988,7 +1030,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
     """All of them open engines with the clock and the ids of one world, and nothing of the machine's own settings."""
     path = tmp_path_factory.mktemp("doors") / "memories.db"
     world = World()
-    with pytest.MonkeyPatch.context() as patch, start_blocking_portal() as portal:
+    with pytest.MonkeyPatch.context() as patch, start_blocking_portal() as portal, switched(portal) as server:
         clear_settings(patch, path.with_suffix(".toml"))
 
         def opening(*parts: Any, **options: Any) -> Nacre:
@@ -998,14 +1040,19 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
         patch.setattr(options, "datetime", Still)
         patch.setattr(decode, "datetime", Still)
         _write(path, world)
-        yield Doors(path, world, portal)
+        yield Doors(path, world, portal, server)
 
 
 @pytest.fixture(scope="module")
 def refusing(doors: Doors) -> Iterator[Mapping[str, Ask]]:
     """All doors open at once: what is refused writes nothing."""
-    with doors.library("work") as library, doors.cli("work") as cli, doors.mcp("work") as mcp:
-        yield {"library": library, "cli": cli, "mcp": mcp}
+    with (
+        doors.library("work") as library,
+        doors.cli("work") as cli,
+        doors.mcp("work") as mcp,
+        doors.client("work") as client,
+    ):
+        yield {"library": library, "cli": cli, "mcp": mcp, "client": client}
 
 
 # ---------------------------------------------------------------- the same through each
@@ -1038,18 +1085,26 @@ def _found(answer: Any) -> bool:
 
 
 def _has(case: Case, door: str) -> bool:
-    return not any(isinstance(getattr(step, door), Lacks) for step in case.steps)
+    return not any(isinstance(getattr(step, door, None), Lacks) for step in case.steps)
+
+
+def _shaped(answer: Any, shape: str) -> Any:
+    return getattr(answer, shape) if isinstance(answer, Each) else answer
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_same_call_gives_the_same_json(doors: Doors, case: Case) -> None:
     with doors.library(case.space) as ask:
         said = doors.answers(case, ask)
-    for name, door in (("cli", doors.cli), ("mcp", doors.mcp)):
+    over_http = [[each.answer for each in step] for step in doors.called]
+    with doors.http(case.space) as ask:
+        raw_answers = doors.answers(case, ask)
+    assert _plain(raw_answers) == _plain([each[0] if len(each) == 1 else each for each in over_http])
+    for name, door in (("cli", doors.cli), ("mcp", doors.mcp), ("client", doors.client)):
         if _has(case, name):
             with door(case.space) as ask:
-                answers = doors.answers(case, ask)
-            expected = [getattr(each, name) if isinstance(each, Each) else each for each in said]
+                answers = [_shaped(each, "cli") if name == "client" else each for each in doors.answers(case, ask)]
+            expected: Any = [_shaped(each, "mcp" if name == "mcp" else "cli") for each in said]
             assert _plain(answers) == _plain(json.loads(encode.dumps(expected))), name
             assert all(map(_found, answers)) or case.many == 0, name
             if case.many is not None:
@@ -1075,6 +1130,7 @@ def test_pages_to_the_end_are_the_whole(doors: Doors) -> None:
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
 def test_the_same_error_is_said_the_same_way(doors: Doors, refusing: Mapping[str, Ask], case: Case) -> None:
+    doors.called.clear()
     with pytest.raises(NacreError) as raised:
         doors.answers(case, refusing["library"])
     error = raised.value
@@ -1083,6 +1139,12 @@ def test_the_same_error_is_said_the_same_way(doors: Doors, refusing: Mapping[str
     for name, answer in expected.items():
         if _has(case, name):
             assert doors.answers(case, refusing[name]) == [answer], name
+    with pytest.raises(type(error)) as raised:
+        doors.answers(case, refusing["client"])
+    assert encode.error(raised.value) == encode.error(error)
+    for called in chain.from_iterable(doors.called):  # none where a time was read before the verb is called
+        with doors.server.client(**{"Nacre-Space": "work"}) as sender:
+            assert error_of(send(sender, called), encode.http_status(error)) == encode.error(error)["error"]
 
 
 # ---------------------------------------------------------------- nothing is left out
@@ -1106,6 +1168,8 @@ NO_VERBS = {
     "key create": "writes a file with a random key",
     "rekey": "needs a store that nobody has open",
     "mcp": "is the agents' server",
+    "serve": "is the server over HTTP",
+    "ui": "is the server over HTTP",
 }
 
 
@@ -1145,5 +1209,6 @@ def test_every_verb_that_a_door_calls_is_called() -> None:
     folders = [Path(nacre.__file__).parent / name for name in ("cli", "mcp_server")]
     verbs = {each for folder in folders for file in folder.glob("*.py") for each in _called(file, "memory")}
     assert {"remember", "search", "timeline", "get", "context"} < verbs  # they are seen
-    # The first only completes what a person types, the others are those of NO_VERBS.
-    assert verbs - _called(Path(__file__), "m") == {"entity_counts", "backup", "export", "load", "create_token"}
+    # The first only completes what a person types, the second ends a memory, the others are those of NO_VERBS.
+    uncalled = {"entity_counts", "close", "backup", "export", "load", "create_token"}
+    assert verbs - _called(Path(__file__), "m") == uncalled

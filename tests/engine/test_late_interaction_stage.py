@@ -336,13 +336,13 @@ class Asked(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tokens: list[Sequence[str]] = []
+        self.asked: list[Sequence[str]] = []
         self.near: list[Sequence[str]] = []
 
     def token_vectors(
         self, ids: Sequence[str], model: str, vector: FloatVector, passages_max: int
     ) -> dict[str, tuple[tuple[int, bytes], ...]]:
-        self.tokens.append(list(ids))
+        self.asked.append(list(ids))
         assert passages_max == late_interaction_stage.PASSAGES_COMPARED
         return super().token_vectors(ids, model, vector, passages_max)
 
@@ -357,7 +357,7 @@ def test_the_store_is_asked_once_for_all() -> None:
     store = Asked()
     memory = opened(store, *said(*NOTES), "nuts")
     assert maxsims(memory.search("nuts Ada", recipe=Recipe()))
-    (ids,) = store.tokens
+    (ids,) = store.asked
     assert len(set(ids)) == len(ids)
     asked = [each for several in store.near for each in several]
     assert len(set(asked)) == len(asked)

@@ -21,7 +21,7 @@ from nacre.serialization.arguments import Parameter, members
 from nacre.serialization.results import hints_of
 from nacre.types.facts import Belief, Disagreement, Fact, NewEntity, NewFact
 from nacre.types.health import Finding, Health
-from nacre.types.memory import Forgotten, Json, Memory, NewMemory, Purged, Span
+from nacre.types.memory import Forgotten, Json, Memory, NewMemory, Purged, Span, Update
 from nacre.types.recipe import WEIGHTS, Recipe, Tuning
 from nacre.types.search import Filter, Hit
 from nacre.types.transfer import Record
@@ -171,7 +171,9 @@ _SHAPES: Mapping[Any, _Shape] = {
     Belief: _Shape(like=Fact, more={"effective": float}, optional=("touched", "ends", "notes")),
     Disagreement: _Shape(like=Disagreement, without=("beliefs",), more={"facts": list[Belief]}),
     Fact: _Shape(like=Fact, optional=("touched", "ends", "notes")),
-    Fetched: _Shape(more={"memories": list[MemoryInFull], "missing": list[str]}),
+    Fetched: _Shape(
+        more={"memories": list[MemoryInFull], "missing": list[str], "links": list[Update]}, optional=("links",)
+    ),
     Forgotten: _Shape(more={"forgotten": list[str], "missing": list[str]}, optional=("missing",)),
     Health: _Shape(more={"sound": bool, "findings": list[Finding]}),
     Hit: _Shape(

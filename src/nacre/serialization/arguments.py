@@ -151,7 +151,7 @@ def _reader(hint: Any) -> tuple[Callable[[str, Any], Any], Kind]:
         return (_number_or_moment if int in inner else moment), "text"
     for kind, reader in _OBJECTS.items():
         if kind in inner:
-            return reader, "object"
+            return (partial(_text_or, reader) if str in inner else reader), "object"
     for each in inner:
         if typing.get_origin(each) in _LISTS:
             return _list_reader(typing.get_args(each))
@@ -188,6 +188,11 @@ def moment(field: str, value: object) -> datetime:
 
 def _number_or_moment(field: str, value: object) -> object:
     return moment(field, value) if isinstance(value, str) else value
+
+
+def _text_or(read_one: Callable[[str, Any], Any], field: str, value: object) -> object:
+    """What may be said in a text, too, such as a query that chooses memories."""
+    return value if isinstance(value, str) else read_one(field, value)
 
 
 def _where(field: str, value: object) -> Filter:

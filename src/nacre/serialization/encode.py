@@ -482,7 +482,11 @@ def _cut(line: str, room: int) -> str:
 
 def fetched(value: Fetched) -> dict[str, Json]:
     """Memories in full, with what they update, and with entities and neighbours if these were requested."""
-    return {"memories": [_fetched_memory(each, value) for each in value], "missing": list(value.missing)}
+    found: dict[str, Json] = {
+        "memories": [_fetched_memory(each, value) for each in value],
+        "missing": list(value.missing),
+    }
+    return found | {"links": [each._asdict() for each in value.updates]} if value.updates else found
 
 
 def _fetched_memory(one: Memory, result: Fetched) -> dict[str, Json]:

@@ -182,16 +182,12 @@ def _hit(value: Mapping[str, Any]) -> Hit:
 def _fetched(value: Mapping[str, Any]) -> Fetched:
     read_entity, read_entry = decoder(Entity), decoder(TimelineEntry)
     found = value["memories"]
-    links = [
-        *(Update(each["id"], older) for each in found for older in each.get("updates", ())),
-        *(Update(newer, each["id"]) for each in found for newer in each.get("updated_by", ())),
-    ]
     return Fetched(
         tuple(decoder(Memory)(each) for each in found),
         tuple(value["missing"]),
         {each["id"]: tuple(map(read_entity, each["entities"])) for each in found if "entities" in each},
         {each["id"]: tuple(map(read_entry, each["neighbours"])) for each in found if "neighbours" in each},
-        tuple(dict.fromkeys(links)),
+        decoder(tuple[Update, ...])(value.get("links", ())),
     )
 
 

@@ -59,7 +59,7 @@ function usePages({ where, by, oldestFirst }, start) {
   useEffect(() => {
     const { pages, load, count, abort } = made;
     const failed = (error) => error.name !== "AbortError" && update({ error });
-    update({ counted: false, error: null });
+    update({ counted: false, error: null, ...(start.current ? {} : { target: { row: 0 } }) });
     if (!start.current) load({ limit: FIRST, oldest_first: oldestFirst }).then((page) => pages.setFirst(page), failed);
     count().then(() => {
       const place = start.current;
