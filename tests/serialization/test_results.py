@@ -80,8 +80,9 @@ def _lenses() -> st.SearchStrategy[Lens]:
     """As they are stored: with tuples."""
 
     def with_tuples(each: Filter) -> Filter:
-        values: dict[str, Any] = {field.name: getattr(each, field.name) for field in dataclasses.fields(each)}
-        return Filter(**{name: tuple(each) if isinstance(each, list) else each for name, each in values.items()})
+        values = {field.name: getattr(each, field.name) for field in dataclasses.fields(each)}
+        tuples: dict[str, Any] = {name: tuple(each) for name, each in values.items() if isinstance(each, list)}
+        return dataclasses.replace(each, **tuples)
 
     where = filters().map(with_tuples)
     names = st.sampled_from(["tickets", "a b"])
