@@ -1,8 +1,8 @@
-"""Install the MCP clients that are written for Node.js: the TypeScript SDK, the inspector and the conformance suite.
+"""Install what tests need of Node.js: MCP clients (the TypeScript SDK, the inspector, the conformance suite), and axe-core.
 
     python tools/install_node_clients.py
 
-They are for tests/mcp_server/test_node_clients.py alone, and lie in the folder .node, which git ignores, in the
+They are for tests/mcp_server/test_node_clients.py and tests/page, and lie in the folder .node, which git ignores, in the
 versions of tools/node_clients/package-lock.json. The suite needs Node.js 22, which is installed there, too, so any
 `npm` will do. To change a version, edit package.json beside the lock, and run with --lock.
 """
