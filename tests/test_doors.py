@@ -281,7 +281,10 @@ def ways(found: Sequence[Any]) -> Each:
 
 
 def receipts(found: Sequence[Any]) -> Each:
-    return under("receipts", [encode.receipt(each) for each in found])
+    """What an agent has asked just now has its connection as the origin. Other doors have no connections."""
+    told = [encode.receipt(each) for each in found]
+    asked = [each | ({"origin": SESSION} if str(each["id"]).startswith("new-") else {}) for each in told]
+    return Each(told, {"receipts": asked})
 
 
 def all_lenses(m: Nacre) -> Each:
