@@ -53,8 +53,8 @@ class _Remote:
     def within(
         self, space: str, confined: bool | Sequence[str], log: bool, observe: Callable[[str, float], None] | None
     ) -> _Remote:
-        check_within(log=log, observe=observe)
-        return _Remote(self._connection, self._place.within(space, confined))
+        check_within(observe=observe)
+        return _Remote(self._connection, self._place.within(space, confined, log=log))
 
     async def close(self) -> None:
         await self._connection.close()

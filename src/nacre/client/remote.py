@@ -57,10 +57,8 @@ def require() -> None:
         raise InvalidInput("httpx", f"the package is missing; {hint}")
 
 
-def check_within(*, log: object, observe: object) -> None:
+def check_within(*, observe: object) -> None:
     """Raise InvalidInput for what only an engine of this process can be asked for."""
-    if log is not True:
-        raise InvalidInput("log", "is decided by the server; leave it out")
     if observe is not None:
         raise InvalidInput("observe", "is a function, which a server cannot call; leave it out")
 
@@ -105,9 +103,12 @@ class RemoteNacre:
         log: bool = True,
         observe: Callable[[str, float], None] | None = None,
     ) -> RemoteNacre:
-        """The same memory in another space, over the same connections. `confined` is as in `nacre.open`."""
-        check_within(log=log, observe=observe)
-        return RemoteNacre(self._connection, self._place.within(space, confined), closes=False)
+        """The same memory in another space, over the same connections. `confined` is as in `nacre.open`.
+
+        With `log=False` its searches do not enter the recall log.
+        """
+        check_within(observe=observe)
+        return RemoteNacre(self._connection, self._place.within(space, confined, log=log), closes=False)
 
     def _call(self, verb: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         return self._connection.call(self._place, verb, args, named)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from nacre import validation
 from nacre.access import Access
 from nacre.errors import InvalidInput
-from nacre.serialization.routes import SPACE_HEADER, SPACES_HEADER
+from nacre.serialization.routes import LOG_HEADER, SPACE_HEADER, SPACES_HEADER
 from nacre.validation import LIMITS
 
 TOKEN_VARIABLE = "NACRE_TOKEN"  # noqa: S105 - a name, not a token
@@ -38,12 +38,14 @@ class Place:
 
     space: str | None = None
     spaces: tuple[str, ...] | None = None
+    log: bool = True  # whether it enters the recall log
 
     def headers(self) -> dict[str, str]:
         named = {} if self.space is None else {SPACE_HEADER: self.space}
-        return named if self.spaces is None else {**named, SPACES_HEADER: json.dumps(self.spaces)}
+        seen = {} if self.spaces is None else {SPACES_HEADER: json.dumps(self.spaces)}
+        return {**named, **seen, **({} if self.log else {LOG_HEADER: "false"})}
 
-    def within(self, space: str, confined: bool | Sequence[str]) -> Place:
+    def within(self, space: str, confined: bool | Sequence[str], *, log: bool = True) -> Place:
         """Another place. One that is confined can only be narrowed, as with `Nacre.within`."""
         other = validation.access(space, confined, LIMITS)
         if self.space is not None and self.spaces is not None:
@@ -51,7 +53,7 @@ class Place:
             if other.spaces is None:
                 own.check_unconfined("confined", "false allows")
             own.allowed("confined", other.spaces or ())
-        return Place(other.space, other.spaces)
+        return Place(other.space, other.spaces, validation.yes_or_no("log", log) and self.log)
 
 
 def server_of(url: str, token: str | None, timeout_s: float, retries: int) -> Server:

@@ -220,7 +220,7 @@ class Application:
 
     def _called(self, found: Match, request: Request, caller: Caller, space: str, body: bytes) -> Answer:
         """Call the verb, in a thread."""
-        with self._engines.of(space, caller.spaces) as memory:
+        with self._engines.of(space, caller.spaces, log=request.logged) as memory:
 
             def call() -> Answer:
                 given = verbs.arguments_of(found, request, body)
@@ -250,7 +250,7 @@ class Application:
         space = caller.space(request.headers.get(_SPACE), self._options.space)
 
         def call() -> Answer:
-            with self._engines.of(space, caller.spaces) as memory:
+            with self._engines.of(space, caller.spaces, log=request.logged) as memory:
                 return special.answer(found, memory, request, caller, space)
 
         await told.all(await self._in_time(call))
@@ -273,7 +273,7 @@ class Application:
             gone.add_done_callback(lambda _: pipe.close())
 
         def call() -> None:
-            with self._engines.of(space, caller.spaces) as memory:
+            with self._engines.of(space, caller.spaces, log=request.logged) as memory:
                 streams.run(found, memory, request, verbs.arguments_of(found, request, body), pipe)
 
         try:

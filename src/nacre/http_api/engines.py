@@ -24,18 +24,22 @@ class Engines:
     def __init__(self, root: Nacre, observe: Callable[[str, float], None] | None = None) -> None:
         self.root = root  # may see all spaces
         self._observe = observe
-        self._kept: OrderedDict[tuple[str, tuple[str, ...] | None], _Kept] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, tuple[str, ...] | None, bool], _Kept] = OrderedDict()
         self._lock = threading.Lock()
 
     @contextmanager
-    def of(self, space: str, spaces: tuple[str, ...] | None) -> Iterator[Nacre]:
-        """The engine that works in `space` and may see `spaces` (None: all), until the block ends."""
-        place = (space, spaces)
+    def of(self, space: str, spaces: tuple[str, ...] | None, *, log: bool = True) -> Iterator[Nacre]:
+        """The engine that works in `space` and may see `spaces` (None: all), until the block ends.
+
+        With `log=False` nothing enters the recall log.
+        """
+        place = (space, spaces, log)
         with self._lock:
             kept = self._kept.get(place)
             if kept is None:
                 confined = False if spaces is None else spaces
-                kept = self._kept[place] = _Kept(self.root.within(space, confined=confined, observe=self._observe))
+                engine = self.root.within(space, confined=confined, log=log, observe=self._observe)
+                kept = self._kept[place] = _Kept(engine)
             self._kept.move_to_end(place)
             kept.users += 1
         try:

@@ -12,7 +12,7 @@ from nacre.http_api.repeated import HEADER as IDEMPOTENCY_KEY
 from nacre.http_api.schemas import MemoryInFull, Schema, Schemas, without_null
 from nacre.http_api.verbs import FLAGS, UNCHANGED_SINCE, Verb, verbs
 from nacre.serialization.arguments import Parameter
-from nacre.serialization.routes import PREFIX, SPACE_HEADER, Route
+from nacre.serialization.routes import LOG_HEADER, PREFIX, SPACE_HEADER, Route
 from nacre.types.changes import ChangePage
 from nacre.types.memory import Json, NewMemory
 
@@ -120,7 +120,7 @@ def _parameters(verb: Verb, schemas: Schemas, *, in_body: bool) -> list[Json]:
     if not in_body:
         found += [_in_query(each, schemas) for name, each in verb.known.items() if name not in route.in_path]
     found += [_query(name, {"type": "boolean"}, FLAGS[name]) for name in verb.flags]
-    found.append(_header(SPACE_HEADER, "The space to work in; default: the token's first, or the server's."))
+    found += _PLACE
     if not route.safe and not route.lines_out:
         about = "With the same key the same request is carried out once, and its answer is given again for a day."
         found.append(_header(IDEMPOTENCY_KEY.title(), about))
@@ -148,6 +148,17 @@ def _query(name: str, schema: Schema, about: str) -> Json:
 
 def _header(name: str, about: str) -> Json:
     return {"name": name, "in": "header", "schema": {"type": "string"}, "description": about}
+
+
+_PLACE: list[Json] = [
+    _header(SPACE_HEADER, "The space to work in; default: the token's first, or the server's."),
+    {
+        "name": LOG_HEADER,
+        "in": "header",
+        "schema": {"type": "boolean", "default": True},
+        "description": "Whether the request enters the recall log.",
+    },
+]
 
 
 def _responses(verb: Verb, schemas: Schemas) -> dict[str, Json]:
@@ -181,14 +192,13 @@ def _group(route: Route) -> str:
 def _add_special(paths: dict[str, dict[str, Json]], schemas: Schemas) -> None:
     get = verbs()["get"]
     taken: list[Json] = [_in_query(get.known[name], schemas) for name in ("entities", "neighbours", "session")]
-    space = _header(SPACE_HEADER, "The space to work in; default: the token's first, or the server's.")
     known = _header("If-None-Match", "The ETag of a version that is known already.")
     in_path: Json = {"name": "memory_id", "in": "path", "required": True, "schema": {"type": "string"}}
     paths[f"{PREFIX}/memories/{{memory_id}}"]["get"] = _special(
         "get_one",
         "One memory in full, with its version as ETag.",
         schemas.result(MemoryInFull),
-        [in_path, *taken, space, known],
+        [in_path, *taken, *_PLACE, known],
     ) | {"tags": ["memories"]}
     responses = paths[f"{PREFIX}/memories/{{memory_id}}"]["get"]["responses"]  # type: ignore[index,call-overload]
     responses["304"] = {"description": "It has not changed since the version in If-None-Match."}  # type: ignore[index,call-overload]
@@ -203,9 +213,9 @@ def _add_special(paths: dict[str, dict[str, Json]], schemas: Schemas) -> None:
             "token": {"anyOf": [{"type": "string"}, {"type": "null"}]},
         },
     }
-    paths[f"{PREFIX}/session"] = {"get": _special("session", "Who asks, and what they may do.", session, [space])}
+    paths[f"{PREFIX}/session"] = {"get": _special("session", "Who asks, and what they may do.", session, _PLACE)}
     about = "How well searches are answered, by what was opened and used of those in the recall log."
-    paths[f"{PREFIX}/evaluation"] = {"get": _special("evaluation", about, {"type": "object"}, [space])}
+    paths[f"{PREFIX}/evaluation"] = {"get": _special("evaluation", about, {"type": "object"}, _PLACE)}
 
 
 def _special(name: str, summary: str, schema: Schema, parameters: list[Json]) -> dict[str, Json]:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, quote, unquote
 from nacre.errors import InvalidInput
 from nacre.http_api.answers import Refusal
 from nacre.http_api.limits import BODY_BYTES_MAX
+from nacre.serialization.routes import LOG_HEADER
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -37,6 +38,14 @@ class Request:
     def flag(self, name: str) -> bool:
         """Whether the URL has `name=true`."""
         return dict(self.pairs).get(name, "false").lower() in _TRUE
+
+    @property
+    def logged(self) -> bool:
+        """Whether it enters the recall log."""
+        said = self.headers.get(LOG_HEADER.lower(), "true")
+        if said.lower() not in _TRUE + _FALSE:
+            raise InvalidInput(LOG_HEADER, f"is {said[:40]!r}; true or false are allowed")
+        return said.lower() in _TRUE
 
     def has(self, version: str) -> bool:
         """Whether the client has this version already, as If-None-Match says."""

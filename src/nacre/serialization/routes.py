@@ -17,6 +17,7 @@ PREFIX: Final = "/v1"  # of all paths
 
 SPACE_HEADER: Final = "Nacre-Space"  # the space that a request works in; without it, the token's first or the server's
 SPACES_HEADER: Final = "Nacre-Spaces"  # those that a request may see at the most, a JSON list
+LOG_HEADER: Final = "Nacre-Log"  # false: nothing of the request enters the recall log
 VERSION_HEADER: Final = "Nacre-Version"  # of the server, in every answer
 
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]

@@ -6,6 +6,8 @@ const TOKEN = "nacre.token";
 const SPACE = "nacre.space";
 // They are sent as POST, because a question is private and may be long, but change nothing.
 const ASKS = /^\/(search|why|why-not|facets|context|timeline|count-tokens|screen|memories\/[^/]+\/related)$/;
+// What a person looks at here is no search of an agent, so it does not enter the recall log.
+const UNLOGGED = /^\/(search|memories)/;
 const ROLES = ["read", "write", "admin"];
 
 export class ApiError extends Error {
@@ -121,7 +123,11 @@ async function send(method, path, { params, body, signal, more } = {}) {
     answer = await fetch(url(path, params), {
       method,
       signal,
-      headers: headers({ ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...more }),
+      headers: headers({
+        ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+        ...(UNLOGGED.test(path) ? { "Nacre-Log": "false" } : {}),
+        ...more,
+      }),
       body: body === undefined ? undefined : JSON.stringify(body),
       cache: "no-store",
     });

@@ -4,7 +4,7 @@ import { between, named } from "./buckets.js";
 import { html, useMemo, useRef, useState } from "./vendor/htm-preact.js";
 
 const HEIGHT = 40;
-const WIDEST = 96; // of a bar, in pixels
+const WIDEST = 112; // of a bar, in pixels
 const LEAST = 2; // of a bar that is not empty
 
 // `counts` by bucket, as {"2026-03": 4}. `from` and `to` are the first and last chosen bucket, or null.

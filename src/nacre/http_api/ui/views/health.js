@@ -167,5 +167,6 @@ function Latencies() {
 }
 
 function milliseconds(seconds) {
-  return seconds < 1 ? `${(1000 * seconds).toPrecision(2)} ms` : `${seconds.toPrecision(2)} s`;
+  const [number, unit] = seconds < 1 ? [1000 * seconds, "ms"] : [seconds, "s"];
+  return `${number < 10 ? number.toFixed(1) : Math.round(number)} ${unit}`;
 }

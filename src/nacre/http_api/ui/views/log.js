@@ -150,7 +150,7 @@ export default function View({ route }) {
       : html`<${Empty} title=${filtered ? "No search is logged for this." : "No searches are logged yet."}>
           ${filtered
             ? html`<${Button} onClick=${() => navigate("log")}>Show all</${Button}>`
-            : html`<p>Each search of an agent or of this page is written here, with what it delivered.</p>`}
+            : html`<p>Each search of an agent is written here, with what it delivered. Searches of this page are not.</p>`}
         </${Empty}>`)}
   </section>`;
 }

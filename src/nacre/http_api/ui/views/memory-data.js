@@ -4,12 +4,11 @@ import { api } from "../api.js";
 import { toast } from "../components.js";
 
 const NEIGHBOURS = 3;
-const SESSION = "page"; // so that looking at it does not count as opened by the agent that was given it
 const RECEIPTS = 100;
 
 // The memory with its entities and neighbours; null if there is none.
 export async function load(id, signal) {
-  const asked = { ids: id, entities: true, neighbours: NEIGHBOURS, missing_ok: true, session: SESSION };
+  const asked = { ids: id, entities: true, neighbours: NEIGHBOURS, missing_ok: true };
   const { memories } = await api.get("/memories", asked, { signal });
   return memories[0] ?? null;
 }
@@ -17,14 +16,13 @@ export async function load(id, signal) {
 // Texts of linked memories by id.
 export async function several(ids, signal) {
   if (!ids.length) return new Map();
-  const { memories } = await api.get("/memories", { ids, missing_ok: true, session: SESSION }, { signal });
+  const { memories } = await api.get("/memories", { ids, missing_ok: true }, { signal });
   return new Map(memories.map((each) => [each.id, each]));
 }
 
-// What agents were given, without the searches of this page.
-export async function recalls(id, signal) {
-  const receipts = await api.get("/receipts", { memory_id: id, limit: RECEIPTS }, { signal });
-  return receipts.filter((each) => !each.origin?.startsWith("page"));
+// The searches that it was delivered to.
+export function recalls(id, signal) {
+  return api.get("/receipts", { memory_id: id, limit: RECEIPTS }, { signal });
 }
 
 export function etagOf(memory) {

@@ -15,7 +15,7 @@ const SIGNALS = {
   temporal: ["time", "c7", "from the time that the query names"],
   order: ["order", "c7", "its place in time among the best"],
   exact: ["exact", "c8", "has what the query names exactly"],
-  hop: ["hop", "c8", "has names of a first hit"],
+  hop: ["hop", "c5", "has names of a first hit"],
   standing: ["standing", "c5", "holds for what is to be done"],
   fresher: ["fresher", "c4", "newer than a better match that is much like it"],
   successor: ["successor", "c4", "supersedes a better match"],

@@ -23,9 +23,9 @@ export function useSearch(request, { typed, now, turn }) {
     before.current = { now, turn };
     const abort = new AbortController();
     let full = false;
-    const ask = async (stage, origin) => {
+    const ask = async (stage) => {
       try {
-        const data = await api.post("/search", { ...request, ...stage.options, origin }, { signal: abort.signal });
+        const data = await api.post("/search", { ...request, ...stage.options }, { signal: abort.signal });
         if (abort.signal.aborted || (full && stage.name === "fast")) return;
         full = stage.name === "full";
         setState({ data, error: null, stage: stage.name, loading: false });
@@ -36,9 +36,9 @@ export function useSearch(request, { typed, now, turn }) {
     setState((old) => ({ ...old, loading: true }));
     const quick = !live && !entered;
     const timers = [];
-    if (quick) timers.push(setTimeout(() => ask(FAST, "page:typing"), typed ? TYPING_MS : 0));
+    if (quick) timers.push(setTimeout(() => ask(FAST), typed ? TYPING_MS : 0));
     const wait = typed && quick ? REST_MS : quick ? TYPING_MS : 0;
-    timers.push(setTimeout(() => ask(FULL, live ? "page:live" : "page"), wait));
+    timers.push(setTimeout(() => ask(FULL), wait));
     return () => {
       timers.forEach(clearTimeout);
       abort.abort();

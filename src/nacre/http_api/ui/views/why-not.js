@@ -13,14 +13,14 @@ const ID = /^[0-9a-hjkmnp-tv-z]{16}$/;
 // Memories to choose from: those with the words, also parts of words; without words the latest.
 async function choices(words, signal) {
   if (ID.test(words)) {
-    const { memories } = await api.get("/memories", { ids: words, missing_ok: true, session: "page" }, { signal });
+    const { memories } = await api.get("/memories", { ids: words, missing_ok: true }, { signal });
     return memories.map((each) => ({ ...each, said: each.summary ?? each.text.slice(0, 200) }));
   }
   if (!words) {
     const { entries } = await api.get("/timeline", { limit: CHOICES }, { signal });
     return entries.map((each) => ({ ...each, said: each.summary }));
   }
-  const body = { query: words, mode: "keyword", limit: CHOICES, rerank: false, collapse: false, origin: "page:typing" };
+  const body = { query: words, mode: "keyword", limit: CHOICES, rerank: false, collapse: false };
   const { hits } = await api.post("/search", body, { signal });
   return hits;
 }
