@@ -17,6 +17,7 @@ from nacre.http_api import openapi, verbs
 from nacre.http_api.answers import Answer, json_answer
 from nacre.http_api.callers import Caller
 from nacre.http_api.requests import Request
+from nacre.serialization import decode
 from nacre.serialization import evaluation as written
 from nacre.serialization.routes import PREFIX
 from nacre.types.memory import Json
@@ -98,10 +99,16 @@ def _evaluation(memory: Nacre, space: str, caller: Caller) -> Json:
 
 
 def backup_path(to: object, folder: Path | None) -> Path:
-    """Where a backup is written: below the folder that the server was given for it."""
+    """Where a backup is written: below the folder that the server was given for it, which is made if it is missing."""
     if folder is None:
         raise AccessDenied("to", "this server writes no backups; start it with --backups FOLDER, or run `nacre backup`")
-    chosen = (folder / str(to)).resolve()
+    try:
+        chosen = (folder / decode.text("to", to)).resolve()
+    except ValueError as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput("to", "is no path; give a name without NUL and half characters") from None
     if not chosen.is_relative_to(folder.resolve()):
         raise AccessDenied("to", "must be below the server's folder for backups; give a name or a relative path")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return chosen
