@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
@@ -29,7 +30,7 @@ FLAGS: Mapping[str, str] = {
     KEEP_GOING: "Whether a bad line is reported as a line of the answer, and the others are carried out.",
 }
 UNCHANGED_SINCE: Final = "unchanged_since"  # the argument of `update` that the header If-Match stands for
-_ETAG: Final = re.compile(r'(?:W/)?"([^"]*)"')
+_ETAG: Final = re.compile(r'(?:W/)?"([^";]*)(?:;[0-9a-f]*)?"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,16 +188,21 @@ def one_memory(memory: Nacre, request: Request, memory_id: str) -> Answer:
     known = {name: each for name, each in verbs()["get"].known.items() if name in ("entities", "neighbours", "session")}
     given = arguments.read(arguments.read_query(request.pairs, known), known)
     fetched = memory.get([memory_id], **given)
-    version = etag(fetched.memories[0])
+    (written,) = typing.cast("list[Json]", encode.fetched(fetched)["memories"])
+    found = json_answer(written)
+    version = etag(fetched.memories[0], found.body)
     if request.has(version):
         return Answer(304, headers={"etag": version})
-    (written,) = typing.cast("list[Json]", encode.fetched(fetched)["memories"])
-    return json_answer(written, headers={"etag": version})
+    return replace(found, headers={"etag": version})
 
 
-def etag(memory: Memory) -> str:
-    """The version of a memory: each change makes it later."""
-    return f'"{encode.moment(memory.updated)}"'
+def etag(memory: Memory, body: bytes | None = None) -> str:
+    """The version of a memory: each change makes it later. With `body`, that of all that is told of it.
+
+    What a memory is linked to, and what stands beside it, changes without the memory.
+    """
+    digest = "" if body is None else f";{hashlib.sha256(body).hexdigest()[:16]}"
+    return f'"{encode.moment(memory.updated)}{digest}"'
 
 
 def check_flags(verb: Verb, request: Request) -> None:
