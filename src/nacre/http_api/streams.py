@@ -85,10 +85,10 @@ class Pipe:
 
 def run(found: Match, memory: Nacre, request: Request, given: dict[str, Any], pipe: Pipe) -> None:
     """Carry out a verb that streams. An error before the first byte of the answer is raised; a later one is a line."""
-    refused: list[bytes] = []  # lines that are still to be sent
+    out = _Lines(pipe)
 
     def report(number: int, error: NacreError) -> None:
-        refused.append(_line({"refused": number, **encode.error(error)}))
+        out.add(_line({"refused": number, **encode.error(error)}))
 
     try:
         if found.verb.route.lines_in is not None:
@@ -97,7 +97,10 @@ def run(found: Match, memory: Nacre, request: Request, given: dict[str, Any], pi
             given = {**given, found.verb.route.lines_in: reader, **({"refused": reader.refuse} if keep_going else {})}
         results = found.verb.call(memory, **given)
         try:
-            _send_all(_written(found, results), refused, pipe)
+            for line in _written(found, results):
+                out.add(line)
+                out.send_in_time()
+            out.send()
         finally:
             close = getattr(results, "close", None)
             if close is not None:
@@ -107,24 +110,35 @@ def run(found: Match, memory: Nacre, request: Request, given: dict[str, Any], pi
     except Exception as error:
         if not pipe.started:
             raise
-        pipe.write(_line(failed(error)))
+        out.add(_line(failed(error)))  # after what was done before
+        out.send()
     pipe.write(b"", more=False)
 
 
-def _send_all(lines: Iterator[bytes], refused: list[bytes], pipe: Pipe) -> None:
-    parts: list[bytes] = []
-    size, sent = 0, time.monotonic()
-    for line in lines:
-        if pipe.closed:
+class _Lines:
+    """Lines of the answer, sent together: a chunk each would take longer than the verb."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+        self._parts: list[bytes] = []
+        self._size, self._sent = 0, time.monotonic()
+
+    def add(self, line: bytes) -> None:
+        if self._pipe.closed:
             raise Gone
-        parts += (*refused, line)
-        size += len(line)
-        refused.clear()
-        # The first line at once: it shows that work has begun. Lines that come slowly are its progress.
-        if size >= _CHUNK_BYTES or not pipe.started or time.monotonic() - sent > _PROGRESS_S:
-            pipe.write(b"".join(parts))
-            parts, size, sent = [], 0, time.monotonic()
-    pipe.write(b"".join((*parts, *refused)))
+        self._parts.append(line)
+        self._size += len(line)
+        if self._size >= _CHUNK_BYTES:
+            self.send()
+
+    def send_in_time(self) -> None:
+        """The first result at once: it shows that work has begun. Results that come slowly are its progress."""
+        if not self._pipe.started or time.monotonic() - self._sent > _PROGRESS_S:
+            self.send()
+
+    def send(self) -> None:
+        self._pipe.write(b"".join(self._parts))
+        self._parts, self._size, self._sent = [], 0, time.monotonic()
 
 
 def _written(found: Match, results: Iterator[Any]) -> Iterator[bytes]:
