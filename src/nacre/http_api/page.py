@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +29,7 @@ _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_GZIP: Final = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")  # with q=0 it is refused
 HEADERS: Mapping[str, str] = {
     "content-security-policy": _POLICY,
     "x-frame-options": "DENY",
@@ -55,7 +57,7 @@ def answer(request: Request) -> Answer | None:
     headers = {**HEADERS, "etag": found.version}
     if request.has(found.version):
         return Answer(304, headers=headers)
-    if "gzip" in request.headers.get("accept-encoding", ""):
+    if _GZIP.search(request.headers.get("accept-encoding", "")):
         return Answer(200, found.compressed, found.kind, {**headers, "content-encoding": "gzip"})
     return Answer(200, found.body, found.kind, headers)
 

@@ -20,7 +20,7 @@ from nacre.config.settings import Settings, Sourced
 from nacre.errors import InvalidInput, StoreUnavailable
 from nacre.hooks.listener import Listener
 from nacre.http_api.callers import LOOPBACK_NAMES, is_loopback
-from nacre.http_api.limits import DRAIN_S
+from nacre.http_api.limits import DRAIN_S, WORKER_START_S
 from nacre.http_api.options import NUMBERS_FOLDER, Options
 from nacre.mcp_server import sdk
 from nacre.runtime.onnx_models import EMBEDDER, MODEL, RERANKER, TOKENS, load_ahead
@@ -88,8 +88,8 @@ def _begin_logging(requests: bool) -> None:
 def usual_hosts(listening: Listening, more: tuple[str, ...]) -> frozenset[str]:
     """The names of a server that only this machine reaches. Elsewhere a token is needed, and names are not known."""
     if not is_loopback(listening.host):
-        return frozenset(more)
-    return LOOPBACK_NAMES | {each.lower() for each in more}
+        return frozenset(each.lower() for each in more)
+    return LOOPBACK_NAMES | {each.lower() for each in (listening.host, *more)}
 
 
 def check(listening: Listening, options: Options) -> None:
@@ -131,6 +131,7 @@ def serve(settings: Settings, listening: Listening, options: Options, ready: Cal
         server_header=False,
         timeout_keep_alive=http_limits.KEEP_ALIVE_S,
         timeout_graceful_shutdown=DRAIN_S,
+        timeout_worker_healthcheck=WORKER_START_S,
         limit_concurrency=http_limits.CONNECTIONS_MAX,
         ssl_certfile=listening.certificate,
         ssl_keyfile=listening.certificate_key,
