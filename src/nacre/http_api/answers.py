@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -41,7 +41,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def raw_headers(self) -> list[tuple[bytes, bytes]]:
-        named = {"content-length": str(len(self.body)), **COMMON, **self.headers}
+        named = {"content-length": str(len(self.body)), **self.headers}
         if self.body:
             named["content-type"] = self.kind
         if self.status in (204, 304):
@@ -49,13 +49,22 @@ class Answer:
         return [(name.encode(), value.encode("latin-1")) for name, value in named.items()]
 
 
-COMMON: Mapping[str, str] = {
+_COMMON: Mapping[str, str] = {  # of every answer that does not say otherwise
     VERSION_HEADER.lower(): __version__,
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
+
+
+def with_common(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer with those that every answer has."""
+    own = list(headers)
+    names = {name.lower() for name, _ in own}
+    common = [(name.encode(), value.encode()) for name, value in _COMMON.items()]
+    return [*own, *(each for each in common if each[0] not in names)]
 
 
 def json_answer(value: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:

@@ -14,7 +14,7 @@ from nacre.errors import NacreError
 from nacre.hooks.listener import Listener
 from nacre.http_api import events, page, repeated, special, streams, verbs
 from nacre.http_api.agents import Agents, SpacesOfTokens
-from nacre.http_api.answers import EVENTS, Answer, Refusal, failure
+from nacre.http_api.answers import EVENTS, Answer, Refusal, failure, with_common
 from nacre.http_api.callers import Caller, Callers
 from nacre.http_api.engines import Engines
 from nacre.http_api.limits import CALLS_AT_ONCE, REQUEST_S, STREAMS_AT_ONCE, WAITING_MAX
@@ -147,8 +147,8 @@ class Application:
         told = _Told(send)
         try:
             await self._route(request_of(scope), scope, receive, told)
-        except Gone:
-            abort(scope)
+        except (Gone, asyncio.CancelledError):  # it is cancelled where the server stops, and it does not end
+            await abort(scope)
         except TimeoutError:
             said = f"the request took longer than {REQUEST_S:g} s; what it has begun goes on"
             await told.all(failure(Refusal(503, "TimedOut", said)))
@@ -169,6 +169,7 @@ class Application:
         if not path.startswith(PREFIX + "/") and path not in ("/mcp", "/metrics"):
             await told.all(self._open_answer(request, told))
             return
+        self._callers.check_site(request.headers)  # a link to the page itself may be followed
         caller = (await self._caller(request)).narrowed(request.headers.get(SPACES_HEADER.lower()))
         told.caller = caller.id
         if path == "/mcp":
@@ -263,6 +264,8 @@ class Application:
         self, found: Match, request: Request, caller: Caller, space: str, scope: Scope, receive: Receive, told: _Told
     ) -> None:
         reads = found.verb.route.lines_in is not None
+        if not found.verb.route.safe:
+            repeated.check_no_key(request)
         body = b"" if reads else await whole_body(request.headers, receive)
         pipe = streams.Pipe(asyncio.get_running_loop(), chunks(receive), told)
         if reads:
@@ -314,6 +317,7 @@ class _Told:
     async def __call__(self, event: Any) -> None:
         if event["type"] == "http.response.start":
             self.status = event["status"]
+            event = {**event, "headers": with_common(event.get("headers", ()))}
         await self._send(event)
 
     async def all(self, answer: Answer) -> None:

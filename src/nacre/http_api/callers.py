@@ -7,6 +7,7 @@ another site in that user's browser is kept out by the headers Host and Origin, 
 from __future__ import annotations
 
 import ipaddress
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -21,7 +22,7 @@ from nacre.http_api.answers import Refusal
 from nacre.http_api.limits import FAILED_SIGN_INS_MAX
 from nacre.serialization import decode
 from nacre.serialization.routes import SPACES_HEADER
-from nacre.types.access_tokens import ROLES, Role
+from nacre.types.access_tokens import ROLES, AccessToken, Role
 
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _ADDRESSES_KEPT = 10_000
@@ -106,6 +107,11 @@ class Callers:
         if origin is not None and origin.partition("://")[2] != host:
             raise Refusal(403, "Forbidden", f"pages of {origin!r} may not use this server")
 
+    def check_site(self, headers: Mapping[str, str]) -> None:
+        """Raise Refusal for what a page of another site loads without an Origin, such as a picture."""
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            raise Refusal(403, "Forbidden", "pages of other sites may not use this server")
+
     def needs_store(self, headers: Mapping[str, str]) -> bool:
         """Whether `of` reads the store, and so belongs into a thread."""
         return "authorization" in headers
@@ -120,22 +126,21 @@ class Callers:
 
     def recheck(self, caller: Caller, headers: Mapping[str, str]) -> None:
         """Raise Refusal if the token of a long request is not valid any more."""
-        if caller.token is not None:
-            self._with_token(headers.get("authorization"), "")
+        if caller.token is not None and self._token(headers.get("authorization")) is None:
+            raise _refused(given=True)  # it was valid, so it is no guess that counts
+
+    def _token(self, given: str | None) -> AccessToken | None:
+        scheme, _, secret = (given or "").partition(" ")
+        return self._root.authenticate(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
 
     def _with_token(self, given: str | None, address: str) -> Caller:
         if given is not None and (wait := self._failed.wait(address)):
             raise _too_many("failed sign-ins", wait)
-        scheme, _, secret = (given or "").partition(" ")
-        token = self._root.authenticate(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
+        token = self._token(given)
         if token is None:
             if given is not None:
                 self._failed.spend(address)
-            said = "give a token, as Authorization: Bearer TOKEN; `nacre token create` makes one"
-            if given is not None:
-                said = "the token is unknown, expired or revoked; `nacre token list` shows those that are valid"
-            wrong = ', error="invalid_token"' if given is not None else ""
-            raise Refusal(401, "Unauthorized", said, {"www-authenticate": f'Bearer realm="nacre"{wrong}'})
+            raise _refused(given=given is not None)
         return Caller(token.id, token.role, token.spaces)
 
 
@@ -173,8 +178,17 @@ class Allowance:
         return 0.0 if left >= 1 else (1 - left) * _MINUTE_S / self._most
 
 
+def _refused(*, given: bool) -> Refusal:
+    said = "give a token, as Authorization: Bearer TOKEN; `nacre token create` makes one"
+    wrong = ""
+    if given:
+        said = "the token is unknown, expired or revoked; `nacre token list` shows those that are valid"
+        wrong = ', error="invalid_token"'
+    return Refusal(401, "Unauthorized", said, {"www-authenticate": f'Bearer realm="nacre"{wrong}'})
+
+
 def _too_many(what: str, wait: float) -> Refusal:
-    seconds = str(max(1, round(wait)))
+    seconds = str(max(1, math.ceil(wait)))
     return Refusal(429, "TooManyRequests", f"too many {what}; wait {seconds} s", {"retry-after": seconds})
 
 

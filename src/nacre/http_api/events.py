@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from nacre.errors import NacreError
 from nacre.http_api.answers import EVENTS, Answer, Refusal
 from nacre.http_api.limits import HEARTBEAT_S, LISTENERS_MAX, POLL_S, STALLED_S
 from nacre.http_api.requests import Gone, Receive, Send, until_gone
@@ -91,13 +92,15 @@ async def stream(
                     await _send(send, b": still here\n\n")
         except OSError:  # also a TimeoutError
             raise Gone from None
+        except (Refusal, NacreError):
+            pass  # a client that connects again is told what is wrong
         except Exception:
             if gone.done():
                 return
             raise
         finally:
             gone.cancel()
-        await _send(send, b"", more=False)  # where the server stops, and the client is still there
+        await _send(send, b"", more=False)  # where the client is still there
 
 
 async def _send(send: Send, body: bytes, *, more: bool = True) -> None:

@@ -13,6 +13,7 @@ from nacre.http_api.callers import Caller
 from nacre.http_api.limits import IDEMPOTENCY_KEY_CHARS_MAX
 from nacre.http_api.requests import Request
 from nacre.http_api.verbs import Verb
+from nacre.serialization.routes import SPACES_HEADER
 from nacre.types.access_tokens import NewAccessToken
 from nacre.types.kept_answers import KeptAnswer
 from nacre.types.memory import Forgotten, Purged, Remembered
@@ -52,6 +53,12 @@ def answer(
     return given
 
 
+def check_no_key(request: Request) -> None:
+    """Raise InvalidInput where a request that streams has a key: its answer may be too long to be kept."""
+    if HEADER in request.headers:
+        raise InvalidInput("Idempotency-Key", "is not kept for streams; leave it out, and give memories keys instead")
+
+
 def _kept(verb: Verb, given: Answer) -> KeptAnswer:
     if verb.result is NewAccessToken:  # a secret is shown once, and stored nowhere
         told = failure(_lost("the token was created, and its secret was shown; revoke it, and create another"))
@@ -65,7 +72,8 @@ def _lost(said: str) -> Refusal:
 
 def _digest(request: Request, space: str, body: bytes) -> bytes:
     """A hash of all that decides what a request does."""
-    parts = (request.method, request.path, space, repr(request.pairs), request.headers.get("if-match", ""))
+    headers = [request.headers.get(each, "") for each in ("if-match", SPACES_HEADER.lower())]
+    parts = (request.method, request.path, space, repr(request.pairs), *headers)
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass"))
     digest.update(b"\0" + body)
     return digest.digest()
