@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -21,12 +22,13 @@ from nacre.config.factory import open_store
 from nacre.config.settings import Settings, Sourced
 from nacre.engine.engine import Nacre
 from nacre.serialization import decode, encode
-from nacre.types.memory import DEFAULT_SPACE, Json, Progress
+from nacre.types.memory import DEFAULT_SPACE, Json, NewMemory, Progress
 from nacre.types.recipe import USUAL_RECIPE, adjusted
 from nacre.types.search import Mode, SearchResult
 from nacre.types.views import Context
 
 SAMPLES = Path(__file__).parent.parent / "demo" / "memories.jsonl"
+FACTS = SAMPLES.with_name("facts.jsonl")  # for the page, which draws them
 QUESTION = "Why did we lower BOOKING_TIMEOUT_MS?"
 CORRECTED = "How long is a bench held for a payment?"  # a later memory has another value
 UNKNOWN = "Which insurance covers the company bikes?"  # no memory says
@@ -64,7 +66,7 @@ def demo(context: click.Context, question: tuple[str, ...], why: bool, ui: bool,
     settings = settings_of(context)
     lines = SAMPLES.read_text("utf-8").splitlines()
     with tempfile.TemporaryDirectory(prefix="nacre-demo-") as folder, _opened(Path(folder), settings) as memory:
-        _remember(memory, lines)
+        _remember(memory, lines, FACTS.read_text("utf-8").splitlines() if ui else ())
         if ui:
             for each in (query, CORRECTED, UNKNOWN):  # so that the recall log has something to show
                 memory.search(each)
@@ -94,10 +96,17 @@ def _opened(folder: Path, settings: Settings) -> Nacre:
     )
 
 
-def _remember(memory: Nacre, lines: list[str]) -> None:
+def _remember(memory: Nacre, lines: Sequence[str], facts: Sequence[str]) -> None:
+    stated = [json.loads(each) for each in facts]
+
+    def with_facts(line: str, number: int) -> NewMemory:
+        new = decode.new_memory_line(line, number)
+        its = [fact for each in stated if new.text.startswith(each["memory"]) for fact in each["facts"]]
+        return replace(new, facts=[decode.new_fact("facts", each) for each in its])
+
     with render.progress(f"remembering {len(lines)} sample memories") as bar:
         done = 0
-        for receipts in memory.remember_batches(map(decode.new_memory_line, lines, range(1, len(lines) + 1))):
+        for receipts in memory.remember_batches(map(with_facts, lines, range(1, len(lines) + 1))):
             done += len(receipts)
             bar(Progress(done, len(lines)))
 
