@@ -7,13 +7,16 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from datetime import datetime
+from types import NoneType
+from typing import Any, Final, TypeAlias, get_args
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
 from nacre import validation
-from nacre.errors import NacreError
+from nacre.errors import InvalidInput, NacreError
 from nacre.serialization import arguments, encode, transfer
+from nacre.serialization.arguments import Parameter
 from nacre.serialization.routes import PREFIX, ROUTES, Method, Route
 from nacre.types.memory import Json
 from nacre.types.transfer import Record
@@ -22,6 +25,7 @@ Refuse: TypeAlias = Callable[[int, NacreError], None]  # is told the number of a
 
 WHOLE_HITS: Final = frozenset({"search", "related", "why"})  # verbs whose hits come with their memories, if asked
 _UPLOAD_BYTES: Final = 65_536
+_TARGET_CHARS_MAX: Final = 60_000  # the head of a request may have 64 KiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,28 +75,52 @@ def _request(route: Route, method: Method, path: str, pairs: list[tuple[str, str
         headers["Content-Type"] = "application/json"
     if keyed:
         headers["Idempotency-Key"] = uuid4().hex
-    target = path + (f"?{urlencode(pairs, errors='replace')}" if pairs else "")
+    target = path + (f"?{urlencode(pairs)}" if pairs else "")
+    if len(target) > _TARGET_CHARS_MAX:
+        longest = max((name for name, _ in pairs), key=[name for name, _ in pairs].count, default="path")
+        raise InvalidInput(longest, f"is too long for a URL of {_TARGET_CHARS_MAX:,} characters; ask for it in parts")
     return Request(route.verb, method, target, body, headers, route.repeatable or keyed)
 
 
 def _segment(name: str, value: object) -> str:
     """An argument in the path. Dots alone would be read as a step in it."""
-    text = quote(validation.any_text(name, value), safe="", errors="replace")
+    text = quote(_text(name, value), safe="")
     return text.replace(".", "%2E") if text in (".", "..") else text
 
 
 def _pairs(verb: Callable[..., Any], given: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     """Arguments in the query of a URL: a list repeats its name, an object is JSON."""
-    defaults = {each.name: each.default for each in arguments.parameters_of(verb)}
+    known = {each.name: each for each in arguments.parameters_of(verb)}
     for name, value in given.items():
-        if isinstance(value, list) and all(isinstance(each, str) for each in value):
-            if not value and defaults[name] is None:  # none of all; without the name it would be all
-                value = [""]
-            yield from ((name, str(each)) for each in value)
-        elif isinstance(value, str):
-            yield name, value
-        elif value is not None:
-            yield name, json_bytes(value).decode()
+        if value is not None:
+            yield from ((name, each) for each in _in_url(known[name], name, value))
+
+
+def _in_url(of: Parameter, name: str, value: Json) -> list[str]:
+    """An argument as texts. In a URL all is text, so the server would not see that something else was meant."""
+    hints = arguments.members(of.hint)
+    match of.kind:
+        case "texts" if str not in hints or isinstance(value, list):
+            if not isinstance(value, list):
+                raise InvalidInput(name, f"must be a list of texts, not {type(value).__name__}")
+            none_of_all = not value and NoneType in get_args(of.hint)  # without the name it would be all
+            return [""] if none_of_all else [_text(name, each) for each in value]
+        case "boolean":
+            return ["true" if validation.yes_or_no(name, value) else "false"]
+        case "object" if isinstance(value, list | dict):
+            return [json_bytes(value).decode()]
+        case "number" if not isinstance(value, str) or datetime not in hints:
+            return [json_bytes(value).decode()]
+    return [_text(name, value)]
+
+
+def _text(name: str, value: object) -> str:
+    text = validation.any_text(name, value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(name, "contains a lone surrogate; only valid Unicode text is allowed") from None
+    return text
 
 
 def json_bytes(value: Json) -> bytes:
@@ -125,10 +153,17 @@ def upload_of(verb: Callable[..., Any], args: tuple[Any, ...], named: Mapping[st
     return Upload(lines_request("load", None, keep_going=refused is not None), _chunks(records), refused)
 
 
+def _record(value: Record) -> Record:
+    kinds: tuple[type, ...] = get_args(Record)
+    if not isinstance(value, kinds):
+        raise InvalidInput("records", f"must be those of an export, not {type(value).__name__}")
+    return value
+
+
 def _chunks(records: Iterable[Record]) -> Iterator[bytes]:
     parts: list[bytes] = []
     size = 0
-    for line in transfer.lines(records):
+    for line in transfer.lines(map(_record, records)):
         parts.append(line.encode("utf-8", "replace"))
         size += len(parts[-1])
         if size >= _UPLOAD_BYTES:

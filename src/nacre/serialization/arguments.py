@@ -33,6 +33,7 @@ from nacre.types.views import ContextRequest, TimelineRequest
 Kind: TypeAlias = Literal["boolean", "number", "text", "texts", "object"]
 
 _USUAL_WEIGHTS = weights_of(USUAL_RECIPE)
+_NUMBER_END = 2**63  # whole numbers are kept in 64 bits
 _REQUESTS = (SearchRequest, RelatedRequest, TimelineRequest, ContextRequest, FactQuery, NewMemory)
 
 
@@ -115,7 +116,8 @@ def read_query(pairs: Iterable[tuple[str, str]], known: Mapping[str, Parameter])
         if kind == "texts":
             several = given.setdefault(name, [])
             assert isinstance(several, list)
-            several.append(text)
+            if text:  # `name=` is an empty list, which is not the same as none
+                several.append(text)
         elif name in given:
             raise InvalidInput(name, "is given twice, and is no list; give it once")
         else:
@@ -148,7 +150,7 @@ def _reader(hint: Any) -> tuple[Callable[[str, Any], Any], Kind]:
     if timedelta in inner:
         return decode.expiry, "text"
     if datetime in inner:
-        return (_number_or_moment if int in inner else moment), "text"
+        return (_number_or_moment, "number") if int in inner else (moment, "text")
     for kind, reader in _OBJECTS.items():
         if kind in inner:
             return (partial(_text_or, reader) if str in inner else reader), "object"
@@ -256,11 +258,29 @@ def written(verb: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str,
     functions = [name for name, value in (*given.items(), *named_options.items()) if callable(value)]
     if functions:
         raise InvalidInput(functions[0], "is a function, which a server cannot call; leave it out")
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        raise TypeError(f"{verb.__name__}() got an unexpected keyword argument {unknown[0]!r}")
-    everything = {**given, **{name: value for name, value in named_options.items() if name in known}}
+    for name, value in (*given.items(), *options.items()):
+        if name not in known and value is not None:  # of a function or a request, None is the same as leaving it out
+            _check_known(verb, name, value)
+    everything = {name: value for name, value in (*given.items(), *named_options.items()) if name in known}
     return {name: plain(name, value) for name, value in everything.items()}
+
+
+def _check_known(verb: Callable[..., Any], name: str, value: object) -> None:
+    """Raise TypeError for an option that the verb has not, and InvalidInput for one that no server can be given."""
+    hints = _hints(verb)
+    if name not in hints:
+        raise TypeError(f"{verb.__name__}() got an unexpected keyword argument {name!r}")
+    kinds = " or ".join("function" if _is_function(each) else each.__name__ for each in members(hints[name]))
+    raise InvalidInput(name, f"must be a {kinds}, not {type(value).__name__}")
+
+
+def _hints(verb: Callable[..., Any]) -> dict[str, Any]:
+    """The types of all that a verb takes, with its options and its functions."""
+    hints = typing.get_type_hints(verb)
+    options = [each for each in hints.values() if typing.get_origin(each) is Unpack]
+    for each in options:
+        hints |= typing.get_type_hints(*typing.get_args(each))
+    return hints
 
 
 def _differing(value: Any) -> dict[str, Any]:
@@ -278,24 +298,36 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 def plain(name: str, value: Any) -> Json:
     """A value as JSON. Raises InvalidInput for what has none: the server says what else is wrong."""
+    try:
+        return _plain(name, value)
+    except RecursionError:
+        raise InvalidInput(name, "is nested too deep, or holds itself") from None
+
+
+def _plain(name: str, value: Any) -> Json:
+    if isinstance(value, int) and not -_NUMBER_END <= value < _NUMBER_END:
+        raise InvalidInput(name, "is a number that is too large; whole numbers of 64 bits are allowed")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, datetime):
         return encode.moment(validation.moment(name, value))
     if isinstance(value, timedelta):
-        return encode.moment(datetime.now(UTC) + value)
+        try:
+            return encode.moment(datetime.now(UTC) + value)
+        except OverflowError:
+            raise InvalidInput(name, "is out of range; years 1 to 9999 are allowed") from None
     if isinstance(value, Lens):
         return lenses.to_json(value)
     if isinstance(value, Recipe):
         value = {each: weight for each, weight in weights_of(value).items() if weight != _USUAL_WEIGHTS[each]}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {each: plain(f"{name}.{each}", inner) for each, inner in _differing(value).items()}
+        return {each: _plain(f"{name}.{each}", inner) for each, inner in _differing(value).items()}
     if isinstance(value, Mapping):
-        return {str(key): plain(f"{name}.{key}", each) for key, each in value.items()}
+        return {str(key): _plain(f"{name}.{key}", each) for key, each in value.items()}
     if isinstance(value, os.PathLike):
         return str(os.fspath(value))
     if isinstance(value, Iterable) and not isinstance(value, bytes | bytearray | memoryview):
-        return [plain(f"{name}[{at}]", each) for at, each in enumerate(value)]
+        return [_plain(f"{name}[{at}]", each) for at, each in enumerate(value)]
     raise InvalidInput(name, f"is a {type(value).__name__}, which has no JSON; give a text, number, list or object")
 
 
