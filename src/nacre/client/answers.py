@@ -13,7 +13,7 @@ import nacre
 from nacre.client.requests import Refuse
 from nacre.client.uploads import Part
 from nacre.engine.engine import Nacre
-from nacre.errors import NacreError, ServerError, ServerMismatch, ServerUnavailable
+from nacre.errors import NacreError, NotFound, ServerError, ServerMismatch, ServerUnavailable
 from nacre.serialization import errors, results, transfer
 from nacre.serialization.routes import VERSION_HEADER
 from nacre.types.memory import Remembered
@@ -67,6 +67,8 @@ def check(head: Head, body: bytes, url: str) -> None:
     if head.status < 300:
         return
     told = errors.error(_json(body))
+    if isinstance(told, NotFound) and not told.ids:  # it is the path that is not found
+        raise ServerMismatch(f"server: {url} has no such verb ({told}); check the URL, and the version of the server")
     raise told if told is not None else ServerError(f"server: {url} answered with status {head.status}")
 
 

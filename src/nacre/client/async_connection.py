@@ -23,10 +23,24 @@ class AsyncConnection:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._http = httpx.AsyncClient(**transport.options(server))
+        self._closed = False
+        self._http = transport.opened(httpx.AsyncClient, server)
+        self._loop: asyncio.AbstractEventLoop | None = None  # the one that the connections belong to
 
     async def close(self) -> None:
-        await self._http.aclose()
+        self._closed = True
+        if self._loop is asyncio.get_running_loop():
+            await self._http.aclose()
+
+    def _client(self) -> httpx.AsyncClient:
+        """One of this event loop. Those of a loop that has ended are left behind with it."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not None and self._loop is not loop:
+            if not self._loop.is_closed():
+                raise transport.of_another_loop(self._server)
+            self._http = transport.opened(httpx.AsyncClient, self._server)
+        self._loop = loop
+        return self._http
 
     async def call(
         self, place: Place, verb: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]
@@ -72,7 +86,8 @@ class AsyncConnection:
                     yield each
             lines.check_end(url)
         except httpx.HTTPError as error:
-            raise transport.error_of(error, self._server) from error
+            told = transport.closed(self._server) if self._closed else transport.error_of(error, self._server)
+            raise told from error
         finally:
             await response.aclose()
 
@@ -80,20 +95,21 @@ class AsyncConnection:
         self, place: Place, request: Request, chunks: Iterator[bytes] | None, *, stream: bool = False
     ) -> httpx.Response:
         """The answer, also after further attempts. Of a stream it is only begun."""
-        if self._http.is_closed:
+        if self._closed:
             raise transport.closed(self._server)
-        attempts = Attempts(self._server, request)
+        http = self._client()
+        attempts = Attempts(self._server, request, streams=chunks is not None)
         while True:
             response = problem = None
             try:
-                built = self._http.build_request(
+                built = http.build_request(
                     request.method,
                     self._server.url + request.target,
                     content=request.body if chunks is None else steps(lambda: chunks),
                     headers=transport.headers(request, place),
                     timeout=transport.timeout(attempts.left_s()),
                 )
-                response = await self._http.send(built, stream=True)
+                response = await http.send(built, stream=True)
                 failure = retries.failure_of(response.status_code, response.headers)
                 if failure or not stream:
                     await response.aread()

@@ -38,9 +38,10 @@ def connect_async(
 class _Remote:
     """A place on a server."""
 
-    def __init__(self, connection: AsyncConnection, place: Place) -> None:
+    def __init__(self, connection: AsyncConnection, place: Place, *, closes: bool = True) -> None:
         self._connection = connection
         self._place = place
+        self._closes = closes
 
     async def call(self, verb: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         return await self._connection.call(self._place, verb, args, named)
@@ -54,10 +55,11 @@ class _Remote:
         self, space: str, confined: bool | Sequence[str], log: bool, observe: Callable[[str, float], None] | None
     ) -> _Remote:
         check_within(observe=observe)
-        return _Remote(self._connection, self._place.within(space, confined, log=log))
+        return _Remote(self._connection, self._place.within(space, confined, log=log), closes=False)
 
     async def close(self) -> None:
-        await self._connection.close()
+        if self._closes:
+            await self._connection.close()
 
 
 class _Local:

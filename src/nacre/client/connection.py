@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
@@ -22,10 +23,20 @@ class Connection:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._http = httpx.Client(**transport.options(server))
+        self._closed = False
+        self._http = transport.opened(httpx.Client, server)
+        self._process = os.getpid()
 
     def close(self) -> None:
-        self._http.close()
+        self._closed = True
+        self._client().close()
+
+    def _client(self) -> httpx.Client:
+        """One of this process: after a fork, parent and child would read each other's answers."""
+        if self._process != os.getpid():
+            self._http = transport.opened(httpx.Client, self._server)
+            self._process = os.getpid()
+        return self._http
 
     def call(self, place: Place, verb: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         match verb.__name__:
@@ -62,7 +73,8 @@ class Connection:
                 yield from answers.items(request.verb, lines.of(chunk), refused, head, url)
             lines.check_end(url)
         except httpx.HTTPError as error:
-            raise transport.error_of(error, self._server) from error
+            told = transport.closed(self._server) if self._closed else transport.error_of(error, self._server)
+            raise told from error
         finally:
             response.close()
 
@@ -70,20 +82,21 @@ class Connection:
         self, place: Place, request: Request, chunks: Iterator[bytes] | None, *, stream: bool = False
     ) -> httpx.Response:
         """The answer, also after further attempts. Of a stream it is only begun."""
-        if self._http.is_closed:
+        if self._closed:
             raise transport.closed(self._server)
-        attempts = Attempts(self._server, request)
+        http = self._client()
+        attempts = Attempts(self._server, request, streams=chunks is not None)
         while True:
             response = problem = None
             try:
-                built = self._http.build_request(
+                built = http.build_request(
                     request.method,
                     self._server.url + request.target,
                     content=request.body if chunks is None else chunks,
                     headers=transport.headers(request, place),
                     timeout=transport.timeout(attempts.left_s()),
                 )
-                response = self._http.send(built, stream=True)
+                response = http.send(built, stream=True)
                 failure = retries.failure_of(response.status_code, response.headers)
                 if failure or not stream:
                     response.read()

@@ -43,11 +43,14 @@ class Attempts:
         server: Server,
         request: Request,
         *,
+        streams: bool = False,
         timer: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
     ) -> None:
+        """`streams`: the body is made while it is sent, so that what was sent of it cannot be sent again."""
         self._server = server
         self._repeatable = request.repeatable
+        self._streams = streams
         self._timer = timer
         self._jitter = jitter
         self._until = timer() + server.timeout_s
@@ -61,6 +64,8 @@ class Attempts:
     def pause_s(self, failure: Failure) -> float | None:
         """How long to wait before the next attempt; None: that was the last."""
         if failure.kind == "lost" and not self._repeatable:
+            return None
+        if failure.kind == "status" and self._streams:
             return None
         if failure.status == 429:
             again, self._slowed = not self._slowed, True

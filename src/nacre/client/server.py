@@ -53,7 +53,7 @@ class Place:
             if other.spaces is None:
                 own.check_unconfined("confined", "false allows")
             own.allowed("confined", other.spaces or ())
-        return Place(other.space, other.spaces, validation.yes_or_no("log", log) and self.log)
+        return Place(_named(other.space), other.spaces, validation.yes_or_no("log", log) and self.log)
 
 
 def server_of(url: str, token: str | None, timeout_s: float, retries: int) -> Server:
@@ -65,7 +65,13 @@ def server_of(url: str, token: str | None, timeout_s: float, retries: int) -> Se
 
 
 def place_of(space: str | None) -> Place:
-    return Place(None if space is None else validation.space_name(space, LIMITS))
+    return Place(None if space is None else _named(validation.space_name(space, LIMITS)))
+
+
+def _named(space: str) -> str:
+    if re.search(r"^[ \t]|[ \t]$|[\n\r\f\v]", space):
+        raise InvalidInput("space", f"{validation.shown(space)} has blanks that a header cannot have; use another name")
+    return space
 
 
 def _url(url: str) -> str:
@@ -73,6 +79,7 @@ def _url(url: str) -> str:
     try:
         parts = urlsplit(said)
         port = parts.port  # a ValueError if it is no number
+        (parts.hostname or "").encode("idna")  # a UnicodeError, which is one, too, if a part is empty or too long
     except ValueError:
         parts, port = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or re.search(r"[\s\\]", said):

@@ -6,31 +6,41 @@ needs no extra.
 
 from __future__ import annotations
 
-from typing import Any, Final
+import ssl
+from typing import Final, TypeVar
 
 import httpx
 
 import nacre
+from nacre import validation
 from nacre.client.answers import Head, broken_off, unavailable
 from nacre.client.requests import Request
 from nacre.client.retries import Failure
 from nacre.client.server import Place, Server
-from nacre.errors import ServerUnavailable
+from nacre.errors import InvalidInput, ServerError, ServerUnavailable
 
 _CONNECT_S: Final = 5.0  # for one attempt: an address that does not answer is tried again
-# A server of Nacre closes idle connections after 5 s. This is less, so that no request meets one that is just closing.
-_IDLE_S: Final = 4.0
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
+# A server of Nacre closes idle connections after 30 s. This is less, so that no request meets one that is just closing.
+_IDLE_S: Final = 25.0
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+C = TypeVar("C", httpx.Client, httpx.AsyncClient)
 
 
-def options(server: Server) -> dict[str, Any]:
-    """The arguments of a client. Loopback is reached without the proxy that the environment may name."""
-    return {
-        "headers": {"User-Agent": f"nacre/{nacre.__version__}", **server.headers()},
-        "limits": httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=_IDLE_S),
-        "mounts": {f"all://{host}": None for host in _LOOPBACK},
-        "verify": server.url.startswith("https:"),  # to load certificates takes 20 ms
-    }
+def opened(kind: type[C], server: Server) -> C:
+    """A client of httpx. Loopback is reached without the proxy that the environment may name."""
+    try:
+        return kind(
+            headers={"User-Agent": f"nacre/{nacre.__version__}", **server.headers()},
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=_IDLE_S),
+            trust_env=httpx.URL(server.url).host not in _LOOPBACK,
+            # Those that SSL_CERT_FILE names, or else certifi. To load certificates takes 20 ms.
+            verify=httpx.create_ssl_context() if server.url.startswith("https:") else False,
+        )
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise InvalidInput("url", f"{validation.shown(server.url)} is no URL of a server ({error})") from None
+    except (ImportError, ValueError) as error:
+        raise InvalidInput("proxy", f"that of the environment cannot be used ({error})") from None
 
 
 def headers(request: Request, place: Place) -> httpx.Headers:
@@ -48,8 +58,10 @@ def head_of(response: httpx.Response) -> Head:
     return Head(response.status_code, {name.lower(): value for name, value in response.headers.items()})
 
 
-def failure_of(error: httpx.HTTPError) -> Failure:
-    """Whether anything of the request may have reached the server."""
+def failure_of(error: httpx.HTTPError) -> Failure | None:
+    """Whether anything of the request may have reached the server. None: it would not be sent another time either."""
+    if isinstance(error, httpx.LocalProtocolError) or _tls(error) is not None:
+        return None
     unsent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout | httpx.ProxyError)
     return Failure("unsent" if unsent else "lost")
 
@@ -61,9 +73,30 @@ def error_of(error: httpx.HTTPError, server: Server) -> ServerUnavailable:
             f"server: {server.url} gave no answer within {server.timeout_s:g} s; connect with a longer timeout_s, or "
             "look at what the server does"
         )
-    if failure_of(error).kind == "lost":
+    tls = _tls(error)
+    if isinstance(tls, ssl.SSLCertVerificationError):
+        return ServerUnavailable(
+            f"server: the certificate of {server.url} is not trusted ({tls.verify_message}); name the file of who "
+            "signed it in the environment variable SSL_CERT_FILE, or check the URL"
+        )
+    if tls is not None:
+        return ServerUnavailable(
+            f"server: {server.url} speaks no TLS ({tls.reason}); connect with http://, or check it"
+        )
+    failure = failure_of(error)
+    if failure is not None and failure.kind == "lost":
         return broken_off(server.url, _reason(error))
     return ServerUnavailable(unavailable(server.url, _reason(error)))
+
+
+def _tls(error: BaseException | None) -> ssl.SSLError | None:
+    """What was wrong when the connection was to be encrypted, if that is the cause."""
+    if not isinstance(error, httpx.ConnectError):
+        return None
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
 
 
 def _reason(error: httpx.HTTPError) -> str:
@@ -72,3 +105,7 @@ def _reason(error: httpx.HTTPError) -> str:
 
 def closed(server: Server) -> ServerUnavailable:
     return ServerUnavailable(f"server: the connection to {server.url} is closed; connect again")
+
+
+def of_another_loop(server: Server) -> ServerError:
+    return ServerError(f"server: the connection to {server.url} belongs to another event loop; connect in each")
