@@ -20,14 +20,24 @@ from nacre.mcp_server.wording import TOOLS, for_agents
 
 SOURCES = Path(nacre.__file__).parent
 COMMAND = re.compile(r"`(?:nacre [a-z]|pip )[^`]*`")
-NO_ANSWERS = ("cli", "evaluation", "hooks", "importers", "intake", "integrations")  # what they say is read by people
+NO_ANSWERS = (
+    "cli",
+    "client",
+    "evaluation",
+    "hooks",
+    "http_api",
+    "importers",
+    "intake",
+    "integrations",
+)  # what they say is read by people
+NOT_FOR_AGENTS = ("access_tokens.py", "checkup.py", "sdk.py", "wording.py")  # of verbs that no tool calls
 ALL = {each.name for each in chosen("all")}
 
 
 def _said() -> Iterator[str]:
     """Lines of the sources that name a command and may end in an answer to an agent."""
     for file in SOURCES.rglob("*.py"):
-        if file.relative_to(SOURCES).parts[0] in NO_ANSWERS or file.name in ("wording.py", "sdk.py", "checkup.py"):
+        if file.relative_to(SOURCES).parts[0] in NO_ANSWERS or file.name in NOT_FOR_AGENTS:
             continue
         for line in file.read_text("utf-8").splitlines():
             code = line.partition("  # ")[0]
