@@ -1,7 +1,9 @@
 // What is searched, as it stands in the address, and as the server wants it.
 
-import { following } from "../buckets.js";
+import { session } from "../api.js";
+import { endOf, startOf } from "../buckets.js";
 import { toParams } from "../router.js";
+import { calendarOf } from "./calendar.js";
 
 export const MODES = ["hybrid", "keyword", "semantic"];
 export const LIMIT = 20;
@@ -33,6 +35,12 @@ export function hasFilters(state) {
   return state.from !== null || FIELDS.some((each) => state[each].length);
 }
 
+// The moment at which a day begins where the server counts months.
+function beginning(day) {
+  const moment = calendarOf(session?.time_zone).start(day);
+  return Number.isNaN(moment) ? null : new Date(moment).toISOString();
+}
+
 // The filter of the server; null if nothing is restricted.
 export function whereOf(state, { time = true } = {}) {
   const where = {};
@@ -40,8 +48,8 @@ export function whereOf(state, { time = true } = {}) {
   if (state.ns.length) where.namespaces = state.ns;
   if (state.tag.length) where.tags_all = state.tag;
   if (state.source.length) where.sources = state.source;
-  if (time && state.from) where.created_from = state.from;
-  if (time && state.to) where.created_until = following(state.to);
+  if (time && state.from) where.created_from = beginning(startOf(state.from));
+  if (time && state.to) where.created_until = beginning(endOf(state.to));
   return Object.keys(where).length ? where : null;
 }
 

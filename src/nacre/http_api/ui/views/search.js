@@ -134,7 +134,7 @@ export default function Search({ route }) {
     setDialog(null);
     setText(query);
     change({ q: query });
-    field.current.focus();
+    requestAnimationFrame(() => field.current?.focus()); // after a dialog that closes has given the focus back
   };
   const move = (by) => found.current && moveFocus(found.current, by);
   const pressed = (event) => {
