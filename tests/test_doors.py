@@ -1067,7 +1067,7 @@ def _plain(answer: Any) -> Any:
     The size of a file depends on when it was closed; events of memories are timed by the store, not by the engine.
     """
     if isinstance(answer, dict):
-        unlike = {"size_bytes"} | ({"at"} if "seq" in answer else set())
+        unlike = {"size_bytes", "index_bytes"} | ({"at"} if "seq" in answer else set())
         return {key: _plain(value) for key, value in answer.items() if key not in unlike}
     return [_plain(each) for each in answer] if isinstance(answer, list) else answer
 

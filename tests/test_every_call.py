@@ -167,7 +167,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nacre]:
 
 
 def stored(memory: Nacre) -> object:
-    return replace(memory.stats(), size_bytes=0), memory.entities(), memory.facts()
+    return replace(memory.stats(), size_bytes=0, index_bytes=0), memory.entities(), memory.facts()
 
 
 def error_of(call: Callable[[], object]) -> NacreError | None:

@@ -328,7 +328,8 @@ def outcome(call: Call, memory: Nacre, own: Names, given: Names) -> str:
     except NacreError as error:
         answer = f"{type(error).__name__}: {error}"
     # What was delivered before fades from one microsecond to the next, and a file may grow.
-    return re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.4g}", re.sub(r"size_bytes=\d+", "", answer))
+    without_sizes = re.sub(r"(size|index)_bytes=\d+", "", answer)
+    return re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.4g}", without_sizes)
 
 
 def seen(path: Path, names: Names) -> list[Any]:

@@ -354,3 +354,15 @@ def test_a_new_day_is_seen_within_a_minute(memory: Nacre, clock: Clock) -> None:
     assert days() == 0
     clock.now = NOW + timedelta(minutes=1)
     assert days() == 1
+
+
+def test_who_observes_is_told_what_was_kept(path: Path) -> None:
+    stages: list[str] = []
+    with Nacre(SqliteStore(path), Hashing(), observe=lambda name, _: stages.append(name)) as memory:
+        memory.remember(SAME)
+        memory.search("deploy")
+        assert stages
+        assert "cached" not in stages
+        stages.clear()
+        memory.search("deploy")
+        assert stages == ["cached"]

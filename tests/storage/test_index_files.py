@@ -362,3 +362,9 @@ def test_rebuild_changes_no_answer(path: Path, filled: nacre.Nacre, low: pytest.
         assert sizes(filled) == [46]
         settled(filled)
         assert len(cache_files(path)) == 1  # and it is there
+
+
+def test_stats_has_the_size_of_the_files(path: Path, filled: nacre.Nacre) -> None:
+    assert filled.stats().index_bytes == sum(each.stat().st_size for each in cache_folder(path).iterdir()) > 0
+    shutil.rmtree(cache_folder(path))
+    assert filled.stats().index_bytes == 0

@@ -245,7 +245,7 @@ class FewPieces(Hashing):
 
 
 def comparable(stats: Stats) -> Stats:
-    return replace(stats, schema_version=0, size_bytes=0)
+    return replace(stats, schema_version=0, size_bytes=0, index_bytes=0)
 
 
 def happened(engine: Nacre, memory_id: str) -> list[tuple[str, Any]]:

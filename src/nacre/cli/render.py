@@ -523,7 +523,8 @@ def stats_lines(stats: Stats) -> Iterator[Line]:
         if stats.quotas:
             yield [("quota       ", _DIM), (f"{space} {_against_quota(stats, space, memories)}", "")]
     yield [("model       ", _DIM), (stats.model or "none yet", "")]
-    yield [("size        ", _DIM), (f"{stats.size_bytes / 1e6:.1f} MB", ""), (f"  schema {stats.schema_version}", _DIM)]
+    beside = f"  schema {stats.schema_version}, {stats.index_bytes / 1e6:.1f} MB of index files"
+    yield [("size        ", _DIM), (f"{stats.size_bytes / 1e6:.1f} MB", ""), (beside, _DIM)]
 
 
 def _against_quota(stats: Stats, space: str, memories: int) -> str:

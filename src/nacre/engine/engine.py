@@ -219,7 +219,7 @@ class Nacre:
 
         `confined` is as in `nacre.open`. A confined engine can only narrow what it may see. With `log=False` its
         searches do not enter the recall log. `observe` is called with the name of each stage of a search, and its
-        seconds.
+        seconds; with `cached` where the result of an equal search a moment ago is given.
         """
         if observe is not None:
             validation.function("observe", observe)

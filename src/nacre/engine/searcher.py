@@ -91,6 +91,8 @@ class Searcher:
         key, now = (valid.key(), sequence), self._parts.clock()
         at, cached = self._results.get(key) or (None, None)
         if cached is not None and at is not None and timedelta(0) <= now - at < RESULT_LIFETIME:
+            if self._parts.observe is not None:
+                self._parts.observe("cached", 0.0)
             return cached
         trace = self._run(valid)
         result = trace.result()

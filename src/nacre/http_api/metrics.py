@@ -80,5 +80,6 @@ class _OfStore:
             ("nacre_pending_embeddings", "Live memories without vectors.", stats.pending),
             ("nacre_pending_token_vectors", "Live memories without token vectors.", stats.pending_tokens),
             ("nacre_store_bytes", "Size of the store's file.", stats.size_bytes),
+            ("nacre_index_bytes", "Size of the index files beside it.", stats.index_bytes),
         ):
             yield GaugeMetricFamily(name, help_text, value=value)

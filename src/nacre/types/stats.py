@@ -60,4 +60,5 @@ class Stats:
     stored_bytes: Mapping[str, int]  # by space, as quotas count them
     quotas: Mapping[str, int]  # that are set, by the names of their settings
     schema_version: int
-    size_bytes: int
+    size_bytes: int  # of the file and its log
+    index_bytes: int  # of the index files beside it

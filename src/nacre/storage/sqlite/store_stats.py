@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
 
 from nacre.storage.quotas import named_quotas
-from nacre.storage.sqlite import rows, schema, space_usage, token_vectors
+from nacre.storage.sqlite import encryption, rows, schema, space_usage, token_vectors
 from nacre.types.quotas import Quotas
 from nacre.types.stats import Stats
 
@@ -44,5 +46,14 @@ def store_stats(db: apsw.Connection, path: Path, quotas: Quotas) -> Stats:
         stored_bytes={space: each.bytes for space, each in held.items()},
         quotas=named_quotas(quotas),
         schema_version=schema.VERSION,
-        size_bytes=sum(each.stat().st_size for each in (path, wal) if each.is_file()),
+        size_bytes=_size((path, wal)),
+        index_bytes=_size(encryption.cache_folder(path).glob("*")),
     )
+
+
+def _size(files: Iterable[Path]) -> int:
+    size = 0
+    for each in files:
+        with suppress(FileNotFoundError):  # a cache may be replaced, and the log be folded in, at any time
+            size += each.stat().st_size
+    return size

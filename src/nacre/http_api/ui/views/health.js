@@ -72,6 +72,7 @@ function OfStore() {
             <div><dt>Model</dt><dd><${Model} name=${data.model} /></dd></div>
             <div><dt>Token model</dt><dd><${Model} name=${data.token_model} /></dd></div>
             <div><dt>Token vectors</dt><dd>${bytes(data.token_bytes)}</dd></div>
+            <div><dt>Index files</dt><dd>${bytes(data.index_bytes)}</dd></div>
             <div><dt>Schema</dt><dd>${data.schema_version}</dd></div>
             <div><dt>Events kept</dt><dd>${count(data.events)}</dd></div>
           </dl>
