@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import httpx
 
+import openapi_checks
 from nacre.engine.engine import Nacre
 from nacre.http_api.verbs import verbs
 from nacre.serialization import arguments, encode, transfer
@@ -69,7 +70,13 @@ def _as_json(verb: Callable[..., Any], given: Iterable[Any], named: Mapping[str,
 
 
 def send(client: httpx.Client, called: Called, method: str | None = None, **flags: str) -> httpx.Response:
-    """The answer to a call: by the method of its route, or by POST where that is a second way."""
+    """The answer to a call: by the method of its route, or by POST where that is a second way. It is as documented."""
+    answer = _send(client, called, method, **flags)
+    openapi_checks.check(answer, called.verb, method)
+    return answer
+
+
+def _send(client: httpx.Client, called: Called, method: str | None, **flags: str) -> httpx.Response:
     route = ROUTES[called.verb]
     method = method or route.method
     given = {name: each for name, each in called.given.items() if name not in route.in_path}

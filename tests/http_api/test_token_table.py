@@ -70,10 +70,10 @@ def check_told(answer: httpx.Response) -> None:
 @pytest.mark.parametrize("verb", ROUTES)
 def test_a_verb_is_for_those_whose_token_allows_it(table: Table, verb: str) -> None:
     needed, before = ROLES.index(ROUTES[verb].role), table.stored()
-    for spaces in (("own",), ("own", "own too"), None):
+    for spaces in (("own",), None):
         for role in ROLES:
             client = table.clients[role, spaces]
-            called = call(verb, table.own(verb))
+            called = call(verb, table.own(verb) if ROLES.index(role) >= needed else table.unchanged)
             for method in methods(ROUTES[verb]):
                 answer = send(client, called, method)
                 if ROLES.index(role) < needed:

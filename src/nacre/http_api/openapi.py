@@ -54,6 +54,7 @@ def document() -> dict[str, Json]:
             operation = _operation(verb, method, schemas)
             paths.setdefault(PREFIX + verb.route.path, {})[method.lower()] = operation
     _add_special(paths, schemas)
+    _add_links(paths)
     schemas.components["Error"] = _ERROR
     return {
         "openapi": "3.1.0",
@@ -227,6 +228,16 @@ def _special(name: str, summary: str, schema: Schema, parameters: list[Json]) ->
         "parameters": parameters,
         "responses": done | _errors(_STATUSES),
         "x-role": "read",
+    }
+
+
+def _add_links(paths: dict[str, Any]) -> None:
+    """What can be asked with the id of a new memory."""
+    taking = [each for path, several in paths.items() if "{memory_id}" in path for each in several.values()]
+    remember = paths[f"{PREFIX}/memories"]["post"]
+    remember["responses"]["200"]["links"] = {
+        each["operationId"]: {"operationId": each["operationId"], "parameters": {"memory_id": "$response.body#/id"}}
+        for each in taking
     }
 
 

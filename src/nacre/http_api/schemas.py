@@ -23,6 +23,7 @@ from nacre.types.facts import Belief, Disagreement, Fact, NewEntity, NewFact
 from nacre.types.health import Finding, Health
 from nacre.types.memory import Forgotten, Json, Memory, NewMemory, Purged, Span, Update
 from nacre.types.recipe import WEIGHTS, Recipe, Tuning
+from nacre.types.recall_log import Receipt
 from nacre.types.search import Filter, Hit
 from nacre.types.transfer import Record
 from nacre.types.views import Fetched, Timeline, TimelineEntry
@@ -191,6 +192,7 @@ _SHAPES: Mapping[Any, _Shape] = {
     ),
     Memory: _Shape(like=Memory, optional=("notes",)),
     MemoryInFull: _Shape(like=Memory, more=_LINKS, optional=("notes", *_LINKS)),
+    Receipt: _Shape(like=Receipt, optional=("origin", "repeat")),
     Purged: _Shape(more={"purged": list[str], "scrubbed": bool, "pending": str | None}),
     Timeline: _Shape(like=Timeline, optional=("histogram",)),
     Why: _Shape(like=Why),

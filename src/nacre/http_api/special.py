@@ -41,7 +41,7 @@ class Found(NamedTuple):
 
 
 def matching(method: str, path: str) -> Found | None:
-    if method != "GET":
+    if method != "GET" or verbs.has_own_route(path):
         return None
     for place, template in _TEMPLATES.items():
         found = re.fullmatch(re.escape(template).replace(r"\{memory_id\}", "([^/]+)"), path)

@@ -95,14 +95,19 @@ def _paths() -> tuple[dict[tuple[str, str], Verb], list[tuple[str, re.Pattern[st
 
 def matching(method: str, path: str) -> Match | None:
     plain, patterns = _paths()
-    verb = plain.get((method, path))
-    if verb is not None:
-        return Match(verb, {})
+    if has_own_route(path):
+        verb = plain.get((method, path))
+        return None if verb is None else Match(verb, {})
     for needed, pattern, verb in patterns:
         found = pattern.fullmatch(path) if needed == method else None
         if found is not None:
             return Match(verb, {name: unquote(text) for name, text in found.groupdict().items()})
     return None
+
+
+def has_own_route(path: str) -> bool:
+    """Whether a path has words where others have an argument: /memories/batch is no memory."""
+    return any(known == path for _, known in _paths()[0])
 
 
 def methods(path: str) -> tuple[str, ...]:
