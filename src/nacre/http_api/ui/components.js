@@ -114,7 +114,7 @@ let number = 0;
 const watchers = new Set();
 
 function changed() {
-  for (const each of [...watchers]) each(number++);
+  for (const each of [...watchers]) each(++number); // never the 0 that it begins with
 }
 
 // A short message that goes by itself; `action` with its `label` is a button, as "Undo".
