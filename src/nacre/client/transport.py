@@ -39,6 +39,8 @@ def opened(kind: type[C], server: Server) -> C:
         )
     except (httpx.InvalidURL, UnicodeError) as error:
         raise InvalidInput("url", f"{validation.shown(server.url)} is no URL of a server ({error})") from None
+    except OSError as error:
+        raise InvalidInput("SSL_CERT_FILE", f"of the environment names no certificates ({error})") from None
     except (ImportError, ValueError) as error:
         raise InvalidInput("proxy", f"that of the environment cannot be used ({error})") from None
 
