@@ -176,6 +176,10 @@ def test_what_may_be_an_update_is_listed_with_both_texts(make: Make) -> None:
         ("m0", old, START + timedelta(days=1)),
         ("m1", new, START + timedelta(days=9)),
     ]
-    memory.remember("Cups are blue.", supersedes="m0")
-    assert memory.get("m0").updates == (Update("m2", "m0"),)
+    memory.remember(new, supersedes="m0")
+    assert memory.conflicts() == []
+    memory.unlink("m1", "m0")
+    assert memory.conflicts() == [found]
+    cups = memory.remember("Cups are blue.", supersedes="m0").id
+    assert memory.get("m0").updates == (Update(cups, "m0"),)
     assert NOW > START

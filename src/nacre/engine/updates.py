@@ -142,6 +142,8 @@ class UpdateService:
         if not judged or judged[0].verdict == "linked":  # it is known what this one is about
             return []
         older = texts[judged[0].older]
+        if any((each.newer, each.older) == (memory.id, older.id) for each in self._store.updates([memory.id])):
+            return []  # somebody has said so
         terms = subject_terms(older.text)
         shared = dict.fromkeys(word.strip(_EDGES) for word in memory.text.split() if subject_terms(word) & terms)
         pair = tuple(Statement(each.id, each.text, each.moment) for each in (older, memory))
