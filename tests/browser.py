@@ -64,7 +64,7 @@ class Visits:
         return self.tab(self.profile(server, **options), server, address)
 
     def profile(self, server: Served, **options: Any) -> BrowserContext:
-        context = self._browser.new_context(locale="en-GB", timezone_id="UTC", **options)
+        context = self._browser.new_context(**{"locale": "en-GB", "timezone_id": "UTC", **options})
         context.set_default_timeout(1_000 * ANSWER_SECONDS)
         self._contexts.append(context)
 
@@ -98,7 +98,7 @@ class Visits:
         self._contexts.clear()
         wrong = [each for each in self.wrong if not any(re.search(known, each) for known in self.expected)]
         self.wrong.clear()
-        assert wrong == []
+        assert not wrong, wrong
 
 
 def until(page: Page, true: Callable[[], object]) -> None:

@@ -13,9 +13,8 @@ from playwright.sync_api import Browser
 
 import nacre
 from browser import MISSING, Serve, Visits, browsing, executable
-from nacre.cli.demo import SAMPLES
+from nacre.cli import demo
 from nacre.embedders.hashing import Hashing
-from nacre.serialization import decode
 from servers import ThreadServer, serving
 
 
@@ -52,15 +51,14 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The memories of `nacre demo`, and what two searches of an agent were given. Tests copy it."""
     path = tmp_path_factory.mktemp("samples") / "demo.db"
     with nacre.open(path, embedder=Hashing()) as memory:
-        lines = SAMPLES.read_text("utf-8").splitlines()
-        memory.remember_many([decode.new_memory_line(each, at) for at, each in enumerate(lines, 1)])
+        demo._remember(memory, *(each.read_text("utf-8").splitlines() for each in (demo.SAMPLES, demo.FACTS)))
         memory.search("Why did we lower BOOKING_TIMEOUT_MS?", session="agent-1")
         memory.search("How long is a bench held for a payment?", session="agent-2")
     return path
 
 
-@pytest.fixture(scope="module")
-def demo(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadServer]:
+@pytest.fixture(scope="module", name="demo")
+def demo_server(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadServer]:
     """A server of the samples for tests that only look."""
     path = tmp_path_factory.mktemp("demo") / "demo.db"
     shutil.copy(samples, path)

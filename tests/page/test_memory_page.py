@@ -196,8 +196,7 @@ def test_purging_asks_first(own_demo: ThreadServer, visits: Visits) -> None:
 def test_who_saves_later_is_told_and_loses_nothing(own_demo: ThreadServer, visits: Visits) -> None:
     visits.expected.append("status of 412")
     memory = held(own_demo)
-    context = visits.profile(own_demo)
-    one, other = (visits.tab(context, own_demo, f"memory/{memory.id}") for _ in range(2))
+    one, other = (visits.open(own_demo, f"memory/{memory.id}") for _ in range(2))
     mine, theirs = edit(one), edit(other)
     typed = memory.text + " Ask Mara before it changes."
     mine.get_by_role("textbox", name="Text", exact=True).fill(typed)

@@ -12,9 +12,8 @@ from playwright.sync_api import Locator, Page, Request, Route, expect
 
 import nacre
 from browser import Serve, Visits, field, ranked, texts, toast, until
-from nacre.cli.demo import SAMPLES
+from nacre.cli import demo as samples
 from nacre.embedders.minilm import MiniLM
-from nacre.serialization import decode
 from servers import ThreadServer, serving
 
 pytest_plugins = "page_fixtures"
@@ -328,9 +327,8 @@ def test_a_range_of_time_is_chosen_by_keys(demo: ThreadServer, visits: Visits) -
 
 
 def test_a_newcomer_finds_by_meaning_what_no_word_says(path: Path, visits: Visits) -> None:
-    lines = SAMPLES.read_text("utf-8").splitlines()
     with nacre.open(path, embedder=MiniLM()) as memory:
-        memory.remember_many([decode.new_memory_line(each, at) for at, each in enumerate(lines, 1)])
+        samples._remember(memory, samples.SAMPLES.read_text("utf-8").splitlines(), ())
     with serving(lambda: nacre.open(path, embedder=MiniLM())) as server:
         page = visits.open(server)
         field(page).press_sequentially("Why do customers get charged twice?")

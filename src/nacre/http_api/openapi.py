@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from nacre import __version__
 from nacre.http_api.answers import EVENTS, JSON, LINES
+from nacre.http_api.limits import IDEMPOTENCY_KEY_CHARS_MAX
 from nacre.http_api.repeated import HEADER as IDEMPOTENCY_KEY
 from nacre.http_api.schemas import MemoryInFull, Schema, Schemas, without_null
 from nacre.http_api.verbs import FLAGS, UNCHANGED_SINCE, Verb, verbs
@@ -15,6 +16,7 @@ from nacre.serialization.arguments import Parameter
 from nacre.serialization.routes import LOG_HEADER, PREFIX, SPACE_HEADER, Route
 from nacre.types.changes import ChangePage
 from nacre.types.memory import Json, NewMemory
+from nacre.validation import LIMITS
 
 _DESCRIPTION: Final = (
     "Local, layered memory for AI agents. Each path is a verb of the library `nacre`, with the same arguments and "
@@ -124,11 +126,12 @@ def _parameters(verb: Verb, schemas: Schemas, *, in_body: bool) -> list[Json]:
     found += _PLACE
     if not route.safe and not route.lines_out:
         about = "With the same key the same request is carried out once, and its answer is given again for a day."
-        found.append(_header(IDEMPOTENCY_KEY.title(), about))
+        found.append(_header(IDEMPOTENCY_KEY.title(), about, minLength=1, maxLength=IDEMPOTENCY_KEY_CHARS_MAX))
     if UNCHANGED_SINCE in verb.known:
-        found.append(_header("If-Match", "The ETag of the memory that is to be changed."))
+        found.append(_header("If-Match", "The ETag of the memory that is to be changed, or *.", minLength=1))
     if route.verb == "changes":
-        found.append(_header("Last-Event-ID", "The number of the last event that was received."))
+        about = "The number of the last event that was received."
+        found.append(_header("Last-Event-ID", about, pattern="^[0-9]{1,18}$"))
     return found
 
 
@@ -147,12 +150,17 @@ def _query(name: str, schema: Schema, about: str) -> Json:
     return {"name": name, "in": "query", "schema": schema, "description": about}
 
 
-def _header(name: str, about: str) -> Json:
-    return {"name": name, "in": "header", "schema": {"type": "string"}, "description": about}
+def _header(name: str, about: str, **limits: str | int) -> Json:
+    return {"name": name, "in": "header", "schema": {"type": "string", **limits}, "description": about}
 
 
 _PLACE: list[Json] = [
-    _header(SPACE_HEADER, "The space to work in; default: the token's first, or the server's."),
+    _header(
+        SPACE_HEADER,
+        "The space to work in; default: the token's first, or the server's.",
+        pattern=r"\S",
+        maxLength=LIMITS.name_chars_max,
+    ),
     {
         "name": LOG_HEADER,
         "in": "header",
@@ -205,13 +213,14 @@ def _add_special(paths: dict[str, dict[str, Json]], schemas: Schemas) -> None:
     responses["304"] = {"description": "It has not changed since the version in If-None-Match."}  # type: ignore[index,call-overload]
     session: Schema = {
         "type": "object",
-        "required": ["version", "role", "space", "spaces", "token"],
+        "required": ["version", "role", "space", "spaces", "token", "time_zone"],
         "properties": {
             "version": {"type": "string"},
             "role": {"type": "string", "enum": ["read", "write", "admin"]},
             "space": {"type": "string"},
             "spaces": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]},
             "token": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "time_zone": {"anyOf": [{"type": "string"}, {"type": "null"}]},
         },
     }
     paths[f"{PREFIX}/session"] = {"get": _special("session", "Who asks, and what they may do.", session, _PLACE)}

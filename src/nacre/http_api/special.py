@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -82,9 +83,19 @@ def answer(found: Found, memory: Nacre, request: Request, caller: Caller, space:
                 "space": space,
                 "spaces": None if caller.spaces is None else list(caller.spaces),
                 "token": caller.token,
+                "time_zone": _time_zone(memory),
             }
         )
     return json_answer(_evaluation(memory, space, caller))
+
+
+def _time_zone(memory: Nacre) -> str | None:
+    """The IANA name of the zone in which days are counted, for clients elsewhere; None if it has none."""
+    zone = memory._parts.zone
+    if zone is not None:
+        return getattr(zone, "key", None)
+    named = os.environ.get("TZ", "").lstrip(":") or os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2]
+    return named or None
 
 
 def _evaluation(memory: Nacre, space: str, caller: Caller) -> Json:

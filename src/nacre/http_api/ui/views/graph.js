@@ -1,10 +1,11 @@
 // Entities and how they are related, as a picture and as lists, now or as of a day.
 
-import { api } from "../api.js";
+import { api, session } from "../api.js";
 import { Button, Empty, Loading, Problem } from "../components.js";
 import { useLive, useLoad, useTitle } from "../hooks.js";
-import { navigate } from "../router.js";
+import { navigate, parse } from "../router.js";
 import { html, useCallback, useEffect, useMemo, useState } from "../vendor/htm-preact.js";
+import { calendarOf, nextDay } from "./calendar.js";
 import { GraphCanvas } from "./graph-canvas.js";
 import { beginning, graphOf, isCurrent, partOf } from "./graph-data.js";
 import { GraphLists } from "./graph-lists.js";
@@ -43,7 +44,7 @@ export default function View({ route }) {
 function Explorer({ route, graph, relations, cut }) {
   const { params } = route;
   const now = useMemo(() => Date.now(), [graph]);
-  const asked = Date.parse(params.get("as_of") ?? "");
+  const asked = endOf(params.get("as_of") ?? "");
   const [sliding, setSliding] = useState(null); // while the slider is moved
   const at = sliding ?? (Number.isNaN(asked) ? now : asked);
   const isNow = at >= now;
@@ -64,12 +65,12 @@ function Explorer({ route, graph, relations, cut }) {
     [params],
   );
   const select = (node) => go(node?.name ?? null);
-  const asOf = (ms) => go(route.id, { as_of: ms >= now ? null : new Date(ms).toISOString().slice(0, 10) }, true);
+  const asOf = (ms) => go(route.id, { as_of: ms >= now ? null : calendarOf(session?.time_zone).day(ms) }, true);
 
   useEffect(() => {
     if (sliding === null) return undefined;
     const timer = setTimeout(() => {
-      asOf(sliding);
+      if (parse(window.location.hash).view === "graph") asOf(sliding); // and no other one is on its way
       setSliding(null);
     }, 250);
     return () => clearTimeout(timer);
@@ -86,7 +87,7 @@ function Explorer({ route, graph, relations, cut }) {
       </span>
       <span class="spacer"></span>
       <${AsOf} from=${beginning(relations, now)} to=${now} at=${at} onChange=${setSliding} />
-      ${!isNow && html`<${Button} kind="small" onClick=${() => asOf(now)}>Now</${Button}>`}
+      ${!isNow && html`<${Button} kind="small" onClick=${() => (setSliding(null), asOf(now))}>Now</${Button}>`}
     </div>
     <div class="graph-body">
       <${GraphLists} graph=${graph} relations=${current} selected=${selected} params=${params} onSelect=${go} />
@@ -130,6 +131,11 @@ function Explorer({ route, graph, relations, cut }) {
   </section>`;
 }
 
+// What was so on a day is what was so at its end.
+function endOf(day) {
+  return /^\d{4}-\d\d-\d\d$/.test(day) ? calendarOf(session?.time_zone).start(nextDay(day)) - 1 : NaN;
+}
+
 function number(count, one, several) {
   return `${count.toLocaleString()} ${count === 1 ? one : several}`;
 }
@@ -139,7 +145,7 @@ const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 // From the day of the first relation to now.
 function AsOf({ from, to, at, onChange }) {
   const days = Math.max(1, Math.ceil((to - from) / DAY_MS));
-  const day = Math.max(0, Math.min(days, Math.round((at - from) / DAY_MS)));
+  const day = Math.max(0, Math.min(days, at >= to ? days : Math.floor((at - from) / DAY_MS)));
   const name = day >= days ? "now" : DAY.format(at);
   const moved = (event) => {
     const chosen = Number(event.target.value);

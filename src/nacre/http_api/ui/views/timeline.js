@@ -4,7 +4,7 @@ import { api, session } from "../api.js";
 import { startOf } from "../buckets.js";
 import { Button, Empty, Loading, Problem } from "../components.js";
 import { useLive, useLoad, useTitle } from "../hooks.js";
-import { navigate } from "../router.js";
+import { navigate, parse } from "../router.js";
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/htm-preact.js";
 import { calendarOf } from "./calendar.js";
 import { useMedia } from "./media.js";
@@ -132,7 +132,7 @@ export default function View({ route }) {
     const [from, to] = [one, other].map((each) => each?.day?.key ?? each?.group?.key ?? null);
     setSight({ first, from, to });
     if (first === 0) setUnseen(0);
-    if (!pages.counted) return;
+    if (!pages.counted || parse(window.location.hash).view !== "timeline") return; // another view is on its way
     const next = new URLSearchParams(params);
     next.delete("at");
     next.delete("n");
