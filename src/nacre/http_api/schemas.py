@@ -22,8 +22,8 @@ from nacre.serialization.results import hints_of
 from nacre.types.facts import Belief, Disagreement, Fact, NewEntity, NewFact
 from nacre.types.health import Finding, Health
 from nacre.types.memory import Forgotten, Json, Memory, NewMemory, Purged, Span, Update
-from nacre.types.recipe import WEIGHTS, Recipe, Tuning
 from nacre.types.recall_log import Receipt
+from nacre.types.recipe import WEIGHTS, Recipe, Tuning
 from nacre.types.search import Filter, Hit
 from nacre.types.transfer import Record
 from nacre.types.views import Fetched, Timeline, TimelineEntry
@@ -51,17 +51,28 @@ class Schemas:
     def _given(self, hint: Any, *, nullable: bool = True) -> Schema:
         found = [each for inner in members(hint) for each in self._one_given(inner)]
         if timedelta in members(hint):
-            found = [{"type": "string", "description": _EXPIRY}]
+            found = [{"type": "string", "minLength": 1, "description": _EXPIRY, "examples": ["90d"]}]
         if nullable:
             found.append({"type": "null"})
         return _any_of(_unique(found))
+
+    def _exact(self, hint: Any) -> Schema:
+        """The schema of a value that only stands for itself: a list is no text, and a time is in ISO 8601."""
+        if datetime in members(hint):
+            return _any_of([{"type": "string", "format": "date-time"}, {"type": "null"}])
+        found = [each for inner in members(hint) for each in self._one_given(inner)]
+        if any(each.get("type") == "array" for each in found):
+            found = [each for each in found if each.get("type") != "string"]
+        return _any_of([*found, {"type": "null"}] if NoneType in typing.get_args(hint) else found)
 
     def _one_given(self, hint: Any) -> list[Schema]:
         """What stands for a value of this type; nothing if it has no JSON."""
         if hint in _SIMPLE:
             return [{"type": _SIMPLE[hint]}]
         if hint is datetime:
-            return [{"type": "string", "description": _TIME}]
+            return [
+                {"type": "string", "minLength": 1, "description": _TIME, "examples": ["7d", "2026-03-01T12:30:00Z"]}
+            ]
         if hint in _INPUTS:
             return [self._input(hint)]
         origin, inner = typing.get_origin(hint), typing.get_args(hint)
@@ -80,13 +91,15 @@ class Schemas:
             if of is Recipe:
                 hints = {**typing.get_type_hints(Recipe), **typing.get_type_hints(Tuning)}
                 fields: dict[str, Schema] = {
-                    name: {"anyOf": [self._given(hints[name]), {"type": "string"}]} for name in WEIGHTS
+                    name: {"anyOf": [self._given(hints[name], nullable=False), {"type": "string", "minLength": 1}]}
+                    for name in WEIGHTS
                 }
                 required: list[str] = []
             else:
                 hints = hints_of(of)
                 own = [each for each in dataclasses.fields(of) if each.init and each.name != "built_in"]
-                fields = {each.name: self._given(hints[each.name]) for each in own}
+                given = self._exact if of in (Filter, Lens) else self._given
+                fields = {each.name: given(hints[each.name]) for each in own}
                 required = [each.name for each in own if not _has_default(each)]
             self.components[of.__name__] = _object(fields, required) | {"additionalProperties": False}
         return _reference(of)
