@@ -9,6 +9,7 @@ import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -17,10 +18,13 @@ import pytest
 import nacre
 from nacre import InvalidInput, Lens, Nacre, NacreError, NewFact, NewMemory
 from nacre.embedders.hashing import Hashing
+from nacre.errors import ServerError
+from nacre.serialization.routes import NOT_SERVED
 from nacre.types.facts import FactQuery, NewEntity
 from nacre.types.recipe import Recipe, Tuning
 from nacre.types.search import Filter, RelatedRequest, SearchRequest
 from nacre.types.views import ContextRequest, TimelineRequest
+from servers import serving
 
 NESTED: list[Any] = []
 for _ in range(100_000):  # deeper than any recursion goes
@@ -212,6 +216,28 @@ def test_wrong_values_are_errors_that_name_the_parameter(
         named = ("items", "text") if each.name == "items" else (each.name,)
         check(lambda value: getattr(memory, verb)(**{**given, each.name: value}), each, *named)  # noqa: B023
     assert stored(memory) == before
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nacre.RemoteNacre]:
+    with serving(tmp_path_factory.mktemp("served") / "memories.db") as server, nacre.connect(server.url) as connected:
+        connected.remember_many(["Anna serves tea at four", "coffee at noon"])
+        yield connected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", [each for each in CALLS if each not in NOT_SERVED])
+def test_wrong_values_are_errors_of_a_client_too(remote: nacre.RemoteNacre, verb: str) -> None:
+    """It reads some values more kindly than an engine: JSON has no dates, and a server takes one text as a list."""
+    ids = dict(zip(("OTHER", "ID"), (each.id for each in remote.timeline().entries), strict=False))
+    given = {name: ids.get(value, value) if isinstance(value, str) else value for name, value in CALLS[verb].items()}
+    for each in parameters(getattr(Nacre, verb)):
+        for value in (*WRONG, timedelta.max):
+            error = error_of(lambda: getattr(remote, verb)(**{**given, each.name: value}))  # noqa: B023
+            assert not isinstance(error, ServerError), (each, error)
+            if value is NESTED or isinstance(value, bytes) or type(value) is object:
+                assert isinstance(error, InvalidInput), each
+                assert error.field.startswith((each.name, "text", "records")), (each, error)
 
 
 VALUES: dict[type, tuple[dict[str, Any], str, Callable[[Nacre, Any], object]]] = {

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from uuid import uuid4
 
 from nacre import validation
-from nacre.errors import InvalidInput, NacreError
+from nacre.errors import InvalidInput, NacreError, NotFound
 from nacre.serialization import arguments, encode, transfer
 from nacre.serialization.arguments import Parameter
 from nacre.serialization.routes import PREFIX, ROUTES, Method, Route
@@ -84,6 +84,9 @@ def _request(route: Route, method: Method, path: str, pairs: list[tuple[str, str
 
 def _segment(name: str, value: object) -> str:
     """An argument in the path. Dots alone would be read as a step in it."""
+    if value == "":  # it would be another path
+        hint = {"hint": "see `nacre token list`", "what": "token"} if name == "token_id" else {}
+        raise NotFound(("",), **hint)
     text = quote(_text(name, value), safe="")
     return text.replace(".", "%2E") if text in (".", "..") else text
 

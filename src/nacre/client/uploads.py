@@ -68,12 +68,15 @@ def _parts(items: Iterable[str | NewMemory], refused: Refuse | None) -> Iterator
     before = size = 0
     for item in items:
         try:
-            written.append(json_bytes(arguments.plain(f"items[{before + len(written)}]", item)))
+            written.append(json_bytes(arguments.plain("item", item)))
         except InvalidInput as error:
+            told = InvalidInput(error.field.partition(".")[2] or "text", error.problem)
+            number = before + len(written) + 1
             if refused is None:
-                raise
+                where = f" (item {number} of the input)" if number > 1 else ""
+                raise InvalidInput(told.field, told.problem + where) from None
             written.append(b"null")  # the server refuses it, too, and the numbers of the others stay right
-            unwritten[len(written)] = error
+            unwritten[len(written)] = told
         size += len(written[-1])
         if len(written) >= _ITEMS_MAX or size >= _BYTES_MAX:
             yield _part(written, before, refused, unwritten)
