@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from itertools import compress, islice
 from typing import Any
 
@@ -78,6 +79,7 @@ BAD: dict[int, Any] = {  # by the number of the item
     1_025: 5,
     1_400: b"raw",
     1_401: NewMemory(text="half \ud800"),
+    1_402: NewMemory(text="x", expires=timedelta.max),
     1_536: object(),
 }
 OTHER_WORDS = (701, 1_025, 1_400, 1_536)  # they have no JSON, or are of another type
