@@ -1,6 +1,6 @@
 // The frame of the page: header, the view that the address names, and what may lie over it.
 
-import { connection, loadSession, onSession } from "./api.js";
+import { connection, loadSession, may, onSession } from "./api.js";
 import { Loading, Problem, Toasts } from "./components.js";
 import { Help, NewMemory, SignIn } from "./dialogs.js";
 import { Header } from "./header.js";
@@ -112,7 +112,7 @@ function App() {
       field.select();
     } else navigate("search", null, { focus: 1 });
   };
-  useHotkeys({ "/": find, "?": () => setDialog("help"), n: () => setDialog("new"), ...going });
+  useHotkeys({ "/": find, "?": () => setDialog("help"), n: () => may("write") && setDialog("new"), ...going });
 
   // Another view begins at its top.
   useEffect(() => window.scrollTo(0, 0), [route.view, route.id]);

@@ -1,6 +1,7 @@
 // Searches while somebody types: at once without the reranker, and with it as soon as the keys rest.
 
-import { api } from "../api.js";
+import { api, connection } from "../api.js";
+import { useLatest } from "../hooks.js";
 import { useEffect, useRef, useState } from "../vendor/htm-preact.js";
 
 const TYPING_MS = 30;
@@ -11,6 +12,12 @@ const REST_MS = 400;
 // is on its way, and answers that were overtaken are dropped.
 export function useSearch(request, { typed, now, turn }) {
   const [state, setState] = useState({ data: null, error: null, stage: null, loading: false });
+  const [again, setAgain] = useState(0); // after the server was away
+  const failed = useLatest(state.error !== null);
+  useEffect(
+    () => connection.subscribe((is) => is === "live" && failed.current && setAgain((times) => times + 1)),
+    [],
+  );
   const before = useRef({ now, turn });
   const key = request && JSON.stringify(request);
   useEffect(() => {
@@ -43,7 +50,7 @@ export function useSearch(request, { typed, now, turn }) {
       timers.forEach(clearTimeout);
       abort.abort();
     };
-  }, [key, now, turn]);
+  }, [key, now, turn, again]);
   return state;
 }
 
