@@ -374,7 +374,72 @@ CREATE TABLE session_writes (             -- only kept where their number is lim
 );
 """
 
-MIGRATIONS = (_FIRST,)
+# What quotas count of a row of `memories`, of `facts`, and of `events`: bytes in UTF-8, as storage/quotas.py has it.
+MEMORY_BYTES = (
+    "(octet_length(text) + coalesce(octet_length(summary), 0) + coalesce(octet_length(source), 0) "
+    "+ CASE tags WHEN '{}' THEN 0 ELSE octet_length(array_to_json(tags)::text) END "
+    "+ CASE metadata WHEN '{}' THEN 0 ELSE octet_length(metadata) END)"
+)
+FACT_BYTES = (
+    "(octet_length(subject) + octet_length(predicate) + octet_length(object) + coalesce(octet_length(quote), 0))"
+)
+_ADDED = "ON CONFLICT (space) DO UPDATE SET memories = u.memories + excluded.memories, bytes = u.bytes + excluded.bytes"
+# Each statement that writes is counted once, whatever the number of its rows.
+_COUNTING = f"""
+CREATE FUNCTION memories_are_counted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    INSERT INTO space_usage AS u SELECT space, count(*), sum({MEMORY_BYTES}) FROM new_rows GROUP BY space {_ADDED};
+  ELSIF TG_OP = 'DELETE' THEN
+    INSERT INTO space_usage AS u SELECT space, -count(*), -sum({MEMORY_BYTES}) FROM old_rows GROUP BY space {_ADDED};
+  ELSE
+    INSERT INTO space_usage AS u SELECT space, 0, sum(bytes) FROM (
+      SELECT space, {MEMORY_BYTES} AS bytes FROM new_rows UNION ALL SELECT space, -{MEMORY_BYTES} FROM old_rows
+    ) AS changed GROUP BY space HAVING sum(bytes) <> 0 {_ADDED};
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER memories_added AFTER INSERT ON memories REFERENCING NEW TABLE AS new_rows
+FOR EACH STATEMENT EXECUTE FUNCTION memories_are_counted();
+CREATE TRIGGER memories_changed AFTER UPDATE ON memories REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+FOR EACH STATEMENT EXECUTE FUNCTION memories_are_counted();
+CREATE TRIGGER memories_deleted AFTER DELETE ON memories REFERENCING OLD TABLE AS old_rows
+FOR EACH STATEMENT EXECUTE FUNCTION memories_are_counted();
+
+CREATE FUNCTION facts_are_counted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    INSERT INTO space_usage AS u SELECT space, 0, sum({FACT_BYTES}) FROM new_rows WHERE origin = 'given'
+    GROUP BY space {_ADDED};
+  ELSE
+    INSERT INTO space_usage AS u SELECT space, 0, -sum({FACT_BYTES}) FROM old_rows WHERE origin = 'given'
+    GROUP BY space {_ADDED};
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER facts_added AFTER INSERT ON facts REFERENCING NEW TABLE AS new_rows
+FOR EACH STATEMENT EXECUTE FUNCTION facts_are_counted();
+CREATE TRIGGER facts_deleted AFTER DELETE ON facts REFERENCING OLD TABLE AS old_rows
+FOR EACH STATEMENT EXECUTE FUNCTION facts_are_counted();
+
+CREATE FUNCTION events_are_counted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    INSERT INTO space_usage AS u SELECT space, 0, sum(octet_length(before)) FROM new_rows WHERE before IS NOT NULL
+    GROUP BY space {_ADDED};
+  ELSE
+    INSERT INTO space_usage AS u SELECT space, 0, -sum(octet_length(before)) FROM old_rows WHERE before IS NOT NULL
+    GROUP BY space {_ADDED};
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER events_added AFTER INSERT ON events REFERENCING NEW TABLE AS new_rows
+FOR EACH STATEMENT EXECUTE FUNCTION events_are_counted();
+CREATE TRIGGER events_cleared AFTER UPDATE ON events REFERENCING OLD TABLE AS old_rows
+FOR EACH STATEMENT EXECUTE FUNCTION events_are_counted();
+"""
+
+MIGRATIONS = (_FIRST + _COUNTING,)
 VERSION = len(MIGRATIONS)
 
 
