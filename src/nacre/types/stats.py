@@ -61,4 +61,4 @@ class Stats:
     quotas: Mapping[str, int]  # that are set, by the names of their settings
     schema_version: int
     size_bytes: int  # of the file and its log
-    index_bytes: int  # of the index files beside it
+    index_bytes: int = 0  # of the index files beside it

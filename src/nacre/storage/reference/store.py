@@ -460,7 +460,6 @@ class MemoryStore(ServerTables):
             quotas=named_quotas(self._quotas),
             schema_version=1,
             size_bytes=0,
-            index_bytes=0,
         )
 
     # ---- facts and entities
