@@ -144,8 +144,12 @@ def test_a_certificate_needs_its_key(tmp_path: Path) -> None:
     certificate = tmp_path / "cert.pem"
     with pytest.raises(InvalidInput, match="belong together"):
         serving.check(Listening(certificate=certificate), Options(space="x"))
+    both = Listening(certificate=certificate, certificate_key=certificate)
     with pytest.raises(InvalidInput, match="is not a file"):
-        serving.check(Listening(certificate=certificate, certificate_key=certificate), Options(space="x"))
+        serving.check(both, Options(space="x"))
+    certificate.write_text("no certificate", "utf-8")
+    with pytest.raises(InvalidInput, match="no certificate in PEM"):
+        serving.check(both, Options(space="x"))
 
 
 def test_the_command_says_what_is_wrong(cli: Cli, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import signal
+import ssl
 import sys
 import tempfile
 from collections.abc import Callable
@@ -101,6 +102,11 @@ def check(listening: Listening, options: Options) -> None:
     for path in (listening.certificate, listening.certificate_key):
         if path is not None and not path.is_file():
             raise InvalidInput("tls-cert", f"{path} is not a file")
+    if listening.certificate is not None:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(listening.certificate, listening.certificate_key)
+        except (OSError, ValueError) as error:
+            raise InvalidInput("tls-cert", f"and --tls-key are no certificate in PEM and its key ({error})") from None
 
 
 def serve(settings: Settings, listening: Listening, options: Options, ready: Callable[[str], None]) -> None:
