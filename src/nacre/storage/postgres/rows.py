@@ -141,6 +141,12 @@ def tokens(row: Iterable[Any]) -> Tokens:
     return Tokens(tuple(words.split()), tuple(forms.split()), length, *(tuple(label.split()) for label in labels))
 
 
+def columns_of(keys: Iterable[Key]) -> tuple[list[str], list[int]]:
+    """The spaces and the rows, to be joined as `unnest(%s::text[], %s::bigint[])`."""
+    listed = list(keys)
+    return [space for space, _ in listed], [row for _, row in listed]
+
+
 def meta(db: Db, key: str) -> str | None:
     found: str | None = value(db, "SELECT value FROM meta WHERE key = %s", (key,))
     return found

@@ -3,7 +3,7 @@
 The source of truth are `memories`, `passages`, `token_vectors`, `events`, `facts`, `entities` with `entity_names` and
 `links`, `updates`, `near_duplicates`, `receipts`, `deliveries`, `usage`, `lenses`, `changes`, `displaced`,
 `session_writes`, `access_tokens`, `kept_answers`, `counters` and `meta`. `tokens`, `vocabulary`, `postings`, `corpus`,
-`sketches`, `relation_words` and `space_usage` are derived from these.
+`sketches`, `relation_words`, `relation_counts` and `space_usage` are derived from these.
 
 What belongs to a space has the space as the first column of its primary key, and no foreign key leads to another space,
 so that a table can be partitioned or distributed by space. Memories have no foreign keys that point at them: their
@@ -258,6 +258,12 @@ CREATE TABLE relation_words (
 );
 CREATE INDEX relation_words_by_fact ON relation_words (space, fact);
 
+-- How many relations a space has, those of forgotten memories included.
+CREATE TABLE relation_counts (
+  space     text COLLATE "C" PRIMARY KEY,
+  relations bigint NOT NULL
+) WITH (fillfactor = 50);
+
 CREATE TABLE entities (
   space  text COLLATE "C" NOT NULL,
   entity bigint NOT NULL,
@@ -299,6 +305,8 @@ CREATE TABLE receipts (
   PRIMARY KEY (space, receipt)
 );
 CREATE UNIQUE INDEX receipts_by_id ON receipts (id, space);
+CREATE INDEX receipts_in_order ON receipts (receipt);  -- of all spaces, as the oldest are deleted
+CREATE INDEX receipts_by_day ON receipts (at_us);
 CREATE INDEX receipts_by_time ON receipts (space, at_us, id);
 CREATE INDEX receipts_by_session ON receipts (space, session, at_us, id) WHERE session IS NOT NULL;
 CREATE INDEX receipts_by_origin ON receipts (space, origin) WHERE origin IS NOT NULL;
