@@ -24,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
@@ -94,7 +95,7 @@ def main() -> None:
 
 
 def _filled(store: Path) -> list[str]:
-    """Remember the samples. Returns questions: words that stand together in them, each once."""
+    """Remember the samples. Returns parts of questions: words that stand together in them, each once."""
     memories = [json.loads(line) for line in SAMPLES.read_text("utf-8").splitlines()]
     with nacre.open(store) as memory:
         memory.remember_many(nacre.NewMemory(text=each["text"], tags=each["tags"]) for each in memories)
@@ -112,8 +113,9 @@ def _filled(store: Path) -> list[str]:
 
 
 def _overhead(store: Path, calls: int) -> list[dict[str, object]]:
-    questions = iter(_filled(store))
-    numbers = iter(range(10**9))
+    parts, rng = _filled(store), random.Random(7)
+    questions = (" ".join(rng.sample(parts, 2)) for _ in count())
+    numbers = count()
     with nacre.open(store) as library, server(store) as port, nacre.connect(f"http://127.0.0.1:{port}") as client:
         kept = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         (first,) = library.timeline(limit=1).entries
