@@ -55,7 +55,7 @@ class AccessDenied(InvalidInput):
 
 
 class NotFound(NacreError, LookupError):
-    """No memory (or fact, entity, lens, token) has one of these ids or names."""
+    """No memory (or fact, entity, token) has one of these ids or names."""
 
     def __init__(
         self, ids: tuple[str, ...], hint: str = "check it with `nacre timeline`", what: str = "memory"

@@ -26,7 +26,7 @@ _STATUSES: Mapping[str, str] = {
     "400": "An argument is unknown, missing or wrong.",
     "401": "A token is missing, unknown, expired or revoked.",
     "403": "The token may not do this, or not in this space; or the request comes from a page of another site.",
-    "404": "There is no such path, memory, fact, entity, lens or token.",
+    "404": "There is no such path, memory, fact, entity or token.",
     "405": "The path does not know this method.",
     "409": "The change contradicts what is stored, or its Idempotency-Key was used before.",
     "412": "The memory has changed since the version in If-Match.",
