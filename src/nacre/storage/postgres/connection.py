@@ -15,9 +15,9 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import psycopg
 from psycopg import errors, sql
@@ -41,6 +41,7 @@ _log = logging.getLogger("nacre")
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 _LOST = "while this was written, and it may not be stored; search for it before you repeat it"
 _RETRIED = (errors.SerializationFailure, errors.DeadlockDetected)
@@ -60,18 +61,18 @@ _KEYS = (
 # ---------------------------------------------------------------- statements
 
 
-def fetch(db: Db, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+def fetch(db: Db, statement: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
     """All rows of a query."""
     return db.execute(statement, parameters, binary=True).fetchall()
 
 
-def value(db: Db, statement: str, parameters: Sequence[Any] = ()) -> Any:
+def value(db: Db, statement: str, parameters: Parameters = ()) -> Any:
     """The first column of the first row; None without a row."""
     found = db.execute(statement, parameters, binary=True).fetchone()
     return None if found is None else found[0]
 
 
-def run(db: Db, statement: str, parameters: Sequence[Any] = ()) -> int:
+def run(db: Db, statement: str, parameters: Parameters = ()) -> int:
     """How many rows a statement changed."""
     return db.execute(statement, parameters).rowcount
 
@@ -182,19 +183,25 @@ class Connections:
         if self._viewing is not None:
             yield
             return
-        with ExitStack() as stack:
-            for attempt in range(_ATTEMPTS):
-                try:
-                    db = stack.enter_context(self.reading())
-                    break
-                except _Lost as lost:
-                    self._wait(attempt, lost)
-            stack.enter_context(self._translated())
+        with self.snapshot() as db:
             self._own.view = db
             try:
                 yield
             finally:
                 self._own.view = None
+
+    @contextmanager
+    def snapshot(self, timeout_ms: int = READ_TIMEOUT_MS) -> Iterator[Db]:
+        """A reading transaction of its own, which is begun again if the connection was lost before."""
+        with ExitStack() as stack:
+            for attempt in range(_ATTEMPTS):
+                try:
+                    db = stack.enter_context(self.reading(timeout_ms))
+                    break
+                except _Lost as lost:
+                    self._wait(attempt, lost)
+            stack.enter_context(self._translated())
+            yield db
 
     @contextmanager
     def reading(self, timeout_ms: int = READ_TIMEOUT_MS) -> Iterator[Db]:
@@ -249,6 +256,24 @@ class Connections:
             if _is_lost(db, error):
                 raise StoreUnavailable(f"store: the connection to {self.location} was lost {_LOST}") from None
             raise
+
+    # ---- commands
+
+    @contextmanager
+    def outside(self, timeout_ms: int) -> Iterator[Db]:
+        """A connection without a transaction, for commands that allow none. They are cancelled after this time."""
+        try:
+            with self._translated(), forks.at_work(), self._connection() as db:
+                timer = threading.Timer(timeout_ms / 1000, db.cancel_safe)
+                timer.daemon = True
+                timer.start()
+                try:
+                    yield db
+                finally:
+                    timer.cancel()
+                    timer.join()  # the connection is given to others next
+        except _Lost as lost:
+            raise self._error(lost.error) from lost.error
 
     # ---- connections
 

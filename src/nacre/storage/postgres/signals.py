@@ -1,9 +1,65 @@
-"""Signals."""
+"""Signals of candidates that may change their rank.
+
+One query reads all candidates; others read the facts, usage, near-duplicates and successors of the few that have any.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from nacre.storage.postgres import facts, recall_log, updates
+from nacre.storage.postgres.connection import fetch
+from nacre.storage.postgres.rows import Key, maybe_moment, moment
+from nacre.storage.postgres.schema import Db
+from nacre.types.search import Signals
 
 
-def signals(*args: Any, **kwargs: Any) -> Any:
-    raise NotImplementedError
+def _any(table: str, column: str = "row") -> str:
+    return f"EXISTS (SELECT 1 FROM {table} AS o WHERE o.space = m.space AND o.{column} = m.row)"
+
+
+_CANDIDATES = (
+    "SELECT m.space, m.row, m.id, m.created_us, m.namespace, m.kind, m.happened_us, m.importance, "
+    f"{_any('facts')}, {_any('usage')}, {_any('near_duplicates')}, {_any('updates', 'older')} "
+    "FROM memories AS m WHERE m.id = ANY(%s) AND m.deleted_us IS NULL"
+)
+
+
+def signals(db: Db, ids: Sequence[str]) -> dict[str, Signals]:
+    """By id, the signals of live memories."""
+    found = fetch(db, _CANDIDATES, (list(ids),))
+    with_facts, used, with_similar, updated = (
+        [(space, row) for space, row, *columns in found if columns[at]] for at in range(-4, 0)
+    )
+    facts_of = facts.by_keys(db, with_facts) if with_facts else {}
+    usage_of = recall_log.usage_of(db, used) if used else {}
+    similar_to = _similar(db, with_similar) if with_similar else {}
+    successors = updates.successors(db, updated) if updated else {}
+    return {
+        memory_id: Signals(
+            moment(created_us),
+            namespace,
+            kind,
+            maybe_moment(happened_us),
+            facts_of.get((space, row), ()),
+            usage_of.get((space, row)),
+            similar_to.get((space, row), ()),
+            successors.get((space, row), ()),
+            importance,
+        )
+        for space, row, memory_id, created_us, namespace, kind, happened_us, importance, *_ in found
+    }
+
+
+def _similar(db: Db, keys: Sequence[Key]) -> Mapping[Key, tuple[str, ...]]:
+    """The ids of live near-duplicates, sorted."""
+    sql = (
+        "SELECT s.space, s.row, o.id FROM unnest(%s::text[], %s::bigint[]) AS given (space, row) "
+        "JOIN near_duplicates AS s ON s.space = given.space AND s.row = given.row AND NOT s.apart "
+        "JOIN memories AS o ON o.space = s.space AND o.row = s.other AND o.deleted_us IS NULL ORDER BY o.id"
+    )
+    found: defaultdict[Key, list[str]] = defaultdict(list)
+    for space, row, other in fetch(db, sql, tuple(map(list, zip(*keys, strict=True)))):
+        found[space, row].append(other)
+    return {key: tuple(others) for key, others in found.items()}

@@ -26,6 +26,8 @@ from nacre.storage.postgres import (
     lifecycle,
     listing,
     near_duplicates,
+    purging,
+    rebuilding,
     recall_log,
     rows,
     schema,
@@ -89,7 +91,7 @@ class PostgresStore:
         self._read = self._connections.read
         self._write = self._connections.write
         self._location = self._connections.location
-        lifecycle.retokenise_if_older(self._connections)
+        rebuilding.retokenise_if_older(self._connections)
 
     @property
     def location(self) -> str:
@@ -122,8 +124,8 @@ class PostgresStore:
             return False
 
     def purge(self, ids: Sequence[str], at: datetime) -> str | None:
-        self._write(lifecycle.purge, ids, at)
-        return lifecycle.vacuum(self._connections)
+        self._write(purging.purge, ids, at)
+        return purging.vacuum(self._connections)
 
     def embed(
         self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str, token_model: str | None = None
@@ -316,7 +318,7 @@ class PostgresStore:
     def clear_receipts(self, spaces: Sequence[str], session: str | None, before: datetime | None) -> int:
         cleared = self._write(recall_log.clear, spaces, session, before)
         if cleared:
-            lifecycle.vacuum(self._connections)
+            purging.vacuum(self._connections)
         return cleared
 
     def last_receipt(self) -> int:
@@ -403,7 +405,7 @@ class PostgresStore:
         return self._write(load.load, records, mark, model, token_model, self._quotas)
 
     def rebuild(self) -> None:
-        lifecycle.rebuild(self._connections)
+        rebuilding.rebuild(self._connections)
 
     def close(self) -> None:
         self._connections.close()

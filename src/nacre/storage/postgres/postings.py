@@ -1,0 +1,166 @@
+"""Postings: which memories have a token, and how often, as bytes that numpy reads.
+
+A row of `vocabulary` has the latest postings of its term in `tail`. A tail that is full becomes a block, a row of
+`postings`. So a write of one memory changes one row for each of its terms, and a search reads a list of a hundred
+thousand postings as a few large values.
+
+A posting is about a doc: one version of the tokens of a memory. Docs are never taken out of a list, except by a purge:
+a doc that no live memory has is skipped. So postings are candidates; `memories` says which of them are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nacre.storage.postgres.connection import fetch, run, run_many
+from nacre.storage.postgres.schema import Db
+from nacre.types.memory import BREAK, Tokens
+
+Array: TypeAlias = npt.NDArray[Any]
+
+POSTING = np.dtype(
+    [
+        ("doc", "<i8"),
+        ("length", "<u4"),  # of the text
+        ("words", "<u4"),  # occurrences in each field
+        ("forms", "<u4"),
+        ("summary", "<u2"),
+        ("tags", "<u2"),
+        ("source", "<u2"),
+    ]
+)
+FIELDS = ("words", "forms", "summary", "tags", "source")
+TAIL_BYTES_MAX = 64 * POSTING.itemsize
+
+# Terms whose tails would become too long. What they have is moved into a block.
+_FULL = (
+    "SELECT v.term FROM unnest(%s::text[], %s::int[]) AS new (term, bytes) JOIN vocabulary AS v "
+    "ON v.space = %s AND v.term = new.term WHERE octet_length(v.tail) + new.bytes > %s"
+)
+_SEAL = (
+    "INSERT INTO postings (space, term, block, entries) SELECT v.space, v.term, %s, v.tail || new.entries "
+    "FROM unnest(%s::text[], %s::bytea[]) AS new (term, entries) JOIN vocabulary AS v "
+    "ON v.space = %s AND v.term = new.term"
+)
+_APPEND = (
+    "INSERT INTO vocabulary AS v (space, term, memories, most_text, most_labels, least_length, tail) "
+    "SELECT %s, new.* FROM unnest(%s::text[], %s::int[], %s::int[], %s::int[], %s::int[], %s::bytea[]) AS new "
+    "ON CONFLICT (space, term) DO UPDATE SET memories = v.memories + excluded.memories, "
+    "most_text = greatest(v.most_text, excluded.most_text), "
+    "most_labels = greatest(v.most_labels, excluded.most_labels), "
+    "least_length = least(v.least_length, excluded.least_length), "
+    "tail = CASE excluded.tail WHEN '' THEN '' ELSE v.tail || excluded.tail END"
+)
+
+
+class Inverted(NamedTuple):
+    """The postings of several texts, by term."""
+
+    terms: list[str]
+    memories: list[int]  # that have each term
+    most_text: list[int]
+    most_labels: list[int]
+    least_length: list[int]
+    entries: list[bytes]
+
+
+def invert(texts: Sequence[tuple[int, Tokens]]) -> Inverted | None:
+    """The postings of texts, given as (doc, tokens). None: they have no tokens."""
+    numbers: dict[str, int] = {}
+    places = [
+        [
+            [numbers.setdefault(token, len(numbers)) for token in getattr(tokens, field) if token != BREAK]
+            for _, tokens in texts
+        ]
+        for field in FIELDS
+    ]
+    if not numbers:
+        return None
+    # Each occurrence as one number, by which equal ones are counted: term, text.
+    occurrences = np.array(list(chain.from_iterable(chain.from_iterable(places))), np.int64) * len(texts)
+    sizes = [len(of_text) for of_field in places for of_text in of_field]
+    occurrences += np.repeat(np.tile(np.arange(len(texts)), len(FIELDS)), sizes)
+    fields = np.repeat(np.repeat(np.arange(len(FIELDS)), len(texts)), sizes)
+    pairs, place = np.unique(occurrences, return_inverse=True)
+    counts = np.bincount(place * len(FIELDS) + fields, minlength=len(pairs) * len(FIELDS)).reshape(-1, len(FIELDS))
+    of_text = pairs % len(texts)
+    entries = np.zeros(len(pairs), POSTING)
+    entries["doc"] = np.array([doc for doc, _ in texts], np.int64)[of_text]
+    entries["length"] = np.array([tokens.length for _, tokens in texts], np.int64)[of_text]
+    for field, column in zip(FIELDS, counts.T, strict=True):
+        entries[field] = column
+    of_term = pairs // len(texts)
+    starts = np.flatnonzero(np.diff(of_term, prepend=-1))
+    bounds = [*(starts * POSTING.itemsize).tolist(), len(pairs) * POSTING.itemsize]
+    written = entries.tobytes()
+    return Inverted(
+        list(numbers),
+        np.diff(starts, append=len(pairs)).tolist(),
+        np.maximum.reduceat(counts[:, 0] + counts[:, 1], starts).tolist(),
+        np.maximum.reduceat(counts[:, 2:].sum(axis=1), starts).tolist(),
+        np.minimum.reduceat(entries["length"], starts).tolist(),
+        [written[start:end] for start, end in pairwise(bounds)],
+    )
+
+
+def append(db: Db, space: str, texts: Sequence[tuple[int, Tokens]]) -> None:
+    """Add live texts, given as (doc, tokens) with new docs, to the postings and counts of their space."""
+    new = invert(texts)
+    if new is None:
+        return
+    sizes = list(map(len, new.entries))
+    full = {term for (term,) in fetch(db, _FULL, (new.terms, sizes, space, TAIL_BYTES_MAX))}
+    if full:
+        sealed = [(term, each) for term, each in zip(new.terms, new.entries, strict=True) if term in full]
+        block = max(doc for doc, _ in texts)  # greater than all before it
+        run(db, _SEAL, (block, *map(list, zip(*sealed, strict=True)), space))
+        left = [b"" if term in full else each for term, each in zip(new.terms, new.entries, strict=True)]
+        new = new._replace(entries=left)
+    run(db, _APPEND, (space, *new))
+
+
+def lists(db: Db, spaces: Sequence[str], terms: Sequence[str]) -> dict[str, Array]:
+    """By term, its postings in these spaces. Terms without any are missing."""
+    parts: dict[str, list[bytes]] = {}
+    named = (list(spaces), list(terms))
+    blocks = "SELECT term, entries FROM postings WHERE space = ANY(%s) AND term = ANY(%s) ORDER BY space, term, block"
+    tails = "SELECT term, tail FROM vocabulary WHERE space = ANY(%s) AND term = ANY(%s)"
+    for term, entries in chain(fetch(db, blocks, named), fetch(db, tails, named)):
+        parts.setdefault(term, []).append(entries)
+    return {term: np.frombuffer(b"".join(several), POSTING) for term, several in parts.items()}
+
+
+def drop_docs(db: Db, space: str, terms: Sequence[str], docs: Iterable[int]) -> None:
+    """Remove postings for good, as a purge does."""
+    gone = np.array(list(docs), np.int64)
+    for table, column in (("vocabulary", "tail"), ("postings", "entries")):
+        key = "term" if table == "vocabulary" else "term, block"
+        sql = f"SELECT {column}, {key} FROM {table} WHERE space = %s AND term = ANY(%s)"
+        changed = []
+        for found, *keys in fetch(db, sql, (space, list(terms))):
+            entries = np.frombuffer(found, POSTING)
+            kept = ~np.isin(entries["doc"], gone)
+            if not kept.all():
+                changed.append((entries[kept].tobytes(), space, *keys))
+        where = " AND ".join(f"{name} = %s" for name in ("space", *key.split(", ")))
+        run_many(db, f"UPDATE {table} SET {column} = %s WHERE {where}", changed)
+    run(db, "DELETE FROM postings WHERE space = %s AND term = ANY(%s) AND entries = ''", (space, list(terms)))
+
+
+def sorted_unique(docs: Array) -> Array:
+    """Docs in ascending order, each once. They are mostly sorted runs, which a stable sort merges."""
+    ordered = np.sort(docs, kind="stable")
+    return ordered[np.diff(ordered, prepend=-1) > 0] if len(ordered) else ordered
+
+
+def located(docs: Array, wanted: Array) -> tuple[Array, Array]:
+    """The places of wanted docs in sorted ones, and which of them are there."""
+    if not len(docs):
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
+    at = np.minimum(np.searchsorted(docs, wanted), len(docs) - 1)
+    return at, docs[at] == wanted

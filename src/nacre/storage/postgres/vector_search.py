@@ -1,0 +1,194 @@
+"""Vector search: the server finds candidate passages, and their stored vectors give the scores.
+
+The server computes cosines in another order and with a rounded query, so what it finds is compared again, in the way of
+every store. It is asked for more until nothing that it left out can be among the best.
+
+Few passages are compared one by one. Where there are many and pgvector's graph (HNSW) has them, the graph is asked. A
+memory's score is less the more passages it has (`ranking.passage_count`). The graph orders by cosine alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nacre.query.ast import ParsedQuery, matches_everything
+from nacre.ranking.passage_count import gain_by_chance, semantic_match
+from nacre.ranking.scoring import best_first
+from nacre.storage.postgres import rows
+from nacre.storage.postgres.connection import fetch, value
+from nacre.storage.postgres.filters import LIVE, Clause, search_clause
+from nacre.storage.postgres.halfvec import HalfVector, all_received
+from nacre.storage.postgres.schema import Db
+from nacre.storage.postgres.words import WordsOfSpaces
+from nacre.storage.postgres.writes import model_mismatch
+from nacre.storage.vectors import cosines, pack, unpack
+from nacre.types.memory import Span
+from nacre.types.search import Filter, Match
+
+if TYPE_CHECKING:
+    from nacre.types.memory import FloatVector
+
+SCANNED_MAX = 20_000  # passages: if no more match, they are compared one by one, not by the graph
+EF_SEARCH = 200  # how many neighbours the graph keeps in view while it searches
+TUPLES_MAX = 100_000  # that the graph visits for those that match a filter
+WIDER_MAX = 64  # times as many passages, before what the graph has found must do
+_GAINS_MAX = 512  # passages of one memory: of more, the server takes off too little, and what it finds is scored anyway
+_MARGIN = 0.004  # by less than this the server's cosine differs from ours: it rounds the query to 16 bits
+
+_JOINED = "passages AS p JOIN memories AS m ON m.space = p.space AND m.row = p.row"
+_DISTANCE = "coalesce(nullif((p.vector <=> %s)::float8, 'NaN'), 1)"  # a vector of zeros has no direction
+_COLUMNS = "m.id, p.place, p.start_char, p.end_char, p.siblings, p.vector"
+
+
+class _Passage(NamedTuple):
+    memory_id: str
+    place: int
+    start: int
+    end: int
+    siblings: int
+    vector: bytes
+    near: float  # the server's score
+
+
+def semantic(
+    db: Db,
+    vector: FloatVector,
+    model: str,
+    question: ParsedQuery,
+    where: Filter,
+    limit: int,
+    passages_weight: float,
+    location: str,
+) -> list[Match]:
+    """The live memories with the best passages by cosine, less what their number gains by chance, ties by id."""
+    stored = rows.meta(db, "model")
+    if stored is None:
+        return []
+    if stored != model:
+        raise model_mismatch(stored, model, location)
+    clause = search_clause(where, question.must, WordsOfSpaces(db, where.spaces).docs) & LIVE
+    everything = matches_everything(where, question.must)
+    query = _Query(db, vector, clause, limit, passages_weight)
+    if has_graph(db, len(vector)) and _matching_passages(db, where.spaces, clause, everything) > SCANNED_MAX:
+        found = query.by_graph()
+        if found is not None:
+            return found
+    return query.by_scan()
+
+
+def graph_name(dimensions: int) -> str:
+    return f"passages_by_vector_{dimensions:d}"
+
+
+def has_graph(db: Db, dimensions: int) -> bool:
+    sql = (
+        "SELECT EXISTS (SELECT 1 FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid "
+        "WHERE i.indrelid = 'passages'::regclass AND i.indisvalid AND c.relname = %s)"
+    )
+    return bool(value(db, sql, (graph_name(dimensions),)))
+
+
+def graph_statement(dimensions: int) -> str:
+    """SQL that builds the graph while others write. Vectors of another length, as of a former model, are not in it."""
+    return (
+        f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {graph_name(dimensions)} ON passages "
+        f"USING hnsw ((vector::halfvec({dimensions:d})) halfvec_cosine_ops) WITH (m = 16, ef_construction = 64) "
+        f"WHERE vector_dims(vector) = {dimensions:d}"
+    )
+
+
+def _matching_passages(db: Db, spaces: Sequence[str], clause: Clause, everything: bool) -> int:
+    """How many passages match; of more than SCANNED_MAX, that there are more."""
+    if everything:
+        sql = "SELECT coalesce(sum(memories), 0)::bigint FROM corpus WHERE space = ANY(%s)"
+        memories = int(value(db, sql, (list(spaces),)))
+        if memories > SCANNED_MAX:
+            return memories
+    sql = f"SELECT count(*) FROM (SELECT 1 FROM {_JOINED} WHERE {clause.sql} LIMIT %s) AS some"
+    return int(value(db, sql, (*clause.parameters, SCANNED_MAX + 1)))
+
+
+class _Query:
+    """One search: its vector as it is compared here and as the server compares it, and what must match."""
+
+    def __init__(self, db: Db, vector: FloatVector, clause: Clause, limit: int, passages_weight: float) -> None:
+        self._db = db
+        self._vector = vector
+        self._sent = HalfVector(pack(vector))
+        self._dimensions = len(vector)
+        self._clause = clause
+        self._limit = limit
+        self._passages_weight = passages_weight
+
+    def by_scan(self) -> list[Match]:
+        """All passages that match are compared."""
+        score = f"1 - {_DISTANCE}"
+        given: tuple[Any, ...] = (self._sent,)
+        if self._passages_weight:
+            score = f"{score} - (%s::float8[])[least(p.siblings, {_GAINS_MAX:d})]"
+            given = (*given, list(_gains(self._passages_weight)))
+        sql = (
+            f"SELECT {_COLUMNS}, {score} AS near FROM {_JOINED} WHERE {self._clause.sql} "
+            "AND vector_dims(p.vector) = %s ORDER BY near DESC LIMIT %s"
+        )
+        count = 2 * self._limit + 16
+        while True:
+            found = self._fetched(sql, (*given, *self._clause.parameters, self._dimensions, count))
+            matches = self._scored(found)
+            if len(found) < count or self._is_complete(matches, found[-1].near):
+                return matches[: self._limit]
+            count *= 4
+
+    def by_graph(self) -> list[Match] | None:
+        """What the graph does not find is further away than all that it finds. None: it finds too few that match."""
+        self._db.execute(f"SET LOCAL hnsw.ef_search = {EF_SEARCH:d}")
+        self._db.execute("SET LOCAL hnsw.iterative_scan = 'strict_order'")
+        self._db.execute(f"SET LOCAL hnsw.max_scan_tuples = {TUPLES_MAX:d}")
+        distance = f"(p.vector::halfvec({self._dimensions:d}) <=> %s::halfvec({self._dimensions:d}))"
+        sql = (
+            f"SELECT {_COLUMNS}, 1 - {distance} AS near FROM {_JOINED} WHERE {self._clause.sql} "
+            f"AND vector_dims(p.vector) = {self._dimensions:d} ORDER BY {distance} LIMIT %s"
+        )
+        first = count = 2 * self._limit + 16
+        while True:
+            found = self._fetched(sql, (self._sent, *self._clause.parameters, self._sent, count))
+            matches = self._scored(found)
+            if len(found) < count and len(matches) < self._limit:
+                return None
+            # Of equal scores that lie beyond, any may be missing: a graph misses some anyway.
+            enough = len(matches) >= self._limit and found[-1].near <= matches[self._limit - 1].score
+            if enough or len(found) < count or count >= WIDER_MAX * first:
+                return matches[: self._limit]
+            count *= 4
+
+    def _fetched(self, sql: str, parameters: Sequence[Any]) -> list[_Passage]:
+        return [_Passage(*each) for each in fetch(self._db, sql, parameters)]
+
+    def _is_complete(self, matches: Sequence[Match], reach: float) -> bool:
+        """Whether nothing below what the server reached can be among the best."""
+        return len(matches) >= self._limit and reach < matches[self._limit - 1].score - _MARGIN
+
+    def _scored(self, found: Sequence[_Passage]) -> list[Match]:
+        """The best passage of each memory by the stored vectors, best first."""
+        if not found:
+            return []
+        exact = cosines(unpack(all_received([each.vector for each in found])), self._vector).tolist()
+        best: dict[str, tuple[float, int, _Passage]] = {}
+        for each, cosine in zip(found, exact, strict=True):
+            known = best.get(each.memory_id)
+            if known is None or (cosine, -each.place) > known[:2]:
+                best[each.memory_id] = cosine, -each.place, each
+        return best_first(
+            [
+                semantic_match(memory_id, cosine, Span(each.start, each.end), each.siblings, self._passages_weight)
+                for memory_id, (cosine, _, each) in best.items()
+            ]
+        )
+
+
+@lru_cache(maxsize=8)
+def _gains(passages_weight: float) -> Sequence[float]:
+    """By number of passages, from 1, what is taken off a cosine."""
+    return [gain_by_chance(number, passages_weight) for number in range(1, _GAINS_MAX + 1)]
