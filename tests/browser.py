@@ -26,7 +26,7 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 AXE = Path(__file__).parent.parent / ".node/node_modules/axe-core/axe.min.js"
 
 expect.set_options(timeout=1_000 * ANSWER_SECONDS)
@@ -135,7 +135,18 @@ def toast(page: Page, text: str) -> Locator:
     return page.locator(".toast", has_text=text)
 
 
-def wide(page: Page) -> int:
-    """By how many pixels the page is wider than its window."""
-    width: int = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-    return width
+def wide(page: Page) -> list[str]:
+    """What makes the page wider than its window. What scrolls by itself does not."""
+    found: list[str] = page.evaluate(
+        """() => {
+          const width = document.documentElement.clientWidth;
+          if (document.documentElement.scrollWidth <= width && window.innerWidth <= width + 20) return [];
+          const scrolls = (each) =>
+            each && (getComputedStyle(each).overflowX !== "visible" || scrolls(each.parentElement));
+          return [...document.body.querySelectorAll("*")]
+            .filter((each) => each.getBoundingClientRect().right > width + 1 && !scrolls(each.parentElement))
+            .map((each) => `${each.tagName} ${each.getAttribute("class")} ${each.getBoundingClientRect().right}`)
+            .concat(`page ${document.documentElement.scrollWidth} of ${width}`);
+        }"""
+    )
+    return found

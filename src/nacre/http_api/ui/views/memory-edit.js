@@ -20,7 +20,7 @@ function valuesOf(form, memory) {
   return {
     text: read === memory.text.replaceAll("\r\n", "\n") ? memory.text : read,
     summary: same("summary", text("summary")),
-    tags: tagsOf(given.get("tags")),
+    tags: given.get("tags") === memory.tags.join(", ") ? memory.tags : tagsOf(given.get("tags")), // one may have a comma
     namespace: text("namespace") || "general",
     kind: text("kind") || "note",
     source: same("source", text("source")),
