@@ -9,10 +9,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from nacre.analysis import near_duplicates
-from nacre.storage.postgres.connection import fetch, run, run_many
+from nacre.storage.postgres import change_log, counters
+from nacre.storage.postgres.connection import fetch, hold_memories, run, run_many
 from nacre.storage.postgres.halfvec import received
 from nacre.storage.postgres.rows import WORD_COLUMNS, Key, tokens
 from nacre.storage.postgres.schema import Db
+from nacre.storage.postgres.writes import live_keys
 from nacre.storage.vectors import cosines, unpack
 from nacre.types.memory import Entry
 
@@ -130,8 +132,18 @@ def _cosine(db: Db, one: Key, other: Key) -> float | None:
 
 
 def separate(db: Db, memory_id: str) -> int:
-    """Stop treating a memory as a near-duplicate of others. Returns how many there were. Bumps the revision."""
-    raise NotImplementedError
+    """Stop treating a live memory as a near-duplicate of others. Returns how many there were. Bumps the revision."""
+    hold_memories(db, [memory_id])
+    space, row = live_keys(db, [memory_id])[memory_id]
+    sql = (
+        "UPDATE near_duplicates SET apart = true WHERE space = %s AND NOT apart AND (row = %s OR (other = %s "
+        "AND row IN (SELECT other FROM near_duplicates WHERE space = %s AND row = %s))) RETURNING row = %s"
+    )
+    separated = sum(int(own) for (own,) in fetch(db, sql, (space, row, row, space, row, row)))
+    if separated:
+        change_log.note(db, "apart", space, [memory_id])
+    counters.bump_revision(db)
+    return separated
 
 
 def by_memory(db: Db, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
