@@ -9,7 +9,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Locator, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Locator,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 from mcp_clients import ANSWER_SECONDS
 from servers import Served, ThreadServer
@@ -58,6 +68,7 @@ class Visits:
         self._contexts: list[BrowserContext] = []
         self.wrong: list[str] = []
         self.expected: list[str] = []  # regular expressions
+        self.waiting: set[Request] = set()  # that have no answer yet, without those for changes
 
     def open(self, server: Served, address: str = "", **options: Any) -> Page:
         """A new profile, in which `address` of the server is shown: what follows the # of a URL."""
@@ -76,14 +87,18 @@ class Visits:
             self.wrong.append(f"dialog: {dialog.message}")
             dialog.dismiss()
 
-        def request(url: str) -> None:
-            if not url.startswith((f"{server.url}/", "data:image/")):
-                self.wrong.append(f"request: {url}")
+        def request(request: Request) -> None:
+            if not request.url.startswith((f"{server.url}/", "data:image/")):
+                self.wrong.append(f"request: {request.url}")
+            if "/v1/changes" not in request.url:
+                self.waiting.add(request)
 
         context.on("console", console)
         context.on("weberror", lambda error: self.wrong.append(f"exception: {error.error}"))
         context.on("dialog", dialog)
-        context.on("request", lambda each: request(each.url))
+        context.on("request", request)
+        context.on("requestfinished", lambda each: self.waiting.discard(each))
+        context.on("requestfailed", lambda each: self.waiting.discard(each))
         return context
 
     def tab(self, context: BrowserContext, server: Served, address: str = "") -> Page:

@@ -104,7 +104,7 @@ export function Header({ route, session, onHelp, onNew }) {
   const state = useConnection();
   const at = route.view === "memory" ? null : route.view;
   return html`<header class="header">
-    <a class="brand" href=${href("search")}><${Logo} /><span>Nacre</span></a>
+    <a class="brand" href=${href("search")} aria-label="Nacre"><${Logo} /><span>Nacre</span></a>
     <nav class="nav" aria-label="Views">
       ${VIEWS.map(
         ([view, name]) =>

@@ -116,7 +116,7 @@ function OfMemories({ subject, predicate, memories, resolve, disabled }) {
 
 function Quote({ id, text, long }) {
   return html`<blockquote class=${`quote ${long ? "long" : ""}`}>
-    ${text && html`<p class="text">${text}</p>`}
+    ${text && html`<p class="text" tabindex=${long ? "0" : undefined}>${text}</p>`}
     <${MemoryLink} id=${id}>Open the memory</${MemoryLink}>
   </blockquote>`;
 }

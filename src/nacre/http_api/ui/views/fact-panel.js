@@ -45,7 +45,7 @@ export function FactPanel({ fact, facts, span, at, params, reload, onClose }) {
     </dl>
     ${fact.quote && html`<blockquote class="quote"><p class="text">${fact.quote}</p></blockquote>`}
     <h3>Memory</h3>
-    ${memory.data && html`<blockquote class="quote long"><p class="text">${memory.data.text}</p></blockquote>`}
+    ${memory.data && html`<blockquote class="quote long"><p class="text" tabindex="0">${memory.data.text}</p></blockquote>`}
     <p class="small">
       <${MemoryLink} id=${fact.memory_id}>Open the memory</${MemoryLink}> ·${" "}
       <a href=${href("graph", fact.subject)}>Show in the graph</a>

@@ -151,6 +151,7 @@ export default function MemoryView({ route }) {
     setEdits(false);
     setNews(false);
     reload();
+    requestAnimationFrame(() => document.querySelector(".memory .actions button")?.focus()); // where the form was opened
   };
   const putBack = (before) =>
     update(data, before, { said: "The old values are back.", reload }).catch((error) => toast(error.message));

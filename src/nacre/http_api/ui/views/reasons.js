@@ -118,7 +118,7 @@ function Key({ signal }) {
 }
 
 function Numbers({ hit, parts }) {
-  return html`<div class="numbers-box">
+  return html`<div class="numbers-box" tabindex="0" role="region" aria-label="Numbers of the score">
     <table class="numbers">
       <thead>
         <tr>
