@@ -1,9 +1,9 @@
-"""Install what tests need of Node.js: MCP clients (the TypeScript SDK, the inspector, the conformance suite), and axe-core.
+"""Install what tests need of Node.js: MCP clients (TypeScript SDK, inspector, conformance suite), and axe-core.
 
     python tools/install_node_clients.py
 
-They are for tests/mcp_server/test_node_clients.py and tests/page, and lie in the folder .node, which git ignores, in the
-versions of tools/node_clients/package-lock.json. The suite needs Node.js 22, which is installed there, too, so any
+They are for tests/mcp_server/test_node_clients.py and tests/page, and lie in the folder .node, which git ignores, in
+the versions of tools/node_clients/package-lock.json. The suite needs Node.js 22, which is installed there, too, so any
 `npm` will do. To change a version, edit package.json beside the lock, and run with --lock.
 """
 

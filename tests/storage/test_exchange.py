@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError, QuotaExceeded
+from nacre.interfaces import Store
 from nacre.query.lenses import Lens
 from nacre.serialization import transfer
 from nacre.storage import changes
@@ -24,7 +25,7 @@ from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.facts import NewFact
 from nacre.types.memory import Memory
-from nacre.types.quotas import Quotas
+from nacre.types.quotas import NO_QUOTAS, Quotas
 from nacre.types.transfer import (
     Dropped,
     EntityRecord,
@@ -38,6 +39,7 @@ from nacre.types.transfer import (
     SimilarRecord,
     UpdateRecord,
 )
+from postgres_server import MISSING, Schemas, fresh_schemas, needs_postgres
 from store_checks import check_derived_tables, check_integrity, check_words_of_relations
 
 START = datetime(2026, 6, 15, 12, tzinfo=UTC)
@@ -53,7 +55,7 @@ FACTS = (
 class Site:
     """A machine with a store of its own, whose clock differs from others'."""
 
-    def __init__(self, name: str, store: SqliteStore | MemoryStore, ahead: timedelta) -> None:
+    def __init__(self, name: str, store: Store, ahead: timedelta) -> None:
         self.name = name
         self.store = store
         self.now = START + ahead
@@ -90,12 +92,24 @@ def send(one: Site, other: Site) -> None:
     other.take(lines)
 
 
+def new_store(kind: str, path: Path, schemas: Schemas | None, quotas: Quotas = NO_QUOTAS) -> Store:
+    if kind == "sqlite":
+        return SqliteStore(path, quotas=quotas)
+    if kind == "reference":
+        return MemoryStore(quotas)
+    from nacre.storage.postgres import PostgresStore
+
+    assert schemas is not None
+    return PostgresStore(schemas.dsn, schemas.new(), quotas=quotas)
+
+
 @contextmanager
 def sites(*kinds: str, ahead: Sequence[int] = (0, 0, 0)) -> Iterator[list[Site]]:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        schemas = stack.enter_context(fresh_schemas()) if "postgres" in kinds else None
         made: list[Site] = []
         for at, kind in enumerate(kinds):
-            store = SqliteStore(Path(folder) / f"{at}.db") if kind == "sqlite" else MemoryStore()
+            store = new_store(kind, Path(folder) / f"{at}.db", schemas)
             made.append(Site("xyz"[at] if at < 3 else f"w{at}", store, timedelta(seconds=ahead[at % 3])))
         yield made
         for site in made:
@@ -237,9 +251,13 @@ _BOUNDED = settings(
 
 # ---------------------------------------------------------------- any history
 
+KINDS = [("sqlite", "reference"), ("reference", "sqlite"), ("sqlite", "sqlite")]
+if not MISSING:
+    KINDS += [("postgres", "reference"), ("sqlite", "postgres"), ("postgres", "postgres")]
+
 
 @pytest.mark.slow
-@given(histories, clocks, st.sampled_from([("sqlite", "reference"), ("reference", "sqlite"), ("sqlite", "sqlite")]))
+@given(histories, clocks, st.sampled_from(KINDS))
 @_BOUNDED
 def test_two_machines_that_exchange_changes_become_equal(
     history: list[Operation], ahead: tuple[int, int, int], kinds: tuple[str, str]
@@ -267,7 +285,7 @@ def test_two_machines_that_exchange_changes_become_equal(
 
 
 @pytest.mark.slow
-@given(histories, clocks, st.randoms(use_true_random=False), st.sampled_from(["sqlite", "reference"]))
+@given(histories, clocks, st.randoms(use_true_random=False), st.sampled_from(sorted({kind for kind, _ in KINDS})))
 @_BOUNDED
 def test_the_order_of_files_of_different_machines_does_not_matter(
     history: list[Operation], ahead: tuple[int, int, int], random: Any, kind: str
@@ -297,12 +315,12 @@ def test_the_order_of_files_of_different_machines_does_not_matter(
 
 # ---------------------------------------------------------------- cases by hand
 
-PAIRS = [("sqlite", "sqlite"), ("reference", "reference")]
+ONE_OF_EACH = ["sqlite", "reference", pytest.param("postgres", marks=needs_postgres)]
 
 
-@pytest.fixture(params=PAIRS, ids=["sqlite", "reference"])
+@pytest.fixture(params=ONE_OF_EACH)
 def pair(request: pytest.FixtureRequest) -> Iterator[list[Site]]:
-    with sites(*request.param) as both:
+    with sites(request.param, request.param) as both:
         yield both
 
 
@@ -501,12 +519,12 @@ def test_a_confined_engine_exports_its_space_and_takes_in_no_other(pair: list[Si
     assert [each.memory.text for each in records(other, MemoryRecord)] == ["theirs"]
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "reference"])
+@pytest.mark.parametrize("kind", ONE_OF_EACH)
 def test_an_import_beyond_a_quota_leaves_nothing(kind: str, tmp_path: Path) -> None:
-    with sites("reference") as (one,):
+    with sites("reference") as (one,), ExitStack() as stack:
         one.engine.remember_many(["tea", "coffee", "milk"])
-        quotas = Quotas(memories_max=2)
-        store = SqliteStore(tmp_path / "a.db", quotas=quotas) if kind == "sqlite" else MemoryStore(quotas)
+        schemas = stack.enter_context(fresh_schemas()) if kind == "postgres" else None
+        store = new_store(kind, tmp_path / "a.db", schemas, Quotas(memories_max=2))
         target = Nacre(store, None, log=False)
         with pytest.raises(QuotaExceeded):
             list(target.load(one.engine.export()))

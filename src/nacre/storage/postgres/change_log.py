@@ -27,6 +27,11 @@ _NOTED = _UPSERT.format(
     "greatest(excluded.at_us, c.at_us + 1)"
 )  # later than the change before, whatever the clock says
 _TAKEN = _UPSERT.format("excluded.at_us")
+_ALL_TAKEN = (
+    "INSERT INTO changes (space, kind, name, at_us, gone, seq) SELECT space, %s, name, at_us, false, seq "
+    "FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::bigint[]) AS given (space, name, at_us, seq) "
+    "ON CONFLICT (space, kind, name) DO UPDATE SET at_us = excluded.at_us, gone = false, seq = excluded.seq"
+)
 
 # The first so many of each space, by an index of it, and then the first of all.
 _PAGE = """
@@ -62,6 +67,15 @@ def note(db: Db, kind: str, space: str, names: Iterable[str], *, gone: bool = Fa
 def take(db: Db, kind: str, space: str, name: str, at: datetime, *, gone: bool = False) -> None:
     """A change that was made elsewhere."""
     _write(db, _TAKEN, kind, space, [name], microseconds(at), gone)
+
+
+def take_all(db: Db, kind: str, taken: Sequence[tuple[str, str, datetime]]) -> None:
+    """Changes that were made elsewhere: spaces, names and times. No name is given twice."""
+    if taken:
+        first = counters.take(db, "events", len(taken))
+        spaces, names, times = zip(*taken, strict=True)
+        given = (list(spaces), list(names), list(map(microseconds, times)), list(range(first, first + len(taken))))
+        run(db, _ALL_TAKEN, (kind, *given))
 
 
 def revive(db: Db, kind: str, space: str, names: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ and the successor of each fact are computed by group and stored. Relations are f
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from itertools import groupby, islice
 from typing import Any, TypeAlias
@@ -238,11 +238,14 @@ def remove(db: Db, ids: Sequence[str]) -> None:
     update_supersession(db, groups)
 
 
-def take(db: Db, row: int, fact: Fact, *, is_live: bool) -> None:
-    """Insert a fact of another store. That of a forgotten memory stays as it was when the memory was forgotten."""
-    groups = _insert(db, [(row, fact)], are_live=is_live)
-    if is_live:
-        update_supersession(db, groups)
+def take(db: Db, new: Sequence[tuple[int, Fact, bool]]) -> None:
+    """Insert facts of another store, given with the row of their memory and whether that is live.
+
+    Those of a forgotten memory stay as they were when it was forgotten.
+    """
+    forgotten = {(fact.space, row) for row, fact, is_live in new if not is_live}
+    _insert(db, [(row, fact) for row, fact, _ in new], forgotten)
+    update_supersession(db, _groups_of(fact for _, fact, is_live in new if is_live))
 
 
 def write_confidence(db: Db, changed: Sequence[Fact]) -> None:
@@ -332,16 +335,16 @@ def _write(db: Db, written: Sequence[tuple[int, Entry]]) -> set[Group]:
     return groups | groups_of_entities(db, merged) if merged else groups
 
 
-def _insert(db: Db, new: Sequence[tuple[int, Fact]], *, are_live: bool = True) -> set[Group]:
+def _insert(db: Db, new: Sequence[tuple[int, Fact]], forgotten: Set[Key] = frozenset()) -> set[Group]:
     """Insert facts, given with the row of their memory. The caller updates the supersession of the groups."""
     if not new:
         return set()
     numbered = [(number, *each) for number, each in zip(numbers(db, "fact_numbers", len(new)), new, strict=True)]
-    copy(db, f"facts ({_WRITTEN})", _WRITTEN_TYPES, (_written(*each, are_live) for each in numbered))
-    relations = [(number, each) for number, _, each in numbered if each.relation]
-    _count_relations(db, (each.space for _, each in relations), 1)
-    if are_live:
-        _index_words(db, relations)
+    written = [(number, row, fact, (fact.space, row) not in forgotten) for number, row, fact in numbered]
+    copy(db, f"facts ({_WRITTEN})", _WRITTEN_TYPES, (_written(*each) for each in written))
+    relations = [(number, fact, is_live) for number, _, fact, is_live in written if fact.relation]
+    _count_relations(db, (fact.space for _, fact, _ in relations), 1)
+    _index_words(db, [(number, fact) for number, fact, is_live in relations if is_live])
     return _groups_of(each for _, each in new)
 
 

@@ -1,0 +1,117 @@
+"""Deletes memories for good, with all that quotes them.
+
+PostgreSQL keeps the bytes of deleted rows for a while: in their pages until VACUUM frees these and other rows take
+their place, in its write-ahead log until that is recycled or its archive is deleted, and in replicas, backups and
+snapshots as long as those are kept. A purge runs VACUUM, and says what only the operator can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from psycopg import sql as quoting
+
+from nacre.analysis.quotations import Quotations, found_in, significant_tokens
+from nacre.analysis.tokenizer import vocabulary as terms_of
+from nacre.errors import NacreError
+from nacre.storage.changes import labels_ever, stated, texts_ever
+from nacre.storage.postgres import facts, kept_answers, postings, recall_log, rows, vocabulary
+from nacre.storage.postgres.connection import Connections, hold_memories, run
+from nacre.storage.postgres.schema import OF_MEMORIES, Db
+from nacre.storage.postgres.writes import Stored, Touched, former_values, log_events, with_tokens
+
+LEFT = (
+    "PostgreSQL keeps bytes of deleted rows in free space of its files until other rows overwrite them, in its "
+    "write-ahead log until that is recycled, and in archives, replicas and backups; see `VACUUM FULL`"
+)
+_NOT_FREED = "PostgreSQL has not freed the deleted rows yet ({}); autovacuum does, unless a transaction stays open"
+_VACUUM_MS = 60_000
+# Where rows of memories, or what quotes them, were deleted or changed.
+_VACUUMED = (
+    *("memories", *OF_MEMORIES, "events", "facts", "relation_words", "entities", "entity_names", "near_duplicates"),
+    *("updates", "vocabulary", "postings", "receipts", "deliveries", "kept_answers"),
+)
+_BATCH_ROWS = 1_000
+_OWN = (*OF_MEMORIES, "near_duplicates", "memories")
+_GIVEN = "USING unnest(%s::text[], %s::bigint[]) AS given (space, row)"
+_UNLINK = (
+    f"DELETE FROM near_duplicates AS t {_GIVEN} "
+    "JOIN near_duplicates AS n ON n.space = given.space AND n.row = given.row "
+    "WHERE t.space = n.space AND t.row = n.other AND t.other = n.row"
+)
+
+
+def purge(db: Db, ids: Sequence[str], at: datetime) -> None:
+    """Delete memories from every table, and log it. Raises NotFound."""
+    hold_memories(db, ids)
+    found = delete(db, ids, at)
+    log_events(db, "purged", (Touched(*each.key, each.memory.id) for each in found), at)
+    kept_answers.purge(db)
+
+
+def delete(db: Db, ids: Sequence[str], at: datetime) -> list[Stored]:
+    """Delete memories, whose spaces are held, with all that quotes them but kept answers. The caller logs it."""
+    found = with_tokens(db, ids)
+    live = [each for each in found if each.memory.deleted is None]
+    vocabulary.subtract(db, ((each.memory.space, each.tokens) for each in live))
+    keys = [each.key for each in found]
+    recall_log.purge(db, keys, _quotations(db, found), at)
+    facts.purged(db, keys)
+    _unindex(db, found)
+    given = rows.columns_of(keys)
+    run(db, _UNLINK, given)
+    for table, column in (("updates", "older"), ("updates", "newer"), *((each, "row") for each in _OWN)):
+        run(db, f"DELETE FROM {table} AS t {_GIVEN} WHERE t.space = given.space AND t.{column} = given.row", given)
+    ids_of = [each.memory.id for each in found]
+    run(db, "UPDATE events SET before = NULL WHERE memory_id = ANY(%s) AND before IS NOT NULL", (ids_of,))
+    return found
+
+
+def vacuum(connections: Connections) -> str | None:
+    """Free what was deleted. Returns why bytes of it may still be in the files of the server; None: none are.
+
+    It raises nothing: the deletion is committed.
+    """
+    try:
+        with connections.outside(_VACUUM_MS) as db:
+            tables = quoting.SQL(", ").join(quoting.Identifier(connections.schema, each) for each in _VACUUMED)
+            db.execute(quoting.SQL("VACUUM (SKIP_LOCKED, TRUNCATE FALSE) {}").format(tables))
+    except NacreError as error:
+        return _NOT_FREED.format(error)
+    return LEFT
+
+
+def _unindex(db: Db, found: Sequence[Stored]) -> None:
+    """Take the postings of memories out of the lists of their terms."""
+    for space in {each.memory.space for each in found}:
+        inside = [each for each in found if each.memory.space == space]
+        terms = {term for each in inside for term in terms_of(each.tokens)}
+        postings.drop_docs(db, space, list(terms), [each.doc for each in inside])
+
+
+def _quotations(db: Db, purged: Sequence[Stored]) -> Quotations:
+    """What quotes these memories. Their words are subtracted from the counts already."""
+    former = {each.key: former_values(db, each.memory) for each in purged}
+    texts = [text for each in purged for text in texts_ever(each.memory, former[each.key])]
+    labels = [label for each in purged for label in labels_ever(each.memory, former[each.key])]
+    labels += [stated(fact) for several in facts.by_keys(db, list(former)).values() for fact in several]
+    of_texts = significant_tokens(texts)
+    gone = vocabulary.absent_terms(db, of_texts | significant_tokens(labels))
+    doubtful = gone - of_texts
+    return Quotations(texts, gone - found_in(doubtful, _labels_of_others(db, purged)))
+
+
+def _labels_of_others(db: Db, purged: Sequence[Stored]) -> Iterator[str]:
+    """The metadata of all memories but these, as JSON, and the words of their facts."""
+    others = "(t.space, t.row) NOT IN (SELECT * FROM unnest(%s::text[], %s::bigint[]))"
+    sql = (
+        f"SELECT metadata FROM memories AS t WHERE metadata <> '{{}}' AND {others} UNION ALL "
+        "SELECT subject || ' ' || predicate || ' ' || object || ' ' || coalesce(quote, '') FROM facts AS t "
+        f"WHERE {others}"
+    )
+    with db.cursor(name="nacre_labels") as cursor:
+        cursor.itersize = _BATCH_ROWS
+        cursor.execute(sql, rows.columns_of(each.key for each in purged) * 2, binary=True)
+        for (text,) in cursor:
+            yield text
