@@ -324,8 +324,7 @@ def known_log(nacre: Nacre, ids: list[str], unwritten: Unwritten, now: datetime)
     for which in ({}, {"session": SESSIONS[0]}, {"memory_id": ids[-1] if ids else "never"}):
         before: str | None = None
         for spaces in (SPACES[:1], SPACES[:2]):
-            page = ReceiptFilter(spaces=spaces, limit=3, before=before, **which)  # type: ignore[arg-type]
-            receipts.append(attempt(lambda nacre, page=page: nacre._store.receipts(page, unwritten), nacre))
+            receipts.append(page_of(store, ReceiptFilter(spaces=spaces, limit=3, before=before, **which), unwritten))
             before = receipts[-1][-1].id if isinstance(receipts[-1], list) and receipts[-1] else None
     last = store.last_receipt()
     return [
@@ -339,6 +338,13 @@ def known_log(nacre: Nacre, ids: list[str], unwritten: Unwritten, now: datetime)
             for session in SESSIONS
         ],
     ]
+
+
+def page_of(store: Store, which: ReceiptFilter, unwritten: Unwritten) -> Any:
+    try:
+        return store.receipts(which, unwritten)
+    except NacreError as error:
+        return type(error)
 
 
 def known_signals(nacre: Nacre, ids: list[str]) -> list[Any]:
