@@ -16,7 +16,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import psycopg
@@ -26,14 +26,14 @@ from psycopg.pq import TransactionStatus
 
 from nacre.errors import InvalidInput, NacreError, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnavailable
 from nacre.runtime import forks
-from nacre.storage.postgres import halfvec, schema
+from nacre.storage.postgres import halfvec, row_security, schema
 from nacre.storage.postgres.schema import Db
 
 BUSY_TIMEOUT_MS = 10_000  # that a write waits for others
 READ_TIMEOUT_MS = 60_000  # of one statement that reads
 WRITE_TIMEOUT_MS = 300_000  # of one statement that writes
 CONNECTIONS_MAX = 16  # of one store in one process
-_CONNECT_S = 10
+CONNECT_S = 10  # that a server may take to answer
 _ATTEMPTS = 4  # of a transaction that the server undid, or whose connection was lost
 _PAUSE_S = 0.01  # before the second one, longer before each further one
 _APPLICATION = "nacre"
@@ -49,6 +49,12 @@ _ENDED = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow)
 
 _READS = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITES = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_READ_ONLY = (  # a replica, or a user that may only read
+    "SELECT current_setting('transaction_read_only')::boolean "
+    "OR NOT has_table_privilege(quote_ident(%s) || '.memories', 'INSERT')"
+)
+_CHECKS_ROWS = "SELECT row_security_active(quote_ident(%s) || '.memories')"
+WRITTEN = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"  # how far the write-ahead log has come
 _STORE_KEY = "hashtextextended(current_schema()::text, 1)"
 _SHARES_STORE = f"SELECT pg_advisory_xact_lock_shared({_STORE_KEY})"
 _HOLDS_STORE = f"SELECT pg_advisory_xact_lock({_STORE_KEY})"
@@ -87,6 +93,9 @@ def run_many(db: Db, statement: str, several: Iterable[Sequence[Any]]) -> None:
 
 def copy(db: Db, target: str, types: Sequence[str], several: Iterable[Sequence[Any]]) -> None:
     """Append rows in bulk. `target` is a table with its columns, `types` are those of the columns."""
+    if db.checks_rows:  # PostgreSQL knows no COPY into tables whose rows it checks
+        run_many(db, f"INSERT INTO {target} VALUES ({', '.join(f'%s::{each}' for each in types)})", several)
+        return
     with db.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN (FORMAT BINARY)") as rows:
         rows.set_types(types)
         for each in several:
@@ -131,29 +140,35 @@ class Connections:
         create: bool = True,
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
         connections_max: int = CONNECTIONS_MAX,
+        spaces: Sequence[str] | None = None,
+        connect_s: int = CONNECT_S,
+        note_written: Callable[[int], None] | None = None,
     ) -> None:
+        """`note_written` is told how far the write-ahead log has come, after each write that is durable."""
         try:
             known = conninfo_to_dict(dsn)
         except psycopg.Error:  # its message may have the password
             raise InvalidInput("store", "is no address of PostgreSQL; give postgresql://user@host/database") from None
         self._secret = str(known.get("password") or "")
         self._conninfo = make_conninfo(
-            "", **{"connect_timeout": _CONNECT_S, "application_name": _APPLICATION, "client_encoding": "UTF8", **known}
+            "", **{"connect_timeout": connect_s, "application_name": _APPLICATION, "client_encoding": "UTF8", **known}
         )
         self.schema = schema_name
         self.location = _location(known, schema_name)
         self._busy_timeout_ms = busy_timeout_ms
         self._connections_max = connections_max
+        self._note_written = note_written
         self._closed = False
         self._idle: list[Db] = []
         self._renew()
         with self._translated(), forks.at_work():
             db = self._connect()
-            vectors = schema.prepare(db, schema_name, create, self.location)
-            self._settings = self._with_path(vectors)
-            self._types = halfvec.type_of(db)
-            halfvec.register(db, self._types)
-            self.read_only = db.execute("SHOW transaction_read_only").fetchone() == ("on",)
+            with _closed_on_error(db):
+                vectors = schema.prepare(db, schema_name, create, self.location)
+                self._settings = self._with_path(vectors, spaces)
+                self._types = halfvec.type_of(db)
+                self._make_ready(db)
+                self.read_only = bool(value(db, _READ_ONLY, (schema_name,)))
             self._idle.append(db)
         forks.close_before(self)
         forks.renew_in_child(self)
@@ -178,12 +193,12 @@ class Connections:
         raise AssertionError("the last attempt raises")
 
     @contextmanager
-    def view(self) -> Iterator[None]:
-        """A snapshot: all reads of this thread inside the block see one moment."""
+    def view(self, opened: Callable[[], AbstractContextManager[Db]] | None = None) -> Iterator[None]:
+        """A snapshot: all reads of this thread inside the block see one moment. `opened` may give it."""
         if self._viewing is not None:
             yield
             return
-        with self.snapshot() as db:
+        with (opened or self.snapshot)() as db:
             self._own.view = db
             try:
                 yield
@@ -204,9 +219,18 @@ class Connections:
             yield db
 
     @contextmanager
-    def reading(self, timeout_ms: int = READ_TIMEOUT_MS) -> Iterator[Db]:
+    def snapshot_if(self, check: Callable[[Db], None], timeout_ms: int = READ_TIMEOUT_MS) -> Iterator[Db]:
+        """The same, without another attempt, if `check` raises nothing on the connection before it is begun."""
+        try:
+            with self._translated(), self.reading(timeout_ms, check) as db:
+                yield db
+        except _Lost as lost:
+            raise self._error(lost.error) from lost.error
+
+    @contextmanager
+    def reading(self, timeout_ms: int = READ_TIMEOUT_MS, check: Callable[[Db], None] | None = None) -> Iterator[Db]:
         """A reading transaction of its own. Raises _Lost if the connection ends."""
-        with self._transaction(_READS, timeout_ms, timeout_ms) as db:
+        with self._transaction(_READS, timeout_ms, timeout_ms, check) as db:
             yield db
             db.execute("COMMIT")
 
@@ -242,20 +266,29 @@ class Connections:
                     if not durable:
                         db.execute("SET LOCAL synchronous_commit = off")
                     db.execute(_HOLDS_STORE if alone else _SHARES_STORE)
+                    if alone and db.checks_rows and value(db, "SELECT own_spaces()") is not None:
+                        raise StoreUnavailable(
+                            f"store: the user of {self.location} is bound to spaces, and this is about all of them; "
+                            "let the owner do it"
+                        )
                     result = work(db)
-                    self._commit(db)
+                    self._commit(db, durable=durable)
                     return result
             except _Lost as lost:
                 self._wait(attempt, lost)
         raise AssertionError("the last attempt raises")
 
-    def _commit(self, db: Db) -> None:
+    def _commit(self, db: Db, *, durable: bool) -> None:
+        note = self._note_written if durable else None
         try:
-            db.execute("COMMIT")
+            done = db.execute("COMMIT" if note is None else f"COMMIT; {WRITTEN}", prepare=False)
         except psycopg.OperationalError as error:
             if _is_lost(db, error):
                 raise StoreUnavailable(f"store: the connection to {self.location} was lost {_LOST}") from None
             raise
+        if note is not None:
+            done.nextset()
+            note(*done.fetchall()[0])
 
     # ---- commands
 
@@ -278,10 +311,14 @@ class Connections:
     # ---- connections
 
     @contextmanager
-    def _transaction(self, begin: str, wait_ms: int, timeout_ms: int) -> Iterator[Db]:
+    def _transaction(
+        self, begin: str, wait_ms: int, timeout_ms: int, check: Callable[[Db], None] | None = None
+    ) -> Iterator[Db]:
         """A connection with a transaction that the caller commits. It is undone if the block raises."""
         with forks.at_work(), self._connection() as db:
             try:
+                if check is not None:
+                    check(db)
                 db.execute(
                     f"{begin}; {self._settings}; SET LOCAL lock_timeout = {wait_ms:d}; "
                     f"SET LOCAL statement_timeout = {timeout_ms:d}",
@@ -290,7 +327,7 @@ class Connections:
                 yield db
             except BaseException as error:
                 lost = _is_lost(db, error)
-                if not lost:
+                if not lost and db.info.transaction_status != TransactionStatus.IDLE:
                     with suppress(psycopg.Error):
                         db.execute("ROLLBACK")
                 if lost or isinstance(error, _RETRIED):
@@ -334,18 +371,27 @@ class Connections:
     def _connected(self) -> Db:
         try:
             db = self._connect()
+            with _closed_on_error(db):
+                self._make_ready(db)
         except psycopg.OperationalError as error:
             raise _Lost(error) from error
-        halfvec.register(db, self._types)
         return db
 
     def _connect(self) -> Db:
-        return psycopg.connect(self._conninfo, autocommit=True)
+        return Db.connect(self._conninfo, autocommit=True)
 
-    def _with_path(self, vectors: str) -> str:
+    def _make_ready(self, db: Db) -> None:
+        halfvec.register(db, self._types)
+        db.checks_rows = bool(value(db, _CHECKS_ROWS, (self.schema,)))
+
+    def _with_path(self, vectors: str, spaces: Sequence[str] | None) -> str:
         """The settings of each transaction. They are set in it, so that a connection may be shared with others."""
         path = sql.SQL("SET LOCAL search_path = {}, {}").format(sql.Identifier(self.schema), sql.Identifier(vectors))
-        return f"{path.as_string(None)}; SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off"
+        settings = [path.as_string(None), "SET LOCAL plan_cache_mode = force_custom_plan", "SET LOCAL jit = off"]
+        if spaces is not None:
+            bound = sql.Literal(row_security.setting(spaces)).as_string(None)
+            settings.append(f"SET LOCAL {row_security.SETTING} = {bound}")
+        return "; ".join(settings)
 
     def _wait(self, attempt: int, lost: _Lost) -> None:
         """Before the next attempt. After the last one, raise what happened."""
@@ -391,7 +437,10 @@ class Connections:
                     f"store: {self.location} is read-only, as a replica is: nothing was written; name the primary"
                 )
             case errors.InsufficientPrivilege():
-                return StoreUnavailable(f"store: the user of {self.location} may not do this ({said})")
+                return StoreUnavailable(
+                    f"store: the user of {self.location} may not do this ({said}); nothing was written; name a user "
+                    "with the rights of a writer, or of the owner where tables are created or upgraded"
+                )
             case psycopg.OperationalError():
                 return StoreUnavailable(
                     f"store: cannot reach {self.location} ({said}); is the server running, and are address, user and "
@@ -434,6 +483,15 @@ class _Lost(Exception):
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+@contextmanager
+def _closed_on_error(db: Db) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        db.close()
+        raise
 
 
 def _is_lost(db: Db, error: BaseException) -> bool:

@@ -16,21 +16,17 @@ from nacre.types.kept_answers import CLAIM_LASTS, KEPT, Claim, KeptAnswer
 
 # What others delete at this moment is left to them.
 _DELETE_OLD = (
-    "DELETE FROM kept_answers WHERE key IN "
-    "(SELECT key FROM kept_answers WHERE at_us <= %s AND key <> %s FOR UPDATE SKIP LOCKED)"
+    "DELETE FROM kept_answers WHERE (key, made_by) IN "
+    "(SELECT key, made_by FROM kept_answers WHERE at_us <= %s AND key <> %s FOR UPDATE SKIP LOCKED)"
 )
 # A claim that is being written makes another one with its key wait, and is then found.
 _INSERT = (
     "INSERT INTO kept_answers (key, request, ticket, at_us, answered, purged) VALUES (%s, %s, %s, %s, false, false) "
-    "ON CONFLICT (key) DO NOTHING"
+    "ON CONFLICT (key, made_by) DO NOTHING"
 )
 _FIND = (
-    "SELECT request, at_us, answered, quotes, status, headers, body FROM kept_answers WHERE key = %s AND at_us > %s "
-    "FOR UPDATE"
-)
-_CLEAR = (
-    "UPDATE kept_answers SET purged = true, status = NULL, headers = NULL, body = NULL "
-    "WHERE key IN (SELECT key FROM kept_answers WHERE NOT answered OR quotes ORDER BY key FOR UPDATE)"
+    "SELECT request, at_us, answered, quotes, status, headers, body FROM kept_answers "
+    "WHERE key = %s AND made_by = session_user AND at_us > %s FOR UPDATE"
 )
 
 
@@ -50,7 +46,10 @@ def claim(db: Db, key: str, request: bytes, now: datetime) -> Claim:
             if at_us > microseconds(now - CLAIM_LASTS):
                 return Claim("running")
         # It is too old, or it was dropped meanwhile.
-        over = "DELETE FROM kept_answers WHERE key = %s AND (at_us <= %s OR NOT answered AND at_us <= %s)"
+        over = (
+            "DELETE FROM kept_answers WHERE key = %s AND made_by = session_user "
+            "AND (at_us <= %s OR NOT answered AND at_us <= %s)"
+        )
         run(db, over, (key, kept_since, microseconds(now - CLAIM_LASTS)))
     return Claim("claimed", ticket)
 
@@ -81,7 +80,7 @@ def purge(db: Db) -> None:
     call this at the end of a purge.
     """
     db.execute("LOCK TABLE kept_answers IN SHARE ROW EXCLUSIVE MODE")
-    run(db, _CLEAR)
+    db.execute("SELECT clear_answers()")
 
 
 def _headers(text: str) -> tuple[tuple[str, str], ...]:

@@ -23,8 +23,14 @@ from psycopg import errors, sql
 
 from nacre.analysis import tokenizer
 from nacre.errors import StoreCorrupt, StoreTooNew, StoreUnavailable
+from nacre.storage.postgres import row_security
 
-Db = psycopg.Connection[tuple[Any, ...]]
+
+class Db(psycopg.Connection[tuple[Any, ...]]):
+    """A connection to a store."""
+
+    checks_rows: bool = False  # row-level security binds its user
+
 
 SCHEMA = "nacre"  # where the name of no other is given
 _EXTENSION_KEY = 0x4E61637265  # of the lock that guards what all schemas of a database share
@@ -355,7 +361,8 @@ CREATE TABLE access_tokens (
   expires_us  bigint                      -- NULL: never
 );
 CREATE TABLE kept_answers (
-  key      text COLLATE "C" PRIMARY KEY,
+  key      text COLLATE "C" NOT NULL,
+  made_by  name NOT NULL DEFAULT session_user, -- nobody is given the answers of another user of the database
   request  bytea NOT NULL,                -- a hash of it
   ticket   text COLLATE "C" NOT NULL UNIQUE, -- of who carries it out
   at_us    bigint NOT NULL,               -- when it was claimed or answered
@@ -364,7 +371,8 @@ CREATE TABLE kept_answers (
   quotes   boolean,
   status   integer,
   headers  text COLLATE "C",              -- JSON array of pairs
-  body     bytea
+  body     bytea,
+  PRIMARY KEY (key, made_by)
 );
 CREATE INDEX kept_answers_by_time ON kept_answers (at_us);
 
@@ -447,7 +455,7 @@ CREATE TRIGGER events_cleared AFTER UPDATE ON events REFERENCING OLD TABLE AS ol
 FOR EACH STATEMENT EXECUTE FUNCTION events_are_counted();
 """
 
-MIGRATIONS = (_FIRST + _COUNTING,)
+MIGRATIONS = (_FIRST + _COUNTING + row_security.SCRIPT,)
 VERSION = len(MIGRATIONS)
 
 
@@ -462,10 +470,17 @@ def prepare(db: Db, schema: str, create: bool, location: str) -> str:
     if found is None and not create:
         raise StoreUnavailable(f"store: {location} has no store; create it with `nacre remember`, or check the name")
     if found != VERSION:
-        with db.transaction():
-            db.execute("SELECT pg_advisory_xact_lock(%s)", (_EXTENSION_KEY,))
-            _create_extension(db, location)
-            _migrate(db, schema, location)
+        try:
+            with db.transaction():
+                db.execute("SELECT pg_advisory_xact_lock(%s)", (_EXTENSION_KEY,))
+                _create_extension(db, location)
+                _migrate(db, schema, location)
+        except errors.InsufficientPrivilege as error:
+            lacks = "has no store" if found is None else f"has tables of version {found}, not {VERSION}"
+            raise StoreUnavailable(
+                f"store: {location} {lacks}, and this user may not make them ({error.diag.message_primary}); "
+                "open it once as the owner"
+            ) from None
     return _vector_schema(db, location)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nacre.errors import StoreBusy, StoreUnavailable
@@ -40,6 +41,7 @@ from nacre.storage.postgres.connection import BUSY_TIMEOUT_MS, CONNECTIONS_MAX, 
 from nacre.storage.postgres.facets import facet_counts
 from nacre.storage.postgres.keyword_search import lexical
 from nacre.storage.postgres.neighbours import neighbours
+from nacre.storage.postgres.replica import STALENESS_S, Replica
 from nacre.storage.postgres.signals import signals
 from nacre.storage.postgres.store_stats import store_stats
 from nacre.types.access_tokens import AccessToken
@@ -83,15 +85,44 @@ class PostgresStore:
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
         connections_max: int = CONNECTIONS_MAX,
         quotas: Quotas = NO_QUOTAS,
+        spaces: Sequence[str] | None = None,
+        replica: str | None = None,
+        staleness_s: float = STALENESS_S,
     ) -> None:
+        """Open a store, or create it.
+
+        Args:
+            spaces: Where row-level security checks the user, the store shows and changes these spaces alone.
+            replica: The address of a second server, which answers searches while it is no further behind than
+                `staleness_s` and has all that this process has written.
+        """
         self._quotas = quotas
+        bound = None if spaces is None else tuple(spaces)
+        self._replica = None
+        if replica is not None:
+            self._replica = Replica(
+                replica, schema_name, connections_max=connections_max, spaces=bound, staleness_s=staleness_s
+            )
         self._connections = Connections(
-            dsn, schema_name, create=create, busy_timeout_ms=busy_timeout_ms, connections_max=connections_max
+            dsn,
+            schema_name,
+            create=create,
+            busy_timeout_ms=busy_timeout_ms,
+            connections_max=connections_max,
+            spaces=bound,
+            note_written=None if self._replica is None else self._replica.note_written,
         )
         self._read = self._connections.read
         self._write = self._connections.write
         self._location = self._connections.location
-        rebuilding.retokenise_if_older(self._connections)
+        try:
+            if not self.read_only:
+                rebuilding.retokenise_if_older(self._connections)
+            if self._replica is not None:
+                self._replica.open(self._connections)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def location(self) -> str:
@@ -133,10 +164,12 @@ class PostgresStore:
         return self._write(lifecycle.embed, passages, texts, model, token_model, self._location)
 
     def switch_model(self, model: str) -> None:
-        self._connections.write_alone(lifecycle.switch_model, model)
+        if self.model() != model:
+            self._connections.write_alone(lifecycle.switch_model, model)
 
     def switch_token_model(self, model: str) -> None:
-        self._connections.write_alone(lifecycle.switch_token_model, model)
+        if self.token_model() != model:
+            self._connections.write_alone(lifecycle.switch_token_model, model)
 
     # ---- reading
 
@@ -161,7 +194,9 @@ class PostgresStore:
         return self._read(listing.matching, ids, condition)
 
     def view(self) -> AbstractContextManager[None]:
-        return self._connections.view()
+        if self._replica is None:
+            return self._connections.view()
+        return self._connections.view(partial(self._replica.snapshot, self._connections))
 
     def sequence(self) -> tuple[int, int, int]:
         return self._read(counters.sequence)
@@ -381,7 +416,8 @@ class PostgresStore:
     def check(self, now: datetime, *, fix: bool) -> list[Finding]:
         from nacre.storage.postgres import checkup
 
-        return checkup.diagnose(self._connections, now, fix=fix)
+        found = checkup.diagnose(self._connections, now, fix=fix)
+        return found if self._replica is None else [*found, self._replica.check(self._connections)]
 
     def backup(self, request: BackupRequest, progress: Callable[[Progress], None]) -> BackupResult:  # noqa: ARG002
         raise StoreUnavailable(
@@ -409,3 +445,5 @@ class PostgresStore:
 
     def close(self) -> None:
         self._connections.close()
+        if self._replica is not None:
+            self._replica.close()
