@@ -240,7 +240,8 @@ class EvidenceStore:
         pool = max(recipe.pool, 2 * limit)
         question = parse(text, self._clock(), UTC)
         lexical = semantic = None
-        frequencies = self._store.frequencies([term.text for term in question.terms], where.spaces)
+        prefixes = [term.text for term in question.terms if term.prefix]
+        frequencies = self._store.frequencies([term.text for term in question.terms], where.spaces, prefixes)
         if mode != "semantic":
             lexical = self._store.lexical(question, frequencies, where, recipe, pool)
         if mode != "keyword" and question.meaning.strip():

@@ -164,12 +164,21 @@ class FactStore(Protocol):
         """Groups of facts that are all current at that time, though they contradict each other."""
 
     def relations(
-        self, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
+        self,
+        terms: Sequence[Term],
+        spaces: Sequence[str],
+        at: datetime,
+        limit: int,
+        frequencies: Frequencies | None = None,
     ) -> list[tuple[Fact, float]]:
         """Relations that are current at that time and have one of the significant terms, with their scores by BM25.
 
-        The best come first; of equals, the newest.
+        The best come first; of equals, the newest. `frequencies` are those of `relation_frequencies`, if relations of
+        other nodes count, too.
         """
+
+    def relation_frequencies(self, words: Sequence[str], spaces: Sequence[str]) -> Frequencies:
+        """How many relations these spaces have, those of forgotten memories included, and how many have each word."""
 
     def relations_of(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
         """Relations that are current at that time, from or to one of these names, the newest first."""
@@ -430,7 +439,8 @@ class Store(FactStore, LogStore, ServerStore, Protocol):
     ) -> list[Match]:
         """The best live memories by BM25 over the question's terms, best first, ties by id.
 
-        `frequencies` are those of the terms in these spaces, counted a moment ago, without those of prefixes.
+        `frequencies` are those of the terms, counted a moment ago: in these spaces, and in those of other nodes if the
+        search asks others, too. They alone decide what a term weighs and which text is long.
         """
 
     def semantic(
@@ -462,8 +472,8 @@ class Store(FactStore, LogStore, ServerStore, Protocol):
         Unless the question is a listing, a memory must also have one of its significant terms.
         """
 
-    def frequencies(self, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
-        """The number of live memories of these spaces, and of those that have each token."""
+    def frequencies(self, tokens: Sequence[str], spaces: Sequence[str], prefixes: Sequence[str] = ()) -> Frequencies:
+        """The number of live memories of these spaces, of those that have each token, and their length together."""
 
     def spellings(self, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
         """Words of these spaces that `word` may be a misspelling of, each with its number of live memories."""

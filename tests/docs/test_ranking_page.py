@@ -556,11 +556,11 @@ class Ran:
         return sum(each.length for each in self.tokens.values()) / len(self.tokens)
 
     def counted(self, term: Term) -> float:
-        memories, having = self.trace.ranking.frequencies
+        memories, having, *_ = self.trace.ranking.frequencies
         return max(having.get(term.text, 0), COMMON_SHARE * memories if term.common else 0)
 
     def idf(self, term: Term) -> float:
-        memories, having = self.trace.ranking.frequencies
+        memories, having, *_ = self.trace.ranking.frequencies
         return idf(memories, having.get(term.text, 0), common=term.common)
 
     def damping(self, name: str) -> float:
@@ -584,7 +584,7 @@ class Ran:
         by_words, by_meaning = self.standing
         taken_out = len(self.trace.ranking.semantic or ()) - len(by_meaning)
         pool = max(RECIPE.pool, 2 * self.limit) - taken_out
-        among = others(self.terms, *self.trace.ranking.frequencies, by_words, by_meaning, RECIPE, pool)
+        among = others(self.terms, *self.trace.ranking.frequencies[:2], by_words, by_meaning, RECIPE, pool)
         memory_id = self.ids[name]
         shown = evidence(places(by_words).get(memory_id), places(by_meaning).get(memory_id), among)
         assert relevance(shown) == self.relevance(name)
@@ -645,7 +645,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
 
 def test_the_question_is_understood_so(ran: Ran) -> None:
     rows = WORKED.table("term", "common", "in", "counts as in", "idf")
-    memories, having = ran.trace.ranking.frequencies
+    memories, having, *_ = ran.trace.ranking.frequencies
     assert memories == len(ran.ids) == len(ran.tokens)
     assert [_code(row["term"]) for row in rows] == [term.text for term in ran.terms]
     for row, term in zip(rows, ran.terms, strict=True):

@@ -66,7 +66,8 @@ class QueryResolver:
     def frequencies(self, query: ParsedQuery, spaces: Sequence[str]) -> Frequencies:
         """Document frequencies of the query's terms, and of words that may be misspelled."""
         spelled = (token for word, _ in query.spelled for token in _tokens_of(word))
-        return self._store.frequencies(list(dict.fromkeys([*(term.text for term in query.terms), *spelled])), spaces)
+        tokens = list(dict.fromkeys([*(term.text for term in query.terms), *spelled]))
+        return self._store.frequencies(tokens, spaces, [term.text for term in query.terms if term.prefix])
 
     def did_you_mean(self, query: ParsedQuery, spaces: Sequence[str], known: Frequencies) -> DidYouMean | None:
         """The query with each word that no memory has and that is not ordinary replaced by the likeliest known one."""

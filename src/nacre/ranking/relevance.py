@@ -235,7 +235,7 @@ def ideal(terms: Sequence[Term], memories: int, having: Mapping[str, int], recip
 
 def words_once(tokens: Tokens, terms: Sequence[Term], frequencies: Frequencies) -> float:
     """BM25 of a memory of mean length that has the significant terms that these tokens have, each once: Σ idf."""
-    memories, having = frequencies
+    memories, having, *_ = frequencies
     standing = [term for term in significant_terms(terms) if occurs(term, tokens)]
     return sum(idf(memories, having.get(term.text, 0), common=term.common) for term in standing)
 

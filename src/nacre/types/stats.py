@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
+
+from nacre.query.ast import Term
 
 
 class Frequencies(NamedTuple):
-    """The number of live memories, and the document frequency of each token. Tokens that no memory has are missing."""
+    """The number of live memories, and the document frequency of each token. Tokens that no memory has are missing.
+
+    `length` is that of all these memories together, in tokens. `prefixes` has for each prefix that was asked for the
+    sum of the frequencies of all tokens that begin with it.
+    """
 
     memories: int
     having: Mapping[str, int]
+    length: int = 0
+    prefixes: Mapping[str, int] = MappingProxyType({})
+
+    def of(self, term: Term) -> int:
+        """How many memories count as having a term, which is at most all of them."""
+        counted = self.prefixes if term.prefix else self.having
+        return min(counted.get(term.text, 0), self.memories)
+
+    @property
+    def mean_length(self) -> float:
+        return self.length / self.memories
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

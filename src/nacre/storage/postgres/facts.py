@@ -28,6 +28,7 @@ from nacre.storage.postgres.writes import Touched, live_keys, log_events, number
 from nacre.types.facts import Fact, FactQuery, NewEntity
 from nacre.types.memory import Entry
 from nacre.types.quotas import Quotas
+from nacre.types.stats import Frequencies
 
 Group: TypeAlias = tuple[str, str, str]  # space, subject key, predicate key: facts of one may supersede each other
 _Place: TypeAlias = tuple[str, int | None, str | None, str]  # space, entity of the subject or else its key, predicate
@@ -510,13 +511,18 @@ def relations_of(db: Db, names: Sequence[str], spaces: Sequence[str], at: dateti
 
 
 def search_relations(
-    db: Db, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
+    db: Db,
+    terms: Sequence[Term],
+    spaces: Sequence[str],
+    at: datetime,
+    limit: int,
+    frequencies: Frequencies | None = None,
 ) -> list[tuple[Fact, float]]:
     """The best current relations with their scores: a relation scores the sum of the idfs of the terms it has.
 
     That is BM25 for texts in which each word occurs once and whose length does not matter.
     """
-    scores = _relation_scores(db, terms, spaces)
+    scores = _relation_scores(db, terms, spaces, frequencies)
     best = sorted(scores, key=lambda number: (-scores[number], -number[1]))
     us = microseconds(at)
     sql = (
@@ -534,19 +540,34 @@ def search_relations(
     return found[:limit]
 
 
-def _relation_scores(db: Db, terms: Sequence[Term], spaces: Sequence[str]) -> dict[Number, float]:
+def relation_frequencies(db: Db, words: Sequence[str], spaces: Sequence[str]) -> Frequencies:
+    """How many relations these spaces have, and how many of them have each word."""
+    return Frequencies(_relations(db, spaces), _relations_having(db, words, spaces))
+
+
+def _relations(db: Db, spaces: Sequence[str]) -> int:
+    """Relations of forgotten memories count, too. This only weighs words."""
+    sql = "SELECT coalesce(sum(relations), 0)::bigint FROM relation_counts WHERE space = ANY(%s)"
+    return int(value(db, sql, (list(spaces),)))
+
+
+def _relations_having(db: Db, words: Sequence[str], spaces: Sequence[str]) -> dict[str, int]:
+    sql = "SELECT word, count(*) FROM relation_words WHERE space = ANY(%s) AND word = ANY(%s) GROUP BY word"
+    return dict(fetch(db, sql, (list(spaces), list(words))))
+
+
+def _relation_scores(
+    db: Db, terms: Sequence[Term], spaces: Sequence[str], frequencies: Frequencies | None
+) -> dict[Number, float]:
     """Scores by space and number of the fact.
 
     Stops at a bounded number of postings, so the most frequent words may not count.
     """
     wanted = {term.text: term for term in significant_terms(terms) if not term.prefix}
-    of_words = "FROM relation_words WHERE space = ANY(%s) AND word = ANY(%s)"
-    having = dict(fetch(db, f"SELECT word, count(*) {of_words} GROUP BY word", (list(spaces), list(wanted))))
+    having = _relations_having(db, list(wanted), spaces) if frequencies is None else frequencies.having
     if not having:
         return {}
-    # Relations of forgotten memories count, too. This only weighs words.
-    counted = "SELECT coalesce(sum(relations), 0)::bigint FROM relation_counts WHERE space = ANY(%s)"
-    total = value(db, counted, (list(spaces),))
+    total = _relations(db, spaces) if frequencies is None else frequencies.memories
     weights: dict[str, float] = {}
     postings = 0
     for word, count in sorted(having.items(), key=lambda each: (each[1], each[0])):
@@ -555,7 +576,8 @@ def _relation_scores(db: Db, terms: Sequence[Term], spaces: Sequence[str]) -> di
         postings += count
         weights[word] = idf(total, count, common=wanted[word].common)
     found: defaultdict[str, list[Number]] = defaultdict(list)
-    for word, space, number in fetch(db, f"SELECT word, space, fact {of_words}", (list(spaces), list(weights))):
+    sql = "SELECT word, space, fact FROM relation_words WHERE space = ANY(%s) AND word = ANY(%s)"
+    for word, space, number in fetch(db, sql, (list(spaces), list(weights))):
         found[word].append((space, number))
     scores: defaultdict[Number, float] = defaultdict(float)
     for word, weight in weights.items():  # in this order on every store: sums of floats depend on it

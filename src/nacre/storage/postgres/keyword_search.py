@@ -23,7 +23,7 @@ from nacre.storage.postgres.connection import fetch
 from nacre.storage.postgres.filters import LIVE, Clause, search_clause
 from nacre.storage.postgres.postings import Array, lists, located, sorted_unique
 from nacre.storage.postgres.schema import Db
-from nacre.storage.postgres.vocabulary import beginning_with, prefix_frequency
+from nacre.storage.postgres.vocabulary import beginning_with
 from nacre.storage.postgres.words import WordsOfSpaces
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match
@@ -60,23 +60,13 @@ def lexical(
     db: Db, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
 ) -> list[Match]:
     """The best live memories by BM25, best first, ties by id."""
-    sql = "SELECT space, memories, length FROM corpus WHERE space = ANY(%s)"
-    corpus = fetch(db, sql, (list(where.spaces),))
-    spaces = [space for space, _, _ in corpus]
-    memories = sum(each for _, each, _ in corpus)
-    counted = (
-        (
-            term,
-            prefix_frequency(db, term.text, spaces) if term.prefix else frequencies.having.get(term.text, 0),
-        )
-        for term in question.terms
-    )
-    known = [(term, min(memories, frequency)) for term, frequency in counted if frequency]
+    spaces = where.spaces
+    known = [(term, frequency) for term in question.terms if (frequency := frequencies.of(term))]
     significant = set(significant_terms(question.terms))
-    if not memories or not any(term in significant for term, _ in known):
+    if not any(term in significant for term, _ in known):
         return []
-    mean_length = sum(length for _, _, length in corpus) / memories
-    weighed = [(term, frequency, idf(memories, frequency, common=term.common)) for term, frequency in known]
+    mean_length = frequencies.mean_length
+    weighed = [(term, frequency, idf(frequencies.memories, frequency, common=term.common)) for term, frequency in known]
     highest = _highest(db, spaces, weighed, mean_length, recipe)
     terms = [
         _Known(term, weight, frequency, most) for (term, frequency, weight), most in zip(weighed, highest, strict=True)

@@ -233,8 +233,8 @@ class PostgresStore:
     def facet_counts(self, question: ParsedQuery, where: Filter) -> FacetCounts:
         return self._read(facet_counts, question, where)
 
-    def frequencies(self, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
-        return self._read(vocabulary.frequencies, tokens, spaces)
+    def frequencies(self, tokens: Sequence[str], spaces: Sequence[str], prefixes: Sequence[str] = ()) -> Frequencies:
+        return self._read(vocabulary.frequencies, tokens, spaces, prefixes)
 
     def spellings(self, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
         return self._read(vocabulary.spellings, word, spaces)
@@ -292,9 +292,17 @@ class PostgresStore:
         return self._read(facts.conflicting, spaces, at)
 
     def relations(
-        self, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
+        self,
+        terms: Sequence[Term],
+        spaces: Sequence[str],
+        at: datetime,
+        limit: int,
+        frequencies: Frequencies | None = None,
     ) -> list[tuple[Fact, float]]:
-        return self._read(facts.search_relations, terms, spaces, at, limit)
+        return self._read(facts.search_relations, terms, spaces, at, limit, frequencies)
+
+    def relation_frequencies(self, words: Sequence[str], spaces: Sequence[str]) -> Frequencies:
+        return self._read(facts.relation_frequencies, words, spaces)
 
     def relations_of(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
         return self._read(facts.relations_of, names, spaces, at, limit)

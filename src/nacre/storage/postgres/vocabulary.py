@@ -79,13 +79,17 @@ def absent_terms(db: Db, terms: Iterable[str]) -> set[str]:
 # ---------------------------------------------------------------- reading
 
 
-def frequencies(db: Db, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
-    """How many live memories these spaces have, and how many of them have each token."""
-    counted = "SELECT coalesce(sum(memories), 0)::bigint FROM corpus WHERE space = ANY(%s)"
-    return Frequencies(value(db, counted, (list(spaces),)), _memories_having(db, tokens, spaces))
+def frequencies(db: Db, tokens: Sequence[str], spaces: Sequence[str], prefixes: Sequence[str]) -> Frequencies:
+    """How many live memories these spaces have, how many of them have each token, and their length together."""
+    sql = (
+        "SELECT coalesce(sum(memories), 0)::bigint, coalesce(sum(length), 0)::bigint FROM corpus WHERE space = ANY(%s)"
+    )
+    ((memories, length),) = fetch(db, sql, (list(spaces),))
+    beginning = {each: _prefix_frequency(db, each, spaces) for each in prefixes}
+    return Frequencies(memories, _memories_having(db, tokens, spaces), length, beginning)
 
 
-def prefix_frequency(db: Db, prefix: str, spaces: Sequence[str]) -> int:
+def _prefix_frequency(db: Db, prefix: str, spaces: Sequence[str]) -> int:
     """The sum of the frequencies of all tokens of these spaces that begin with a prefix."""
     sql = (
         "SELECT coalesce(sum(memories), 0)::bigint FROM vocabulary WHERE space = ANY(%s) AND term >= %s AND term <= %s"

@@ -23,6 +23,7 @@ from nacre.storage.reference.change_log import ChangeLog
 from nacre.storage.reference.stored_memory import StoredMemory
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.memory import Entry, Memory
+from nacre.types.stats import Frequencies
 
 
 class _Entity:
@@ -140,14 +141,20 @@ class Facts:
     # ---- relations
 
     def search_relations(
-        self, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
+        self,
+        terms: Sequence[Term],
+        spaces: Sequence[str],
+        at: datetime,
+        limit: int,
+        frequencies: Frequencies | None = None,
     ) -> list[tuple[Fact, float]]:
-        every = [each for each in self._superseded() if each.relation and each.space in spaces]
-        live = [each for each in every if self._is_live(each.memory_id)]
+        live = self._live_relations(spaces)
         known = {each.id: relation_words(each.subject, each.predicate, each.object) for each in live}
-        having = Counter(word for each in known.values() for word in each)
-        wanted = {term.text: term for term in significant_terms(terms) if not term.prefix and term.text in having}
-        weights = {word: idf(len(every), having[word], common=term.common) for word, term in wanted.items()}
+        wanted = {term.text: term for term in significant_terms(terms) if not term.prefix}
+        relations, having, *_ = frequencies or self.relation_frequencies(list(wanted), spaces)
+        weights = {
+            word: idf(relations, having[word], common=term.common) for word, term in wanted.items() if word in having
+        }
         rarest = sorted(weights, key=lambda word: (having[word], word))
         found = [
             (each, sum(weights[word] for word in rarest if word in known[each.id]))
@@ -155,6 +162,16 @@ class Facts:
             if is_current(each, at) and not known[each.id].isdisjoint(weights)
         ]
         return sorted(found, key=lambda each: -each[1])[:limit]
+
+    def relation_frequencies(self, words: Sequence[str], spaces: Sequence[str]) -> Frequencies:
+        every = [each for each in self._facts.values() if each.relation and each.space in spaces]
+        live = [relation_words(each.subject, each.predicate, each.object) for each in self._live_relations(spaces)]
+        having = {word: sum(word in each for each in live) for word in words}
+        return Frequencies(len(every), {word: n for word, n in having.items() if n})
+
+    def _live_relations(self, spaces: Sequence[str]) -> list[Fact]:
+        every = [each for each in self._superseded() if each.relation and each.space in spaces]
+        return [each for each in every if self._is_live(each.memory_id)]
 
     def relations_of(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
         keys = {fold(name) for name in names}

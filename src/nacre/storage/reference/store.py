@@ -309,23 +309,14 @@ class MemoryStore(ServerTables):
     def lexical(
         self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
     ) -> list[Match]:
-        corpus = self._corpus(where.spaces)
-        if not corpus:
-            return []
-        having = frequencies.having
-        counted = (
-            (term, _prefix_frequency(term, corpus) if term.prefix else having.get(term.text, 0))
-            for term in question.terms
-        )
-        known = [(term, min(n, len(corpus))) for term, n in counted if n]
-        idfs = [idf(len(corpus), n, common=term.common) for term, n in known]
+        known = [(term, n) for term in question.terms if (n := frequencies.of(term))]
+        idfs = [idf(frequencies.memories, n, common=term.common) for term, n in known]
         enough = significant_terms(question.terms)
-        mean_length = sum(tokens.length for tokens in corpus) / len(corpus)
         matches = []
         for stored in self._live():
             if any(occurs(term, stored.tokens) for term in enough) and self._matches(stored, where, question.must):
                 counts = term_counts([term for term, _ in known], stored.tokens, recipe)
-                score = bm25(counts, idfs, stored.tokens.length, mean_length, recipe)
+                score = bm25(counts, idfs, stored.tokens.length, frequencies.mean_length, recipe)
                 matches.append(Match(stored.memory.id, score))
         return best_first(matches)[:limit]
 
@@ -381,10 +372,12 @@ class MemoryStore(ServerTables):
             created=Counter(_quarter(memory.created) for memory in matched),
         )
 
-    def frequencies(self, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
+    def frequencies(self, tokens: Sequence[str], spaces: Sequence[str], prefixes: Sequence[str] = ()) -> Frequencies:
         corpus = self._corpus(spaces)
         having = {token: sum(occurs(Term(token), each) for each in corpus) for token in tokens}
-        return Frequencies(len(corpus), {token: memories for token, memories in having.items() if memories})
+        beginning = {prefix: _prefix_frequency(prefix, corpus) for prefix in prefixes}
+        length = sum(each.length for each in corpus)
+        return Frequencies(len(corpus), {token: n for token, n in having.items() if n}, length, beginning)
 
     def spellings(self, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
         known = {each for tokens in self._corpus(spaces) for each in tokens.words}
@@ -502,10 +495,19 @@ class MemoryStore(ServerTables):
             return self._facts.conflicting(spaces, at)
 
     def relations(
-        self, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
+        self,
+        terms: Sequence[Term],
+        spaces: Sequence[str],
+        at: datetime,
+        limit: int,
+        frequencies: Frequencies | None = None,
     ) -> list[tuple[Fact, float]]:
         with self._lock:
-            return self._facts.search_relations(terms, spaces, at, limit)
+            return self._facts.search_relations(terms, spaces, at, limit, frequencies)
+
+    def relation_frequencies(self, words: Sequence[str], spaces: Sequence[str]) -> Frequencies:
+        with self._lock:
+            return self._facts.relation_frequencies(words, spaces)
 
     def relations_of(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
         with self._lock:
@@ -781,9 +783,9 @@ def _mismatch(stored: str | None, given: str | None) -> EmbedderMismatch:
     return EmbedderMismatch(f"embedder: the vectors come from {stored}, not from {given}; run `nacre reembed`")
 
 
-def _prefix_frequency(prefix: Term, corpus: Sequence[Tokens]) -> int:
+def _prefix_frequency(prefix: str, corpus: Sequence[Tokens]) -> int:
     """The sum of the frequencies of all tokens that begin with a prefix."""
-    return sum(token.startswith(prefix.text) for tokens in corpus for token in tokenizer.vocabulary(tokens))
+    return sum(token.startswith(prefix) for tokens in corpus for token in tokenizer.vocabulary(tokens))
 
 
 def _place(memory: Memory) -> tuple[bool, int, datetime, str]:

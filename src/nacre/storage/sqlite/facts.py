@@ -35,6 +35,7 @@ from nacre.storage.sqlite.rows import (
 from nacre.storage.sqlite.writes import live_rows, log_events
 from nacre.types.facts import Fact, FactQuery, NewEntity
 from nacre.types.memory import Entry, Tokens
+from nacre.types.stats import Frequencies
 
 Group = tuple[str, str, str]  # space, subject key, predicate key: facts of one group may supersede each other
 
@@ -428,13 +429,18 @@ def relations_of(
 
 
 def search_relations(
-    db: apsw.Connection, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
+    db: apsw.Connection,
+    terms: Sequence[Term],
+    spaces: Sequence[str],
+    at: datetime,
+    limit: int,
+    frequencies: Frequencies | None = None,
 ) -> list[tuple[Fact, float]]:
     """The best current relations with their scores: a relation scores the sum of the idfs of the terms it has.
 
     That is BM25 for texts in which each word occurs once and whose length does not matter.
     """
-    scores = _relation_scores(db, terms, spaces)
+    scores = _relation_scores(db, terms, spaces, frequencies)
     best = sorted(scores, key=lambda number: (-scores[number], -number))
     clause = _current_clause(at)
     sql = f"SELECT f.fact, {_COLUMNS} {_FROM} WHERE f.fact IN (SELECT value FROM json_each(?)) AND {clause.sql}"
@@ -450,20 +456,35 @@ def search_relations(
     return found[:limit]
 
 
-def _relation_scores(db: apsw.Connection, terms: Sequence[Term], spaces: Sequence[str]) -> dict[int, float]:
+def relation_frequencies(db: apsw.Connection, words: Sequence[str], spaces: Sequence[str]) -> Frequencies:
+    """How many relations these spaces have, and how many of them have each word."""
+    return Frequencies(_relations(db, spaces), _relations_having(db, words, spaces))
+
+
+def _relations(db: apsw.Connection, spaces: Sequence[str]) -> int:
+    """Counted from an index alone, so relations of forgotten memories count, too. This only weighs words."""
+    counted = f"SELECT count(*) FROM facts WHERE relation = 1 AND space IN ({placeholders(spaces)})"
+    return int(db.execute(counted, tuple(spaces)).get)
+
+
+def _relations_having(db: apsw.Connection, words: Sequence[str], spaces: Sequence[str]) -> dict[str, int]:
+    sql = (
+        "SELECT w.word, count(*) FROM json_each(?) AS j CROSS JOIN relation_words AS w "
+        f"ON w.space IN ({placeholders(spaces)}) AND w.word = j.value GROUP BY 1"
+    )
+    return dict(fetch(db, sql, (to_json(list(words)), *spaces)))
+
+
+def _relation_scores(
+    db: apsw.Connection, terms: Sequence[Term], spaces: Sequence[str], frequencies: Frequencies | None
+) -> dict[int, float]:
     """Scores by number of the fact. Stops at a bounded number of postings, so the most frequent words may not count."""
     wanted = {term.text: term for term in significant_terms(terms) if not term.prefix}
     in_spaces = f"w.space IN ({placeholders(spaces)})"
-    sql = (
-        "SELECT w.word, count(*) FROM json_each(?) AS j CROSS JOIN relation_words AS w "
-        f"ON {in_spaces} AND w.word = j.value GROUP BY 1"
-    )
-    having = dict(fetch(db, sql, (to_json(list(wanted)), *spaces)))
+    having = _relations_having(db, list(wanted), spaces) if frequencies is None else frequencies.having
     if not having:
         return {}
-    # Counted from an index alone, so relations of forgotten memories count, too. This only weighs words.
-    counted = f"SELECT count(*) FROM facts WHERE relation = 1 AND space IN ({placeholders(spaces)})"
-    total = db.execute(counted, tuple(spaces)).get
+    total = _relations(db, spaces) if frequencies is None else frequencies.memories
     postings = 0
     scores: defaultdict[int, float] = defaultdict(float)
     for word, count in sorted(having.items(), key=lambda each: (each[1], each[0])):

@@ -18,7 +18,7 @@ from nacre.ranking.bm25 import bm25, idf
 from nacre.ranking.scoring import best_first
 from nacre.storage.sqlite import rows
 from nacre.storage.sqlite.filters import Clause, fts_query, fts_spaces, placeholders, search_clause
-from nacre.storage.sqlite.vocabulary import has_other_spaces, prefix_frequency
+from nacre.storage.sqlite.vocabulary import has_other_spaces
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match
 from nacre.types.stats import Frequencies
@@ -47,23 +47,18 @@ def lexical(
 
     `indexed` returns the index if it pays to use it for this number of memories.
     """
-    sql = f"SELECT space, memories, length FROM corpus WHERE space IN ({placeholders(where.spaces)})"
+    sql = f"SELECT space, memories FROM corpus WHERE space IN ({placeholders(where.spaces)})"
     corpus = rows.fetch(db, sql, tuple(where.spaces))
-    spaces = [space for space, _, _ in corpus]
-    memories = sum(each for _, each, _ in corpus)
-    having = frequencies.having
-    counted = (
-        (term, prefix_frequency(db, term.text, spaces) if term.prefix else having.get(term.text, 0))
-        for term in question.terms
-    )
-    known = [(term, min(memories, frequency)) for term, frequency in counted if frequency]
+    spaces = [space for space, _ in corpus]
+    memories = sum(each for _, each in corpus)
+    known = [(term, frequency) for term in question.terms if (frequency := frequencies.of(term))]
     terms = [term for term, _ in known]
     significant = set(significant_terms(question.terms))
     enough = [(term, frequency) for term, frequency in known if term in significant]
     if not enough or not memories:
         return []
-    idfs = [idf(memories, frequency, common=term.common) for term, frequency in known]
-    mean_length = sum(length for _, _, length in corpus) / memories
+    idfs = [idf(frequencies.memories, frequency, common=term.common) for term, frequency in known]
+    mean_length = frequencies.mean_length
     index = None if any(term.prefix for term in terms) else indexed(memories)
     ready = [index.ready(db, space) for space in spaces] if index is not None else [None]
     if all(ready):

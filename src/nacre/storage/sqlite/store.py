@@ -352,9 +352,9 @@ class SqliteStore:
         with self._connections.reading() as db:
             return facet_counts(db, question, where)
 
-    def frequencies(self, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
+    def frequencies(self, tokens: Sequence[str], spaces: Sequence[str], prefixes: Sequence[str] = ()) -> Frequencies:
         with self._connections.reading() as db:
-            return frequencies(db, tokens, spaces)
+            return frequencies(db, tokens, spaces, prefixes)
 
     def spellings(self, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
         with self._connections.reading() as db:
@@ -456,10 +456,19 @@ class SqliteStore:
             return facts.conflicting(db, spaces, at)
 
     def relations(
-        self, terms: Sequence[Term], spaces: Sequence[str], at: datetime, limit: int
+        self,
+        terms: Sequence[Term],
+        spaces: Sequence[str],
+        at: datetime,
+        limit: int,
+        frequencies: Frequencies | None = None,
     ) -> list[tuple[Fact, float]]:
         with self._connections.reading() as db:
-            return facts.search_relations(db, terms, spaces, at, limit)
+            return facts.search_relations(db, terms, spaces, at, limit, frequencies)
+
+    def relation_frequencies(self, words: Sequence[str], spaces: Sequence[str]) -> Frequencies:
+        with self._connections.reading() as db:
+            return facts.relation_frequencies(db, words, spaces)
 
     def relations_of(self, names: Sequence[str], spaces: Sequence[str], at: datetime, limit: int) -> list[Fact]:
         with self._connections.reading() as db:

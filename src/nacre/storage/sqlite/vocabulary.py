@@ -101,13 +101,18 @@ def _add_batch(db: apsw.Connection, space: str, rows: Sequence[int]) -> None:
 # ---------------------------------------------------------------- reading
 
 
-def frequencies(db: apsw.Connection, tokens: Sequence[str], spaces: Sequence[str]) -> Frequencies:
-    """How many live memories these spaces have, and how many of them have each token."""
-    counted = f"SELECT coalesce(sum(memories), 0) FROM corpus WHERE space IN ({placeholders(spaces)})"
-    return Frequencies(db.execute(counted, tuple(spaces)).get, _memories_having(db, tokens, spaces))
+def frequencies(
+    db: apsw.Connection, tokens: Sequence[str], spaces: Sequence[str], prefixes: Sequence[str]
+) -> Frequencies:
+    """How many live memories these spaces have, how many of them have each token, and their length together."""
+    in_spaces = f"WHERE space IN ({placeholders(spaces)})"
+    sql = f"SELECT coalesce(sum(memories), 0), coalesce(sum(length), 0) FROM corpus {in_spaces}"
+    memories, length = db.execute(sql, tuple(spaces)).get
+    beginning = {each: _prefix_frequency(db, each, spaces) for each in prefixes}
+    return Frequencies(memories, _memories_having(db, tokens, spaces), length, beginning)
 
 
-def prefix_frequency(db: apsw.Connection, prefix: str, spaces: Sequence[str]) -> int:
+def _prefix_frequency(db: apsw.Connection, prefix: str, spaces: Sequence[str]) -> int:
     """The sum of the frequencies of all tokens of these spaces that begin with a prefix."""
     sql = f"SELECT total(memories) FROM vocabulary WHERE space IN ({placeholders(spaces)}) AND term BETWEEN ? AND ?"
     return int(db.execute(sql, (*spaces, *_range(prefix))).get)
