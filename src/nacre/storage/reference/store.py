@@ -376,8 +376,8 @@ class MemoryStore(ServerTables):
         corpus = self._corpus(spaces)
         having = {token: sum(occurs(Term(token), each) for each in corpus) for token in tokens}
         beginning = {prefix: _prefix_frequency(prefix, corpus) for prefix in prefixes}
-        length = sum(each.length for each in corpus)
-        return Frequencies(len(corpus), {token: n for token, n in having.items() if n}, length, beginning)
+        present = {token: n for token, n in having.items() if n}
+        return Frequencies(len(corpus), present, sum(each.length for each in corpus), beginning)
 
     def spellings(self, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
         known = {each for tokens in self._corpus(spaces) for each in tokens.words}
@@ -784,7 +784,6 @@ def _mismatch(stored: str | None, given: str | None) -> EmbedderMismatch:
 
 
 def _prefix_frequency(prefix: str, corpus: Sequence[Tokens]) -> int:
-    """The sum of the frequencies of all tokens that begin with a prefix."""
     return sum(token.startswith(prefix) for tokens in corpus for token in tokenizer.vocabulary(tokens))
 
 
