@@ -19,6 +19,7 @@ from nacre.types.backups import Keep
 from nacre.types.facts import DECAY_PER_DAY, FactQuery, FactType, NewEntity, NewFact
 from nacre.types.hnsw import Hnsw
 from nacre.types.intents import IntentName
+from nacre.types.location import is_address
 from nacre.types.memory import Json, JsonScalar, NewMemory
 from nacre.types.quotas import Quotas
 from nacre.types.recall_log import ReceiptFilter
@@ -556,6 +557,8 @@ def file_path(field: str, value: str | os.PathLike[str]) -> Path:
         path = Path(value)
     except TypeError:
         raise InvalidInput(field, f"must be a path, not {_kind(value)}") from None
+    if isinstance(value, str) and is_address(value):
+        raise InvalidInput(field, "is the address of a database; give the path of a file")
     if not os.fspath(value) or not storable(str(path)):
         raise InvalidInput(field, f"{shown(os.fspath(value))} is not a path; give one of valid Unicode text")
     return path

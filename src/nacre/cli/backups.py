@@ -35,14 +35,14 @@ def restore_store(context: click.Context, source: Path, *, force: bool) -> None:
     """Make the store that the settings name out of a backup."""
     settings = settings_of(context)
     store = settings.store
-    if store.source == "default":
+    if store.source == "default" and isinstance(store.value, Path):
         private_files.create_folder(store.value.parent, parents=True)
     with render.progress("restoring") as bar:
         restored = restore_backup(
-            source, store.value, force=force, progress=bar, key=keys.of_settings(settings, os.environ)
+            source, str(store.value), force=force, progress=bar, key=keys.of_settings(settings, os.environ)
         )
     answer(
         context,
         {"restored": str(store.value), "backup": encode.backup(restored)},
-        render.restored_lines(restored, store.value),
+        render.restored_lines(restored, str(store.value)),
     )

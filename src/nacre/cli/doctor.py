@@ -10,7 +10,7 @@ from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import common, settings_of
 from nacre.config import keys
-from nacre.config.factory import check_store, salvage_store
+from nacre.config.factory import check_from_settings, salvage_store
 from nacre.errors import InvalidInput
 from nacre.serialization import encode
 
@@ -26,14 +26,13 @@ def doctor(context: click.Context, fix: bool, salvage: str | None) -> None:
     The exit code is 5 if something is wrong.
     """
     settings = settings_of(context)
-    path, key = settings.store.value, keys.of_settings(settings, os.environ)
     if salvage is not None:
         if fix:
             raise InvalidInput("fix", "changes the store, and --salvage leaves it as it is; give one of them")
-        saved = salvage_store(path, salvage, key=key)
+        saved = salvage_store(str(settings.store.value), salvage, key=keys.of_settings(settings, os.environ))
         answer(context, encode.salvage(saved), render.salvage_lines(saved))
         return
-    health = check_store(path, fix=fix, key=key)
+    health = check_from_settings(settings, fix=fix)
     answer(context, encode.health(health), render.health_lines(health))
     if not health.sound:
         context.exit(encode.PROBLEMS_FOUND)

@@ -47,7 +47,7 @@ def rekey(context: click.Context, new_key_file: str | None, decrypt: bool) -> No
         raise InvalidInput("new-key-file", "give either --new-key-file FILE or --decrypt")
     settings = settings_of(context)
     rekey_store(
-        settings.store.value,
+        str(settings.store.value),
         key=keys.of_settings(settings, os.environ),
         new_key=None if new_key_file is None else keys.read(new_key_file),
         busy_timeout_ms=settings.busy_timeout_ms.value,

@@ -21,6 +21,7 @@ from nacre.cli.options import PASSED_ON, common
 from nacre.config.settings import option
 from nacre.errors import NacreError
 from nacre.hooks import answer, background, events
+from nacre.types.location import is_missing_file
 
 if TYPE_CHECKING:
     from nacre.engine.engine import Nacre
@@ -44,7 +45,7 @@ def hook_context(context: click.Context, budget: int) -> None:
         call = _call(context, sys.stdin.buffer.read().decode("utf-8", "replace"))
         asked = events.question(call.event, call.environment, call.working)
         settings = answer.settings_for(call, asked.folder)
-        if not settings.store.value.exists():
+        if is_missing_file(settings.store.value):
             return
         from nacre.config.factory import open_from_settings
 
@@ -99,7 +100,7 @@ def _store(call: answer.Call) -> None:
     if transcript is None:
         what = events.said(call.event, int(time.time() * 1000))
         new: Iterator[NewMemory] = events.memories(what)
-    elif settings.store.value.exists():
+    elif not is_missing_file(settings.store.value):
         with open_from_settings(settings) as memory:
             _remember(memory, transcripts.turns(transcript, transcripts.last(transcript, memory)))
         return

@@ -45,6 +45,7 @@ from nacre.knowledge_graph.graph import Element, KnowledgeGraph, MergeCounts
 from nacre.knowledge_graph.model import Edge, Node
 from nacre.serialization import decode, encode
 from nacre.serialization.numbered_lines import LineReader
+from nacre.types.location import is_missing_file
 from nacre.types.memory import Json, Progress
 
 EXPORT = "nacre"
@@ -335,7 +336,7 @@ def _is_graph(path: Path) -> bool:
 @contextmanager
 def _target(context: click.Context, dry_run: bool, defer_embeddings: bool) -> Iterator[Nacre]:
     """The engine to import into. A dry run creates no store: without one, it uses an empty temporary store."""
-    if not dry_run or settings_of(context).store.value.exists():
+    if not dry_run or not is_missing_file(settings_of(context).store.value):
         deferring_now = defer_embeddings and not dry_run
         with opened(context, create=not dry_run, defer_embeddings=deferring_now, log=False) as memory:
             yield memory

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -77,7 +76,7 @@ def config(context: click.Context) -> None:
     settings = settings_of(context)
     sourced = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
     encoded: dict[str, Json] = {
-        name: {"value": str(each.value) if isinstance(each.value, Path) else each.value, "source": each.source}
+        name: {"value": str(each.value) if name == "store" else each.value, "source": each.source}
         for name, each in sourced.items()
     }
     answer(context, encoded, render.settings_lines(settings))

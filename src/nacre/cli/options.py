@@ -20,6 +20,7 @@ from nacre.config import project_space
 from nacre.config import settings as settings_module
 from nacre.config.settings import Settings
 from nacre.errors import InvalidInput
+from nacre.types.location import is_address
 
 if TYPE_CHECKING:
     from nacre.engine.engine import Nacre
@@ -41,6 +42,13 @@ def _remember_flag(context: click.Context, parameter: click.Parameter, value: ob
         flags[parameter.name] = value
 
 
+def _remember_store(context: click.Context, _: click.Parameter, several: tuple[str, ...]) -> None:
+    """The same for stores: several addresses are one store, of several files the last one wins."""
+    if several:
+        addresses = all(map(is_address, several))
+        context.ensure_object(dict)["store"] = " ".join(several) if addresses else several[-1]
+
+
 def in_order(command: F, options: Sequence[Callable[[F], F]]) -> F:
     """A command with these options, listed in this order by --help: decorators apply from the last to the first."""
     for option in reversed(options):
@@ -51,7 +59,6 @@ def in_order(command: F, options: Sequence[Callable[[F], F]]) -> F:
 def common(command: F) -> F:
     """--store, --space, --embedder, --key-file, --json and --printable, which the group and every command take."""
     named = (
-        ("--store", "PATH", "The file that holds the memories."),
         ("--space", "NAME", "The space to read and write."),
         ("--embedder", "NAME", "minilm, minilm-cuda, hashing or none."),
         ("--key-file", "FILE", "The key of an encrypted store; keyring:NAME is allowed."),
@@ -60,6 +67,14 @@ def common(command: F) -> F:
     return in_order(
         command,
         [
+            click.option(
+                "--store",
+                metavar="STORE",
+                multiple=True,
+                expose_value=False,
+                callback=_remember_store,
+                help="The file that holds the memories, or an address: postgresql://user@host/database.",
+            ),
             *(click.option(name, metavar=metavar, help=help_text, **kept) for name, metavar, help_text in named),
             click.option("--json", is_flag=True, help="Print JSON, errors included.", **kept),
             click.option(

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from nacre.analysis import quoting
@@ -572,8 +571,8 @@ def backup_lines(made: BackupResult) -> Iterator[Line]:
     yield from _note_lines(made.notes)
 
 
-def restored_lines(backup: Backup, store: Path) -> Iterator[Line]:
-    yield [("restored  ", _DIM), (str(store), _ID)]
+def restored_lines(backup: Backup, store: str) -> Iterator[Line]:
+    yield [("restored  ", _DIM), (store, _ID)]
     yield [INDENT, (f"{_held(backup)}, as of {_local(backup.created)}", _DIM)]
 
 

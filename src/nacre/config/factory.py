@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from nacre import validation
 from nacre.config import custom_models, keys
@@ -27,6 +28,18 @@ from nacre.types.facts import FactType
 from nacre.types.health import Health, Salvage
 from nacre.types.hnsw import USUAL_HNSW, Hnsw
 from nacre.types.key import Key
+from nacre.types.location import (
+    CONNECTIONS_MAX,
+    SCHEMA,
+    Address,
+    Location,
+    Nodes,
+    StoreName,
+    address,
+    connections_of,
+    named,
+    schema_name,
+)
 from nacre.types.memory import DEFAULT_SPACE, Progress
 from nacre.types.quotas import NO_QUOTAS, Quotas
 from nacre.types.secrets import DEFAULT_SECRET_POLICY, SecretPolicy
@@ -34,8 +47,12 @@ from nacre.validation import LIMITS, Limits
 
 if TYPE_CHECKING:
     from nacre.config.settings import Settings
+    from nacre.storage.postgres import PostgresStore
 
 EmbedderName: TypeAlias = Literal["minilm", "minilm-cuda", "hashing", "none"]
+
+
+_NO_MEMORIES = "no memories yet"  # begins the note on a store that does not exist
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +63,23 @@ class Models:
     reranker: Reranker | None
 
 
+class _OfFiles(NamedTuple):
+    """What only a store in a file is opened with."""
+
+    hnsw: Hnsw
+    page_checksums: bool
+    key: Key | None
+
+
+class _OfPostgres(NamedTuple):
+    """What only a store in PostgreSQL is opened with."""
+
+    schema: str
+    connections: int
+
+
 def open_store(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str],
     *,
     space: str = DEFAULT_SPACE,
     confined: bool | Sequence[str] = False,
@@ -74,11 +106,15 @@ def open_store(
     secrets: SecretPolicy = DEFAULT_SECRET_POLICY,
     key: str | Key | None = None,
     quotas: Quotas = NO_QUOTAS,
+    schema: str = SCHEMA,
+    connections: int = CONNECTIONS_MAX,
 ) -> Nacre:
-    """Open a store. A missing file is created, unless `create=False`: then the store is empty, which searches note.
+    """Open a store. A missing one is created, unless `create=False`: then the store is empty, which searches note.
 
     Args:
-        path: The file that holds the memories.
+        path: The file that holds the memories, or the address of a database of PostgreSQL, such as
+            "postgresql://user@host/database". What the address leaves out comes from the environment (PGHOST, PGUSER,
+            …), and the password from ~/.pgpass, as in other programs.
         space: The space to remember in and to search.
         confined: A confined engine can neither read nor change another space, even by id. True confines it to `space`;
             a list of spaces, of which `space` is one, confines it to these.
@@ -88,7 +124,8 @@ def open_store(
         threads: Threads of each model; 0 means one for each core.
         busy_timeout_ms: How long a write waits for another process.
         limits: Sizes that are refused when exceeded.
-        create: Whether a missing file is created. If not, nothing can be remembered; open it again once it exists.
+        create: Whether a missing file or schema is created. If not, nothing can be remembered; open it again once it
+            exists.
         switch_model: Open a store whose vectors come from another model, in order to call `reembed` on it.
         time_zone: The user's, for words like "yesterday"; None means the system's.
         clock: Gives the current time as an aware datetime; None means the system's clock. Tests and replays pass their
@@ -98,9 +135,9 @@ def open_store(
             new memories, and searches say how many are waiting.
         token_vectors: Whether token vectors are stored with the vectors, and compared in searches.
         decay_rates: How fast facts of these types fade, per day, where it differs from the default.
-        log: Whether searches are kept in the recall log, for `log_days` and in at most `log_megabytes` of the file.
+        log: Whether searches are kept in the recall log, for `log_days` and in at most `log_megabytes` of the store.
         delivered_minutes: How long a context leaves out what its session was given; 0: nothing is left out.
-        hnsw: Parameters of the graphs of large spaces. Give all processes of a store the same.
+        hnsw: Of a store in a file, parameters of the graphs of large spaces. Give all processes of a store the same.
         page_checksums: Whether a new file gets a checksum on each page, so that damage is an error and never a wrong
             answer. Only Nacre keeps them right: other programs may read such a file, but not write it.
         namespace_weights: Factors by namespace for searches whose recipe and lens have none.
@@ -110,8 +147,10 @@ def open_store(
         key: The key of an encrypted store, 64 hexadecimal digits. A new store is encrypted with it.
         quotas: How much a space may hold, and how fast a session may write. Each process checks its own, so give all
             of them the same.
+        schema: In PostgreSQL, the schema that holds the tables. One database may have several stores.
+        connections: In PostgreSQL, how many connections this store may have at once. A call that needs one more waits.
     """
-    file = _checked_path(path)
+    location = _location(path)
     # Before a file exists.
     validation.opening(space, threads, busy_timeout_ms, limits, log_days, log_megabytes, delivered_minutes)
     validation.access(space, confined, limits)
@@ -135,10 +174,13 @@ def open_store(
     weights = validation.namespace_weights("namespace_weights", own_weights, limits)
     now = system_clock if clock is None else _checked_clock(clock)
     key = _key("key", key)  # under the same name, so that a traceback with values does not show it
+    of_postgres = _OfPostgres(schema_name("schema", schema), connections_of("connections", connections))
     models = load_models(embedder, reranker, threads)
-    store, note = _store(file, busy_timeout_ms, create, parameters, key, limited, page_checksums)
+    store, note = _store(
+        location, busy_timeout_ms, create, limited, _OfFiles(parameters, page_checksums, key), of_postgres
+    )
     try:
-        _check_model(path, store.model(), models.embedder, switch_model=switch_model)
+        _check_model(location, store.model(), models.embedder, switch_model=switch_model)
         return Nacre(
             store,
             models.embedder,
@@ -182,29 +224,61 @@ def restore_backup(
     key = _key("key", key)
     from nacre.storage.sqlite.backup.restore import restore
 
-    source, target = validation.file_path("backup", backup), validation.file_path("path", path)
+    source = validation.file_path("backup", backup)
+    target = _checked_path(_only_file(path, "a backup is restored to a file; name one as the store"))
     return restore(source, target, force=force, progress=progress or (lambda _: None), key=key)
 
 
-def check_store(path: str | os.PathLike[str], *, fix: bool = False, key: str | Key | None = None) -> Health:
-    """Check a store, however damaged. `fix` repairs what can be made from the memories."""
-    key = _key("key", key)
+def check_store(
+    path: str | os.PathLike[str] | Sequence[str],
+    *,
+    fix: bool = False,
+    key: str | Key | None = None,
+    schema: str = SCHEMA,
+) -> Health:
+    """Check a store, however damaged. `fix` repairs what can be made from the memories.
+
+    `path` and `schema` are as in `open_store`. A file that cannot be opened is checked, too; a server has to answer.
+    """
+    key, fix = _key("key", key), validation.yes_or_no("fix", fix)
+    location = _location(path)
+    of_postgres = _OfPostgres(schema_name("schema", schema), CONNECTIONS_MAX)
+    _check_options(location, _OfFiles(USUAL_HNSW, True, key), of_postgres)
+    if not isinstance(location, Path):
+        store = _postgres_store(location, BUSY_TIMEOUT_MS, create=False, quotas=NO_QUOTAS, of_postgres=of_postgres)
+        if store is None:
+            raise StoreUnavailable(f"store: {location} has no store in the schema {schema}; check both names")
+        with closing(store):
+            return Health(tuple(store.check(system_clock(), fix=fix)))
     from nacre.storage.sqlite.doctor import diagnose
 
-    return Health(tuple(diagnose(_checked_path(path), key, system_clock(), fix=validation.yes_or_no("fix", fix))))
+    return Health(tuple(diagnose(location, key, system_clock(), fix=fix)))
 
 
 def salvage_store(path: str | os.PathLike[str], to: str | os.PathLike[str], *, key: str | Key | None = None) -> Salvage:
-    """Copy what can be read of a damaged store into a new one. The damaged file stays as it is."""
+    """Copy what can be read of a damaged store in a file into a new one. The damaged file stays as it is."""
     key = _key("key", key)
     from nacre.storage.sqlite.salvage import salvage
 
-    return salvage(_checked_path(path), validation.file_path("to", to), key)
+    source = _only_file(path, "only files are salvaged; restore the last backup of the database")
+    return salvage(_checked_path(source), validation.file_path("to", to), key)
 
 
-def _checked_path(path: str | os.PathLike[str]) -> Path:
+def _only_file(path: StoreName, remedy: str) -> StoreName:
+    """The name of a store that has to be in a file."""
+    location = address("path", path)
+    if location is not None:
+        raise InvalidInput("store", f"{location} is no file; {remedy}")
+    return path
+
+
+def _location(path: StoreName) -> Location:
+    return address("path", path) or _checked_path(path)
+
+
+def _checked_path(path: StoreName) -> Path:
     """The path of a store, if it can name a file at all."""
-    named = validation.file_path("path", path)
+    named = validation.file_path("path", cast("str", path))  # anything else is refused there
     try:
         named.stat()
     except (FileNotFoundError, NotADirectoryError):  # it may be created, or the store says what is in the way
@@ -240,25 +314,85 @@ def rekey_store(
     key, new_key = _key("key", key), _key("new_key", new_key)
     from nacre.storage.sqlite.rekey import rekey
 
-    rekey(_checked_path(path), key, new_key, busy_timeout_ms)
+    file = _only_file(path, "only files are encrypted by Nacre; encrypt the disk of the server")
+    rekey(_checked_path(file), key, new_key, busy_timeout_ms)
 
 
 def _store(
-    path: Path,
+    location: Location,
     busy_timeout_ms: int,
     create: bool,
-    hnsw: Hnsw,
-    key: Key | None,
     quotas: Quotas,
-    page_checksums: bool,
+    of_files: _OfFiles,
+    of_postgres: _OfPostgres,
 ) -> tuple[Store, str | None]:
-    """The store, and a note if nothing can be written to it. A path where no file can be created is refused."""
-    if create or path.exists() or not (path.parent.is_dir() or path.parent == data_folder(os.environ)):
-        store = SqliteStore(path, busy_timeout_ms, create, hnsw, key, quotas, page_checksums)
+    """The store, and a note if nothing can be written to it."""
+    _check_options(location, of_files, of_postgres)
+    store: SqliteStore | PostgresStore | None
+    if isinstance(location, Path):
+        name = str(location)
+        store = _file_store(location, busy_timeout_ms, create, quotas, of_files)
+    else:
+        name = f"{location} (schema {of_postgres.schema})"
+        store = _postgres_store(location, busy_timeout_ms, create, quotas, of_postgres)
+    if store is not None:
         return store, "the store is read-only: nothing is logged" if store.read_only else None
     from nacre.storage.reference.missing import MissingStore
 
-    return MissingStore(path), f"no memories yet: the store {path} does not exist"
+    return MissingStore(name), f"{_NO_MEMORIES}: the store {name} does not exist"
+
+
+def _check_options(location: Location, of_files: _OfFiles, of_postgres: _OfPostgres) -> None:
+    """Raise InvalidInput for an option that would have no effect on a store of this kind."""
+    if isinstance(location, Path):
+        for name, given, usual in zip(_OfPostgres._fields, of_postgres, (SCHEMA, CONNECTIONS_MAX), strict=True):
+            if given != usual:
+                raise InvalidInput(name, f"is for stores in PostgreSQL, and {location} is a file; leave it out")
+        return
+    if of_files.key is not None:
+        raise InvalidInput("key", f"is for stores in files, and {location} is none; encrypt the disk of the server")
+    if of_files.hnsw != USUAL_HNSW:
+        raise InvalidInput("hnsw", f"is for stores in files, and {location} is none; leave it out")
+    if not of_files.page_checksums:
+        raise InvalidInput(
+            "page_checksums",
+            f"is for stores in files, and {location} is none; PostgreSQL has checksums of its own (`data_checksums`)",
+        )
+
+
+def _file_store(
+    path: Path, busy_timeout_ms: int, create: bool, quotas: Quotas, of_files: _OfFiles
+) -> SqliteStore | None:
+    """None if there is no file, and none is to be made. A path where no file can be created is refused."""
+    if create or path.exists() or not (path.parent.is_dir() or path.parent == data_folder(os.environ)):
+        return SqliteStore(path, busy_timeout_ms, create, of_files.hnsw, of_files.key, quotas, of_files.page_checksums)
+    return None
+
+
+def _postgres_store(
+    location: Address | Nodes, busy_timeout_ms: int, create: bool, quotas: Quotas, of_postgres: _OfPostgres
+) -> PostgresStore | None:
+    """None if the schema has no store, and none is to be made."""
+    if isinstance(location, Nodes):
+        raise InvalidInput("store", "names several addresses, and a store has one; give one of them")
+    try:
+        from nacre.storage.postgres import NoStore, PostgresStore
+    except ImportError as error:  # psycopg, or its library of PostgreSQL
+        raise StoreUnavailable(
+            f"store: {location} needs packages that are missing ({error}); install them with "
+            "`pip install 'nacre-memory[postgres]'`"
+        ) from None
+    try:
+        return PostgresStore(
+            location.dsn,
+            of_postgres.schema,
+            create=create,
+            busy_timeout_ms=busy_timeout_ms,
+            connections_max=of_postgres.connections,
+            quotas=quotas,
+        )
+    except NoStore:
+        return None
 
 
 def open_from_settings(
@@ -282,10 +416,11 @@ def open_from_settings(
     """
     if models is None:
         models = models_from_settings(settings)
-    if create and settings.store.source == "default":
-        private_files.create_folder(settings.store.value.parent, parents=True)
+    location = settings.store.value
+    if create and isinstance(location, Path) and settings.store.source == "default":
+        private_files.create_folder(location.parent, parents=True)
     memory = open_store(
-        settings.store.value,
+        named(location),
         space=settings.space.value if space is None else space,
         confined=confined,
         embedder=models.embedder,
@@ -302,12 +437,6 @@ def open_from_settings(
         log_days=settings.log_days.value,
         log_megabytes=settings.log_megabytes.value,
         delivered_minutes=settings.delivered_minutes.value,
-        hnsw=Hnsw(
-            connectivity=settings.hnsw_connectivity.value,
-            expansion_add=settings.hnsw_expansion_add.value,
-            expansion_search=settings.hnsw_expansion_search.value,
-        ),
-        page_checksums=settings.page_checksums.value,
         namespace_weights=settings.namespace_weights.value,
         secrets=settings.secrets.value,
         key=keys.of_settings(settings, os.environ),
@@ -317,10 +446,34 @@ def open_from_settings(
             bytes_max=settings.quota_bytes.value,
             session_writes_max=settings.quota_session_writes.value,
         ),
+        **(_file_options(settings) if isinstance(location, Path) else _postgres_options(settings)),
     )
-    if creates is not None and not settings.store.value.exists():
-        memory.notes = tuple(f"{note}; {creates}" for note in memory.notes)
+    if creates is not None:
+        memory.notes = tuple(f"{each}; {creates}" if each.startswith(_NO_MEMORIES) else each for each in memory.notes)
     return memory
+
+
+def check_from_settings(settings: Settings, *, fix: bool = False) -> Health:
+    """Check the store that the settings name."""
+    location, key = settings.store.value, keys.of_settings(settings, os.environ)
+    if isinstance(location, Path):
+        return check_store(location, fix=fix, key=key)
+    return check_store(named(location), fix=fix, key=key, schema=settings.postgres_schema.value)
+
+
+def _file_options(settings: Settings) -> dict[str, Any]:
+    """Settings that only stores in files have. They may be there for another store than this."""
+    hnsw = Hnsw(
+        connectivity=settings.hnsw_connectivity.value,
+        expansion_add=settings.hnsw_expansion_add.value,
+        expansion_search=settings.hnsw_expansion_search.value,
+    )
+    return {"hnsw": hnsw, "page_checksums": settings.page_checksums.value}
+
+
+def _postgres_options(settings: Settings) -> dict[str, Any]:
+    """The same of stores in PostgreSQL."""
+    return {"schema": settings.postgres_schema.value, "connections": settings.postgres_connections.value}
 
 
 def models_from_settings(settings: Settings) -> Models:
@@ -372,14 +525,12 @@ def _reranker_for(embedder: Embedder | None, threads: int) -> Reranker | None:
     return NacreRerank(threads=threads or None)
 
 
-def _check_model(
-    path: str | os.PathLike[str], stored: str | None, embedder: Embedder | None, *, switch_model: bool
-) -> None:
+def _check_model(location: Location, stored: str | None, embedder: Embedder | None, *, switch_model: bool) -> None:
     """Vectors of two models cannot be compared."""
     if embedder is None or switch_model or stored in (None, embedder.fingerprint):
         return
     raise EmbedderMismatch(
-        f"embedder: the vectors of {path} come from {stored}, not from {embedder.fingerprint}; "
+        f"embedder: the vectors of {location} come from {stored}, not from {embedder.fingerprint}; "
         "run `nacre reembed` to compute them again, or open the store with the model it was written with"
     )
 

@@ -2,7 +2,7 @@
 
 The config file is TOML with the names below, for example
 
-    store = "~/notes/agent.db"
+    store = "~/notes/agent.db"  # or an address: "postgresql://user@host/database"
     space = "work"
     embedder = "minilm"
 """
@@ -24,6 +24,7 @@ from nacre.errors import InvalidInput
 if TYPE_CHECKING:
     from nacre.config.factory import EmbedderName
     from nacre.types.facts import FactType
+    from nacre.types.location import Location
     from nacre.types.secrets import SecretPolicy
 
 T = TypeVar("T")
@@ -42,12 +43,14 @@ class Sourced(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    store: Sourced[Path]
+    store: Sourced[Location]
     space: Sourced[str]
     embedder: Sourced[EmbedderName]
     threads: Sourced[int]
     busy_timeout_ms: Sourced[int]
     key_file: Sourced[str]
+    postgres_schema: Sourced[str]
+    postgres_connections: Sourced[int]
     token_vectors: Sourced[bool]
     extract: Sourced[bool]
     decay_rates: Sourced[Mapping[FactType, float]]
@@ -68,23 +71,25 @@ class Settings:
 
 
 MEANINGS: Mapping[str, str] = {
-    "store": "the file that holds the memories",
+    "store": "the file that holds the memories, or the address of a database: postgresql://user@host/database",
     "space": "the space to remember in and to search; folder:PATH is the space of a project",
     "embedder": "the model that embeds texts: minilm, minilm-cuda (on a GPU), hashing or none",
     "threads": "threads of the embedder and of the reranker; 0: one for each core",
     "busy_timeout_ms": "how long a write waits for another process, in milliseconds",
     "key_file": "the file of the key of an encrypted store, or keyring:NAME",
+    "postgres_schema": "in PostgreSQL, the schema that holds the tables",
+    "postgres_connections": "in PostgreSQL, how many connections a process may have at most",
     "token_vectors": "whether token vectors are stored and compared in searches: on or off",
     "extract": "whether facts are extracted from texts: on or off",
     "decay_rates": "how fast types of facts fade per day, where not the default: state=0.2,kv=0.01",
     "log": "whether searches are kept in the recall log: on or off",
     "log_days": "how long searches stay in the recall log, in days",
-    "log_megabytes": "how much of the file the recall log may take; the first searches go first",
+    "log_megabytes": "how much of the store the recall log may take; the first searches go first",
     "delivered_minutes": "how long a context leaves out what its session was given, in minutes; 0: nothing",
-    "hnsw_connectivity": "neighbours of a passage in the vector graph of a large space",
-    "hnsw_expansion_add": "candidates looked at for each passage that is added to it",
-    "hnsw_expansion_search": "candidates looked at in each search of it",
-    "page_checksums": "whether a new store gets a checksum on each page: on or off",
+    "hnsw_connectivity": "in a file, neighbours of a passage in the vector graph of a large space",
+    "hnsw_expansion_add": "in a file, candidates looked at for each passage that is added to it",
+    "hnsw_expansion_search": "in a file, candidates looked at in each search of it",
+    "page_checksums": "whether a new file gets a checksum on each page: on or off",
     "namespace_weights": "factors on the scores of namespaces, from 0.5 to 2: decisions:1.5,config:0.8",
     "secrets": "what becomes of keys, tokens and passwords in new memories: warn, redact, refuse or off",
     "text_chars_max": "the longest text that is stored, in characters",
@@ -110,6 +115,7 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
     from nacre.config import keys
     from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS, LOG_MEGABYTES
     from nacre.storage.sqlite import BUSY_TIMEOUT_MS
+    from nacre.types import location
     from nacre.types.hnsw import USUAL_HNSW
     from nacre.types.memory import DEFAULT_SPACE
     from nacre.types.quotas import NO_QUOTAS
@@ -118,12 +124,14 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
     path = config_path(environment)
     file = _read(path)
     readers: dict[str, tuple[Callable[[str, Any], Any], object]] = {
-        "store": (_path, data_folder(environment) / "nacre.db"),
+        "store": (_store, data_folder(environment) / "nacre.db"),
         "space": (_space, DEFAULT_SPACE),
         "embedder": (_embedder, EMBEDDER),
         "threads": (_count, 0),
         "busy_timeout_ms": (_count, BUSY_TIMEOUT_MS),
         "key_file": (_key_file, ""),
+        "postgres_schema": (location.schema_name, location.SCHEMA),
+        "postgres_connections": (_within(1, location.CONNECTIONS_MOST), location.CONNECTIONS_MAX),
         "token_vectors": (_switch, True),
         "extract": (_switch, True),
         "decay_rates": (_rates, ""),
@@ -219,6 +227,12 @@ def _read(path: Path) -> dict[str, object]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"config file {path}", f"cannot be read: {error}") from None
+
+
+def _store(field: str, value: object) -> Location:
+    from nacre.types import location
+
+    return location.address(field, value) or _path(field, value)
 
 
 def _path(field: str, value: object) -> Path:

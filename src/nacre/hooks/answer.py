@@ -14,6 +14,7 @@ from nacre.config.settings import Settings
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput
 from nacre.hooks import events
+from nacre.types.location import Location
 from nacre.types.views import ContextRequest
 
 BUDGET_TOKENS = 800
@@ -48,9 +49,10 @@ def settings_for(call: Call, folder: str) -> Settings:
     return settings
 
 
-def store_of(call: Call, settings: Settings) -> Path:
-    """The path of the store, however it was written."""
-    return Path(call.working, settings.store.value).resolve()
+def store_of(call: Call, settings: Settings) -> Location:
+    """Where the store is, however its path was written."""
+    location = settings.store.value
+    return Path(call.working, location).resolve() if isinstance(location, Path) else location
 
 
 def context(asked: events.Question, memory: Callable[[], Nacre], budget_tokens: int) -> str:

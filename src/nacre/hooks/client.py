@@ -15,7 +15,7 @@ from nacre.hooks import sockets
 WAIT_S = 5.0  # for all servers together; then the hook answers by itself
 _OPTIONS = ("--store", "--space", "--embedder", "--key-file", "--budget")
 _VARIABLES = ("HOME", "CLAUDE_PROJECT_DIR")  # besides those of Nacre and of the platform's folders
-_KEY = "NACRE_KEY"  # stays in this process: the server has its own
+_SECRETS = ("NACRE_KEY", "PGPASSWORD")  # stay in this process: the server has its own
 
 
 def ask(arguments: Sequence[str], event: bytes, environment: Mapping[str, str]) -> str | None:
@@ -32,7 +32,7 @@ def ask(arguments: Sequence[str], event: bytes, environment: Mapping[str, str]) 
         "environment": {
             name: value
             for name, value in environment.items()
-            if (name in _VARIABLES or name.startswith(("NACRE_", "XDG_"))) and name != _KEY
+            if (name in _VARIABLES or name.startswith(("NACRE_", "XDG_", "PG"))) and name not in _SECRETS
         },
         "working": os.getcwd(),
         "event": event.decode("utf-8", "replace"),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nacre.config.settings import Settings
     from nacre.engine.engine import Nacre
     from nacre.hooks.answer import Call
+    from nacre.types.location import Address, Location, Nodes
 
 WAIT_S = 5.0  # for the rest of a request
 _OF_WRITES = ("text_chars_max", "quota_memories", "quota_bytes", "quota_session_writes")
@@ -46,7 +47,7 @@ class Listener:
         self._memory = memory
         self._path: Path | None = None
         self._socket: socket.socket | None = None
-        self._file = _identity(settings.store.value)
+        self._file = _identity(settings.store.value)  # None: it is not there yet
 
     def start(self) -> None:
         where = sockets.folder(os.environ)
@@ -110,23 +111,29 @@ class Listener:
         wanted = answer.settings_for(call, asked.folder)
         if not (_mean_the_same_here(call, asked.folder) and self._serves(answer.store_of(call, wanted), wanted)):
             return None
+        if not isinstance(wanted.store.value, Path) and not _reaches_the_same_server(environment):
+            return None
         return answer.context(asked, lambda: self._memory(wanted.space.value), budget)
 
-    def _serves(self, store: Path, wanted: Settings) -> bool:
-        """Whether this server has the file that is at this path now, and would answer as the hook itself."""
+    def _serves(self, store: Location, wanted: Settings) -> bool:
+        """Whether this server has this address, or the file that is at this path now, and would answer as the hook
+        itself."""
         names = {each.name for each in fields(wanted)} - _MAY_DIFFER
         same = all(getattr(wanted, name).value == getattr(self._settings, name).value for name in names)
-        if not same or store != self._settings.store.value.resolve():
+        own = self._settings.store.value
+        if not same or store != (own.resolve() if isinstance(own, Path) else own):
             return False
         file = _identity(store)
         self._file = self._file or file
         return file is not None and file == self._file
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Of a file; another one may be put in its place."""
+def _identity(location: Location) -> tuple[int, int] | Address | Nodes | None:
+    """Of a file, in whose place another one may be put; an address is its own."""
+    if not isinstance(location, Path):
+        return location
     try:
-        found = path.stat()
+        found = location.stat()
     except OSError:
         return None
     return found.st_dev, found.st_ino
@@ -142,6 +149,13 @@ def _mean_the_same_here(call: Call, folder: str) -> bool:
         given.append(config.read_text("utf-8", "replace"))
     home = call.environment.get("HOME") == os.environ.get("HOME")
     return home and config.is_absolute() and not any(map(_OF_A_PROCESS.search, given))
+
+
+def _reaches_the_same_server(environment: Mapping[str, str]) -> bool:
+    """Whether what an address of PostgreSQL leaves out is the same here. A password is each process's own."""
+    there, here = ({name: each[name] for name in each if name.startswith("PG")} for each in (environment, os.environ))
+    here.pop("PGPASSWORD", None)
+    return there == here
 
 
 def _received(connection: socket.socket) -> bytes:

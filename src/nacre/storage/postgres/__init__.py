@@ -5,7 +5,7 @@ from nacre.runtime import native_packages
 native_packages.numpy()  # before the modules below import it: two threads must not
 
 from nacre.storage.postgres.connection import BUSY_TIMEOUT_MS  # noqa: E402
-from nacre.storage.postgres.schema import SCHEMA  # noqa: E402
+from nacre.storage.postgres.schema import NoStore  # noqa: E402
 from nacre.storage.postgres.store import PostgresStore  # noqa: E402
 
-__all__ = ["BUSY_TIMEOUT_MS", "SCHEMA", "PostgresStore"]
+__all__ = ["BUSY_TIMEOUT_MS", "NoStore", "PostgresStore"]

@@ -28,11 +28,11 @@ from nacre.errors import InvalidInput, NacreError, StoreBusy, StoreCorrupt, Stor
 from nacre.runtime import forks
 from nacre.storage.postgres import halfvec, row_security, schema
 from nacre.storage.postgres.schema import Db
+from nacre.types.location import CONNECTIONS_MAX, SCHEMA
 
 BUSY_TIMEOUT_MS = 10_000  # that a write waits for others
 READ_TIMEOUT_MS = 60_000  # of one statement that reads
 WRITE_TIMEOUT_MS = 300_000  # of one statement that writes
-CONNECTIONS_MAX = 16  # of one store in one process
 CONNECT_S = 10  # that a server may take to answer
 _ATTEMPTS = 4  # of a transaction that the server undid, or whose connection was lost
 _PAUSE_S = 0.01  # before the second one, longer before each further one
@@ -135,7 +135,7 @@ class Connections:
     def __init__(
         self,
         dsn: str,
-        schema_name: str = schema.SCHEMA,
+        schema_name: str = SCHEMA,
         *,
         create: bool = True,
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
@@ -503,5 +503,5 @@ def _location(known: dict[str, Any], schema_name: str) -> str:
     """A store as errors name it: without password and options."""
     user = f"{known['user']}@" if known.get("user") else ""
     port = f":{known['port']}" if known.get("port") else ""
-    within = "" if schema_name == schema.SCHEMA else f" (schema {schema_name})"
+    within = "" if schema_name == SCHEMA else f" (schema {schema_name})"
     return f"postgresql://{user}{known.get('host') or 'localhost'}{port}/{known.get('dbname') or ''}{within}"

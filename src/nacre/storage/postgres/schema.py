@@ -32,7 +32,6 @@ class Db(psycopg.Connection[tuple[Any, ...]]):
     checks_rows: bool = False  # row-level security binds its user
 
 
-SCHEMA = "nacre"  # where the name of no other is given
 _EXTENSION_KEY = 0x4E61637265  # of the lock that guards what all schemas of a database share
 
 # Tables with rows of one memory, by (space, row). Pairs are in `near_duplicates` and `updates`; `deliveries` name the
@@ -459,6 +458,10 @@ MIGRATIONS = (_FIRST + _COUNTING + row_security.SCRIPT,)
 VERSION = len(MIGRATIONS)
 
 
+class NoStore(StoreUnavailable):
+    """The schema has no tables, and none are to be made."""
+
+
 def prepare(db: Db, schema: str, create: bool, location: str) -> str:
     """Bring the tables of a schema to this version. Returns the schema that has the types of pgvector.
 
@@ -468,7 +471,7 @@ def prepare(db: Db, schema: str, create: bool, location: str) -> str:
         raise StoreUnavailable(f"store: the database of {location} is not encoded in UTF8; create one that is")
     found = _version(db, schema, location)
     if found is None and not create:
-        raise StoreUnavailable(f"store: {location} has no store; create it with `nacre remember`, or check the name")
+        raise NoStore(f"store: {location} has no store; create it with `nacre remember`, or check the name")
     if found != VERSION:
         try:
             with db.transaction():

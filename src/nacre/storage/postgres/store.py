@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nacre.errors import StoreBusy, StoreUnavailable
+from nacre.errors import InvalidInput, StoreBusy, StoreUnavailable
 from nacre.interfaces import TimePage
 from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.storage.postgres import (
@@ -31,13 +31,12 @@ from nacre.storage.postgres import (
     rebuilding,
     recall_log,
     rows,
-    schema,
     token_vectors,
     updates,
     vocabulary,
     writes,
 )
-from nacre.storage.postgres.connection import BUSY_TIMEOUT_MS, CONNECTIONS_MAX, Connections
+from nacre.storage.postgres.connection import BUSY_TIMEOUT_MS, Connections
 from nacre.storage.postgres.facets import facet_counts
 from nacre.storage.postgres.keyword_search import lexical
 from nacre.storage.postgres.neighbours import neighbours
@@ -50,6 +49,7 @@ from nacre.types.changes import ChangePage
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.health import Finding
 from nacre.types.kept_answers import Claim, KeptAnswer
+from nacre.types.location import CONNECTIONS_MAX, SCHEMA
 from nacre.types.memory import (
     Entry,
     Event,
@@ -79,7 +79,7 @@ class PostgresStore:
     def __init__(
         self,
         dsn: str,
-        schema_name: str = schema.SCHEMA,
+        schema_name: str = SCHEMA,
         *,
         create: bool = True,
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
@@ -428,9 +428,10 @@ class PostgresStore:
         return found if self._replica is None else [*found, self._replica.check(self._connections)]
 
     def backup(self, request: BackupRequest, progress: Callable[[Progress], None]) -> BackupResult:  # noqa: ARG002
-        raise StoreUnavailable(
-            f"store: {self._location} is backed up by PostgreSQL's own tools, such as pg_dump or pg_basebackup; "
-            "`nacre export` writes its memories to a file"
+        raise InvalidInput(
+            "store",
+            f"{self._location} is backed up by PostgreSQL's own tools, such as pg_dump or pg_basebackup; "
+            "`nacre export` writes its memories to a file",
         )
 
     def dump(self, request: ExportRequest) -> Iterator[Record]:

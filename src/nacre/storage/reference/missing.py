@@ -1,9 +1,8 @@
-"""The store of a file that does not exist yet: empty, and nothing can be written to it."""
+"""A store that does not exist yet: empty, and nothing can be written to it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import NoReturn
 
 from nacre.errors import StoreUnavailable
@@ -14,15 +13,15 @@ from nacre.types.stats import Stats
 class MissingStore(MemoryStore):
     """Implements `nacre.interfaces.Store`. What changes a memory by its id fails by itself: there is none."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self._path = path
+        self._name = name
 
     def stats(self) -> Stats:
         return replace(super().stats(), schema_version=0)
 
     def add(self, *_: object, **__: object) -> NoReturn:
-        raise StoreUnavailable(f"store: {self._path} does not exist; open it with create=True to make it")
+        raise StoreUnavailable(f"store: {self._name} does not exist; open it with create=True to make it")
 
     put_entity = add
     put_lens = add
@@ -30,4 +29,4 @@ class MissingStore(MemoryStore):
     claim_answer = add
 
     def backup(self, *_: object, **__: object) -> NoReturn:
-        raise StoreUnavailable(f"store: {self._path} does not exist, so there is nothing to back up; check the path")
+        raise StoreUnavailable(f"store: {self._name} does not exist, so there is nothing to back up; check the name")
