@@ -37,7 +37,15 @@ _SMALL = ("shared_buffers=32MB", "max_connections=100", "wal_level=logical", "un
 class PostgresServer:
     """A server with its data in a temporary folder. `durable`: it may be killed at any moment and lose nothing."""
 
-    def __init__(self, *, durable: bool = False, options: Sequence[str] = (), data: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        durable: bool = False,
+        options: Sequence[str] = (),
+        data: Path | None = None,
+        primary: PostgresServer | None = None,
+    ) -> None:
+        """A new server, one with the data of another, or a standby that follows a primary."""
         self.folder = Path(tempfile.mkdtemp(prefix="nacre-pg-"))
         self.data = self.folder / "data"
         self.port = free_port()
@@ -46,7 +54,11 @@ class PostgresServer:
         self._user = _server_user()
         if self._user is not None:
             shutil.chown(self.folder, self._user)
-        if data is None:
+        if primary is not None:
+            source = ("-h", "127.0.0.1", "-p", str(primary.port), "-U", "postgres")
+            self._run("pg_basebackup", *source, "-D", str(self.data), "-R", "-X", "stream", "-c", "fast", "--no-sync")
+            self._options.append("wal_retrieve_retry_interval=100ms")
+        elif data is None:
             self._run("initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
         else:
             shutil.move(data, self.data)

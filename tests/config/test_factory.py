@@ -152,3 +152,30 @@ def test_a_file_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
         nacre.open(tmp_path / "none" / "x.db", embedder=None, create=False)
     with pytest.raises(StoreUnavailable, match="is a folder"):
         nacre.open(tmp_path, embedder=None, create=False)
+
+
+# ---------------------------------------------------------------- replicas
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"replica": "postgresql://nacre:geheim@host/agents"}, r"^replica: is for stores in PostgreSQL"),
+        ({"replica": ["postgresql://nacre@one/agents", "two.db"]}, r"^replica: several stores must be addresses"),
+        ({"replica": 5}, r"^replica: must be an address like"),
+        ({"staleness_s": 2.0}, r"^staleness_s: is for stores in PostgreSQL"),
+        ({"staleness_s": "soon"}, r"^staleness_s: is 'soon'; seconds from 0 to 3,600"),
+        ({"staleness_s": True}, r"^staleness_s: is True; seconds"),
+    ],
+)
+def test_options_of_replicas_are_checked_before_a_file_is_made(path: Path, options: Any, problem: str) -> None:
+    with pytest.raises(InvalidInput, match=problem) as error:
+        nacre.open(path, embedder="none", **options)
+    assert "geheim" not in str(error.value)
+    assert not path.exists()
+
+
+def test_settings_of_replicas_may_be_there_for_another_store(path: Path) -> None:
+    given = _settings(path, postgres_replica="postgresql://nacre@one/agents", postgres_staleness_s=1)
+    with factory.open_from_settings(given) as memory:
+        assert memory.remember("A heron").id

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from nacre.cli import run
 from nacre.config import settings
 from nacre.errors import InvalidInput
 
@@ -120,3 +121,47 @@ def test_wrong_namespace_weights_are_refused(tmp_path: Path, given: str, problem
     with pytest.raises(InvalidInput, match=problem) as caught:
         settings.load({}, environment)
     assert caught.value.field == "NACRE_NAMESPACE_WEIGHTS"
+
+
+PRIMARY = "postgresql://nacre@primary/agents"
+REPLICAS = ("postgresql://nacre:geheim@one/agents", "postgresql://nacre@two/agents?sslpassword=geheim")
+
+
+def test_replicas_come_from_the_settings_and_show_no_password(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f"postgres_replica = {list(REPLICAS)}\npostgres_staleness_s = 1.5\n", "utf-8")
+    found = settings.load({"store": PRIMARY}, {"NACRE_CONFIG": str(file)})
+    assert tuple(each.dsn for each in found.postgres_replica.value) == REPLICAS
+    assert found.postgres_staleness_s.value == 1.5
+    given = {"NACRE_CONFIG": str(file), "NACRE_POSTGRES_REPLICA": REPLICAS[1], "NACRE_POSTGRES_STALENESS_S": "60"}
+    found = settings.load({"store": PRIMARY}, given)
+    assert tuple(each.dsn for each in found.postgres_replica.value) == REPLICAS[1:]
+    assert found.postgres_staleness_s.value == 60.0
+    monkeypatch.setenv("NACRE_CONFIG", str(file))
+    for arguments in (["config"], ["config", "--json"]):
+        assert run([*arguments, "--store", PRIMARY]) == 0
+        shown = capsys.readouterr().out
+        assert "postgresql://nacre:***@one/agents" in shown
+        assert "geheim" not in shown + repr(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "problem"),
+    [
+        ("postgres_replica", "replica.db", "must be an address like postgresql://user@host/database"),
+        ("postgres_replica", f"{PRIMARY} replica.db", "must be addresses of PostgreSQL"),
+        ("postgres_replica", f"{PRIMARY} {PRIMARY}", "names one address twice"),
+        ("postgres_replica", " ".join(f"{PRIMARY}{each}" for each in range(17)), "up to 16 are allowed"),
+        ("postgres_staleness_s", "soon", "a number of seconds is allowed"),
+        ("postgres_staleness_s", "-1", "seconds from 0 to 3,600 are allowed"),
+        ("postgres_staleness_s", "nan", "seconds from 0 to 3,600 are allowed"),
+        ("postgres_staleness_s", "3601", "seconds from 0 to 3,600 are allowed"),
+    ],
+)
+def test_wrong_settings_of_replicas_are_refused(tmp_path: Path, name: str, given: str, problem: str) -> None:
+    environment = {"NACRE_CONFIG": str(tmp_path / "none.toml"), f"NACRE_{name.upper()}": given}
+    with pytest.raises(InvalidInput, match=problem) as caught:
+        settings.load({}, environment)
+    assert caught.value.field == f"NACRE_{name.upper()}"

@@ -11,6 +11,7 @@ from nacre.cli import render
 from nacre.cli.group import answer, nacre
 from nacre.cli.options import common, filters, opened, settings_of, to_filter, wants_json, without_tokens
 from nacre.serialization import encode
+from nacre.types.location import Location
 from nacre.types.memory import Json, Progress
 
 
@@ -76,7 +77,13 @@ def config(context: click.Context) -> None:
     settings = settings_of(context)
     sourced = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
     encoded: dict[str, Json] = {
-        name: {"value": str(each.value) if name == "store" else each.value, "source": each.source}
-        for name, each in sourced.items()
+        name: {"value": _encoded(each.value), "source": each.source} for name, each in sourced.items()
     }
     answer(context, encoded, render.settings_lines(settings))
+
+
+def _encoded(value: Any) -> Json:
+    """The value of a setting. What names a place is shown without its password."""
+    if isinstance(value, tuple):
+        return [str(each) for each in value]
+    return str(value) if isinstance(value, Location) else value

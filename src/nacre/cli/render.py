@@ -601,6 +601,8 @@ def _setting(value: object, joint: str) -> str:
     """A setting as the user writes it. `joint` stands between a name and its number."""
     if isinstance(value, bool):
         return "on" if value else "off"
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
     if isinstance(value, dict):
         return ",".join(f"{name}{joint}{rate:g}" for name, rate in value.items()) or "default"
     return str(value)

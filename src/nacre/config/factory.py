@@ -31,6 +31,7 @@ from nacre.types.key import Key
 from nacre.types.location import (
     CONNECTIONS_MAX,
     SCHEMA,
+    STALENESS_S,
     Address,
     Location,
     Nodes,
@@ -38,7 +39,9 @@ from nacre.types.location import (
     address,
     connections_of,
     named,
+    replicas_of,
     schema_name,
+    staleness_of,
 )
 from nacre.types.memory import DEFAULT_SPACE, Progress
 from nacre.types.quotas import NO_QUOTAS, Quotas
@@ -74,8 +77,10 @@ class _OfFiles(NamedTuple):
 class _OfPostgres(NamedTuple):
     """What only a store in PostgreSQL is opened with."""
 
-    schema: str
-    connections: int
+    schema: str = SCHEMA
+    connections: int = CONNECTIONS_MAX
+    replica: tuple[Address, ...] = ()
+    staleness_s: float = STALENESS_S
 
 
 def open_store(
@@ -108,6 +113,8 @@ def open_store(
     quotas: Quotas = NO_QUOTAS,
     schema: str = SCHEMA,
     connections: int = CONNECTIONS_MAX,
+    replica: str | Sequence[str] | None = None,
+    staleness_s: float = STALENESS_S,
 ) -> Nacre:
     """Open a store. A missing one is created, unless `create=False`: then the store is empty, which searches note.
 
@@ -149,6 +156,10 @@ def open_store(
             of them the same.
         schema: In PostgreSQL, the schema that holds the tables. One database may have several stores.
         connections: In PostgreSQL, how many connections this store may have at once. A call that needs one more waits.
+        replica: In PostgreSQL, the address of a standby that answers searches, or several, which take turns. One that
+            is away or too far behind is left out; where all are, the primary answers.
+        staleness_s: In PostgreSQL, by how many seconds a search on a replica may miss what other processes have
+            written. What this one has written is always found.
     """
     location = _location(path)
     # Before a file exists.
@@ -174,7 +185,12 @@ def open_store(
     weights = validation.namespace_weights("namespace_weights", own_weights, limits)
     now = system_clock if clock is None else _checked_clock(clock)
     key = _key("key", key)  # under the same name, so that a traceback with values does not show it
-    of_postgres = _OfPostgres(schema_name("schema", schema), connections_of("connections", connections))
+    of_postgres = _OfPostgres(
+        schema_name("schema", schema),
+        connections_of("connections", connections),
+        replicas_of("replica", replica),
+        staleness_of("staleness_s", staleness_s),
+    )
     models = load_models(embedder, reranker, threads)
     store, note = _store(
         location, busy_timeout_ms, create, limited, _OfFiles(parameters, page_checksums, key), of_postgres
@@ -235,14 +251,16 @@ def check_store(
     fix: bool = False,
     key: str | Key | None = None,
     schema: str = SCHEMA,
+    replica: str | Sequence[str] | None = None,
 ) -> Health:
     """Check a store, however damaged. `fix` repairs what can be made from the memories.
 
-    `path` and `schema` are as in `open_store`. A file that cannot be opened is checked, too; a server has to answer.
+    `path`, `schema` and `replica` are as in `open_store`. A file that cannot be opened is checked, too; a server has
+    to answer.
     """
     key, fix = _key("key", key), validation.yes_or_no("fix", fix)
     location = _location(path)
-    of_postgres = _OfPostgres(schema_name("schema", schema), CONNECTIONS_MAX)
+    of_postgres = _OfPostgres(schema_name("schema", schema), replica=replicas_of("replica", replica))
     _check_options(location, _OfFiles(USUAL_HNSW, True, key), of_postgres)
     if not isinstance(location, Path):
         store = _postgres_store(location, BUSY_TIMEOUT_MS, create=False, quotas=NO_QUOTAS, of_postgres=of_postgres)
@@ -345,8 +363,8 @@ def _store(
 def _check_options(location: Location, of_files: _OfFiles, of_postgres: _OfPostgres) -> None:
     """Raise InvalidInput for an option that would have no effect on a store of this kind."""
     if isinstance(location, Path):
-        for name, given, usual in zip(_OfPostgres._fields, of_postgres, (SCHEMA, CONNECTIONS_MAX), strict=True):
-            if given != usual:
+        for name, given in of_postgres._asdict().items():
+            if given != _OfPostgres._field_defaults[name]:
                 raise InvalidInput(name, f"is for stores in PostgreSQL, and {location} is a file; leave it out")
         return
     if of_files.key is not None:
@@ -390,6 +408,8 @@ def _postgres_store(
             busy_timeout_ms=busy_timeout_ms,
             connections_max=of_postgres.connections,
             quotas=quotas,
+            replicas=[each.dsn for each in of_postgres.replica],
+            staleness_s=of_postgres.staleness_s,
         )
     except NoStore:
         return None
@@ -458,7 +478,8 @@ def check_from_settings(settings: Settings, *, fix: bool = False) -> Health:
     location, key = settings.store.value, keys.of_settings(settings, os.environ)
     if isinstance(location, Path):
         return check_store(location, fix=fix, key=key)
-    return check_store(named(location), fix=fix, key=key, schema=settings.postgres_schema.value)
+    options = _postgres_options(settings)
+    return check_store(named(location), fix=fix, key=key, schema=options["schema"], replica=options["replica"])
 
 
 def _file_options(settings: Settings) -> dict[str, Any]:
@@ -473,7 +494,12 @@ def _file_options(settings: Settings) -> dict[str, Any]:
 
 def _postgres_options(settings: Settings) -> dict[str, Any]:
     """The same of stores in PostgreSQL."""
-    return {"schema": settings.postgres_schema.value, "connections": settings.postgres_connections.value}
+    return {
+        "schema": settings.postgres_schema.value,
+        "connections": settings.postgres_connections.value,
+        "replica": [each.dsn for each in settings.postgres_replica.value],
+        "staleness_s": settings.postgres_staleness_s.value,
+    }
 
 
 def models_from_settings(settings: Settings) -> Models:

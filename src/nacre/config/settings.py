@@ -24,7 +24,7 @@ from nacre.errors import InvalidInput
 if TYPE_CHECKING:
     from nacre.config.factory import EmbedderName
     from nacre.types.facts import FactType
-    from nacre.types.location import Location
+    from nacre.types.location import Address, Location
     from nacre.types.secrets import SecretPolicy
 
 T = TypeVar("T")
@@ -51,6 +51,8 @@ class Settings:
     key_file: Sourced[str]
     postgres_schema: Sourced[str]
     postgres_connections: Sourced[int]
+    postgres_replica: Sourced[tuple[Address, ...]]
+    postgres_staleness_s: Sourced[float]
     token_vectors: Sourced[bool]
     extract: Sourced[bool]
     decay_rates: Sourced[Mapping[FactType, float]]
@@ -79,6 +81,8 @@ MEANINGS: Mapping[str, str] = {
     "key_file": "the file of the key of an encrypted store, or keyring:NAME",
     "postgres_schema": "in PostgreSQL, the schema that holds the tables",
     "postgres_connections": "in PostgreSQL, how many connections a process may have at most",
+    "postgres_replica": "in PostgreSQL, addresses of standbys that answer searches, with spaces between them",
+    "postgres_staleness_s": "in PostgreSQL, by how many seconds a search on a replica may lag behind",
     "token_vectors": "whether token vectors are stored and compared in searches: on or off",
     "extract": "whether facts are extracted from texts: on or off",
     "decay_rates": "how fast types of facts fade per day, where not the default: state=0.2,kv=0.01",
@@ -132,6 +136,8 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
         "key_file": (_key_file, ""),
         "postgres_schema": (location.schema_name, location.SCHEMA),
         "postgres_connections": (_within(1, location.CONNECTIONS_MOST), location.CONNECTIONS_MAX),
+        "postgres_replica": (location.replicas_of, ()),
+        "postgres_staleness_s": (_seconds, location.STALENESS_S),
         "token_vectors": (_switch, True),
         "extract": (_switch, True),
         "decay_rates": (_rates, ""),
@@ -310,6 +316,17 @@ def _namespace_weights(field: str, value: object) -> dict[str, float]:
     except InvalidInput as error:
         namespace = error.field.removeprefix("recipe.namespace_weights").strip("[]'")
         raise InvalidInput(field, f"{namespace}: {error.problem}" if namespace else error.problem) from None
+
+
+def _seconds(field: str, value: object) -> float:
+    from nacre.types import location
+
+    try:
+        return location.staleness_of(field, float(str(value)))
+    except ValueError as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(field, f"is {value!r}; a number of seconds is allowed") from None
 
 
 def _parts(value: object) -> list[str]:

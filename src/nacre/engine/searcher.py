@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from nacre import validation
 from nacre.analysis import highlight
@@ -21,7 +21,7 @@ from nacre.engine.recall_log import RecallLog
 from nacre.engine.rerank_stage import RerankStage
 from nacre.engine.search_trace import SearchTrace
 from nacre.engine.successors import SuccessorFinder
-from nacre.errors import InvalidInput, NotFound
+from nacre.errors import InvalidInput, NotFound, StoreUnavailable
 from nacre.interfaces import Reranker, TimePage
 from nacre.query.ast import Condition, Pinned, both, has_words, scope_condition
 from nacre.ranking import boosts, fusion
@@ -32,6 +32,8 @@ from nacre.runtime.lru import LruCache
 from nacre.types.memory import Memory
 from nacre.types.search import Filter, RelatedRequest, SearchRequest, SearchResult
 from nacre.types.stats import FacetCounts, Facets
+
+T = TypeVar("T")
 
 RESULT_LIFETIME = timedelta(minutes=1)  # of a cached result: recency counts days, and a day may end
 
@@ -72,17 +74,35 @@ class Searcher:
     def search(self, asked: SearchRequest) -> SearchOutcome:
         valid = self._planner.validate(asked)
         delivered = self._log.delivered(valid.request)  # before the view below, which does not see later writes
-        with collection_paused(), self._store.view():
+
+        def outcome() -> SearchOutcome:
             sequence = self._store.sequence()
-            valid = self._planner.through_lens(valid, sequence, (delivered or {}).keys())
-            return SearchOutcome(valid.request, self._cached(valid, sequence), delivered)
+            planned = self._planner.through_lens(valid, sequence, (delivered or {}).keys())
+            return SearchOutcome(planned.request, self._cached(planned, sequence), delivered)
+
+        with collection_paused():
+            return self._in_one_view(outcome)
 
     def trace(self, asked: SearchRequest) -> SearchTrace:
         """A search with everything its stages found and left out."""
         valid = self._planner.validate(asked)
         delivered = self._log.delivered(valid.request) or {}
+        return self._in_one_view(
+            lambda: self._run(self._planner.through_lens(valid, self._store.sequence(), delivered.keys()))
+        )
+
+    def _in_one_view(self, search: Callable[[], T]) -> T:
+        """What a search gives that sees one moment. Where a server goes away meanwhile, another one is searched."""
+        begun = False
+        try:
+            with self._store.view():
+                begun = True
+                return search()
+        except StoreUnavailable:
+            if not begun:
+                raise
         with self._store.view():
-            return self._run(self._planner.through_lens(valid, self._store.sequence(), delivered.keys()))
+            return search()
 
     def _cached(self, valid: ValidRequest, sequence: tuple[int, int, int]) -> SearchResult:
         """The result of an equal search a moment ago, if nothing was written since; otherwise a new one."""

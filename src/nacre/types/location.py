@@ -7,13 +7,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from nacre.errors import InvalidInput
 
 SCHEMA = "nacre"  # of PostgreSQL, that the tables are in
 CONNECTIONS_MAX = 16  # of one store in one process
 CONNECTIONS_MOST = 1_000  # that this may be set to
+REPLICAS_MAX = 16
+STALENESS_S = 5.0  # that a search on a replica may lag behind the primary
+STALENESS_MOST_S = 3_600.0  # that this may be set to
 _SCHEMA_BYTES_MAX = 63  # PostgreSQL cuts longer names off
 
 _SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]+):/", re.IGNORECASE)  # of two letters or more: one is a drive of Windows
@@ -135,6 +138,27 @@ def connections_of(field_name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= CONNECTIONS_MOST:
         raise InvalidInput(field_name, f"is {value!r}; a whole number from 1 to {CONNECTIONS_MOST:,} is allowed")
     return value
+
+
+def replicas_of(field_name: str, value: object) -> tuple[Address, ...]:
+    """The addresses of replicas: a text with spaces between them, or a sequence; none where nothing is named."""
+    if value is None or value == "" or value == () or value == []:
+        return ()
+    found = address(field_name, value)
+    if found is None:
+        raise InvalidInput(field_name, f"must be an address like {_LIKE}, or several")
+    several = (found,) if isinstance(found, Address) else found.addresses
+    if len(several) > REPLICAS_MAX:
+        raise InvalidInput(field_name, f"names {len(several)} replicas; up to {REPLICAS_MAX} are allowed")
+    return several
+
+
+def staleness_of(field_name: str, value: object) -> float:
+    """By how many seconds a search on a replica may lag behind."""
+    allowed = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= STALENESS_MOST_S
+    if not allowed:
+        raise InvalidInput(field_name, f"is {value!r}; seconds from 0 to {STALENESS_MOST_S:,.0f} are allowed")
+    return float(cast("float", value))
 
 
 def _is_text(text: str) -> bool:

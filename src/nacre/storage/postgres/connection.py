@@ -48,7 +48,7 @@ _RETRIED = (errors.SerializationFailure, errors.DeadlockDetected)
 _ENDED = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow)
 
 _READS = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_WRITES = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_WRITES = "BEGIN ISOLATION LEVEL READ COMMITTED"  # a replica refuses READ WRITE by an error of its own
 _READ_ONLY = (  # a replica, or a user that may only read
     "SELECT current_setting('transaction_read_only')::boolean "
     "OR NOT has_table_privilege(quote_ident(%s) || '.memories', 'INSERT')"

@@ -40,7 +40,7 @@ from nacre.storage.postgres.connection import BUSY_TIMEOUT_MS, Connections
 from nacre.storage.postgres.facets import facet_counts
 from nacre.storage.postgres.keyword_search import lexical
 from nacre.storage.postgres.neighbours import neighbours
-from nacre.storage.postgres.replica import STALENESS_S, Replica
+from nacre.storage.postgres.replicas import Replicas
 from nacre.storage.postgres.signals import signals
 from nacre.storage.postgres.store_stats import store_stats
 from nacre.types.access_tokens import AccessToken
@@ -49,7 +49,7 @@ from nacre.types.changes import ChangePage
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.health import Finding
 from nacre.types.kept_answers import Claim, KeptAnswer
-from nacre.types.location import CONNECTIONS_MAX, SCHEMA
+from nacre.types.location import CONNECTIONS_MAX, SCHEMA, STALENESS_S
 from nacre.types.memory import (
     Entry,
     Event,
@@ -86,22 +86,22 @@ class PostgresStore:
         connections_max: int = CONNECTIONS_MAX,
         quotas: Quotas = NO_QUOTAS,
         spaces: Sequence[str] | None = None,
-        replica: str | None = None,
+        replicas: Sequence[str] = (),
         staleness_s: float = STALENESS_S,
     ) -> None:
         """Open a store, or create it.
 
         Args:
             spaces: Where row-level security checks the user, the store shows and changes these spaces alone.
-            replica: The address of a second server, which answers searches while it is no further behind than
-                `staleness_s` and has all that this process has written.
+            replicas: The addresses of further servers, which answer searches while they are no further behind than
+                `staleness_s` and have all that this process has written.
         """
         self._quotas = quotas
         bound = None if spaces is None else tuple(spaces)
-        self._replica = None
-        if replica is not None:
-            self._replica = Replica(
-                replica, schema_name, connections_max=connections_max, spaces=bound, staleness_s=staleness_s
+        self._replicas = None
+        if replicas:
+            self._replicas = Replicas(
+                replicas, schema_name, connections_max=connections_max, spaces=bound, staleness_s=staleness_s
             )
         self._connections = Connections(
             dsn,
@@ -110,7 +110,7 @@ class PostgresStore:
             busy_timeout_ms=busy_timeout_ms,
             connections_max=connections_max,
             spaces=bound,
-            note_written=None if self._replica is None else self._replica.note_written,
+            note_written=None if self._replicas is None else self._replicas.note_written,
         )
         self._read = self._connections.read
         self._write = self._connections.write
@@ -118,8 +118,8 @@ class PostgresStore:
         try:
             if not self.read_only:
                 rebuilding.retokenise_if_older(self._connections)
-            if self._replica is not None:
-                self._replica.open(self._connections)
+            if self._replicas is not None:
+                self._replicas.open(self._connections)
         except BaseException:
             self.close()
             raise
@@ -194,9 +194,9 @@ class PostgresStore:
         return self._read(listing.matching, ids, condition)
 
     def view(self) -> AbstractContextManager[None]:
-        if self._replica is None:
+        if self._replicas is None:
             return self._connections.view()
-        return self._connections.view(partial(self._replica.snapshot, self._connections))
+        return self._connections.view(partial(self._replicas.snapshot, self._connections))
 
     def sequence(self) -> tuple[int, int, int]:
         return self._read(counters.sequence)
@@ -425,7 +425,7 @@ class PostgresStore:
         from nacre.storage.postgres import checkup
 
         found = checkup.diagnose(self._connections, now, fix=fix)
-        return found if self._replica is None else [*found, self._replica.check(self._connections)]
+        return found if self._replicas is None else [*found, *self._replicas.check(self._connections)]
 
     def backup(self, request: BackupRequest, progress: Callable[[Progress], None]) -> BackupResult:  # noqa: ARG002
         raise InvalidInput(
@@ -454,5 +454,5 @@ class PostgresStore:
 
     def close(self) -> None:
         self._connections.close()
-        if self._replica is not None:
-            self._replica.close()
+        if self._replicas is not None:
+            self._replicas.close()
