@@ -107,10 +107,10 @@ def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> New
     """The memory to write: every field checked, sequences as tuples, times in UTC."""
     checked_text = text(new.text, limits)
     if new.position is not None:
-        _whole("position", new.position, -_INT64, _INT64 - 1)
+        whole("position", new.position, -_INT64, _INT64 - 1)
         if new.session is None:
             raise InvalidInput("position", "needs a session; give both or neither")
-    _number("importance", new.importance, *limits.ranges["importance"])
+    number("importance", new.importance, *limits.ranges["importance"])
     return NewMemory(  # not `replace`, which takes longer than all checks
         text=checked_text,
         space=space(new.space, access, limits),
@@ -123,8 +123,8 @@ def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> New
         position=new.position,
         metadata=_metadata(new.metadata, limits),
         importance=float(new.importance),
-        created=now if new.created is None else _moment("created", new.created),
-        happened=None if new.happened is None else _moment("happened", new.happened),
+        created=now if new.created is None else moment("created", new.created),
+        happened=None if new.happened is None else moment("happened", new.happened),
         pinned=yes_or_no("pinned", new.pinned),
         origin=None if new.origin is None else _name("origin", new.origin, limits),
         key=None if new.key is None else _text("key", new.key, limits.key_chars_max),
@@ -139,7 +139,7 @@ def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> New
 def expiry(value: datetime | timedelta, now: datetime) -> datetime:
     """When something expires, from a time or a duration from now."""
     if not isinstance(value, timedelta):
-        moment = _moment("expires", value)
+        moment = moment("expires", value)
     else:
         try:
             moment = now + value
@@ -169,12 +169,12 @@ def _fact(within: str, value: object, limits: Limits) -> NewFact:
     if not isinstance(value, NewFact):
         raise InvalidInput(within.rstrip(".") or "fact", f"must be a NewFact, not {_kind(value)}")
     choice(f"{within}type", value.type, get_args(FactType))
-    _number(f"{within}confidence", value.confidence, *limits.ranges["confidence"])
+    number(f"{within}confidence", value.confidence, *limits.ranges["confidence"])
     if value.decay_rate is not None:
-        _number(f"{within}decay_rate", value.decay_rate, 0, DECAY_MAX)
+        number(f"{within}decay_rate", value.decay_rate, 0, DECAY_MAX)
     starts, ends = (
-        None if moment is None else _moment(f"{within}{name}", moment)
-        for name, moment in (("valid_from", value.valid_from), ("valid_to", value.valid_to))
+        None if each is None else moment(f"{within}{name}", each)
+        for name, each in (("valid_from", value.valid_from), ("valid_to", value.valid_to))
     )
     if starts is not None and ends is not None and ends <= starts:
         raise InvalidInput(f"{within}valid_to", "must be after valid_from")
@@ -225,12 +225,12 @@ def fact_query(query: FactQuery, access: Access, now: datetime, limits: Limits) 
         _text("memory_id", query.memory_id, limits.name_chars_max)
     for name in ("relations", "history"):
         yes_or_no(name, getattr(query, name))
-    _number("min_confidence", query.min_confidence, *limits.ranges["min_confidence"])
-    _whole("limit", query.limit, *limits.ranges["listed"])
+    number("min_confidence", query.min_confidence, *limits.ranges["min_confidence"])
+    whole("limit", query.limit, *limits.ranges["listed"])
     return replace(
         query,
         spaces=spaces(query.spaces, access, limits),
-        as_of=now if query.as_of is None else _moment("as_of", query.as_of),
+        as_of=now if query.as_of is None else moment("as_of", query.as_of),
     )
 
 
@@ -259,16 +259,16 @@ def space(value: str | None, access: Access, limits: Limits) -> str:
 
 def entity_names(value: Sequence[str] | None, limit: int, limits: Limits) -> list[str] | None:
     """The names that are looked up; None for all."""
-    _whole("limit", limit, *limits.ranges["listed"])
+    whole("limit", limit, *limits.ranges["listed"])
     return None if value is None else _names("names", value, limits)
 
 
 def depth(value: int, limits: Limits) -> None:
-    _whole("depth", value, *limits.ranges["depth"])
+    whole("depth", value, *limits.ranges["depth"])
 
 
 def receipts(asked: ReceiptFilter, limits: Limits) -> ReceiptFilter:
-    _whole("limit", asked.limit, *limits.ranges["listed"])
+    whole("limit", asked.limit, *limits.ranges["listed"])
     if asked.session is not None:
         session_name(asked.session, limits)
     return replace(
@@ -282,7 +282,7 @@ def clear_log(before: datetime | None, session: str | None, limits: Limits) -> d
     """The time, in UTC."""
     if session is not None:
         session_name(session, limits)
-    return None if before is None else _moment("before", before)
+    return None if before is None else moment("before", before)
 
 
 def decay_rates(value: Mapping[Any, float]) -> dict[FactType, float]:
@@ -291,20 +291,20 @@ def decay_rates(value: Mapping[Any, float]) -> dict[FactType, float]:
         raise InvalidInput("decay_rates", f"must be a mapping of types of facts to rates, not {_kind(value)}")
     for name, rate in value.items():
         choice("decay_rates", name, get_args(FactType))
-        _number(f"decay_rates.{name}", rate, 0, DECAY_MAX)
+        number(f"decay_rates.{name}", rate, 0, DECAY_MAX)
     return {**DECAY_PER_DAY, **value}
 
 
 def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequest:
     any_text("query", request.query)
     choice("match", request.match, get_args(MatchWords))
-    _whole("limit", request.limit, *limits.ranges["limit"])
+    whole("limit", request.limit, *limits.ranges["limit"])
     recipe(request.recipe, limits)
-    _number("min_score", request.min_score, *limits.ranges["min_score"])
+    number("min_score", request.min_score, *limits.ranges["min_score"])
     if request.min_similarity is not None:
-        _number("min_similarity", request.min_similarity, -1, 1)
+        number("min_similarity", request.min_similarity, -1, 1)
     if request.token_budget is not None:
-        _whole("token_budget", request.token_budget, 1, _INT64)
+        whole("token_budget", request.token_budget, 1, _INT64)
     for name in ("lens", "session", "origin", "folder"):
         if getattr(request, name) is not None:
             _text(name, getattr(request, name), 10_000 if name == "folder" else limits.name_chars_max)
@@ -315,7 +315,7 @@ def search(request: SearchRequest, access: Access, limits: Limits) -> SearchRequ
         mode=mode(request.mode),
         where=where(request.where, access, limits),
         boost_entities=tuple(dict.fromkeys(_names("boost_entities", request.boost_entities, limits))),
-        as_of=None if request.as_of is None else _moment("as_of", request.as_of),
+        as_of=None if request.as_of is None else moment("as_of", request.as_of),
         rerank=rerank(request.rerank),
     )
 
@@ -350,7 +350,7 @@ def mode(value: object) -> Mode:
 
 def context(request: ContextRequest, access: Access, limits: Limits) -> ContextRequest:
     """What a context has besides its search, which is checked as such."""
-    _whole("budget_tokens", request.budget_tokens, *limits.ranges["budget_tokens"])
+    whole("budget_tokens", request.budget_tokens, *limits.ranges["budget_tokens"])
     yes_or_no("repeat", request.repeat)
     if request.count is not None and not callable(request.count):
         raise InvalidInput("count", f"must be a function of a text, not {_kind(request.count)}")
@@ -358,7 +358,7 @@ def context(request: ContextRequest, access: Access, limits: Limits) -> ContextR
 
 
 def related(request: RelatedRequest, access: Access, limits: Limits) -> RelatedRequest:
-    _whole("limit", request.limit, *limits.ranges["limit"])
+    whole("limit", request.limit, *limits.ranges["limit"])
     recipe(request.recipe, limits)
     return replace(request, where=where(request.where, access, limits))
 
@@ -374,26 +374,26 @@ def recipe(value: Recipe, limits: Limits) -> Recipe:
     instance("recipe.tuning", value.tuning, Tuning)
     choice("recipe.fusion", value.fusion, get_args(Fusion))
     weights = weights_of(value)
-    _whole("recipe.k", value.k, 0, 1_000_000)
-    _whole("recipe.crowd", weights["crowd"], 1, limits.pool_max)
-    _whole("recipe.pool", value.pool, 1, limits.pool_max)
-    _whole("recipe.maxsim_pool", value.maxsim_pool, 2, limits.maxsim_pool_max)
-    _whole("recipe.rerank_pool", value.rerank_pool, 2, limits.rerank_pool_max)
-    _whole("recipe.rerank_few", value.rerank_few, 2, limits.rerank_pool_max)
-    _whole("recipe.rerank_ms", value.rerank_ms, 0, RERANK_MS_MAX)
-    _number("recipe.semantic_floor", value.semantic_floor, -1, 1)
+    whole("recipe.k", value.k, 0, 1_000_000)
+    whole("recipe.crowd", weights["crowd"], 1, limits.pool_max)
+    whole("recipe.pool", value.pool, 1, limits.pool_max)
+    whole("recipe.maxsim_pool", value.maxsim_pool, 2, limits.maxsim_pool_max)
+    whole("recipe.rerank_pool", value.rerank_pool, 2, limits.rerank_pool_max)
+    whole("recipe.rerank_few", value.rerank_few, 2, limits.rerank_pool_max)
+    whole("recipe.rerank_ms", value.rerank_ms, 0, RERANK_MS_MAX)
+    number("recipe.semantic_floor", value.semantic_floor, -1, 1)
     for name in _FRACTIONS:
         _fraction(f"recipe.{name}", weights[name])
     namespace_weights("recipe.namespace_weights", value.namespace_weights, limits)
     _intents(value.tuning.intents, limits)
-    _number("recipe.bm25_k1", weights["bm25_k1"], 0, 100)
-    _number("recipe.bm25_padding", weights["bm25_padding"], 0, 1_000_000)
-    _number("recipe.boost_weight", value.boost_weight, 0, 10)
-    _number("recipe.maxsim_weight", value.maxsim_weight, 0, 10)
-    _number("recipe.maxsim_turns", weights["maxsim_turns"], 0, 10)
-    _whole("recipe.settled_places", weights["settled_places"], 0, limits.rerank_pool_max)
+    number("recipe.bm25_k1", weights["bm25_k1"], 0, 100)
+    number("recipe.bm25_padding", weights["bm25_padding"], 0, 1_000_000)
+    number("recipe.boost_weight", value.boost_weight, 0, 10)
+    number("recipe.maxsim_weight", value.maxsim_weight, 0, 10)
+    number("recipe.maxsim_turns", weights["maxsim_turns"], 0, 10)
+    whole("recipe.settled_places", weights["settled_places"], 0, limits.rerank_pool_max)
     for name in ("summary_weight", "tags_weight", "source_weight"):
-        _number(f"recipe.{name}", weights[name], 0, 100)
+        number(f"recipe.{name}", weights[name], 0, 100)
     return value
 
 
@@ -407,7 +407,7 @@ def namespace_weights(field: str, value: object, limits: Limits) -> Mapping[str,
         raise InvalidInput(field, f"must be a mapping {most} to factors, not {_kind(value)}")
     for namespace, weight in value.items():
         _name(field, namespace, limits)
-        _number(f"{field}[{namespace!r}]", weight, *NAMESPACE_FACTORS)
+        number(f"{field}[{namespace!r}]", weight, *NAMESPACE_FACTORS)
     return value
 
 
@@ -420,11 +420,11 @@ def _intents(value: object, limits: Limits) -> None:
             raise InvalidInput("recipe.intents", f"{shown(intent)} must be one of {allowed}, with weights by namespace")
         for namespace, weight in namespaces.items():
             _name("recipe.intents", namespace, limits)
-            _number(f"recipe.intents[{intent!r}][{namespace!r}]", weight, *NAMESPACE_FACTORS)
+            number(f"recipe.intents[{intent!r}][{namespace!r}]", weight, *NAMESPACE_FACTORS)
 
 
 def timeline(request: TimelineRequest, access: Access, limits: Limits) -> TimelineRequest:
-    _whole("limit", request.limit, *limits.ranges["limit"])
+    whole("limit", request.limit, *limits.ranges["limit"])
     if request.cursor is not None and not (isinstance(request.cursor, str) and storable(request.cursor)):
         raise InvalidInput("cursor", f"{shown(request.cursor)} is not one; give the `next` of the page before")
     for name in ("oldest_first", "forgotten"):
@@ -433,14 +433,13 @@ def timeline(request: TimelineRequest, access: Access, limits: Limits) -> Timeli
         _text("around", request.around, limits.name_chars_max)
         if request.cursor is not None:
             raise InvalidInput("cursor", "does not go with around; give one of them, or a wider span")
-    _whole("span", request.span, *limits.ranges["span"])
+    whole("span", request.span, *limits.ranges["span"])
     if request.histogram is not None:
         choice("histogram", request.histogram, get_args(Bucket))
     if request.histogram is not None and request.forgotten:
         raise InvalidInput("histogram", "counts live memories only; leave out either this or forgotten")
     start, end = (
-        None if moment is None else _moment(name, moment)
-        for name, moment in (("start", request.start), ("end", request.end))
+        None if each is None else moment(name, each) for name, each in (("start", request.start), ("end", request.end))
     )
     if start is not None and end is not None and end <= start:
         raise InvalidInput("end", "must be after start")
@@ -454,7 +453,7 @@ def timeline(request: TimelineRequest, access: Access, limits: Limits) -> Timeli
 def get(entities: bool, neighbours: int, missing_ok: bool, session: str | None, limits: Limits) -> None:
     yes_or_no("entities", entities)
     yes_or_no("missing_ok", missing_ok)
-    _whole("neighbours", neighbours, *limits.ranges["neighbours"])
+    whole("neighbours", neighbours, *limits.ranges["neighbours"])
     if session is not None:
         session_name(session, limits)
 
@@ -476,8 +475,8 @@ def where(value: Filter, access: Access, limits: Limits) -> Filter:
     if any(map(too_many_wildcards, listed["sources"])):
         raise InvalidInput("where.sources", f"a pattern may have {WILDCARDS_MAX} wildcards at most")
     moments = {
-        name: None if moment is None else _moment(f"where.{name}", moment)
-        for name, moment in (("created_from", value.created_from), ("created_until", value.created_until))
+        name: None if each is None else moment(f"where.{name}", each)
+        for name, each in (("created_from", value.created_from), ("created_until", value.created_until))
     }
     if not isinstance(value.metadata, Mapping) or len(value.metadata) > limits.filter_values_max:
         raise InvalidInput("where.metadata", "must be a mapping of keys to single values")
@@ -530,7 +529,7 @@ def _findable(given: str) -> str:
 
 
 def busy_timeout(milliseconds: int) -> None:
-    _whole("busy_timeout_ms", milliseconds, 0, 86_400_000)
+    whole("busy_timeout_ms", milliseconds, 0, 86_400_000)
 
 
 def opening(
@@ -545,11 +544,11 @@ def opening(
     """What a store is opened with."""
     instance("limits", limits, Limits)
     _name("space", space, limits)
-    _whole("threads", threads, 0, 1_000)
+    whole("threads", threads, 0, 1_000)
     busy_timeout(busy_timeout_ms)
-    _whole("log_days", log_days, 1, LOG_DAYS_MAX)
-    _whole("log_megabytes", log_megabytes, 1, LOG_MEGABYTES_MAX)
-    _whole("delivered_minutes", delivered_minutes, 0, DELIVERED_MINUTES_MAX)
+    whole("log_days", log_days, 1, LOG_DAYS_MAX)
+    whole("log_megabytes", log_megabytes, 1, LOG_MEGABYTES_MAX)
+    whole("delivered_minutes", delivered_minutes, 0, DELIVERED_MINUTES_MAX)
 
 
 def file_path(field: str, value: str | os.PathLike[str]) -> Path:
@@ -588,7 +587,7 @@ def quotas(value: Quotas) -> Quotas:
     if not isinstance(value, Quotas):
         raise InvalidInput("quotas", f"must be a nacre.Quotas, not {_kind(value)}")
     for each in fields(Quotas):
-        _whole(f"quotas.{each.name}", getattr(value, each.name), 0, _INT64)
+        whole(f"quotas.{each.name}", getattr(value, each.name), 0, _INT64)
     return value
 
 
@@ -597,7 +596,7 @@ def hnsw(value: Hnsw) -> Hnsw:
     if not isinstance(value, Hnsw):
         raise InvalidInput("hnsw", f"must be a nacre.Hnsw, not {_kind(value)}")
     for name, (least, most) in HNSW_BOUNDS.items():
-        _whole(f"hnsw.{name}", getattr(value, name), least, most)
+        whole(f"hnsw.{name}", getattr(value, name), least, most)
     return value
 
 
@@ -701,14 +700,6 @@ def _names(field: str, value: object, limits: Limits, most: int | None = None) -
 
 def moment(field: str, value: object) -> datetime:
     """A time, in UTC."""
-    return _moment(field, value)
-
-
-def whole(field: str, value: object, least: int, most: int) -> None:
-    _whole(field, value, least, most)
-
-
-def _moment(field: str, value: object) -> datetime:
     if not isinstance(value, datetime):
         raise InvalidInput(field, f"must be a datetime, not {_kind(value)}")
     if value.tzinfo is None or value.utcoffset() is None:
@@ -719,19 +710,19 @@ def _moment(field: str, value: object) -> datetime:
         raise InvalidInput(field, "is out of range; years 1 to 9999 are allowed") from None
 
 
-def _whole(field: str, value: object, least: int, most: int) -> None:
+def whole(field: str, value: object, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         allowed = f"of {least:,} or more" if most >= _INT64 else f"from {least:,} to {most:,}"
         raise InvalidInput(field, f"is {shown(value)}; a whole number {allowed} is allowed")
 
 
-def _number(field: str, value: object, least: float, most: float) -> None:
+def number(field: str, value: object, least: float, most: float) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise InvalidInput(field, f"is {shown(value)}; a number from {least:g} to {most:g} is allowed")
 
 
 def _fraction(field: str, value: object) -> None:
-    _number(field, value, 0, 1)
+    number(field, value, 0, 1)
 
 
 def _listed(field: str, value: object, most: int) -> Sequence[object]:

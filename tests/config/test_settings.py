@@ -155,9 +155,9 @@ def test_replicas_come_from_the_settings_and_show_no_password(
         ("postgres_replica", f"{PRIMARY} {PRIMARY}", "names one address twice"),
         ("postgres_replica", " ".join(f"{PRIMARY}{each}" for each in range(17)), "up to 16 are allowed"),
         ("postgres_staleness_s", "soon", "a number of seconds is allowed"),
-        ("postgres_staleness_s", "-1", "seconds from 0 to 3,600 are allowed"),
-        ("postgres_staleness_s", "nan", "seconds from 0 to 3,600 are allowed"),
-        ("postgres_staleness_s", "3601", "seconds from 0 to 3,600 are allowed"),
+        ("postgres_staleness_s", "-1", "a number from 0 to 3600 is allowed"),
+        ("postgres_staleness_s", "nan", "a number from 0 to 3600 is allowed"),
+        ("postgres_staleness_s", "3601", "a number from 0 to 3600 is allowed"),
     ],
 )
 def test_wrong_settings_of_replicas_are_refused(tmp_path: Path, name: str, given: str, problem: str) -> None:

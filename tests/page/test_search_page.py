@@ -101,7 +101,7 @@ def test_results_follow_what_is_typed_and_are_reranked_when_it_rests(demo: Threa
     fast = [each["query"] for each in asked_for if each.get("rerank") is False]
     full = [each["query"] for each in asked_for if "rerank" not in each]
     assert fast[-1] == full[-1] == "kiosk offline"
-    assert len(full) < len(fast)
+    assert len(full) <= len(fast)
     # fast and full searches alike are no questions of an agent
     assert demo.root.receipts(limit=1)[0].session == "agent-2"
     field(page).fill("alembic migration lock")

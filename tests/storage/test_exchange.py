@@ -110,6 +110,7 @@ def sites(*kinds: str, ahead: Sequence[int] = (0, 0, 0)) -> Iterator[list[Site]]
         made: list[Site] = []
         for at, kind in enumerate(kinds):
             store = new_store(kind, Path(folder) / f"{at}.db", schemas)
+            stack.callback(store.close)  # also where a test fails, or Hypothesis ends it
             made.append(Site("xyz"[at] if at < 3 else f"w{at}", store, timedelta(seconds=ahead[at % 3])))
         yield made
         for site in made:

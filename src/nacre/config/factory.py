@@ -30,18 +30,18 @@ from nacre.types.hnsw import USUAL_HNSW, Hnsw
 from nacre.types.key import Key
 from nacre.types.location import (
     CONNECTIONS_MAX,
+    CONNECTIONS_MOST,
     SCHEMA,
+    STALENESS_MOST_S,
     STALENESS_S,
     Address,
     Location,
     Nodes,
     StoreName,
     address,
-    connections_of,
     named,
     replicas_of,
     schema_name,
-    staleness_of,
 )
 from nacre.types.memory import DEFAULT_SPACE, Progress
 from nacre.types.quotas import NO_QUOTAS, Quotas
@@ -185,11 +185,10 @@ def open_store(
     weights = validation.namespace_weights("namespace_weights", own_weights, limits)
     now = system_clock if clock is None else _checked_clock(clock)
     key = _key("key", key)  # under the same name, so that a traceback with values does not show it
+    validation.whole("connections", connections, 1, CONNECTIONS_MOST)
+    validation.number("staleness_s", staleness_s, 0, STALENESS_MOST_S)
     of_postgres = _OfPostgres(
-        schema_name("schema", schema),
-        connections_of("connections", connections),
-        replicas_of("replica", replica),
-        staleness_of("staleness_s", staleness_s),
+        schema_name("schema", schema), connections, replicas_of("replica", replica), float(staleness_s)
     )
     models = load_models(embedder, reranker, threads)
     store, note = _store(
@@ -397,8 +396,8 @@ def _postgres_store(
         from nacre.storage.postgres import NoStore, PostgresStore
     except ImportError as error:  # psycopg, or its library of PostgreSQL
         raise StoreUnavailable(
-            f"store: {location} needs packages that are missing ({error}); install them with "
-            "`pip install 'nacre-memory[postgres]'`"
+            f"store: {location} needs packages that are missing ({error}); "
+            "install them with `pip install 'nacre-memory[postgres]'`"
         ) from None
     try:
         return PostgresStore(

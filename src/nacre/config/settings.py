@@ -319,14 +319,15 @@ def _namespace_weights(field: str, value: object) -> dict[str, float]:
 
 
 def _seconds(field: str, value: object) -> float:
-    from nacre.types import location
+    from nacre import validation
+    from nacre.types.location import STALENESS_MOST_S
 
     try:
-        return location.staleness_of(field, float(str(value)))
-    except ValueError as error:
-        if isinstance(error, InvalidInput):
-            raise
+        seconds = float(str(value))
+    except ValueError:
         raise InvalidInput(field, f"is {value!r}; a number of seconds is allowed") from None
+    validation.number(field, seconds, 0, STALENESS_MOST_S)
+    return seconds
 
 
 def _parts(value: object) -> list[str]:

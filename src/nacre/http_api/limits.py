@@ -18,4 +18,4 @@ STALLED_S: Final = 60.0  # that a client may neither send nor take anything of a
 HEARTBEAT_S: Final = 15.0  # between two signs of life to who waits for changes
 POLL_S: Final = 0.25  # between two looks for changes
 DRAIN_S: Final = 10  # that requests in work may take when the server stops
-WORKER_START_S: Final = 60  # until a worker that says nothing is killed: on a busy machine it takes long to start
+WORKER_START_S: Final = 20  # until a worker that says nothing is replaced: on a busy machine it takes long to start

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from nacre.errors import InvalidInput
 
@@ -16,7 +16,7 @@ CONNECTIONS_MAX = 16  # of one store in one process
 CONNECTIONS_MOST = 1_000  # that this may be set to
 REPLICAS_MAX = 16
 STALENESS_S = 5.0  # that a search on a replica may lag behind the primary
-STALENESS_MOST_S = 3_600.0  # that this may be set to
+STALENESS_MOST_S = 3_600  # that this may be set to
 _SCHEMA_BYTES_MAX = 63  # PostgreSQL cuts longer names off
 
 _SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]+):/", re.IGNORECASE)  # of two letters or more: one is a drive of Windows
@@ -128,15 +128,10 @@ def schema_name(field_name: str, value: object) -> str:
         raise InvalidInput(field_name, "must be the name of a schema, and not blank")
     if len(value.encode()) > _SCHEMA_BYTES_MAX or value.startswith("pg_"):
         raise InvalidInput(
-            field_name, f"{value!r} is no name of a schema; up to {_SCHEMA_BYTES_MAX} bytes without pg_ before them are"
+            field_name,
+            f"{value[:_SCHEMA_BYTES_MAX]!r} is no name of a schema; {_SCHEMA_BYTES_MAX} bytes at most are, without pg_ "
+            "at their beginning",
         )
-    return value
-
-
-def connections_of(field_name: str, value: object) -> int:
-    """How many connections a store may have."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= CONNECTIONS_MOST:
-        raise InvalidInput(field_name, f"is {value!r}; a whole number from 1 to {CONNECTIONS_MOST:,} is allowed")
     return value
 
 
@@ -151,14 +146,6 @@ def replicas_of(field_name: str, value: object) -> tuple[Address, ...]:
     if len(several) > REPLICAS_MAX:
         raise InvalidInput(field_name, f"names {len(several)} replicas; up to {REPLICAS_MAX} are allowed")
     return several
-
-
-def staleness_of(field_name: str, value: object) -> float:
-    """By how many seconds a search on a replica may lag behind."""
-    allowed = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= STALENESS_MOST_S
-    if not allowed:
-        raise InvalidInput(field_name, f"is {value!r}; seconds from 0 to {STALENESS_MOST_S:,.0f} are allowed")
-    return float(cast("float", value))
 
 
 def _is_text(text: str) -> bool:

@@ -471,7 +471,7 @@ def prepare(db: Db, schema: str, create: bool, location: str) -> str:
         raise StoreUnavailable(f"store: the database of {location} is not encoded in UTF8; create one that is")
     found = _version(db, schema, location)
     if found is None and not create:
-        raise NoStore(f"store: {location} has no store; create it with `nacre remember`, or check the name")
+        raise NoStore(f"store: {location} has no store; check its name, or open it for writing, which creates it")
     if found != VERSION:
         try:
             with db.transaction():

@@ -431,7 +431,7 @@ class PostgresStore:
         raise InvalidInput(
             "store",
             f"{self._location} is backed up by PostgreSQL's own tools, such as pg_dump or pg_basebackup; "
-            "`nacre export` writes its memories to a file",
+            "an export writes its memories to a file",
         )
 
     def dump(self, request: ExportRequest) -> Iterator[Record]:

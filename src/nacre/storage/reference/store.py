@@ -375,7 +375,8 @@ class MemoryStore(ServerTables):
     def frequencies(self, tokens: Sequence[str], spaces: Sequence[str], prefixes: Sequence[str] = ()) -> Frequencies:
         corpus = self._corpus(spaces)
         having = {token: sum(occurs(Term(token), each) for each in corpus) for token in tokens}
-        beginning = {prefix: _prefix_frequency(prefix, corpus) for prefix in prefixes}
+        words = [word for each in corpus for word in tokenizer.vocabulary(each)]
+        beginning = {prefix: sum(word.startswith(prefix) for word in words) for prefix in prefixes}
         present = {token: n for token, n in having.items() if n}
         return Frequencies(len(corpus), present, sum(each.length for each in corpus), beginning)
 
@@ -781,10 +782,6 @@ class MemoryStore(ServerTables):
 
 def _mismatch(stored: str | None, given: str | None) -> EmbedderMismatch:
     return EmbedderMismatch(f"embedder: the vectors come from {stored}, not from {given}; run `nacre reembed`")
-
-
-def _prefix_frequency(prefix: str, corpus: Sequence[Tokens]) -> int:
-    return sum(token.startswith(prefix) for tokens in corpus for token in tokenizer.vocabulary(tokens))
 
 
 def _place(memory: Memory) -> tuple[bool, int, datetime, str]:
