@@ -93,11 +93,19 @@ class PostgresServer:
 
     def kill(self) -> None:
         """What a crash of the machine does to the processes: all of them are gone at once."""
-        assert self._process is not None
-        for child in _children(self._process.pid):
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
+        self.pause()  # so that none is started meanwhile
+        children = _children(self.pid)
+        _send(signal.SIGKILL, [self.pid, *children])
         self._signal(signal.SIGKILL)
+        waited_for(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+
+    def pause(self) -> None:
+        """All of its processes stand still, until `go_on`."""
+        _send(signal.SIGSTOP, [self.pid])
+        _send(signal.SIGSTOP, _children(self.pid))
+
+    def go_on(self) -> None:
+        _send(signal.SIGCONT, [*_children(self.pid), self.pid])
 
     def log(self) -> str:
         return (self.folder / "log").read_text(errors="replace")
@@ -246,6 +254,12 @@ def _children(pid: int) -> list[int]:
             if int((folder / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
                 found.append(int(folder.name))
     return found
+
+
+def _send(number: signal.Signals, processes: Sequence[int]) -> None:
+    for each in processes:
+        with suppress(ProcessLookupError):
+            os.kill(each, number)
 
 
 def waited_for(condition: Callable[[], bool], seconds: float = 30.0) -> bool:

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from itertools import count
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import psycopg
@@ -24,28 +25,28 @@ from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
-from nacre.errors import InvalidInput, NacreError, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnavailable
+from nacre.errors import InvalidInput, NacreError, StoreBusy, StoreError, StoreTooNew, StoreUnavailable
 from nacre.runtime import forks
-from nacre.storage.postgres import halfvec, row_security, schema
-from nacre.storage.postgres.schema import Db
+from nacre.storage.postgres import failures, halfvec, row_security, schema
+from nacre.storage.postgres.schema import STORE_KEY, Db
 from nacre.types.location import CONNECTIONS_MAX, SCHEMA
 
 BUSY_TIMEOUT_MS = 10_000  # that a write waits for others
 READ_TIMEOUT_MS = 60_000  # of one statement that reads
 WRITE_TIMEOUT_MS = 300_000  # of one statement that writes
 CONNECT_S = 10  # that a server may take to answer
-_ATTEMPTS = 4  # of a transaction that the server undid, or whose connection was lost
+_ATTEMPTS = 4  # of a transaction that the server undid; at least so many where the connection was lost
 _PAUSE_S = 0.01  # before the second one, longer before each further one
+_PAUSE_MAX_S = 0.5
+_SOON_MS = 1  # for a write that does not wait for others
+# A host that vanished is noticed within a minute, and not after the two hours that systems wait.
+_KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
 _APPLICATION = "nacre"
 _log = logging.getLogger("nacre")
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
-
-_LOST = "while this was written, and it may not be stored; search for it before you repeat it"
-_RETRIED = (errors.SerializationFailure, errors.DeadlockDetected)
-_ENDED = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow)
 
 _READS = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITES = "BEGIN ISOLATION LEVEL READ COMMITTED"  # a replica refuses READ WRITE by an error of its own
@@ -55,9 +56,25 @@ _READ_ONLY = (  # a replica, or a user that may only read
 )
 _CHECKS_ROWS = "SELECT row_security_active(quote_ident(%s) || '.memories')"
 WRITTEN = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"  # how far the write-ahead log has come
-_STORE_KEY = "hashtextextended(current_schema()::text, 1)"
-_SHARES_STORE = f"SELECT pg_advisory_xact_lock_shared({_STORE_KEY})"
-_HOLDS_STORE = f"SELECT pg_advisory_xact_lock({_STORE_KEY})"
+# Nobody upgrades the tables meanwhile; who was upgraded before is told so.
+_SHARES_STORE = f"SELECT pg_advisory_xact_lock_shared({STORE_KEY}); SELECT value FROM meta WHERE key = 'schema_version'"
+_HOLDS_STORE = f"SELECT pg_advisory_xact_lock({STORE_KEY}); SELECT value FROM meta WHERE key = 'schema_version'"
+_UNREPLICATED = "01000"  # the class of the warning that COMMIT gives if no standby has confirmed it in time
+_AHEAD_OF_ALL = 1 << 62  # a position of the log that no replica reaches
+# Of the transactions that write to this store, or lock its tables, the one that began first.
+_HOLDER = """
+SELECT a.pid, a.usename, a.application_name, host(a.client_addr),
+  extract(epoch FROM clock_timestamp() - a.xact_start)::float8
+FROM pg_stat_activity AS a WHERE a.pid <> pg_backend_pid() AND a.pid IN (
+  SELECT l.pid FROM pg_locks AS l
+  WHERE l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND (
+    l.locktype = 'advisory' AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(%(schema)s, 1)
+    OR l.locktype = 'relation' AND l.mode <> 'AccessShareLock' AND l.relation IN (
+      SELECT c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s
+    )
+  )
+) ORDER BY a.xact_start LIMIT 1
+"""
 _KEYS = (
     "SELECT DISTINCT hashtextextended(current_schema()::text || chr(31) || space, 0) AS key "
     "FROM unnest(%s::text[]) AS space ORDER BY key"
@@ -149,20 +166,24 @@ class Connections:
             known = conninfo_to_dict(dsn)
         except psycopg.Error:  # its message may have the password
             raise InvalidInput("store", "is no address of PostgreSQL; give postgresql://user@host/database") from None
-        self._secret = str(known.get("password") or "")
-        self._conninfo = make_conninfo(
-            "", **{"connect_timeout": connect_s, "application_name": _APPLICATION, "client_encoding": "UTF8", **known}
-        )
+        self._secrets = [str(known[name]) for name in ("password", "sslpassword") if known.get(name)]
+        own: dict[str, Any] = {
+            "connect_timeout": connect_s,
+            "application_name": _APPLICATION,
+            "client_encoding": "UTF8",
+        }
+        self._conninfo = make_conninfo("", **{**own, **_KEEPALIVE, **known})
         self.schema = schema_name
         self.location = _location(known, schema_name)
         self._busy_timeout_ms = busy_timeout_ms
         self._connections_max = connections_max
         self._note_written = note_written
         self._closed = False
+        self.read_only = False
         self._idle: list[Db] = []
         self._renew()
         with self._translated(), forks.at_work():
-            db = self._connect()
+            db = self._first()
             with _closed_on_error(db):
                 vectors = schema.prepare(db, schema_name, create, self.location)
                 self._settings = self._with_path(vectors, spaces)
@@ -184,12 +205,13 @@ class Connections:
         if viewing is not None:
             with self._translated():
                 return work(viewing, *args, **kwargs)
-        for attempt in range(_ATTEMPTS):
+        until = self._until(self._busy_timeout_ms)
+        for attempt in count():
             try:
                 with self._translated(), self.reading() as db:
                     return work(db, *args, **kwargs)
             except _Lost as lost:
-                self._wait(attempt, lost)
+                self._wait(attempt, lost, until)
         raise AssertionError("the last attempt raises")
 
     @contextmanager
@@ -208,15 +230,20 @@ class Connections:
     @contextmanager
     def snapshot(self, timeout_ms: int = READ_TIMEOUT_MS) -> Iterator[Db]:
         """A reading transaction of its own, which is begun again if the connection was lost before."""
+        until = self._until(self._busy_timeout_ms)
         with ExitStack() as stack:
-            for attempt in range(_ATTEMPTS):
+            for attempt in count():
                 try:
-                    db = stack.enter_context(self.reading(timeout_ms))
+                    with self._translated():
+                        db = stack.enter_context(self.reading(timeout_ms))
                     break
                 except _Lost as lost:
-                    self._wait(attempt, lost)
-            stack.enter_context(self._translated())
-            yield db
+                    self._wait(attempt, lost, until)
+            try:
+                with self._translated():
+                    yield db
+            except _Lost as lost:  # what was read before cannot be read again of the same moment
+                raise self._error(lost.error) from lost.error
 
     @contextmanager
     def snapshot_if(self, check: Callable[[Db], None], timeout_ms: int = READ_TIMEOUT_MS) -> Iterator[Db]:
@@ -232,7 +259,8 @@ class Connections:
         """A reading transaction of its own. Raises _Lost if the connection ends."""
         with self._transaction(_READS, timeout_ms, timeout_ms, check) as db:
             yield db
-            db.execute("COMMIT")
+            with suppress(psycopg.OperationalError):  # all is read
+                db.execute("COMMIT")
 
     @property
     def _viewing(self) -> Db | None:
@@ -250,7 +278,7 @@ class Connections:
 
     def write_if_free(self, work: Callable[Concatenate[Db, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The same as `write_soon`. Raises StoreBusy where it would have to wait for another write."""
-        return self._write(lambda db: work(db, *args, **kwargs), durable=False, wait_ms=1)
+        return self._write(lambda db: work(db, *args, **kwargs), durable=False, wait_ms=_SOON_MS)
 
     def write_alone(self, work: Callable[Concatenate[Db, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The same while no other writes, in any space. All other functions share the store."""
@@ -260,35 +288,50 @@ class Connections:
         self, work: Callable[[Db], T], *, durable: bool = True, wait_ms: int | None = None, alone: bool = False
     ) -> T:
         waits_ms = self._busy_timeout_ms if wait_ms is None else wait_ms
-        for attempt in range(_ATTEMPTS):
+        begin = f"{_WRITES}; SET LOCAL synchronous_commit = off" if not durable else _WRITES
+        lock = _HOLDS_STORE if alone else _SHARES_STORE
+        until = self._until(waits_ms)
+        for attempt in count():
             try:
-                with self._translated(), self._transaction(_WRITES, waits_ms, WRITE_TIMEOUT_MS) as db:
-                    if not durable:
-                        db.execute("SET LOCAL synchronous_commit = off")
-                    db.execute(_HOLDS_STORE if alone else _SHARES_STORE)
+                with self._translated(), self._transaction(begin, waits_ms, WRITE_TIMEOUT_MS, lock=lock) as db:
                     if alone and db.checks_rows and value(db, "SELECT own_spaces()") is not None:
                         raise StoreUnavailable(
                             f"store: the user of {self.location} is bound to spaces, and this is about all of them; "
                             "let the owner do it"
                         )
                     result = work(db)
-                    self._commit(db, durable=durable)
+                    self._commit(db)
+                    if durable and self._note_written is not None:
+                        self._note_written(self._position(db))
                     return result
             except _Lost as lost:
-                self._wait(attempt, lost)
+                self._wait(attempt, lost, until)
         raise AssertionError("the last attempt raises")
 
-    def _commit(self, db: Db, *, durable: bool) -> None:
-        note = self._note_written if durable else None
+    def _commit(self, db: Db) -> None:
+        """End a writing transaction. What is raised says if it may be stored; then it is not repeated."""
+        db.warnings.clear()
         try:
-            done = db.execute("COMMIT" if note is None else f"COMMIT; {WRITTEN}", prepare=False)
-        except psycopg.OperationalError as error:
-            if _is_lost(db, error):
-                raise StoreUnavailable(f"store: the connection to {self.location} was lost {_LOST}") from None
-            raise
-        if note is not None:
-            done.nextset()
-            note(*done.fetchall()[0])
+            done = db.execute("COMMIT", prepare=False)
+        except psycopg.Error as error:
+            if failures.is_lost(db, error):
+                raise StoreUnavailable(f"store: the connection to {self.location} was lost {failures.LOST}") from None
+            raise  # the server has undone it
+        if done.statusmessage != "COMMIT":  # but ROLLBACK: a statement has failed before, and nobody noticed
+            raise StoreError(f"store: {self.location} has undone this write; nothing was written")
+        if _UNREPLICATED in db.warnings:
+            raise StoreUnavailable(
+                f"store: {self.location} has stored this, but no standby has confirmed it, so a fail-over may lose it; "
+                "check the standbys that synchronous_standby_names lists"
+            )
+
+    def _position(self, db: Db) -> int:
+        """How far the log has come after a write that is committed, whatever happens to its connection now."""
+        with suppress(psycopg.Error):
+            return int(value(db, WRITTEN))
+        with suppress(NacreError), self.snapshot() as another:
+            return int(value(another, WRITTEN))
+        return _AHEAD_OF_ALL
 
     # ---- commands
 
@@ -312,27 +355,73 @@ class Connections:
 
     @contextmanager
     def _transaction(
-        self, begin: str, wait_ms: int, timeout_ms: int, check: Callable[[Db], None] | None = None
+        self,
+        begin: str,
+        wait_ms: int,
+        timeout_ms: int,
+        check: Callable[[Db], None] | None = None,
+        *,
+        lock: str | None = None,
     ) -> Iterator[Db]:
-        """A connection with a transaction that the caller commits. It is undone if the block raises."""
+        """A connection with a transaction that the caller commits. It is undone if the block raises.
+
+        `lock` is what one that writes begins with.
+        """
         with forks.at_work(), self._connection() as db:
             try:
                 if check is not None:
                     check(db)
-                db.execute(
-                    f"{begin}; {self._settings}; SET LOCAL lock_timeout = {wait_ms:d}; "
+                statements = [
+                    *(begin, self._settings, f"SET LOCAL lock_timeout = {wait_ms:d}"),
                     f"SET LOCAL statement_timeout = {timeout_ms:d}",
-                    prepare=False,
-                )
+                ]
+                if lock is None:
+                    db.execute("; ".join(statements), prepare=False)
+                else:
+                    self._check_version(db.execute("; ".join((*statements, lock)), prepare=False))
                 yield db
             except BaseException as error:
-                lost = _is_lost(db, error)
-                if not lost and db.info.transaction_status != TransactionStatus.IDLE:
+                lost = failures.is_lost(db, error)
+                if lock is not None and not self.read_only and failures.is_read_only(error):
+                    lost = True  # the server has become a replica, and another one the primary
+                if lost:
+                    db.close()
+                elif db.info.transaction_status != TransactionStatus.IDLE:
                     with suppress(psycopg.Error):
                         db.execute("ROLLBACK")
-                if lost or isinstance(error, _RETRIED):
+                if lost or isinstance(error, failures.UNDONE):
                     raise _Lost(error) from error
+                if isinstance(error, errors.LockNotAvailable) and wait_ms > _SOON_MS:
+                    raise self._busy(db, error, wait_ms) from error
                 raise
+
+    def _check_version(self, begun: psycopg.Cursor[Any]) -> None:
+        """Raise StoreTooNew if the tables were upgraded since the store was opened: this code would not keep them."""
+        while begun.nextset():
+            pass
+        ((version,),) = begun.fetchall()
+        if int(version) > schema.VERSION:
+            raise StoreTooNew(
+                f"store: {self.location} was upgraded to schema version {version} meanwhile, this Nacre knows up to "
+                f"{schema.VERSION}; upgrade Nacre, and start this process anew"
+            )
+
+    def _busy(self, db: Db, error: psycopg.Error, waited_ms: int) -> StoreBusy:
+        """Who others wait for, as far as PostgreSQL lets this user know it."""
+        found = None
+        with suppress(psycopg.Error):
+            found = db.execute(_HOLDER, {"schema": self.schema}).fetchone()
+        if found is None:
+            who = str(error).strip().split("\n")[0]
+        else:
+            process, user, application, host, seconds = found
+            named = f"process {process} of user {user}" + (f", {application}" if application else "")
+            named += f" at {host}" if host else ""
+            who = f"{named} has been writing there" + ("" if seconds is None else f" for {seconds:.0f} s")
+        return StoreBusy(
+            f"store: {self.location} was busy for {waited_ms / 1000:g} s, which is all that this call waits ({who}); "
+            "try again, or raise busy_timeout_ms"
+        )
 
     @contextmanager
     def _connection(self) -> Iterator[Db]:
@@ -378,7 +467,21 @@ class Connections:
         return db
 
     def _connect(self) -> Db:
-        return Db.connect(self._conninfo, autocommit=True)
+        db = Db.connect(self._conninfo, autocommit=True)
+        db.warnings = set()
+        db.add_notice_handler(lambda said: db.warnings.add(said.sqlstate))
+        return db
+
+    def _first(self) -> Db:
+        """The connection that the store is opened with. A server that is only starting is waited for."""
+        until = self._until(self._busy_timeout_ms)
+        while True:
+            try:
+                return self._connect()
+            except psycopg.OperationalError as error:
+                if not failures.will_pass(error) or time.monotonic() > until:
+                    raise
+            time.sleep(_PAUSE_MAX_S)
 
     def _make_ready(self, db: Db) -> None:
         halfvec.register(db, self._types)
@@ -393,16 +496,26 @@ class Connections:
             settings.append(f"SET LOCAL {row_security.SETTING} = {bound}")
         return "; ".join(settings)
 
-    def _wait(self, attempt: int, lost: _Lost) -> None:
-        """Before the next attempt. After the last one, raise what happened."""
-        if self._closed or attempt + 1 == _ATTEMPTS:
+    @staticmethod
+    def _until(waits_ms: int) -> float:
+        return time.monotonic() + waits_ms / 1000
+
+    def _wait(self, attempt: int, lost: _Lost, until: float) -> None:
+        """Before the next attempt. After the last one, raise what happened.
+
+        A server that was started anew, or another one in its place, may need some seconds: a lost connection is
+        replaced for as long as the call may wait.
+        """
+        undone = isinstance(lost.error, failures.UNDONE)
+        again = attempt + 1 < _ATTEMPTS or (not undone and time.monotonic() < until)
+        if self._closed or not again or not failures.may_pass(lost.error):
             raise self._error(lost.error) from lost.error
-        if not isinstance(lost.error, _RETRIED):  # the others were lost, too, as when a server was started anew
+        if not undone:  # the others were lost, too
             with self._lock:
                 lost_too, self._idle = self._idle, []
             for each in lost_too:
                 each.close()
-        time.sleep(_PAUSE_S * 4**attempt * (0.5 + random.random()))  # noqa: S311
+        time.sleep(min(_PAUSE_S * 4 ** min(attempt, _ATTEMPTS), _PAUSE_MAX_S) * (0.5 + random.random()))  # noqa: S311
 
     # ---- errors
 
@@ -415,38 +528,7 @@ class Connections:
             raise self._error(error) from error
 
     def _error(self, error: BaseException) -> NacreError:
-        said = str(error).strip().split("\n")[0]
-        if self._secret:
-            said = said.replace(self._secret, "***")
-        match error:
-            case errors.LockNotAvailable() | errors.QueryCanceled():
-                return StoreBusy(
-                    f"store: {self.location} was busy for longer than this call waits ({said}); try again, or raise "
-                    "busy_timeout_ms"
-                )
-            case errors.SerializationFailure() | errors.DeadlockDetected():
-                return StoreBusy(f"store: others wrote to {self.location} at the same time ({said}); try again")
-            case errors.TooManyConnections():
-                return StoreBusy(f"store: {self.location} allows no more connections ({said}); raise max_connections")
-            case errors.DiskFull():
-                return StoreFull(f"store: the disk of {self.location} is full; nothing was written ({said})")
-            case errors.DataCorrupted() | errors.IndexCorrupted():
-                return StoreCorrupt(f"store: {self.location} is damaged ({said}); restore the last backup")
-            case errors.ReadOnlySqlTransaction():
-                return StoreUnavailable(
-                    f"store: {self.location} is read-only, as a replica is: nothing was written; name the primary"
-                )
-            case errors.InsufficientPrivilege():
-                return StoreUnavailable(
-                    f"store: the user of {self.location} may not do this ({said}); nothing was written; name a user "
-                    "with the rights of a writer, or of the owner where tables are created or upgraded"
-                )
-            case psycopg.OperationalError():
-                return StoreUnavailable(
-                    f"store: cannot reach {self.location} ({said}); is the server running, and are address, user and "
-                    "password right?"
-                )
-        return StoreError(f"store: {self.location}: {type(error).__name__}: {said}")
+        return failures.translated(error, self.location, self._secrets)
 
     # ---- closing, and forks
 
@@ -494,14 +576,13 @@ def _closed_on_error(db: Db) -> Iterator[None]:
         raise
 
 
-def _is_lost(db: Db, error: BaseException) -> bool:
-    """Whether the connection is of no more use, by an error of its own."""
-    return isinstance(error, psycopg.OperationalError) and (db.closed or db.broken or isinstance(error, _ENDED))
-
-
 def _location(known: dict[str, Any], schema_name: str) -> str:
     """A store as errors name it: without password and options."""
     user = f"{known['user']}@" if known.get("user") else ""
-    port = f":{known['port']}" if known.get("port") else ""
+    hosts = str(known.get("host") or "localhost").split(",")
+    ports = str(known.get("port") or "").split(",")
+    if len(ports) != len(hosts):  # one for all
+        ports = ports[:1] * len(hosts)
+    named = ",".join(f"{host}:{port}" if port else host for host, port in zip(hosts, ports, strict=True))
     within = "" if schema_name == SCHEMA else f" (schema {schema_name})"
-    return f"postgresql://{user}{known.get('host') or 'localhost'}{port}/{known.get('dbname') or ''}{within}"
+    return f"postgresql://{user}{named}/{known.get('dbname') or ''}{within}"

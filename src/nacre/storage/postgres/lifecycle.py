@@ -181,9 +181,9 @@ def embed(
             added += 1
         if has_tokens:
             token_vectors.rewrite(db, key, each)
-    if added:
-        bump_revision(db)
     log_events(db, "embedded", written)
+    if added:  # after the events, as everywhere: counters are taken in one order
+        bump_revision(db)
     return len(written) + added
 
 

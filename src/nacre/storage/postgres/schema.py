@@ -30,8 +30,10 @@ class Db(psycopg.Connection[tuple[Any, ...]]):
     """A connection to a store."""
 
     checks_rows: bool = False  # row-level security binds its user
+    warnings: set[str | None]  # codes of what the server has said beside its answers
 
 
+STORE_KEY = "hashtextextended(current_schema()::text, 1)"  # of the lock that all who write to a store share
 _EXTENSION_KEY = 0x4E61637265  # of the lock that guards what all schemas of a database share
 
 # Tables with rows of one memory, by (space, row). Pairs are in `near_duplicates` and `updates`; `deliveries` name the
@@ -493,6 +495,7 @@ def _migrate(db: Db, schema: str, location: str) -> None:
         db.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
     path = sql.SQL("SET LOCAL search_path = {}, {}")
     db.execute(path.format(sql.Identifier(schema), sql.Identifier(_vector_schema(db, location))))
+    db.execute(f"SELECT pg_advisory_xact_lock({STORE_KEY})")  # processes of the old version end what they write
     for number, script in enumerate(MIGRATIONS[found or 0 :], (found or 0) + 1):
         db.execute(script)
         if number == 1:
