@@ -139,15 +139,15 @@ def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> New
 def expiry(value: datetime | timedelta, now: datetime) -> datetime:
     """When something expires, from a time or a duration from now."""
     if not isinstance(value, timedelta):
-        moment = moment("expires", value)
+        over = moment("expires", value)
     else:
         try:
-            moment = now + value
+            over = now + value
         except OverflowError:
             raise InvalidInput("expires", "is out of range; years 1 to 9999 are allowed") from None
-    if moment <= now:
-        raise InvalidInput("expires", f"is {moment.isoformat(timespec='seconds')}, which is over; give a time to come")
-    return moment
+    if over <= now:
+        raise InvalidInput("expires", f"is {over.isoformat(timespec='seconds')}, which is over; give a time to come")
+    return over
 
 
 def facts(value: object, limits: Limits) -> tuple[NewFact, ...]:
@@ -444,8 +444,8 @@ def timeline(request: TimelineRequest, access: Access, limits: Limits) -> Timeli
     if start is not None and end is not None and end <= start:
         raise InvalidInput("end", "must be after start")
     within = where(request.where, access, limits)
-    since = [moment for moment in (start, within.created_from) if moment is not None]
-    until = [moment for moment in (end, within.created_until) if moment is not None]
+    since = [each for each in (start, within.created_from) if each is not None]
+    until = [each for each in (end, within.created_until) if each is not None]
     narrowed = replace(within, created_from=max(since, default=None), created_until=min(until, default=None))
     return replace(request, start=start, end=end, where=narrowed)
 
