@@ -181,7 +181,8 @@ class Forgotten(NamedTuple):
 class Purged(NamedTuple):
     """The memories that `purge` deleted. `pending` says why bytes of them may still be in the store's files.
 
-    They are removed by the next write that can, of any process. None: nothing is left.
+    Of a file they are removed by the next write that can, of any process; PostgreSQL overwrites them in its own time.
+    None: nothing is left.
     """
 
     ids: tuple[str, ...]

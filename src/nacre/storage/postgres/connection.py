@@ -372,7 +372,7 @@ class Connections:
                 if check is not None:
                     check(db)
                 statements = [
-                    *(begin, self._settings, f"SET LOCAL lock_timeout = {wait_ms:d}"),
+                    *(begin, self._settings, f"SET LOCAL lock_timeout = {max(wait_ms, 1):d}"),  # 0 would be for ever
                     f"SET LOCAL statement_timeout = {timeout_ms:d}",
                 ]
                 if lock is None:

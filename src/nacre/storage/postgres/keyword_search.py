@@ -141,7 +141,7 @@ class _Search:
         matching: _Matching,
     ) -> None:
         self._db = db
-        self._spaces = spaces
+        self._spaces = list(spaces)
         self._terms = terms
         self._mean_length = mean_length
         self._recipe = recipe

@@ -76,7 +76,7 @@ def vacuum(connections: Connections) -> str | None:
     try:
         with connections.outside(_VACUUM_MS) as db:
             tables = quoting.SQL(", ").join(quoting.Identifier(connections.schema, each) for each in _VACUUMED)
-            db.execute(quoting.SQL("VACUUM (SKIP_LOCKED, TRUNCATE FALSE) {}").format(tables))
+            db.execute(quoting.SQL("VACUUM (SKIP_LOCKED, TRUNCATE FALSE, INDEX_CLEANUP ON) {}").format(tables))
     except NacreError as error:
         return _NOT_FREED.format(error)
     return LEFT
