@@ -20,6 +20,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "runtime",
         "storage.vectors",
         "storage.changes",
+        "storage.checksums",
         "storage.merging",
         "storage.quotas",
     ),

@@ -1156,6 +1156,7 @@ STEPS = [step for case in CASES for step in case.steps]
 NO_VERBS = {
     "config": "shows settings",
     "backup": "writes a file with a time and an id of its own",
+    "copy": "is about two stores",
     "demo": "has memories of its own",
     "doctor": "speaks of files and versions",
     "hook context": "reads events of clients",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nacre.client.asynchronous import AsyncNacre, connect_async
     from nacre.client.remote import RemoteNacre, connect
-    from nacre.config.factory import check_store, rekey_store, restore_backup, salvage_store
+    from nacre.config.factory import check_store, copy_store, rekey_store, restore_backup, salvage_store
     from nacre.config.factory import open_store as open  # noqa: A004
     from nacre.engine.engine import Nacre
     from nacre.engine.explain import Why, WhyNot
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from nacre.types.access_tokens import AccessToken, NewAccessToken
     from nacre.types.backups import Backup, BackupResult
     from nacre.types.changes import Change, ChangePage
+    from nacre.types.copying import Copied
     from nacre.types.facts import (
         Belief,
         Disagreement,
@@ -106,6 +107,7 @@ __all__ = [
     "Conflict",
     "Context",
     "ContextRequest",
+    "Copied",
     "Delivery",
     "DidYouMean",
     "Disagreement",
@@ -185,6 +187,7 @@ __all__ = [
     "check_store",
     "connect",
     "connect_async",
+    "copy_store",
     "open",
     "rekey_store",
     "restore_backup",
@@ -196,7 +199,7 @@ __all__ = [
 _HOMES = {
     "client.asynchronous": "AsyncNacre connect_async",
     "client.remote": "RemoteNacre connect",
-    "config.factory": "check_store open rekey_store restore_backup salvage_store",
+    "config.factory": "check_store copy_store open rekey_store restore_backup salvage_store",
     "engine.engine": "Nacre",
     "engine.explain": "Why WhyNot",
     "errors": (
@@ -208,6 +211,7 @@ _HOMES = {
     "types.access_tokens": "AccessToken NewAccessToken",
     "types.backups": "Backup BackupResult",
     "types.changes": "Change ChangePage",
+    "types.copying": "Copied",
     "types.facts": "Belief Disagreement Entity Fact FactQuery NewEntity NewFact RelatedEntity Statement",
     "types.health": "Finding Health Salvage",
     "types.hnsw": "Hnsw",

@@ -15,6 +15,7 @@ from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.types.access_tokens import AccessToken
 from nacre.types.backups import BackupRequest, BackupResult
 from nacre.types.changes import ChangePage
+from nacre.types.copying import Checksums, CopyMark, CopyRecord
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.health import Finding
 from nacre.types.kept_answers import Claim, KeptAnswer
@@ -329,6 +330,30 @@ class ServerStore(Protocol):
         """Give up a claim: the request has changed nothing, so that it may be sent again."""
 
 
+class StoreCopying(Protocol):
+    """A store as the source or the target of a copy of all of it."""
+
+    def records(self, request: ExportRequest) -> Iterator[CopyRecord]:
+        """The records of an export, then the recall log, usage and access tokens, and then the checksums of all that
+        the store has, whatever is asked for. All of it as of one moment, in constant memory."""
+
+    def take(
+        self, records: Sequence[CopyRecord], mark: CopyMark, model: str | None, token_model: str | None
+    ) -> LoadCounts:
+        """Take in some records in one transaction, either of an export or of the log, with how far the copy has come.
+
+        Export records are taken as by `load`, but near-duplicates are those of the source alone.
+        """
+
+    def checksums(self) -> Checksums: ...
+
+    def mark(self, source: str) -> CopyMark | None:
+        """How far a copy from the store of this id has come; None: nothing was copied from it."""
+
+    def changed_since(self, number: int) -> bool:
+        """Whether anything was written about memories after the change of this number, but that they have expired."""
+
+
 class Store(FactStore, LogStore, ServerStore, Protocol):
     """Stores memories and finds candidates. Each channel is a method of its own; the engine fuses their results.
 
@@ -534,6 +559,8 @@ class Store(FactStore, LogStore, ServerStore, Protocol):
         key or text, the latest stays. `model` and `token_model` are those of the records' vectors; vectors of other
         models than the store's are left out. Loading the same again changes nothing.
         """
+
+    def copying(self) -> StoreCopying: ...
 
     def rebuild(self) -> None:
         """Delete every index and cache, and build them again from the stored memories."""

@@ -21,6 +21,7 @@ VERBS = [name for name, _ in inspect.getmembers(nacre.Nacre, inspect.isfunction)
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "open": nacre.open,
     "check_store": nacre.check_store,
+    "copy_store": nacre.copy_store,
     "connect": nacre.connect,
     "connect_async": nacre.connect_async,
     "rekey_store": nacre.rekey_store,

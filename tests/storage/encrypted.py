@@ -147,6 +147,18 @@ def test_a_damaged_page_is_noticed(path: Path) -> None:
         texts(memory)
 
 
+def test_a_copy_is_encrypted_with_a_key_of_its_own(path: Path) -> None:
+    other, back, its_key = path.with_name("other.db"), path.with_name("back.db"), nacre.Key.random()
+    with opened(path) as memory:
+        memory.remember("the zebra sleeps")
+    nacre.copy_store(path, other, key=KEY, target_key=its_key)
+    assert b"zebra" not in other.read_bytes()
+    with pytest.raises(nacre.WrongKey):
+        nacre.copy_store(other, back, key=KEY)
+    assert nacre.copy_store(other, back, key=its_key).verified
+    assert b"zebra" in back.read_bytes() + back.with_name("back.db-wal").read_bytes()
+
+
 # ---------------------------------------------------------------- keys
 
 

@@ -20,6 +20,7 @@ from nacre.serialization import encode
 from nacre.types.access_tokens import AccessToken
 from nacre.types.backups import Backup, BackupResult
 from nacre.types.changes import ChangePage
+from nacre.types.copying import Copied
 from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
 from nacre.types.health import Health, Salvage
 from nacre.types.memory import DEFAULT_IMPORTANCE, Event, Memory, Progress, Purged
@@ -569,6 +570,16 @@ def backup_lines(made: BackupResult) -> Iterator[Line]:
     for path in made.removed:
         yield [("removed  ", _DIM), (str(path), "")]
     yield from _note_lines(made.notes)
+
+
+def copied_lines(copied: Copied) -> Iterator[Line]:
+    yield [("copied  ", _DIM), (copied.source, _ID), ("  to  ", _DIM), (copied.target, _ID)]
+    new = f"{count_memories(copied.added)} added, {copied.updated:,} changed"
+    compared = "compared by counts and checksums" if copied.verified else "not compared: it has others, too"
+    yield [INDENT, (f"{new}; {compared}", "")]
+    held = [f"{number:,} {sort.replace('_', ' ')}" for sort, number in copied.counts.items() if number]
+    if held:
+        yield [INDENT, (", ".join(held), _DIM)]
 
 
 def restored_lines(backup: Backup, store: str) -> Iterator[Line]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -20,10 +20,12 @@ from nacre.config.settings import data_folder
 from nacre.engine.engine import Nacre, system_clock
 from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS, LOG_MEGABYTES
 from nacre.errors import EmbedderMismatch, InvalidInput, StoreUnavailable
+from nacre.intake import copying
 from nacre.interfaces import Embedder, Reranker, Store
 from nacre.runtime import private_files
 from nacre.storage.sqlite import BUSY_TIMEOUT_MS, SqliteStore
 from nacre.types.backups import Backup
+from nacre.types.copying import Copied
 from nacre.types.facts import FactType
 from nacre.types.health import Health, Salvage
 from nacre.types.hnsw import USUAL_HNSW, Hnsw
@@ -279,6 +281,46 @@ def salvage_store(path: str | os.PathLike[str], to: str | os.PathLike[str], *, k
 
     source = _only_file(path, "only files are salvaged; restore the last backup of the database")
     return salvage(_checked_path(source), validation.file_path("to", to), key)
+
+
+def copy_store(
+    source: str | os.PathLike[str] | Sequence[str],
+    target: str | os.PathLike[str] | Sequence[str],
+    *,
+    merge: bool = False,
+    key: str | Key | None = None,
+    target_key: str | Key | None = None,
+    schema: str = SCHEMA,
+    target_schema: str = SCHEMA,
+    busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+    progress: Callable[[Progress], None] | None = None,
+) -> Copied:
+    """Copy all of a store into another one, between files and databases, and compare both in the end.
+
+    The copy is of one moment, while others write to the source. One that was interrupted goes on by repeating it, and
+    repeating a finished one takes over what has changed since. A target that has other memories is refused, unless
+    `merge` is given: then it keeps its own, as with an import. `key` and `schema` are those of the source.
+    """
+    validation.busy_timeout(busy_timeout_ms)
+    merge = validation.yes_or_no("merge", merge)
+    asked = (
+        ("source", source, _key("key", key), schema_name("schema", schema)),
+        ("target", target, _key("target_key", target_key), schema_name("target_schema", target_schema)),
+    )
+    stores: list[Store] = []
+    names: list[str] = []
+    with ExitStack() as stack:
+        for field, path, its_key, its_schema in asked:
+            location = address(field, path) or _checked_path(path)
+            of_files, of_postgres = _OfFiles(USUAL_HNSW, True, its_key), _OfPostgres(its_schema, CONNECTIONS_MAX)
+            store, note = _store(location, busy_timeout_ms, field == "target", NO_QUOTAS, of_files, of_postgres)
+            stack.enter_context(closing(store))
+            if note is not None and note.startswith(_NO_MEMORIES):
+                raise StoreUnavailable(f"source: {note.removeprefix(_NO_MEMORIES + ': ')}; check the name")
+            stores.append(store)
+            names.append(str(location) if its_schema == SCHEMA else f"{location} (schema {its_schema})")
+        work = copying.merge if merge else copying.copy
+        return work(stores[0], stores[1], (names[0], names[1]), system_clock(), progress or (lambda _: None))
 
 
 def _only_file(path: StoreName, remedy: str) -> StoreName:

@@ -30,6 +30,7 @@ from nacre.ranking.scoring import briefly
 from nacre.types.access_tokens import AccessToken, NewAccessToken
 from nacre.types.backups import Backup, BackupResult
 from nacre.types.changes import Change, ChangePage
+from nacre.types.copying import Copied
 from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
 from nacre.types.health import Health, Salvage
 from nacre.types.memory import (
@@ -652,6 +653,10 @@ def backup(value: Backup) -> dict[str, Json]:
 def backup_result(value: BackupResult) -> dict[str, Json]:
     removed: list[Json] = [str(path) for path in value.removed]
     return {"backup": backup(value.backup), "removed": removed, "notes": list(value.notes)}
+
+
+def copied(value: Copied) -> dict[str, Json]:
+    return {each.name: getattr(value, each.name) for each in fields(value)} | {"counts": dict(value.counts)}
 
 
 def stats(value: Stats) -> dict[str, Json]:

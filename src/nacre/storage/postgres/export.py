@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -53,10 +54,22 @@ STALE = (
 
 def dump(connections: Connections, request: ExportRequest) -> Iterator[Record]:
     """One read transaction, which lasts until the last record is taken. Others go on writing."""
+    with snapshot(connections) as db:
+        yield from records(db, request)
+
+
+@contextmanager
+def snapshot(connections: Connections) -> Iterator[Db]:
+    """A read transaction for as long as somebody takes the records."""
     with connections.snapshot(_TIMEOUT_MS) as db:
         db.execute("SET LOCAL cursor_tuple_fraction = 1")  # all rows are read
         db.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # whoever takes the records may be slow
-        yield from _Dump(db, request).records()
+        yield db
+
+
+def records(db: Db, request: ExportRequest) -> Iterator[Record]:
+    """The caller holds such a transaction."""
+    return _Dump(db, request).records()
 
 
 def event_record(row: Sequence[Any], store_id: str) -> EventRecord:

@@ -76,12 +76,12 @@ def link(db: Db, texts: Sequence[tuple[int, Entry]], *, later: bool = False, bel
     run_many(db, "INSERT INTO near_duplicates VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", pairs)
 
 
-def rewrite(db: Db, row: int, entry: Entry) -> None:
+def rewrite(db: Db, row: int, entry: Entry, *, below: int | None = None) -> None:
     """Find the near-duplicates of a memory whose text changed."""
     key = entry.memory.space, row
     unlink(db, key)
     run(db, "DELETE FROM sketches WHERE space = %s AND row = %s", key)
-    link(db, [(row, entry)], later=True)
+    link(db, [(row, entry)], later=True, below=below)
 
 
 def unlink(db: Db, key: Key) -> None:

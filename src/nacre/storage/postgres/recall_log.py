@@ -19,6 +19,7 @@ from nacre.storage.postgres import counters
 from nacre.storage.postgres.connection import copy, fetch, hold, run, value
 from nacre.storage.postgres.rows import Key, columns_of, maybe_microseconds, maybe_moment, meta, microseconds, moment
 from nacre.storage.postgres.schema import Db
+from nacre.types.copying import UsageRecord
 from nacre.types.recall_log import (
     CONFIRMING_DAYS,
     MARK_WITHIN,
@@ -148,6 +149,66 @@ def record(db: Db, receipts: Sequence[Receipt], retention: Retention, now: datet
     _hold(db, named, {each.space for each in receipts})
     _write(db, _unknown(db, receipts), named)
     _prune(db, retention, now)
+
+
+def restore(db: Db, receipts: Sequence[Receipt], usages: Sequence[UsageRecord]) -> None:
+    """Write receipts and usage as another store had them, while nobody else writes.
+
+    What is about memories that are not here is left out.
+    """
+    named = {each.memory_id for receipt in receipts for each in receipt.deliveries} | {
+        each.memory_id for each in usages
+    }
+    sql = "SELECT id, space, row FROM memories WHERE id = ANY(%s)"
+    key_of = {memory_id: (space, row) for memory_id, space, row in fetch(db, sql, (list(named),))}
+    first = counters.take(db, "receipts", len(receipts))
+    copy(
+        db,
+        f"receipts ({_RECEIPT_COLUMNS})",
+        _RECEIPT_TYPES,
+        (
+            (
+                *(each.space, number, each.id, microseconds(each.at), each.session, each.query, each.mode, each.lens),
+                *(each.origin, each.repeat, each.size_bytes),
+            )
+            for number, each in enumerate(receipts, first)
+        ),
+    )
+    copy(
+        db,
+        f"deliveries ({_DELIVERY_COLUMNS})",
+        _DELIVERY_TYPES,
+        (
+            (
+                *(receipt.space, number, *key_of[each.memory_id], microseconds(receipt.at), each.rank),
+                *(float(each.score), *map(maybe_microseconds, (each.opened, each.used, each.wrong))),
+            )
+            for number, receipt in enumerate(receipts, first)
+            for each in receipt.deliveries
+            if each.memory_id in key_of
+        ),
+    )
+    copy(
+        db,
+        "usage (space, row, good, bad, seen, at_us, opened_us, used_us, wrong_us)",
+        ("text", "int8", "float8", "float8", "float8", "int8", "int8", "int8", "int8"),
+        (
+            (
+                *(*key_of[each.memory_id], *map(float, each.usage[:3]), microseconds(each.usage.at)),
+                *map(maybe_microseconds, (each.opened, each.used, each.wrong)),
+            )
+            for each in usages
+            if each.memory_id in key_of
+        ),
+    )
+    _grow(db, sum(each.size_bytes for each in receipts))
+    counters.bump_revision(db)
+
+
+def clear_all(db: Db) -> int:
+    """Delete all receipts and usage, while nobody else writes. Returns how many receipts there were."""
+    run(db, "DELETE FROM usage")
+    return _delete(db, "true", ())
 
 
 def mark(

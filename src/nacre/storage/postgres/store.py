@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nacre.errors import InvalidInput, StoreBusy, StoreUnavailable
-from nacre.interfaces import TimePage
+from nacre.interfaces import StoreCopying, TimePage
 from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.storage.postgres import (
     access_tokens,
@@ -448,6 +448,11 @@ class PostgresStore:
         from nacre.storage.postgres import load
 
         return self._write(load.load, records, mark, model, token_model, self._quotas)
+
+    def copying(self) -> StoreCopying:
+        from nacre.storage.postgres.copying import PostgresCopying
+
+        return PostgresCopying(self._connections)
 
     def rebuild(self) -> None:
         rebuilding.rebuild(self._connections)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from nacre.analysis.quotations import Quotations
 from nacre.errors import InvalidInput, NotFound
 from nacre.ranking.usage import add, earns
+from nacre.types.copying import ReceiptRecord, UsageRecord
 from nacre.types.recall_log import (
     CONFIRMING_DAYS,
     MARK_WITHIN,
@@ -71,6 +72,32 @@ class RecallLog:
             self._number_of[receipt.id] = max(self._number_of.values(), default=0) + 1
             for memory_id in kept:
                 self._usage[memory_id] = add(self._usage.get(memory_id), "delivered", receipt.at)
+
+    def records(self) -> Iterator[ReceiptRecord | UsageRecord]:
+        for receipt_id in sorted(self._number_of, key=self._number_of.__getitem__):
+            yield ReceiptRecord(self._receipts[receipt_id])
+        for memory_id, usage in self._usage.items():
+            if self._space_of(memory_id) is not None:
+                outcomes: tuple[Outcome, ...] = ("opened", "used", "wrong")
+                yield UsageRecord(memory_id, usage, *(self._earned.get((memory_id, each)) for each in outcomes))
+
+    def restore(self, receipt: Receipt) -> None:
+        """Write a receipt as another store had it."""
+        deliveries = tuple(each for each in receipt.deliveries if self._space_of(each.memory_id) is not None)
+        self._receipts[receipt.id] = replace(receipt, deliveries=deliveries)
+        self._size_of[receipt.id] = receipt.size_bytes
+        self._number_of[receipt.id] = max(self._number_of.values(), default=0) + 1
+
+    def restore_usage(self, record: UsageRecord) -> None:
+        if self._space_of(record.memory_id) is None:
+            return
+        self._usage[record.memory_id] = record.usage
+        earned: dict[Outcome, datetime | None] = {"opened": record.opened, "used": record.used, "wrong": record.wrong}
+        self._earned |= {(record.memory_id, outcome): at for outcome, at in earned.items() if at is not None}
+
+    def clear_all(self) -> None:
+        for each in (self._receipts, self._number_of, self._size_of, self._usage, self._earned):
+            each.clear()
 
     def mark(
         self,

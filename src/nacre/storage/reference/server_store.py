@@ -7,11 +7,17 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
+from typing import TYPE_CHECKING, cast
 
+from nacre.interfaces import StoreCopying
 from nacre.storage.reference.change_log import ChangeLog, LoggedEvent
 from nacre.types.access_tokens import AccessToken
 from nacre.types.changes import Change, ChangePage
+from nacre.types.copying import CopyMark
 from nacre.types.kept_answers import CLAIM_LASTS, KEPT, Claim, KeptAnswer
+
+if TYPE_CHECKING:
+    from nacre.storage.reference.store import MemoryStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,14 @@ class ServerTables:
         self._access_tokens: dict[str, tuple[AccessToken, bytes]] = {}
         self._requests: dict[str, _Request] = {}  # by key
         self._tickets = count()
+        self._copied: dict[str, CopyMark] = {}  # by the id of the store that was copied
+
+    # ---- copies of all of it
+
+    def copying(self) -> StoreCopying:
+        from nacre.storage.reference.copying import ReferenceCopying
+
+        return ReferenceCopying(cast("MemoryStore", self))
 
     # ---- what changed
 

@@ -203,8 +203,9 @@ def _stale(store: MemoryStore) -> list[str]:
 
 
 def load(
-    store: MemoryStore, records: Sequence[Record], mark: int, model: str | None, token_model: str | None
+    store: MemoryStore, records: Sequence[Record], mark: int | None, model: str | None, token_model: str | None
 ) -> LoadCounts:
+    """`mark=None`: no near-duplicates are looked for, those of the records are all."""
     held, undo = store._usage(), _Undo(store)
     store._model, store._token_model = store._model or model, store._token_model or token_model
     loading = _Loading(store, mark, model, token_model)
@@ -242,9 +243,10 @@ class _Undo:
 
 
 class _Loading:
-    def __init__(self, store: MemoryStore, mark: int, model: str | None, token_model: str | None) -> None:
+    def __init__(self, store: MemoryStore, mark: int | None, model: str | None, token_model: str | None) -> None:
         self._store = store
-        self._known = set(list(store._memories)[:mark])
+        self._known = set(list(store._memories)[: mark or 0])
+        self._of_changed = set[str]() if mark is None else None  # None: all are compared with a text that changed
         self._model = model
         self._token_model = token_model
         self._events = {
@@ -334,7 +336,7 @@ class _Loading:
             store._facts.forget_text(memory.id)
             store._facts._drop_unlinked()
         entry = Entry(memory, written.content_hash, tokens, None, sketch=near_duplicates.sketch(tokens))
-        store._facts.link_similar(entry, None if old is not None else self._known)
+        store._facts.link_similar(entry, self._known if old is None else self._of_changed)
 
     def _add_passages(self, memory: Memory, given: StoredPassages) -> None:
         """Add what is missing, if it is of the store's model and of this text."""

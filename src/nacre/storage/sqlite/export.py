@@ -52,7 +52,12 @@ STALE = (
 def dump(connections: Connections, request: ExportRequest) -> Iterator[Record]:
     """One read transaction, which lasts until the last record is taken. Others go on writing."""
     with connections.reading(latest=True) as db:
-        yield from _Dump(db, request).records()
+        yield from records(db, request)
+
+
+def records(db: apsw.Connection, request: ExportRequest) -> Iterator[Record]:
+    """The caller holds a read transaction."""
+    return _Dump(db, request).records()
 
 
 def event_record(row: Sequence[Any], store_id: str) -> EventRecord:

@@ -216,8 +216,13 @@ def remove_entity(db: apsw.Connection, entity: int) -> None:
     update_supersession(db, groups)
 
 
-def write_entries(db: apsw.Connection, written: Sequence[tuple[int, Entry]], *, changed: bool = False) -> None:
-    """Write the facts, entities and near-duplicates of memories that are new or, if `changed`, have a new text."""
+def write_entries(
+    db: apsw.Connection, written: Sequence[tuple[int, Entry]], *, changed: bool = False, below: int | None = None
+) -> None:
+    """Write the facts, entities and near-duplicates of memories that are new or, if `changed`, have a new text.
+
+    Near-duplicates are looked for as by `near_duplicates.link`.
+    """
     groups = _insert(db, [(row, fact) for row, entry in written for fact in entry.facts])
     new: list[tuple[str, NewEntity, int | None]] = []
     for row, entry in written:
@@ -228,16 +233,16 @@ def write_entries(db: apsw.Connection, written: Sequence[tuple[int, Entry]], *, 
     for entity in entities.put_all(db, new):
         groups |= groups_of_entity(db, entity)
     update_supersession(db, groups)
-    near_duplicates.link(db, written, later=changed)
+    near_duplicates.link(db, written, later=changed, below=below)
 
 
-def rewrite_entry(db: apsw.Connection, row: int, entry: Entry, before: Tokens) -> None:
+def rewrite_entry(db: apsw.Connection, row: int, entry: Entry, before: Tokens, *, below: int | None = None) -> None:
     """Replace what was extracted from the old text of a memory, whose tokens are `before`."""
     linked = entities.of_rows(db, [row])
     groups = _delete(db, Clause("f.row = ? AND f.origin = 'extracted'", (row,)))
     near_duplicates.unlink(db, row)
     near_duplicates.unsketch(db, [(row, entry.memory.space, before)])
-    write_entries(db, [(row, entry)], changed=True)
+    write_entries(db, [(row, entry)], changed=True, below=below)
     entities.drop_unlinked(db, linked)
     update_supersession(db, groups)
 

@@ -62,8 +62,9 @@ class _Stored(NamedTuple):
 
 
 def load(
-    db: apsw.Connection, records: Sequence[Record], mark: int, model: str | None, token_model: str | None
+    db: apsw.Connection, records: Sequence[Record], mark: int | None, model: str | None, token_model: str | None
 ) -> LoadCounts:
+    """`mark=None`: no near-duplicates are looked for, those of the records are all."""
     db.execute(f"DELETE FROM displaced WHERE row IN ({export.STALE})")
     for name, given in (("model", model), ("token_model", token_model)):
         if given is not None and rows.meta(db, name) is None:
@@ -76,7 +77,7 @@ def load(
 
 
 class _Loading:
-    def __init__(self, db: apsw.Connection, mark: int, model: str | None, token_model: str | None) -> None:
+    def __init__(self, db: apsw.Connection, mark: int | None, model: str | None, token_model: str | None) -> None:
         self._db = db
         self._mark = mark
         self._model = model
@@ -212,7 +213,7 @@ class _Loading:
         if not displaced:
             live = [(row, each.memory.space, each.tokens) for row, each in numbered if each.memory.deleted is None]
             update_counts(db, live, 1)
-        near_duplicates.link(db, numbered, below=self._mark)
+        near_duplicates.link(db, numbered, below=self._mark or 0)
         return [row for row, _ in numbered]
 
     def _replace(self, old: _Stored, memory: Memory) -> int:
@@ -237,7 +238,7 @@ class _Loading:
             db.execute("DELETE FROM passages WHERE row = ?", (old.row,))
             db.execute("UPDATE memories SET embedded = 0 WHERE row = ?", (old.row,))
             token_vectors.rewrite(db, old.row, None)
-            facts.rewrite_entry(db, old.row, entry, old.tokens)
+            facts.rewrite_entry(db, old.row, entry, old.tokens, below=0 if self._mark is None else None)
         return old.row
 
     def _add_passages(self, row: int, memory: Memory, given: StoredPassages) -> None:

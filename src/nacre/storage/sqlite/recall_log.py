@@ -18,6 +18,7 @@ from nacre.analysis.quotations import Quotations
 from nacre.errors import InvalidInput, NotFound
 from nacre.ranking.usage import add, earns
 from nacre.storage.sqlite import rows
+from nacre.types.copying import UsageRecord
 from nacre.types.recall_log import (
     CONFIRMING_DAYS,
     DELIVERY_BYTES,
@@ -139,6 +140,50 @@ def record(db: apsw.Connection, receipts: Sequence[Receipt]) -> None:
             written.append((number, row, at_us, delivery.rank, delivery.score, *marks))
     db.execute(f"INSERT INTO deliveries SELECT {rows.json_columns(8)} FROM json_each(?)", (rows.to_json(written),))
     _write_usage(db, standing_of)
+
+
+def restore(db: apsw.Connection, receipts: Sequence[Receipt], usages: Sequence[UsageRecord]) -> None:
+    """Write receipts and usage as another store had them. What is about memories that are not here is left out."""
+    values = [
+        (
+            *(each.id, rows.microseconds(each.at), each.space, each.session, each.query, each.mode),
+            *(each.lens, each.origin, int(each.repeat), each.size_bytes),
+        )
+        for each in receipts
+    ]
+    sql = (
+        "INSERT INTO receipts (id, at_us, space, session, query, mode, lens, origin, repeat, bytes) "
+        f"SELECT {rows.json_columns(10)} FROM json_each(?) RETURNING id, receipt"
+    )
+    number_of = dict(rows.fetch(db, sql, (rows.to_json(values),)))
+    delivered = [
+        (
+            *(number_of[receipt.id], each.memory_id, rows.microseconds(receipt.at), each.rank, each.score),
+            *map(rows.maybe_microseconds, (each.opened, each.used, each.wrong)),
+        )
+        for receipt in receipts
+        for each in receipt.deliveries
+    ]
+    of_memory = "SELECT {} FROM json_each(?) JOIN memories AS m ON m.id = value ->> {}"
+    columns = "value ->> 0, m.row, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7"
+    db.execute(f"INSERT INTO deliveries {of_memory.format(columns, 1)}", (rows.to_json(delivered),))
+    used = [
+        (
+            *(each.memory_id, each.usage.good, each.usage.bad, each.usage.seen, rows.microseconds(each.usage.at)),
+            *map(rows.maybe_microseconds, (each.opened, each.used, each.wrong)),
+        )
+        for each in usages
+    ]
+    columns = "m.row, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7"
+    db.execute(f"INSERT INTO usage {of_memory.format(columns, 0)}", (rows.to_json(used),))
+    _grow(db, sum(each.size_bytes for each in receipts))
+
+
+def clear_all(db: apsw.Connection) -> None:
+    """Delete all receipts and usage."""
+    for table in ("deliveries", "receipts", "usage"):
+        db.execute(f"DELETE FROM {table}")
+    db.execute("UPDATE meta SET value = '0' WHERE key = 'log_bytes'")
 
 
 def mark(

@@ -20,7 +20,7 @@ import apsw
 
 from nacre.analysis import tokenizer
 from nacre.errors import StoreBusy, StoreError, StoreUnavailable
-from nacre.interfaces import TimePage
+from nacre.interfaces import StoreCopying, TimePage
 from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.runtime import forks, native_packages
 from nacre.storage.sqlite import (
@@ -666,6 +666,11 @@ class SqliteStore:
             space_usage.check(db, self._quotas, held)
         self._unindexed.update(each.memory.space for each in records if isinstance(each, MemoryRecord))
         return counts
+
+    def copying(self) -> StoreCopying:
+        from nacre.storage.sqlite.copying import SqliteCopying
+
+        return SqliteCopying(self._connections, self._writing)
 
     def rebuild(self) -> None:
         self._connections.add_checksums()
