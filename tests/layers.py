@@ -21,6 +21,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "storage.vectors",
         "storage.changes",
         "storage.checksums",
+        "storage.claims",
         "storage.merging",
         "storage.quotas",
     ),

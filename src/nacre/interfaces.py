@@ -132,6 +132,16 @@ class AnytimeReranker(Reranker, Protocol):
         """
 
 
+class Claimed(NamedTuple):
+    """Memories that the caller embeds, and nobody else meanwhile: texts by id."""
+
+    without_vectors: dict[str, str]
+    without_tokens: dict[str, str]  # they have vectors, and lack token vectors only
+
+
+NOTHING_CLAIMED = Claimed({}, {})
+
+
 class TimePage(NamedTuple):
     """A page of a listing by (created, id). It begins after the place `after`, if there is one."""
 
@@ -527,6 +537,13 @@ class Store(FactStore, LogStore, ServerStore, Protocol):
         """(id, text) of live memories that have vectors, but no token vectors of the store's token model."""
 
     def pending_tokens_count(self, where: Filter | None) -> int: ...
+
+    def claimed(self, limit: int, *, tokens: bool) -> AbstractContextManager[Claimed]:
+        """Claim memories that are pending and that nobody has claimed, until the block ends or the process does.
+
+        At most `limit`, those without vectors first; with `tokens`, then those that lack token vectors. None where
+        others have claimed all. Other calls neither wait for a claim nor need one.
+        """
 
     def history(self, memory_id: str) -> list[Event]:
         """The events of one memory, the oldest first."""

@@ -27,6 +27,7 @@ from nacre.engine.explain import Explainer, Why, WhyNot
 from nacre.engine.facts import FactService
 from nacre.engine.lenses import LensService
 from nacre.engine.parts import Parts
+from nacre.engine.pending import PendingEmbedder
 from nacre.engine.reader import Reader
 from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS, LOG_MEGABYTES, RecallLog
 from nacre.engine.repeats import RepeatFinder
@@ -190,8 +191,17 @@ class Nacre:
         self._repeats = RepeatFinder(parts, self._log)
         embedding = PassageEmbedder(parts, defer=defer_embeddings)
         self._rewriter = Rewriter(parts, self._facts, self._updates, embedding, extracts=extract)
+        self.pending = PendingEmbedder(parts, self._updates)  # what a worker embeds
         self._writer = Writer(
-            parts, self._facts, self._updates, self._log, self._repeats, embedding, self._rewriter, extracts=extract
+            parts,
+            self._facts,
+            self._updates,
+            self._log,
+            self._repeats,
+            embedding,
+            self._rewriter,
+            self.pending,
+            extracts=extract,
         )
 
     def __enter__(self) -> Self:

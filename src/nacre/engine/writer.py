@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from nacre import validation
 from nacre.analysis.happened import happened
 from nacre.engine import entries
-from nacre.engine.embedding import PassageEmbedder, passages_of
+from nacre.engine.embedding import PassageEmbedder
 from nacre.engine.entries import Draft
 from nacre.engine.facts import FactService
 from nacre.engine.parts import Parts
+from nacre.engine.pending import PendingEmbedder
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.repeats import Asker, RepeatFinder
 from nacre.engine.rewriter import Rewriter
 from nacre.engine.updates import UpdateService
-from nacre.errors import EmbedderMismatch, EmbedderUnavailable, InvalidInput, NacreError, NotFound
+from nacre.errors import InvalidInput, NacreError, NotFound
 from nacre.facts import statements
 from nacre.runtime.garbage import collection_paused
 from nacre.types.facts import Fact
@@ -73,11 +73,13 @@ class Writer:
         repeats: RepeatFinder,
         embedder: PassageEmbedder,
         rewriter: Rewriter,
+        pending: PendingEmbedder,
         *,
         extracts: bool,
     ) -> None:
         self._parts = parts
         self._store = parts.store
+        self._pending = pending
         self._facts = facts
         self._updates = updates
         self._log = log
@@ -149,58 +151,12 @@ class Writer:
         return Purged(named, self._store.purge(named, self._parts.clock()))
 
     def reembed(self) -> Iterator[Progress]:
-        """Embed every memory that has no vectors or token vectors of this model.
-
-        A batch is written while the next one is embedded.
-        """
-        embedder = self._parts.embedder
-        if embedder is None:
-            raise EmbedderUnavailable("embedder: none is configured; set embedder to minilm or hashing")
+        """Embed every memory that has no vectors or token vectors of this model."""
+        embedder, tokens = self._pending.embedder, self._parts.token_embedder
         self._store.switch_model(embedder.fingerprint)
-        done, total = 0, self._store.pending_count(None)
-        if self._parts.token_embedder is not None:
-            self._store.switch_token_model(self._parts.token_embedder.token_fingerprint)
-            total += self._store.pending_tokens_count(None)
-        yield Progress(done, total)
-        writing: Future[int] | None = None
-        in_flight: Set[str] = frozenset()
-        while True:
-            without_vectors, without_tokens = self._waiting(in_flight)
-            waiting = without_vectors | without_tokens
-            embedded = passages_of(embedder, self._parts.token_embedder, waiting) if waiting else {}
-            before, writing = writing, None
-            if before is None and not waiting:
-                return
-            done += before.result() if before is not None else 0
-            if waiting:
-                writing = self._parts.threads.start(self._embed_stored, embedded, waiting, set(without_vectors))
-            in_flight = waiting.keys()
-            if before is not None:
-                yield Progress(min(done, total), total)
-
-    def _waiting(self, in_flight: Set[str]) -> tuple[dict[str, str], dict[str, str]]:
-        """The next batch: texts of memories without vectors, then of those that only lack token vectors."""
-        limit = len(in_flight) + BATCH_EMBEDDED
-        listed = self._store.pending(None, limit)
-        new = dict(islice((each for each in listed if each[0] not in in_flight), BATCH_EMBEDDED))
-        if self._parts.token_embedder is None or len(listed) == limit:
-            return new, {}
-        lacking = (each for each in self._store.pending_tokens(None, limit) if each[0] not in in_flight | new.keys())
-        return new, dict(islice(lacking, BATCH_EMBEDDED - len(new)))
-
-    def _embed_stored(self, embedded: dict[str, Passages], texts: dict[str, str], without_vectors: Set[str]) -> int:
-        model, token_model = self._embedder.model, self._embedder.token_model
-        assert model is not None
-        count = self._store.embed(embedded, texts, model, token_model)
-        if token_model is not None and self._store.token_model() != token_model:
-            raise EmbedderMismatch(
-                f"embedder: another process has changed the token vectors from {token_model} to those of "
-                f"{self._store.token_model()} meanwhile; run `nacre reembed` in one process at a time"
-            )
-        # A memory that had vectors was compared with older ones before.
-        new = [each for each in texts if each in without_vectors]
-        self._updates.link_ids([each for each in new if self._updates.may_update(texts[each])])
-        return count
+        if tokens is not None:
+            self._store.switch_token_model(tokens.token_fingerprint)
+        yield from self._pending.run(batch=BATCH_EMBEDDED, once=True)
 
     # ---- one batch
 

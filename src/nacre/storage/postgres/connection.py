@@ -50,6 +50,8 @@ Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 _READS = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITES = "BEGIN ISOLATION LEVEL READ COMMITTED"  # a replica refuses READ WRITE by an error of its own
+# Operators may limit how long a transaction lasts.
+_LOCKS = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL transaction_timeout = 0"
 _READ_ONLY = (  # a replica, or a user that may only read
     "SELECT current_setting('transaction_read_only')::boolean "
     "OR NOT has_table_privilege(quote_ident(%s) || '.memories', 'INSERT')"
@@ -176,7 +178,7 @@ class Connections:
         self.schema = schema_name
         self.location = _location(known, schema_name)
         self._busy_timeout_ms = busy_timeout_ms
-        self._connections_max = connections_max
+        self.connections_max = connections_max
         self._note_written = note_written
         self._closed = False
         self.read_only = False
@@ -230,20 +232,24 @@ class Connections:
     @contextmanager
     def snapshot(self, timeout_ms: int = READ_TIMEOUT_MS) -> Iterator[Db]:
         """A reading transaction of its own, which is begun again if the connection was lost before."""
-        until = self._until(self._busy_timeout_ms)
         with ExitStack() as stack:
-            for attempt in count():
-                try:
-                    with self._translated():
-                        db = stack.enter_context(self.reading(timeout_ms))
-                    break
-                except _Lost as lost:
-                    self._wait(attempt, lost, until)
+            db = self._begun(stack, lambda: self.reading(timeout_ms))
             try:
                 with self._translated():
                     yield db
             except _Lost as lost:  # what was read before cannot be read again of the same moment
                 raise self._error(lost.error) from lost.error
+
+    def _begun(self, stack: ExitStack, transaction: Callable[[], AbstractContextManager[Db]]) -> Db:
+        """A connection with a transaction, which the stack ends."""
+        until = self._until(self._busy_timeout_ms)
+        for attempt in count():
+            try:
+                with self._translated():
+                    return stack.enter_context(transaction())
+            except _Lost as lost:
+                self._wait(attempt, lost, until)
+        raise AssertionError("the last attempt raises")
 
     @contextmanager
     def snapshot_if(self, check: Callable[[Db], None], timeout_ms: int = READ_TIMEOUT_MS) -> Iterator[Db]:
@@ -333,7 +339,20 @@ class Connections:
             return int(value(another, WRITTEN))
         return _AHEAD_OF_ALL
 
-    # ---- commands
+    # ---- beside transactions
+
+    @contextmanager
+    def holding(self) -> Iterator[Db]:
+        """A connection with a transaction for locks, which it holds however long the block takes. Nothing is written.
+
+        What ends it meanwhile ends the locks, and is no error.
+        """
+        with ExitStack() as stack:
+            db = self._begun(stack, lambda: self._transaction(_LOCKS, READ_TIMEOUT_MS, READ_TIMEOUT_MS))
+            with self._translated():
+                yield db
+            with suppress(psycopg.Error):
+                db.execute("ROLLBACK")
 
     @contextmanager
     def outside(self, timeout_ms: int) -> Iterator[Db]:
@@ -437,7 +456,7 @@ class Connections:
         free = self._free
         if not free.acquire(timeout=max(self._busy_timeout_ms, 1) / 1000):
             raise StoreBusy(
-                f"store: all {self._connections_max} connections to {self.location} were in use for "
+                f"store: all {self.connections_max} connections to {self.location} were in use for "
                 f"{self._busy_timeout_ms / 1000:g} s; try again, or allow more"
             )
         try:
@@ -554,7 +573,7 @@ class Connections:
 
     def _renew(self) -> None:
         self._lock = threading.Lock()
-        self._free = threading.BoundedSemaphore(self._connections_max)
+        self._free = threading.BoundedSemaphore(self.connections_max)
         self._idle = []
         self._own = threading.local()  # the snapshot that a thread holds, if any
 

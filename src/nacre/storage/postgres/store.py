@@ -19,6 +19,7 @@ from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.storage.postgres import (
     access_tokens,
     change_log,
+    claims,
     counters,
     entities,
     facts,
@@ -115,6 +116,7 @@ class PostgresStore:
         self._read = self._connections.read
         self._write = self._connections.write
         self._location = self._connections.location
+        self.claimed = claims.Claims(self._connections).claimed
         try:
             if not self.read_only:
                 rebuilding.retokenise_if_older(self._connections)

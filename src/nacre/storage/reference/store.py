@@ -9,7 +9,7 @@ import operator
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -34,6 +34,7 @@ from nacre.ranking.passage_count import semantic_match
 from nacre.ranking.scoring import best_first
 from nacre.runtime import forks
 from nacre.storage.changes import check_unexpired, replaced, taken
+from nacre.storage.claims import Claims
 from nacre.storage.quotas import check_usage, fact_bytes, memory_bytes, named_quotas, replaced_bytes
 from nacre.storage.reference import purging, transfer
 from nacre.storage.reference.change_log import ChangeLog, LoggedEvent
@@ -89,6 +90,7 @@ class MemoryStore(ServerTables):
         self._updates = Updates(self._stored, self._changes)
         self._recall_log = RecallLog(self._space_of)
         self._lock = threading.RLock()
+        self.claimed = Claims(self.pending, self.pending_tokens).claimed
         forks.renew_in_child(self)
 
     def after_fork(self) -> None:
@@ -331,9 +333,7 @@ class MemoryStore(ServerTables):
     ) -> list[Match]:
         from nacre.storage.vectors import cosines, unpack
 
-        if self._model not in (None, model):
-            raise _mismatch(self._model, model)
-
+        self._check_model(model)
         matches = []
         for stored in self._live():
             if stored.spans and self._matches(stored, where, question.must):
@@ -395,10 +395,7 @@ class MemoryStore(ServerTables):
         return {each for each in ids if each in self._memories and self._memories[each].lacks_vectors}
 
     def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
-        with self._lock:
-            waiting = [stored for stored in self._memories.values() if stored.lacks_vectors]
-        matching = [stored.memory for stored in waiting if where is None or self._matches(stored, where, None)]
-        return [(each.id, each.text) for each in matching[:limit]]
+        return self._having(lambda stored: stored.lacks_vectors, where, limit)
 
     def pending_count(self, where: Filter | None) -> int:
         return len(self.pending(where, len(self._memories)))
@@ -419,13 +416,16 @@ class MemoryStore(ServerTables):
         return found
 
     def pending_tokens(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
-        with self._lock:
-            waiting = [stored for stored in self._memories.values() if stored.lacks_tokens]
-        matching = [stored.memory for stored in waiting if where is None or self._matches(stored, where, None)]
-        return [(each.id, each.text) for each in matching[:limit]]
+        return self._having(lambda stored: stored.lacks_tokens, where, limit)
 
     def pending_tokens_count(self, where: Filter | None) -> int:
         return len(self.pending_tokens(where, len(self._memories)))
+
+    def _having(self, lacks: Callable[[StoredMemory], bool], where: Filter | None, limit: int) -> list[tuple[str, str]]:
+        with self._lock:
+            waiting = [each for each in self._memories.values() if lacks(each)]
+        found = [each.memory for each in waiting if where is None or self._matches(each, where, None)]
+        return [(each.id, each.text) for each in found[:limit]]
 
     def history(self, memory_id: str) -> list[Event]:
         with self._lock:
@@ -745,7 +745,9 @@ class MemoryStore(ServerTables):
 
     def _check_model(self, model: str | None) -> None:
         if self._model not in (None, model):
-            raise _mismatch(self._model, model)
+            raise EmbedderMismatch(
+                f"embedder: the vectors come from {self._model}, not from {model}; run `nacre reembed`"
+            )
 
     def _keeps_tokens(self, model: str | None, given: Iterable[Passages | None]) -> bool:
         """Whether token vectors of this model can be stored. A store without any adopts the model."""
@@ -778,10 +780,6 @@ class MemoryStore(ServerTables):
         space = space or self._space_of(memory_id) or ""
         now = at or datetime.now(UTC)
         self._events.append(LoggedEvent(self._changes.next(), now, action, memory_id, before or {}, space))
-
-
-def _mismatch(stored: str | None, given: str | None) -> EmbedderMismatch:
-    return EmbedderMismatch(f"embedder: the vectors come from {stored}, not from {given}; run `nacre reembed`")
 
 
 def _place(memory: Memory) -> tuple[bool, int, datetime, str]:
