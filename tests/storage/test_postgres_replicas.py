@@ -115,8 +115,10 @@ def checked(memory: nacre.Nacre) -> list[Finding]:
     return standbys.check(primary)
 
 
-def answered(memory: nacre.Nacre, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Which replica began a transaction, in order."""
+def answered(memory: nacre.Nacre, standby: Standby, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Which replica began a transaction, in order. They are as far as the primary was in the first search."""
+    memory.search("something else")
+    standby.catch_up()
     begun: list[int] = []
     for number, server in enumerate(of(memory)[0]._servers):
         begin = server.begun
@@ -135,7 +137,7 @@ def test_a_process_finds_what_it_has_written_and_others_writes_within_the_stated
     schemas: Schemas, schema: str, standby: Standby, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(schemas, schema, standby.dsn, staleness_s=5.0) as memory, opened(schemas, schema) as other:
-        by_replica = answered(memory, monkeypatch)
+        by_replica = answered(memory, standby, monkeypatch)
         assert texts(memory, "heron") == {"The heron stands in the reeds"}
         assert by_replica == [0]
         standby.pause()
@@ -173,21 +175,21 @@ def test_no_staleness_asks_the_primary_how_far_it_is_each_time(
     schemas: Schemas, schema: str, standby: Standby, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(schemas, schema, standby.dsn, staleness_s=0) as memory, opened(schemas, schema) as other:
-        by_replica = answered(memory, monkeypatch)
-        assert texts(memory, "heron")
-        assert by_replica == [0]
+        by_replica = answered(memory, standby, monkeypatch)
+        assert waited_for(lambda: bool(texts(memory, "heron") and by_replica))  # whatever else the server writes
         standby.pause()
         other.remember("A second heron came")
         assert flushed()
+        by_replica.clear()
         assert len(texts(memory, "heron")) == 2
-        assert by_replica == [0]
+        assert by_replica == []
 
 
 def test_a_replica_that_dies_in_a_search_costs_no_answer_and_comes_back(
     schemas: Schemas, schema: str, standby: Standby, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(schemas, schema, standby.dsn) as memory:
-        by_replica = answered(memory, monkeypatch)
+        by_replica = answered(memory, standby, monkeypatch)
         lexical = memory._store.lexical
         killed: list[bool] = []
 
@@ -210,21 +212,26 @@ def test_a_replica_that_dies_in_a_search_costs_no_answer_and_comes_back(
         assert len(texts(memory, "heron")) == 3
         assert by_replica == [0]  # it is not asked yet
         clock.now += replicas.RETRY_S + 1
-        assert len(texts(memory, "heron reeds")) == 3
-        assert by_replica == [0, 0]
+        assert waited_for(lambda: len(texts(memory, "heron")) == 3 and by_replica == [0, 0])
 
 
 def test_several_replicas_take_turns_and_one_that_is_away_is_left_out(
-    schemas: Schemas, schema: str, standby: Standby, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    schemas: Schemas,
+    schema: str,
+    standby: Standby,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    assert clock.now
     nobody = f"postgresql://postgres:geheim@127.0.0.1:{free_port()}/postgres"
     again = f"{standby.dsn}?application_name=second"
     with opened(schemas, schema, standby.dsn, nobody, again) as memory:
-        by_replica = answered(memory, monkeypatch)
+        by_replica = answered(memory, standby, monkeypatch)
         assert "left out" in caplog.text
         for _ in range(4):
             assert texts(memory, "heron")
-        assert by_replica == [0, 2, 0, 2]
+        assert by_replica in ([0, 2, 0, 2], [2, 0, 2, 0])
         said = [each.text for each in checked(memory)]
     assert len(said) == 3
     assert "answers searches; it is" in said[0]
@@ -233,10 +240,11 @@ def test_several_replicas_take_turns_and_one_that_is_away_is_left_out(
 
 
 def test_a_replica_with_no_free_connection_is_passed_over(
-    schemas: Schemas, schema: str, standby: Standby, monkeypatch: pytest.MonkeyPatch
+    schemas: Schemas, schema: str, standby: Standby, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert clock.now
     with opened(schemas, schema, standby.dsn, connections=2) as memory:
-        by_replica = answered(memory, monkeypatch)
+        by_replica = answered(memory, standby, monkeypatch)
         standbys, primary = of(memory)
         connections = standbys._servers[0].opened(primary)
         with connections.snapshot(), connections.snapshot():
@@ -254,7 +262,7 @@ def test_a_server_that_was_promoted_answers_nothing_and_is_no_replica_of_another
     try:
         promoted.catch_up()
         with opened(schemas, schema, promoted.dsn, staleness_s=3_600) as memory, opened(schemas, schema) as other:
-            by_replica = answered(memory, monkeypatch)
+            by_replica = answered(memory, promoted, monkeypatch)
             assert texts(memory, "heron")
             assert by_replica == [0]
             assert promoted.ask("SELECT pg_promote()")
