@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import apsw
 
 from nacre.runtime import private_files
+from nacre.storage.claims import Claims, Pending
 
 SUFFIX = "-embedding"  # of an empty file beside the store, which is there as long as a process embeds
+
+
+def claims(store: Path, pending: Pending, pending_tokens: Pending) -> Claims:
+    return Claims(pending, pending_tokens, partial(alone, store))
 
 
 @contextmanager

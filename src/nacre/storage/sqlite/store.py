@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,6 @@ from nacre.errors import StoreBusy, StoreError, StoreUnavailable
 from nacre.interfaces import StoreCopying, TimePage
 from nacre.query.ast import Condition, ParsedQuery, Term
 from nacre.runtime import forks, native_packages
-from nacre.storage.claims import Claims
 from nacre.storage.sqlite import (
     access_tokens,
     change_log,
@@ -135,7 +133,7 @@ class SqliteStore:
         self._unindexed: Counter[str] = Counter()  # by space: memories that this process wrote and has not indexed
         self._connections = Connections(path, busy_timeout_ms, create, self._prepare, key, page_checksums)
         self._scrub_wait_s = min(scrub.WAIT_S, busy_timeout_ms / 1000)
-        self.claimed = Claims(self.pending, self.pending_tokens, partial(embedding_lock.alone, path)).claimed
+        self.claimed = embedding_lock.claims(path, self.pending, self.pending_tokens).claimed
         forks.renew_in_child(self)
 
     @property
