@@ -55,6 +55,9 @@ def _listening(command: Any) -> Any:
                 help="A reverse proxy whose X-Forwarded-For is believed.",
             ),
             click.option("--tools", metavar="GROUPS", default="", help="Further tools for agents; see `nacre mcp`."),
+            click.option(
+                "--defer-embeddings", is_flag=True, help="Store without embedding: workers embed (`nacre worker`)."
+            ),
             click.option("--no-access-log", is_flag=True, help="Log no requests."),
         ],
     )
@@ -133,6 +136,7 @@ def _serve(context: click.Context, given: dict[str, Any], then: Callable[[str], 
         tools=given["tools"],
         workers=listening.workers,
         access_log=not given["no_access_log"],
+        defer_embeddings=given["defer_embeddings"],
     )
 
     def ready(url: str) -> None:

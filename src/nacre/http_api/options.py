@@ -21,3 +21,4 @@ class Options:
     tools: str = ""  # groups of tools that agents have besides the usual ones
     workers: int = 1
     access_log: bool = True
+    defer_embeddings: bool = False  # workers embed

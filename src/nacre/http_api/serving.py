@@ -73,7 +73,8 @@ class Served:
             load_ahead(
                 [each / MODEL for each in (EMBEDDER, *([TOKENS] if settings.token_vectors.value else []), RERANKER)]
             )
-        return Application(lambda: open_from_settings(settings), self.options, partial(Listener, settings))
+        opened = partial(open_from_settings, settings, defer_embeddings=self.options.defer_embeddings)
+        return Application(opened, self.options, partial(Listener, settings))
 
 
 def _begin_logging(requests: bool) -> None:
