@@ -5,6 +5,7 @@ from __future__ import annotations
 from nacre.analysis import tokenizer
 from nacre.analysis.near_duplicates import sketch
 from nacre.analysis.tokenizer import tokens_of
+from nacre.storage.changes import identity
 from nacre.storage.postgres import near_duplicates, rows, space_usage, vocabulary
 from nacre.storage.postgres.connection import Connections, fetch, run, run_many
 from nacre.storage.postgres.counters import bump_revision
@@ -40,8 +41,11 @@ def retokenise(db: Db) -> None:
         write_tokens(db, ((memory.space, row, tokens) for row, _, memory, tokens in tokenised))
         run_many(
             db,
-            "UPDATE memories SET doc = %s, metadata_pairs = %s WHERE space = %s AND row = %s",
-            ((doc, rows.pairs(memory.metadata), memory.space, row) for row, doc, memory, _ in tokenised),
+            "UPDATE memories SET doc = %s, metadata_pairs = %s, identity = %s WHERE space = %s AND row = %s",
+            (
+                (doc, rows.pairs(memory.metadata), rows.identity_hash(identity(memory)), memory.space, row)
+                for row, doc, memory, _ in tokenised
+            ),
         )
         live = ((memory.space, doc, tokens) for _, doc, memory, tokens in tokenised if memory.deleted is None)
         vocabulary.add(db, live)

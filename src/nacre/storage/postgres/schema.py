@@ -16,6 +16,7 @@ the database. A released migration is never changed; a new one is appended.
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import psycopg
@@ -458,6 +459,10 @@ FOR EACH STATEMENT EXECUTE FUNCTION events_are_counted();
 
 MIGRATIONS = (_FIRST + _COUNTING + row_security.SCRIPT,)
 VERSION = len(MIGRATIONS)
+# The indexes of all tables but primary keys, by name, each with the statement that makes it.
+INDEXES = {
+    found[1]: found[0] for found in re.finditer(r"^CREATE (?:UNIQUE )?INDEX (\w+) ON [^;]+", "".join(MIGRATIONS), re.M)
+}
 
 
 class NoStore(StoreUnavailable):
