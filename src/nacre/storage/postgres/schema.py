@@ -35,6 +35,7 @@ class Db(psycopg.Connection[tuple[Any, ...]]):
 
 
 STORE_KEY = "hashtextextended(current_schema()::text, 1)"  # of the lock that all who write to a store share
+VECTOR_VERSION = (0, 8)  # of pgvector, at least: from here on a graph searches on where few of its nearest match
 _EXTENSION_KEY = 0x4E61637265  # of the lock that guards what all schemas of a database share
 
 # Tables with rows of one memory, by (space, row). Pairs are in `near_duplicates` and `updates`; `deliveries` name the
@@ -544,17 +545,18 @@ def _create_extension(db: Db, location: str) -> None:
 
 def _vector_schema(db: Db, location: str) -> str:
     select = (
-        "SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace "
+        "SELECT n.nspname, e.extversion FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace "
         "JOIN pg_type AS t ON t.typnamespace = n.oid AND t.typname = 'halfvec' WHERE e.extname = 'vector'"
     )
     found = db.execute(select).fetchone()
-    if found is None:
+    if found is None or tuple(map(int, found[1].split(".")[:2])) < VECTOR_VERSION:
         raise _no_vectors(location)
     return str(found[0])
 
 
 def _no_vectors(location: str) -> StoreUnavailable:
+    least = ".".join(map(str, VECTOR_VERSION))
     return StoreUnavailable(
-        f"store: {location} needs pgvector 0.7 or newer; install it on the server (Debian: postgresql-18-pgvector) and "
-        "run `CREATE EXTENSION vector`, or `ALTER EXTENSION vector UPDATE` where it is older"
+        f"store: {location} needs pgvector {least} or newer; install it on the server (Debian: postgresql-18-pgvector) "
+        "and run `CREATE EXTENSION vector`, or `ALTER EXTENSION vector UPDATE` where it is older"
     )
