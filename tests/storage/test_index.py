@@ -38,10 +38,10 @@ from index_files import (
     space_of,
 )
 from nacre.embedders.hashing import Hashing
+from nacre.runtime.background import Worker
 from nacre.storage.sqlite import store as sqlite_store
 from nacre.storage.sqlite.index import segment_builder
 from nacre.storage.sqlite.index import space_index as sqlite_index
-from nacre.storage.sqlite.index.background import Worker
 
 # Uncached, or else a search would not come to the caches meant here.
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("uncached")]

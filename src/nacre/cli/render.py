@@ -525,6 +525,8 @@ def stats_lines(stats: Stats) -> Iterator[Line]:
     yield [("model       ", _DIM), (stats.model or "none yet", "")]
     beside = f"  schema {stats.schema_version}, {stats.index_bytes / 1e6:.1f} MB of index files"
     yield [("size        ", _DIM), (f"{stats.size_bytes / 1e6:.1f} MB", ""), (beside, _DIM)]
+    if stats.vector_index is not None:
+        yield [("vector index", _DIM), (f" {stats.vector_index}", "")]
 
 
 def _against_quota(stats: Stats, space: str, memories: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from nacre.query.ast import Term
 
@@ -80,3 +80,5 @@ class Stats:
     schema_version: int
     size_bytes: int  # of the file and its log
     index_bytes: int = 0  # of the index files beside it
+    # That of a store in PostgreSQL: ready, building or missing. None: so few vectors need none, or it is in a file.
+    vector_index: Literal["ready", "building", "missing"] | None = None

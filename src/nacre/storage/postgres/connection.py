@@ -24,6 +24,7 @@ import psycopg
 from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
+from psycopg.types.array import ListBinaryDumper
 
 from nacre.errors import InvalidInput, NacreError, StoreBusy, StoreError, StoreTooNew, StoreUnavailable
 from nacre.runtime import forks
@@ -49,7 +50,9 @@ T = TypeVar("T")
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 _READS = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_WRITES = "BEGIN ISOLATION LEVEL READ COMMITTED"  # a replica refuses READ WRITE by an error of its own
+# A replica refuses READ WRITE by an error of its own. A table that was just filled has no statistics: the server takes
+# it for an empty one, and would read all of it for each row of a write.
+_WRITES = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off"
 # Operators may limit how long a transaction lasts.
 _LOCKS = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL transaction_timeout = 0"
 _READ_ONLY = (  # a replica, or a user that may only read
@@ -188,6 +191,7 @@ class Connections:
             db = self._first()
             with _closed_on_error(db):
                 vectors = schema.prepare(db, schema_name, create, self.location)
+                self.vectors_schema = vectors
                 self._settings = self._with_path(vectors, spaces)
                 self._types = halfvec.type_of(db)
                 self._make_ready(db)
@@ -370,6 +374,30 @@ class Connections:
         except _Lost as lost:
             raise self._error(lost.error) from lost.error
 
+    @contextmanager
+    def apart(self, opened: list[Db]) -> Iterator[Db]:
+        """A connection beside those of the pool, for commands that take long. A fork does not wait for it.
+
+        It is in `opened` meanwhile, so that a child that was forked can keep it from being closed.
+        """
+        with self._translated():
+            db = self._connect()
+            opened.append(db)
+            try:
+                yield db
+            finally:
+                if db in opened:
+                    opened.remove(db)
+                    db.close()
+
+    def qualified(self, name: str) -> sql.Identifier:
+        """A table or an index of the store, for commands outside of its transactions."""
+        return sql.Identifier(self.schema, name)
+
+    def set_path(self, db: Db) -> None:
+        """Let a transaction of a connection of `apart` find the tables."""
+        db.execute(self._settings, prepare=False)
+
     # ---- connections
 
     @contextmanager
@@ -504,6 +532,7 @@ class Connections:
 
     def _make_ready(self, db: Db) -> None:
         halfvec.register(db, self._types)
+        db.adapters.register_dumper(list, ListBinaryDumper)  # quoting the values of a list takes six times as long
         db.checks_rows = bool(value(db, _CHECKS_ROWS, (self.schema,)))
 
     def _with_path(self, vectors: str, spaces: Sequence[str] | None) -> str:

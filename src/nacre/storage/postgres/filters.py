@@ -24,8 +24,10 @@ from nacre.query.ast import (
     Without,
     has_wildcards,
 )
+from nacre.storage.postgres.connection import fetch
 from nacre.storage.postgres.postings import Array
 from nacre.storage.postgres.rows import microseconds, pair
+from nacre.storage.postgres.schema import Db
 from nacre.types.search import Filter, Part, Period
 
 # The docs whose texts match a condition about words.
@@ -77,6 +79,12 @@ def search_clause(where: Filter, must: Condition | None, docs_of: DocsOf) -> Cla
     """Memories that match a filter and, if there is one, a condition."""
     clause = filter_clause(where)
     return clause if must is None else clause & condition_clause(must, docs_of)
+
+
+def estimated(db: Db, clause: Clause) -> int:
+    """About how many memories match, by the statistics of the server: no row is read."""
+    ((plan,),) = fetch(db, f"EXPLAIN (FORMAT JSON) SELECT FROM memories AS m WHERE {clause.sql}", clause.parameters)
+    return int(plan[0]["Plan"]["Plan Rows"])
 
 
 def filter_clause(where: Filter) -> Clause:

@@ -1,4 +1,7 @@
-"""Makes what is derived from the memories anew: tokens, vocabulary, postings, sketches, counts, the vector index."""
+"""Makes what is derived from the memories anew: tokens, vocabulary, postings, sketches, counts.
+
+The index of vectors is built anew by vector_graph.py.
+"""
 
 from __future__ import annotations
 

@@ -44,6 +44,7 @@ from nacre.storage.postgres.neighbours import neighbours
 from nacre.storage.postgres.replicas import Replicas
 from nacre.storage.postgres.signals import signals
 from nacre.storage.postgres.store_stats import store_stats
+from nacre.storage.postgres.vector_graph import GraphBuilder
 from nacre.types.access_tokens import AccessToken
 from nacre.types.backups import BackupRequest, BackupResult
 from nacre.types.changes import ChangePage
@@ -117,6 +118,7 @@ class PostgresStore:
         self._write = self._connections.write
         self._location = self._connections.location
         self.claimed = claims.Claims(self._connections).claimed
+        self._graph = GraphBuilder(self._connections)
         try:
             if not self.read_only:
                 rebuilding.retokenise_if_older(self._connections)
@@ -139,7 +141,9 @@ class PostgresStore:
     # ---- writing
 
     def add(self, entries: Sequence[Entry], model: str | None, token_model: str | None = None) -> list[Remembered]:
-        return self._write(lifecycle.add, entries, model, token_model, self._quotas, self._location)
+        added = self._write(lifecycle.add, entries, model, token_model, self._quotas, self._location)
+        self._graph.wrote(sum(len(each.passages.spans) for each in entries if each.passages is not None))
+        return added
 
     def replace(self, changes: Sequence[Replacement], model: str | None, token_model: str | None = None) -> None:
         self._write(lifecycle.replace, changes, model, token_model, self._quotas, self._location)
@@ -163,7 +167,9 @@ class PostgresStore:
     def embed(
         self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str, token_model: str | None = None
     ) -> int:
-        return self._write(lifecycle.embed, passages, texts, model, token_model, self._location)
+        embedded = self._write(lifecycle.embed, passages, texts, model, token_model, self._location)
+        self._graph.wrote(sum(len(each.spans) for each in passages.values()))
+        return embedded
 
     def switch_model(self, model: str) -> None:
         if self.model() != model:
@@ -225,7 +231,9 @@ class PostgresStore:
     ) -> list[Match]:
         from nacre.storage.postgres.vector_search import semantic
 
-        return self._read(semantic, vector, model, question, where, limit, passages_weight, self._location)
+        return self._read(
+            semantic, vector, model, question, where, limit, passages_weight, self._location, self._graph.needed
+        )
 
     def by_time(
         self, where: Filter, page: TimePage, *, must: Condition | None = None, forgotten: bool = False
@@ -449,7 +457,9 @@ class PostgresStore:
     ) -> LoadCounts:
         from nacre.storage.postgres import load
 
-        return self._write(load.load, records, mark, model, token_model, self._quotas)
+        counts = self._write(load.load, records, mark, model, token_model, self._quotas)
+        self._graph.wrote(len(records))
+        return counts
 
     def copying(self) -> StoreCopying:
         from nacre.storage.postgres.copying import PostgresCopying
@@ -458,8 +468,14 @@ class PostgresStore:
 
     def rebuild(self) -> None:
         rebuilding.rebuild(self._connections)
+        self._graph.build(anew=True)
+
+    def build_vector_index(self) -> None:
+        """Build the index of vectors now, if there are so many that one is needed, and wait until it is there."""
+        self._graph.build()
 
     def close(self) -> None:
+        self._graph.close()
         self._connections.close()
         if self._replicas is not None:
             self._replicas.close()

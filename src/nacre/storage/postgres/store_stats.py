@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nacre.storage.postgres import rows, schema, space_usage
+from nacre.storage.postgres import rows, schema, space_usage, vector_graph
 from nacre.storage.postgres.connection import fetch
 from nacre.storage.postgres.schema import Db
 from nacre.storage.quotas import named_quotas
@@ -57,4 +57,5 @@ def store_stats(db: Db, quotas: Quotas) -> Stats:
         schema_version=schema.VERSION,
         size_bytes=size,
         index_bytes=indexes,
+        vector_index=vector_graph.state(db),
     )

@@ -9,16 +9,16 @@ memory's score is less the more passages it has (`ranking.passage_count`). The g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.query.ast import ParsedQuery, matches_everything
 from nacre.ranking.passage_count import gain_by_chance, semantic_match
 from nacre.ranking.scoring import best_first
-from nacre.storage.postgres import rows
-from nacre.storage.postgres.connection import fetch, value
-from nacre.storage.postgres.filters import LIVE, Clause, search_clause
+from nacre.storage.postgres import vector_graph
+from nacre.storage.postgres.connection import fetch
+from nacre.storage.postgres.filters import LIVE, Clause, estimated, search_clause
 from nacre.storage.postgres.halfvec import HalfVector, all_received
 from nacre.storage.postgres.schema import Db
 from nacre.storage.postgres.words import WordsOfSpaces
@@ -30,20 +30,42 @@ from nacre.types.search import Filter, Match
 if TYPE_CHECKING:
     from nacre.types.memory import FloatVector
 
-SCANNED_MAX = 20_000  # passages: if no more match, they are compared one by one, not by the graph
 EF_SEARCH = 200  # how many neighbours the graph keeps in view while it searches
 TUPLES_MAX = 100_000  # that the graph visits for those that match a filter
 WIDER_MAX = 64  # times as many passages, before what the graph has found must do
 _GAINS_MAX = 512  # passages of one memory: of more, the server takes off too little, and what it finds is scored anyway
 _MARGIN = 0.004  # by less than this the server's cosine differs from ours: it rounds the query to 16 bits
 
+_GRAPH_SETTINGS = (
+    f"SET LOCAL hnsw.ef_search = {EF_SEARCH:d}; SET LOCAL hnsw.iterative_scan = 'strict_order'; "
+    f"SET LOCAL hnsw.max_scan_tuples = {TUPLES_MAX:d}"
+)
 _JOINED = "passages AS p JOIN memories AS m ON m.space = p.space AND m.row = p.row"
 _DISTANCE = "coalesce(nullif((p.vector <=> %s)::float8, 'NaN'), 1)"  # a vector of zeros has no direction
+_STATE = (
+    "SELECT (SELECT value FROM meta WHERE key = 'model'), "
+    "(SELECT coalesce(sum(memories), 0)::bigint FROM corpus WHERE space = ANY(%s)), "
+    f"EXISTS (SELECT 1 FROM ({vector_graph.GRAPHS}) AS graph WHERE graph.name = %s AND graph.is_valid)"
+)
 _COLUMNS = "m.id, p.place, p.start_char, p.end_char, p.siblings, p.vector"
+# Where everything is compared, it is looked up afterwards which of the best are live. Nothing tells the server how many
+# vectors have the right length, so it must not plan by that (OFFSET 0): it expects few.
+_OF_SPACES = (
+    "SELECT m.id, p.place, p.start_char, p.end_char, p.siblings, p.vector, p.near FROM ("
+    "SELECT p.*, {score} AS near FROM passages AS p WHERE p.space = ANY(%s) AND vector_dims(p.vector) = %s "
+    "ORDER BY near DESC LIMIT %s"
+    ") AS p LEFT JOIN memories AS m ON m.space = p.space AND m.row = p.row AND m.deleted_us IS NULL "
+    "ORDER BY p.near DESC"
+)
+_OF_MEMORIES = (
+    "SELECT p.*, {score} AS near FROM ("
+    f"SELECT {_COLUMNS} FROM {_JOINED} WHERE {{where}} OFFSET 0"
+    ") AS p WHERE vector_dims(p.vector) = %s ORDER BY near DESC LIMIT %s"
+)
 
 
 class _Passage(NamedTuple):
-    memory_id: str
+    memory_id: str | None  # None: it is forgotten
     place: int
     start: int
     end: int
@@ -61,60 +83,44 @@ def semantic(
     limit: int,
     passages_weight: float,
     location: str,
+    lacks_graph: Callable[[], None],
 ) -> list[Match]:
-    """The live memories with the best passages by cosine, less what their number gains by chance, ties by id."""
-    stored = rows.meta(db, "model")
+    """The live memories with the best passages by cosine, less what their number gains by chance, ties by id.
+
+    `lacks_graph` is called where a graph would be asked, and there is none.
+    """
+    ((stored, memories, is_ready),) = fetch(db, _STATE, (list(where.spaces), vector_graph.name(len(vector))))
     if stored is None:
         return []
     if stored != model:
         raise model_mismatch(stored, model, location)
     clause = search_clause(where, question.must, WordsOfSpaces(db, where.spaces).docs) & LIVE
     everything = matches_everything(where, question.must)
-    query = _Query(db, vector, clause, limit, passages_weight)
-    if has_graph(db, len(vector)) and _matching_passages(db, where.spaces, clause, everything) > SCANNED_MAX:
-        found = query.by_graph()
-        if found is not None:
-            return found
-    return query.by_scan()
-
-
-def graph_name(dimensions: int) -> str:
-    return f"passages_by_vector_{dimensions:d}"
-
-
-def has_graph(db: Db, dimensions: int) -> bool:
-    sql = (
-        "SELECT EXISTS (SELECT 1 FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid "
-        "WHERE i.indrelid = 'passages'::regclass AND i.indisvalid AND c.relname = %s)"
-    )
-    return bool(value(db, sql, (graph_name(dimensions),)))
-
-
-def graph_statement(dimensions: int) -> str:
-    """SQL that builds the graph while others write. Vectors of another length, as of a former model, are not in it."""
-    return (
-        f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {graph_name(dimensions)} ON passages "
-        f"USING hnsw ((vector::halfvec({dimensions:d})) halfvec_cosine_ops) WITH (m = 16, ef_construction = 64) "
-        f"WHERE vector_dims(vector) = {dimensions:d}"
-    )
-
-
-def _matching_passages(db: Db, spaces: Sequence[str], clause: Clause, everything: bool) -> int:
-    """How many passages match; of more than SCANNED_MAX, that there are more."""
-    if everything:
-        sql = "SELECT coalesce(sum(memories), 0)::bigint FROM corpus WHERE space = ANY(%s)"
-        memories = int(value(db, sql, (list(spaces),)))
-        if memories > SCANNED_MAX:
-            return memories
-    sql = f"SELECT count(*) FROM (SELECT 1 FROM {_JOINED} WHERE {clause.sql} LIMIT %s) AS some"
-    return int(value(db, sql, (*clause.parameters, SCANNED_MAX + 1)))
+    query = _Query(db, vector, where.spaces, clause, limit, passages_weight)
+    if memories > vector_graph.SCANNED_MAX:
+        matching = memories if everything else estimated(db, clause)
+        if matching > vector_graph.SCANNED_MAX:
+            if not is_ready:
+                lacks_graph()
+            elif (found := query.by_graph()) is not None:
+                return found
+    return query.by_scan(everything=everything)
 
 
 class _Query:
     """One search: its vector as it is compared here and as the server compares it, and what must match."""
 
-    def __init__(self, db: Db, vector: FloatVector, clause: Clause, limit: int, passages_weight: float) -> None:
+    def __init__(
+        self,
+        db: Db,
+        vector: FloatVector,
+        spaces: Sequence[str],
+        clause: Clause,
+        limit: int,
+        passages_weight: float,
+    ) -> None:
         self._db = db
+        self._spaces = list(spaces)
         self._vector = vector
         self._sent = HalfVector(pack(vector))
         self._dimensions = len(vector)
@@ -122,20 +128,22 @@ class _Query:
         self._limit = limit
         self._passages_weight = passages_weight
 
-    def by_scan(self) -> list[Match]:
-        """All passages that match are compared."""
+    def by_scan(self, *, everything: bool) -> list[Match]:
+        """All passages that match are compared; `everything`: all of their spaces."""
         score = f"1 - {_DISTANCE}"
         given: tuple[Any, ...] = (self._sent,)
         if self._passages_weight:
             score = f"{score} - (%s::float8[])[least(p.siblings, {_GAINS_MAX:d})]"
             given = (*given, list(_gains(self._passages_weight)))
-        sql = (
-            f"SELECT {_COLUMNS}, {score} AS near FROM {_JOINED} WHERE {self._clause.sql} "
-            "AND vector_dims(p.vector) = %s ORDER BY near DESC LIMIT %s"
-        )
+        if everything:
+            sql = _OF_SPACES.format(score=score)
+            given = (*given, self._spaces)
+        else:
+            sql = _OF_MEMORIES.format(score=score, where=self._clause.sql)
+            given = (*given, *self._clause.parameters)
         count = 2 * self._limit + 16
         while True:
-            found = self._fetched(sql, (*given, *self._clause.parameters, self._dimensions, count))
+            found = self._fetched(sql, (*given, self._dimensions, count))
             matches = self._scored(found)
             if len(found) < count or self._is_complete(matches, found[-1].near):
                 return matches[: self._limit]
@@ -143,9 +151,7 @@ class _Query:
 
     def by_graph(self) -> list[Match] | None:
         """What the graph does not find is further away than all that it finds. None: it finds too few that match."""
-        self._db.execute(f"SET LOCAL hnsw.ef_search = {EF_SEARCH:d}")
-        self._db.execute("SET LOCAL hnsw.iterative_scan = 'strict_order'")
-        self._db.execute(f"SET LOCAL hnsw.max_scan_tuples = {TUPLES_MAX:d}")
+        self._db.execute(_GRAPH_SETTINGS, prepare=False)
         distance = f"(p.vector::halfvec({self._dimensions:d}) <=> %s::halfvec({self._dimensions:d}))"
         sql = (
             f"SELECT {_COLUMNS}, 1 - {distance} AS near FROM {_JOINED} WHERE {self._clause.sql} "
@@ -172,11 +178,13 @@ class _Query:
 
     def _scored(self, found: Sequence[_Passage]) -> list[Match]:
         """The best passage of each memory by the stored vectors, best first."""
+        found = [each for each in found if each.memory_id is not None]
         if not found:
             return []
         exact = cosines(unpack(all_received([each.vector for each in found])), self._vector).tolist()
         best: dict[str, tuple[float, int, _Passage]] = {}
         for each, cosine in zip(found, exact, strict=True):
+            assert each.memory_id is not None
             known = best.get(each.memory_id)
             if known is None or (cosine, -each.place) > known[:2]:
                 best[each.memory_id] = cosine, -each.place, each

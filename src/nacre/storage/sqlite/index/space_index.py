@@ -21,10 +21,10 @@ import apsw
 import numpy as np
 
 from nacre.analysis import tokenizer
+from nacre.runtime.background import Worker
 from nacre.runtime.lru import LruCache
 from nacre.storage.sqlite.connection import Connections, is_database_error
 from nacre.storage.sqlite.index import hnsw as graphs
-from nacre.storage.sqlite.index.background import Worker
 from nacre.storage.sqlite.index.hnsw import Graph
 from nacre.storage.sqlite.index.segment import (
     NAMES,

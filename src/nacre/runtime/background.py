@@ -12,8 +12,9 @@ _log = logging.getLogger("nacre")
 class Worker:
     """Runs `work` in a background thread. If it is woken while it runs, it runs once more."""
 
-    def __init__(self, work: Callable[[], None]) -> None:
+    def __init__(self, work: Callable[[], None], name: str = "nacre-index") -> None:
         self._work = work
+        self._name = name
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._again = False
@@ -23,7 +24,7 @@ class Worker:
         with self._lock:
             self._again = True
             if self._thread is None:
-                thread = threading.Thread(target=self._run, name="nacre-index", daemon=True)
+                thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 try:
                     thread.start()
                 except RuntimeError as error:

@@ -1,0 +1,226 @@
+"""The graph (HNSW) by which near vectors are found where there are many: who builds it, and when.
+
+A process that searches or writes looks, now and then, whether a store has grown so large that it needs one. If its user
+is the owner of the tables, it has the server build one, while all others read and write. One process does so at a time:
+it holds a lock for as long as it takes, in a transaction that sees nothing, because the server waits for all others. If
+a process ends, the server goes on; what it leaves unfinished is dropped before the next attempt.
+
+A graph has vectors of one length. Vectors of another length come with another model, which replaces all of them: then
+the former graph is dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import psycopg
+from psycopg import errors, sql
+
+from nacre.errors import NacreError, StoreUnavailable
+from nacre.runtime import forks
+from nacre.runtime.background import Worker
+from nacre.storage.postgres.connection import Connections, fetch, value
+from nacre.storage.postgres.schema import Db
+
+SCANNED_MAX = 20_000  # passages: if no more match, they are compared one by one, not by the graph
+DIMENSIONS_MAX = 4_000  # of a graph in pgvector
+CONNECTIONS = 16  # of each passage in the graph
+EF_CONSTRUCTION = 64
+LOOKED_AFTER = 2_000  # passages that a process writes before it looks whether there is a graph
+BULK_A_SECOND = 500  # while a process writes more, it does not build one: without it, each write is faster
+RETRY_S = 600.0  # after which it looks again, if it could not build one
+_LOCK_MS = 3_000  # that an unfinished graph is waited for
+_PACE_S = 1.0  # for which writes are counted
+_POLLED_S = 0.2  # how often it is looked whether another process has ended its work
+
+State: TypeAlias = Literal["ready", "building", "missing"]
+
+_KEY = "hashtextextended(current_schema()::text, 2)"
+GRAPHS = (
+    "SELECT c.relname::text AS name, i.indisvalid AS is_valid FROM pg_index AS i "
+    "JOIN pg_class AS c ON c.oid = i.indexrelid "
+    "WHERE i.indrelid = 'passages'::regclass AND c.relname ^@ 'passages_by_vector_'"
+)
+_OWNED = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'passages'::regclass"
+_log = logging.getLogger("nacre")
+
+
+class _Found(NamedTuple):
+    """What there is and what there should be."""
+
+    dimensions: int | None  # of the vectors; None: these are few, or too long for a graph
+    finished: Sequence[str]
+    unfinished: Sequence[str]
+
+    @property
+    def is_missing(self) -> bool:
+        return self.dimensions is not None and name(self.dimensions) not in self.finished
+
+    @property
+    def former(self) -> list[str]:
+        """Graphs of a model that was replaced."""
+        wanted = None if self.dimensions is None else name(self.dimensions)
+        return [] if wanted is None else [each for each in self.finished if each != wanted]
+
+
+def name(dimensions: int) -> str:
+    return f"passages_by_vector_{dimensions:d}"
+
+
+def state(db: Db) -> State | None:
+    """None: so few vectors need none."""
+    found = _found(db)
+    if found.dimensions is None:
+        return None
+    if not found.is_missing:
+        return "ready"
+    return "building" if name(found.dimensions) in found.unfinished else "missing"
+
+
+class GraphBuilder:
+    """Builds the graph of a store: in the background when it is needed, or at once when it is asked for."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._open: list[Db] = []
+        self._retry_at = 0.0
+        self._lock: threading.Lock
+        self._worker: Worker
+        self._closing: threading.Event
+        self._written: int  # since it was looked whether there is a graph
+        self._total: int
+        self._renew()
+        forks.renew_in_child(self)
+
+    def wrote(self, passages: int) -> None:
+        """This process has written so many."""
+        with self._lock:
+            self._written += passages
+            self._total += passages
+            is_due = self._written >= LOOKED_AFTER
+        if is_due:
+            self.needed()
+
+    def needed(self) -> None:
+        """There may be need for a graph, which is built in the background then."""
+        if time.monotonic() >= self._retry_at and not self._connections.read_only:
+            with self._lock:
+                self._written = 0
+            self._worker.wake()
+
+    def wait(self) -> None:
+        """Until nothing is done in the background."""
+        self._worker.join()
+
+    def build(self, *, anew: bool = False) -> None:
+        """Build the graph where it is needed and missing; `anew`: also where it is there. Waits for others that do.
+
+        Raises StoreUnavailable where it is missing and the user may not build it.
+        """
+        while not self._build_if_free(anew=anew):
+            time.sleep(_POLLED_S)
+
+    def _build_if_free(self, *, anew: bool = False) -> bool:
+        """The same, unless another one does so now."""
+        with self._connections.apart(self._open) as db, db.transaction():
+            db.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+            db.execute("SET LOCAL transaction_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0")
+            self._connections.set_path(db)
+            # The only statement, and in the simple protocol: the build waits for transactions that hold any table, or
+            # a snapshot, which the server keeps for the client after a statement with parameters.
+            if db.execute(f"SELECT pg_try_advisory_xact_lock({_KEY})").fetchone() != (True,):
+                return False
+            with self._connections.apart(self._open) as other:
+                self._build_alone(other, anew=anew)
+            return True
+
+    def after_fork(self) -> None:
+        for each in self._open:  # to close one would end the session of the parent
+            forks.leak(each)
+        self._open = []
+        self._renew()
+
+    def close(self) -> None:
+        """Wait for no more writes. What is being built is built on."""
+        self._closing.set()
+
+    def _renew(self) -> None:
+        self._written = self._total = 0
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._worker = Worker(self._build_missing, "nacre-graph")
+
+    def _build_missing(self) -> None:
+        written = self._total
+        while not self._closing.wait(_PACE_S) and self._total - written > BULK_A_SECOND * _PACE_S:
+            written = self._total
+        try:
+            self._build_if_free()
+        except (NacreError, psycopg.Error) as error:
+            self._retry_at = time.monotonic() + RETRY_S
+            if not isinstance(error, StoreUnavailable):
+                _log.warning(
+                    "near vectors are found by comparing all of them, because no index could be built: %s", error
+                )
+
+    def _build_alone(self, db: Db, *, anew: bool) -> None:
+        with db.transaction():
+            self._connections.set_path(db)
+            found, is_owned = _found(db), bool(value(db, _OWNED))
+        if not (found.is_missing or found.former or found.unfinished or (anew and found.dimensions)):
+            return
+        if not is_owned:
+            raise StoreUnavailable(
+                f"store: only the owner of the tables of {self._connections.location} may build an index of their "
+                "vectors; run `nacre rebuild` as the owner"
+            )
+        in_schema = self._connections.qualified
+        for each in found.unfinished:
+            with db.transaction():
+                db.execute(f"SET LOCAL lock_timeout = {_LOCK_MS:d}")
+                try:
+                    db.execute(sql.SQL("DROP INDEX IF EXISTS {}").format(in_schema(each)))
+                except errors.LockNotAvailable:  # the server goes on with what a process that ended has begun
+                    return
+        if found.dimensions is not None and (found.is_missing or anew):
+            began = time.monotonic()
+            if found.is_missing:
+                db.execute(self._statement(found.dimensions))
+            else:
+                db.execute(sql.SQL("REINDEX INDEX CONCURRENTLY {}").format(in_schema(name(found.dimensions))))
+            _log.info("built the index of vectors in %.0f s", time.monotonic() - began)
+        for each in found.former:
+            db.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(in_schema(each)))
+
+    def _statement(self, dimensions: int) -> sql.Composed:
+        """Builds the graph while others write."""
+        vectors = sql.Identifier(self._connections.vectors_schema)
+        return sql.SQL(
+            "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {table} "
+            "USING hnsw ((vector::{vectors}.halfvec({dimensions})) {vectors}.halfvec_cosine_ops) "
+            "WITH (m = {connections}, ef_construction = {ef}) WHERE {vectors}.vector_dims(vector) = {dimensions}"
+        ).format(
+            name=sql.Identifier(name(dimensions)),
+            table=self._connections.qualified("passages"),
+            vectors=vectors,
+            dimensions=sql.Literal(dimensions),
+            connections=sql.Literal(CONNECTIONS),
+            ef=sql.Literal(EF_CONSTRUCTION),
+        )
+
+
+def _found(db: Db) -> _Found:
+    graphs = fetch(db, GRAPHS)
+    finished = [each for each, is_valid in graphs if is_valid]
+    unfinished = [each for each, is_valid in graphs if not is_valid]
+    dimensions = value(db, "SELECT vector_dims(vector) FROM passages LIMIT 1")
+    if dimensions is None or dimensions > DIMENSIONS_MAX:
+        return _Found(None, finished, unfinished)
+    is_large = (
+        value(db, "SELECT count(*) FROM (SELECT FROM passages LIMIT %s) AS few", (SCANNED_MAX + 1,)) > SCANNED_MAX
+    )
+    return _Found(dimensions if is_large else None, finished, unfinished)
