@@ -20,7 +20,7 @@ from nacre.ranking.bm25 import bm25, idf, length_damping, term_score
 from nacre.ranking.scoring import best_first
 from nacre.storage.postgres import rows
 from nacre.storage.postgres.connection import fetch
-from nacre.storage.postgres.filters import LIVE, Clause, search_clause
+from nacre.storage.postgres.filters import LIVE, Clause, estimated, search_clause
 from nacre.storage.postgres.postings import Array, lists, located, sorted_unique
 from nacre.storage.postgres.schema import Db
 from nacre.storage.postgres.vocabulary import beginning_with
@@ -30,6 +30,7 @@ from nacre.types.search import Filter, Match
 from nacre.types.stats import Frequencies
 
 LISTED_MAX = 5_000  # if no more memories match a filter, they are listed before the postings are read
+_ESTIMATED_MAX = 4 * LISTED_MAX  # if the server expects no more, they are tried to be listed
 FEW = 20_000  # postings that are read without asking whether they can be left out
 LOOKED_UP = 100  # postings that are read in the time in which the tokens of one memory are
 _LEADING = 2  # times the limit: memories that are looked up to know what the best have at least
@@ -110,7 +111,7 @@ class _Matching:
         self._clause = clause
         self._known: dict[int, str | None] = {}
         self.listed: Array | None = None  # all docs that match, sorted, if they are few
-        if not everything:
+        if not everything and estimated(db, clause) <= _ESTIMATED_MAX:
             sql = f"SELECT m.doc, m.id FROM memories AS m WHERE {clause.sql} LIMIT %s"
             found = dict(fetch(db, sql, (*clause.parameters, LISTED_MAX + 1)))
             if len(found) <= LISTED_MAX:

@@ -56,6 +56,12 @@ _APPEND = (
     "least_length = least(v.least_length, excluded.least_length), "
     "tail = CASE excluded.tail WHEN '' THEN '' ELSE v.tail || excluded.tail END"
 )
+_LISTS = (
+    "SELECT term, entries FROM ("
+    "SELECT space, term, block, entries FROM postings WHERE space = ANY(%s) AND term = ANY(%s) UNION ALL "
+    "SELECT space, term, 9223372036854775807, tail FROM vocabulary WHERE space = ANY(%s) AND term = ANY(%s)"
+    ") AS parts ORDER BY space, term, block"
+)
 
 
 class Inverted(NamedTuple):
@@ -127,10 +133,7 @@ def append(db: Db, space: str, texts: Sequence[tuple[int, Tokens]]) -> None:
 def lists(db: Db, spaces: Sequence[str], terms: Sequence[str]) -> dict[str, Array]:
     """By term, its postings in these spaces. Terms without any are missing."""
     parts: dict[str, list[bytes]] = {}
-    named = (list(spaces), list(terms))
-    blocks = "SELECT term, entries FROM postings WHERE space = ANY(%s) AND term = ANY(%s) ORDER BY space, term, block"
-    tails = "SELECT term, tail FROM vocabulary WHERE space = ANY(%s) AND term = ANY(%s)"
-    for term, entries in chain(fetch(db, blocks, named), fetch(db, tails, named)):
+    for term, entries in fetch(db, _LISTS, (list(spaces), list(terms)) * 2):
         parts.setdefault(term, []).append(entries)
     return {term: np.frombuffer(b"".join(several), POSTING) for term, several in parts.items()}
 

@@ -426,18 +426,6 @@ def delivered_within(
     return dict(db.execute(_DELIVERED_WITHIN, parameters, binary=True).fetchall())
 
 
-def usage_of(db: Db, keys: Sequence[Key]) -> Mapping[Key, Usage]:
-    """By (space, row), how memories were used, as of the last credit. Those without usage are missing."""
-    sql = (
-        "SELECT u.space, u.row, u.good, u.bad, u.seen, u.at_us FROM unnest(%s::text[], %s::bigint[]) "
-        "AS given (space, row) JOIN usage AS u ON u.space = given.space AND u.row = given.row"
-    )
-    return {
-        (space, row): Usage(good, bad, seen, moment(at_us))
-        for space, row, good, bad, seen, at_us in fetch(db, sql, columns_of(keys))
-    }
-
-
 # ---------------------------------------------------------------- inside: writing
 
 

@@ -1,6 +1,6 @@
 """Signals of candidates that may change their rank.
 
-One query reads all candidates; others read the facts, usage, near-duplicates and successors of the few that have any.
+One query reads all candidates; others read the facts, near-duplicates and successors of the few that have any.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from nacre.storage.postgres import facts, recall_log, updates
+from nacre.storage.postgres import facts, updates
 from nacre.storage.postgres.connection import fetch
 from nacre.storage.postgres.rows import Key, maybe_moment, moment
 from nacre.storage.postgres.schema import Db
+from nacre.types.recall_log import Usage
 from nacre.types.search import Signals
 
 
@@ -21,19 +22,20 @@ def _any(table: str, column: str = "row") -> str:
 
 _CANDIDATES = (
     "SELECT m.space, m.row, m.id, m.created_us, m.namespace, m.kind, m.happened_us, m.importance, "
-    f"{_any('facts')}, {_any('usage')}, {_any('near_duplicates')}, {_any('updates', 'older')} "
-    "FROM memories AS m WHERE m.id = ANY(%s) AND m.deleted_us IS NULL"
+    "u.good, u.bad, u.seen, u.at_us, "
+    f"{_any('facts')}, {_any('near_duplicates')}, {_any('updates', 'older')} "
+    "FROM memories AS m LEFT JOIN usage AS u ON u.space = m.space AND u.row = m.row "
+    "WHERE m.id = ANY(%s) AND m.deleted_us IS NULL"
 )
 
 
 def signals(db: Db, ids: Sequence[str]) -> dict[str, Signals]:
     """By id, the signals of live memories."""
     found = fetch(db, _CANDIDATES, (list(ids),))
-    with_facts, used, with_similar, updated = (
-        [(space, row) for space, row, *columns in found if columns[at]] for at in range(-4, 0)
+    with_facts, with_similar, updated = (
+        [(space, row) for space, row, *columns in found if columns[at]] for at in range(-3, 0)
     )
     facts_of = facts.by_keys(db, with_facts) if with_facts else {}
-    usage_of = recall_log.usage_of(db, used) if used else {}
     similar_to = _similar(db, with_similar) if with_similar else {}
     successors = updates.successors(db, updated) if updated else {}
     return {
@@ -43,12 +45,13 @@ def signals(db: Db, ids: Sequence[str]) -> dict[str, Signals]:
             kind,
             maybe_moment(happened_us),
             facts_of.get((space, row), ()),
-            usage_of.get((space, row)),
+            None if at_us is None else Usage(good, bad, seen, moment(at_us)),
             similar_to.get((space, row), ()),
             successors.get((space, row), ()),
             importance,
         )
-        for space, row, memory_id, created_us, namespace, kind, happened_us, importance, *_ in found
+        for space, row, memory_id, created_us, namespace, kind, happened_us, importance, *usage, _, _, _ in found
+        for good, bad, seen, at_us in (usage,)
     }
 
 

@@ -22,6 +22,12 @@ from nacre.types.stats import Frequencies
 
 _LAST = "\U0010ffff"  # after every token that begins like it without
 _NEWEST = 256  # memories that are looked at first, where one is enough
+# Memories and length of some spaces in the first row; then memories by term.
+_FREQUENCIES = (
+    "SELECT coalesce(sum(memories), 0)::bigint, coalesce(sum(length), 0)::bigint, NULL FROM corpus "
+    "WHERE space = ANY(%s) UNION ALL "
+    "SELECT sum(memories)::bigint, 0, term FROM vocabulary WHERE space = ANY(%s) AND term = ANY(%s) GROUP BY term"
+)
 
 # ---------------------------------------------------------------- writing
 
@@ -81,12 +87,10 @@ def absent_terms(db: Db, terms: Iterable[str]) -> set[str]:
 
 def frequencies(db: Db, tokens: Sequence[str], spaces: Sequence[str], prefixes: Sequence[str]) -> Frequencies:
     """How many live memories these spaces have, how many of them have each token, and their length together."""
-    sql = (
-        "SELECT coalesce(sum(memories), 0)::bigint, coalesce(sum(length), 0)::bigint FROM corpus WHERE space = ANY(%s)"
-    )
-    ((memories, length),) = fetch(db, sql, (list(spaces),))
+    asked = (list(spaces), list(spaces), list(dict.fromkeys(tokens)))
+    (memories, length, _), *having = fetch(db, _FREQUENCIES, asked)
     beginning = {each: _prefix_frequency(db, each, spaces) for each in prefixes}
-    return Frequencies(memories, _memories_having(db, tokens, spaces), length, beginning)
+    return Frequencies(memories, {term: number for number, _, term in having}, length, beginning)
 
 
 def _prefix_frequency(db: Db, prefix: str, spaces: Sequence[str]) -> int:
