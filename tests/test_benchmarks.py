@@ -18,6 +18,7 @@ RESULTS = sorted(path.stem for path in (BENCHMARKS / "results").glob("*.json"))
 TABLES_OF = {
     "quality": "benchmarks.common.quality_report",
     "speed": "benchmarks.common.speed_report",
+    "postgres": "benchmarks.common.postgres_report",
     "scenarios": "benchmarks.scenarios.report",
 }
 

@@ -36,6 +36,8 @@ SPEED: Mapping[str, str] = {
     "sqlite-vec": "benchmarks.rivals.sqlite_vec",
     "tantivy+usearch": "benchmarks.rivals.tantivy_usearch",
 }
+# Nacre's own stores, which `benchmarks.postgres` compares.
+_OWN = ("nacre-loaded", "nacre-postgres")
 
 
 def quality_rival(name: str) -> Rival:
@@ -45,5 +47,9 @@ def quality_rival(name: str) -> Rival:
 
 def speed_engine(name: str) -> Engine:
     """The engine of that name with its packages imported. Raises ImportError when they are not installed."""
-    engine: Engine = import_module(SPEED[name]).ENGINE()
+    engine: Engine
+    if name in _OWN:
+        engine = import_module("benchmarks.common.speed_loading").ENGINES[name]()
+    else:
+        engine = import_module(SPEED[name]).ENGINE()
     return engine

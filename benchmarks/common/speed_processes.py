@@ -1,0 +1,123 @@
+"""A process among several that write to one store, or search it, at the same time.
+
+python -m benchmarks.common.speed_processes write ENGINE STORE QUESTIONS NUMBER SPACE BATCH SECONDS
+python -m benchmarks.common.speed_processes search ENGINE STORE QUESTIONS NUMBER - 1 SECONDS
+
+It prints a line when it is ready, begins when it reads one, and prints how many memories it has written, or searches it
+has made, and in how many seconds. `together` runs several.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+import nacre
+from benchmarks.common import speed_questions as files
+from benchmarks.common.given_vectors import GivenVectors
+from benchmarks.common.population import Population
+from benchmarks.common.speed_loading import opened
+from benchmarks.rivals.base import Question
+
+WRITERS = 8
+TEXTS_EACH = 4_000  # that a writer has at hand; then it begins again, with a number behind each text
+_TEXTS, _VECTORS = "writing.json", "writing.npy"
+
+
+def main() -> None:
+    what, engine, store, given, number, space, batch, seconds = sys.argv[1:]
+    act = (
+        writing(engine, Path(store), Path(given), int(number), space, int(batch))
+        if what == "write"
+        else searching(engine, Path(store), Path(given), int(number))
+    )
+    next(act)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    start = time.perf_counter()
+    done = 0
+    while time.perf_counter() - start < float(seconds):
+        done += next(act)
+    print(json.dumps({"done": done, "seconds": time.perf_counter() - start}), flush=True)
+
+
+def together(what: str, engine: str, store: Path, given: Path, processes: int, seconds: float, **how: object) -> float:
+    """How many memories or searches a second these processes manage together."""
+    running = []
+    for number in range(processes):
+        space = str(how.get("space", "-")).format(number)
+        arguments = [what, engine, str(store), str(given), str(number), space, str(how.get("batch", 1)), str(seconds)]
+        command = [sys.executable, "-m", "benchmarks.common.speed_processes", *arguments]
+        running.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+    _each(running, lambda process: process.stdout.readline())  # type: ignore[union-attr]
+    for process in running:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    told = [json.loads(line) for line in _each(running, lambda process: process.stdout.readline())]  # type: ignore[union-attr]
+    for process in running:
+        process.communicate()
+    return round(float(sum(each["done"] / each["seconds"] for each in told)), 1)
+
+
+def write_texts(folder: Path, people: Population) -> None:
+    """What the writers write: sentences with their vectors."""
+    texts, vectors = [], []
+    for some, theirs in people.memories(WRITERS * TEXTS_EACH):
+        texts += some
+        vectors.append(theirs)
+    (folder / _TEXTS).write_text(json.dumps(texts), "utf-8")
+    np.save(folder / _VECTORS, np.concatenate(vectors).astype(np.float16))
+
+
+def writing(name: str, store: Path, given: Path, number: int, space: str, batch: int) -> Iterator[int]:
+    """Writes one batch a step, after one of its own that is not counted. Yields how many memories it wrote."""
+    texts: list[str] = json.loads((given / _TEXTS).read_text("utf-8"))
+    vectors = np.load(given / _VECTORS, mmap_mode="r")
+    share = max(1, len(texts) // WRITERS)
+    embedder = GivenVectors()
+    memory = opened(name, store, embedder)
+    for at in count(0, batch):
+        places = [number * share + (at + more) % share for more in range(batch)]
+        again = at // share
+        some = [f"{texts[place]} {again}" if again else texts[place] for place in places]
+        embedder.give_passages(some, np.array(vectors[places], np.float32))
+        receipts = memory.remember_many([nacre.NewMemory(text=text, space=space) for text in some])
+        yield len(receipts)
+
+
+def searching(name: str, store: Path, given: Path, number: int) -> Iterator[int]:
+    """One hybrid search a step, after some that are not counted."""
+    questions = files.read(given)
+    embedder = GivenVectors()
+    memory = opened(name, store, embedder)
+
+    def ask(question: Question) -> None:
+        embedder.give_question(question.text, question.vector)
+        memory.search(nacre.SearchRequest(query=question.text, mode="hybrid", limit=10))
+
+    for question in questions.warming[:50]:
+        ask(question)
+    for at in count(number * 17):
+        ask(questions.measured[at % len(questions.measured)])
+        yield 1
+
+
+def _each(running: Sequence[subprocess.Popen[str]], read: Callable[[subprocess.Popen[str]], str]) -> list[str]:
+    lines = [read(process) for process in running]
+    if not all(lines):
+        for process in running:
+            process.kill()
+        raise RuntimeError("a process ended before it had done its work")
+    return lines
+
+
+if __name__ == "__main__":
+    main()
