@@ -16,7 +16,7 @@ from strategies import WELL_KNOWN
 if not MISSING:
     import psycopg
 
-    from nacre.storage.postgres import checkup, postings, server_checks, table_checks
+    from nacre.storage.postgres import checkup, postings, server_checks, table_checks, vector_graph
 
 pytestmark = needs_postgres
 
@@ -347,7 +347,7 @@ def test_dead_rows_are_told(schemas: Schemas, schema: str, monkeypatch: pytest.M
 
 
 def test_a_graph_that_is_missing_is_told(schemas: Schemas, schema: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_checks, "_GRAPH_MIN", 50)
+    monkeypatch.setattr(vector_graph, "SCANNED_MAX", 50)
     (finding,) = [each for each in checked(schemas, schema).findings if each.check == "indexes"]
     assert finding.level == "note"
     assert "no graph of the vectors" in finding.text

@@ -5,11 +5,12 @@ from __future__ import annotations
 from psycopg import sql as quoting
 
 from nacre.analysis.names import fold, predicate_words
-from nacre.storage.postgres import facts, rebuilding, schema, server_checks, space_usage, table_checks, vector_search
+from nacre.storage.postgres import facts, rebuilding, schema, server_checks, space_usage, table_checks
 from nacre.storage.postgres.connection import Connections, fetch, run, run_many, value
 from nacre.storage.postgres.counters import bump_revision
 from nacre.storage.postgres.schema import Db
 from nacre.storage.postgres.table_checks import COUNTERS, DANGLING, NAMELESS, NUMBERS, ONE_SIDED, REFERENCES, TIMEOUT_MS
+from nacre.storage.postgres.vector_graph import GraphBuilder
 
 _FACTS = 1_000  # that are indexed at once
 
@@ -111,15 +112,12 @@ def make_indexes(connections: Connections) -> None:
     """Make what is missing, and what was left unfinished anew, while others write."""
     with connections.snapshot() as db:
         invalid, missing = server_checks.invalid_indexes(db), server_checks.missing_indexes(db)
-        dimensions = value(db, "SELECT vector_dims(vector) FROM passages LIMIT 1")
         vectors = value(db, "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'")
     statements = [each.replace("INDEX", "INDEX CONCURRENTLY", 1) for each in missing.values()]
     for name in invalid:
         statements.append(f'DROP INDEX CONCURRENTLY "{name}"')
         if name in schema.INDEXES:
             statements.append(schema.INDEXES[name].replace("INDEX", "INDEX CONCURRENTLY", 1))
-        elif dimensions is not None and name == vector_search.graph_name(dimensions):
-            statements.append(vector_search.graph_statement(dimensions))
     with connections.outside(TIMEOUT_MS) as db:
         path = quoting.SQL("SET search_path = {}, {}")
         db.execute(path.format(quoting.Identifier(connections.schema), quoting.SQL(vectors)))
@@ -128,3 +126,4 @@ def make_indexes(connections: Connections) -> None:
                 db.execute(each)
         finally:
             db.execute("RESET search_path")
+    GraphBuilder(connections).build()

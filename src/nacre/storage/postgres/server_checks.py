@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 
 from nacre.analysis.wording import counted
-from nacre.storage.postgres import row_security, schema, vector_search
+from nacre.storage.postgres import row_security, schema, vector_graph
 from nacre.storage.postgres.connection import Connections, fetch, value
 from nacre.storage.postgres.schema import Db
 from nacre.storage.postgres.table_checks import TIMEOUT_MS, fine, named, note, problem
@@ -25,7 +25,6 @@ _CLOCK_AHEAD = timedelta(days=1)
 _OLD_XIDS, _TOO_OLD_XIDS = 500_000_000, 1_500_000_000  # of two thousand millions
 _KEPT_WAL_BYTES = 1 << 30
 _DEAD_MIN, _DEAD_SHARE = 100_000, 0.4  # rows of a table
-_GRAPH_MIN = 100_000  # passages
 
 # Settings with which a server may lose what it has acknowledged, or damage it, when it crashes.
 _UNSAFE = {
@@ -223,12 +222,10 @@ def invalid_indexes(db: Db) -> list[str]:
 def indexes(connections: Connections) -> Iterator[Finding]:
     with connections.snapshot(TIMEOUT_MS) as db:
         missing, invalid = list(missing_indexes(db)), invalid_indexes(db)
-        dimensions = value(db, "SELECT vector_dims(vector) FROM passages LIMIT 1")
-        large = value(db, f"SELECT count(*) FROM (SELECT 1 FROM passages LIMIT {_GRAPH_MIN}) AS first") == _GRAPH_MIN
-        lacks_graph = large and not vector_search.has_graph(db, dimensions)
-    if lacks_graph and not invalid:
-        statement = vector_search.graph_statement(dimensions)
-        yield note("indexes", "no graph of the vectors: searches by meaning compare all of them", f"run `{statement}`")
+        lacks_graph = vector_graph.state(db) == "missing"
+    if lacks_graph:
+        remedy = "the owner's `nacre rebuild` builds it, and so does its next search"
+        yield note("indexes", "no graph of the vectors: searches by meaning compare all of them", remedy)
     if missing:
         yield problem("indexes", f"indexes are missing: {named(missing)}", "`nacre doctor --fix` makes them")
     if invalid:
