@@ -156,7 +156,7 @@ def test_a_copy_is_encrypted_with_a_key_of_its_own(path: Path) -> None:
     with pytest.raises(nacre.WrongKey):
         nacre.copy_store(other, back, key=KEY)
     assert nacre.copy_store(other, back, key=its_key).verified
-    assert b"zebra" in back.read_bytes() + back.with_name("back.db-wal").read_bytes()
+    assert b"zebra" in b"".join(each.read_bytes() for each in path.parent.glob("back.db*"))  # its log may be there
 
 
 # ---------------------------------------------------------------- keys
