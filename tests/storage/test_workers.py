@@ -194,6 +194,30 @@ def test_a_claim_keeps_nobody_from_writing(place: Place) -> None:
             assert [each.done for each in memory.pending.run(once=True)][-1] == 1
 
 
+def test_token_vectors_are_made_as_well(place: Place) -> None:
+    """Of memories without vectors, and of those that lack token vectors alone."""
+    long = " ".join(f"word{number}" for number in range(600))
+    with place.open(token_vectors=False) as memory:
+        known = [each.id for each in memory.remember_many([*TEXTS[:7], f"known {long}"])]
+    with place.open(defer_embeddings=True) as memory:
+        waiting = [each.id for each in memory.remember_many([*TEXTS[7:14], f"waiting {long}"])]
+    with place.open() as memory:
+        assert (memory.stats().pending, memory.stats().pending_tokens) == (8, 8)
+        assert [each.done for each in memory.pending.run(batch=3, once=True)][-1] == 16
+        assert (memory.stats().pending, memory.stats().pending_tokens) == (0, 0)
+        query = Hashing().embed_query("harbour")
+        found = memory._store.token_vectors([*known, *waiting], Hashing().token_fingerprint, query, 100)
+        texts = {each.id: each.text for each in memory.get([*known, *waiting])}
+        assert found.keys() == texts.keys()
+        for memory_id, text in texts.items():
+            if long not in text:
+                assert found[memory_id] == ((0, Hashing().embed_with_tokens([text])[1][0]),)
+            else:
+                assert [number for number, _ in found[memory_id]] == [0, 1, 2]
+            actions = [each.action for each in memory.history(memory_id)]
+            assert actions == (["remembered"] if memory_id in known else ["remembered", "embedded"])
+
+
 def test_two_threads_of_one_process_share_the_work(place: Place) -> None:
     ids = deferred(place, TEXTS[:60])
     embedded: Counter[str] = Counter()

@@ -13,6 +13,7 @@ from nacre.storage.changes import check_unexpired, identity, replaced, taken
 from nacre.storage.postgres import facts, near_duplicates, rows, space_usage, token_vectors, updates, vocabulary
 from nacre.storage.postgres.connection import fetch, hold, hold_memories, run, run_many, try_hold, value
 from nacre.storage.postgres.counters import bump_revision
+from nacre.storage.postgres.rows import Key
 from nacre.storage.postgres.schema import Db
 from nacre.storage.postgres.writes import (
     Stored,
@@ -107,10 +108,10 @@ def _replace(db: Db, change: Replacement, model: str | None, token_model: str | 
         write_tokens(db, [(*stored.key, entry.tokens)])
         _index(db, [stored._replace(tokens=entry.tokens)])
     if memory.text != stored.memory.text or entry.passages is not None:
-        rewrite_passages(db, stored.key, entry.passages)
+        rewrite_passages(db, [(stored.key, entry.passages)])
         if not token_vectors.adopt_model(db, token_model, [entry.passages]):
             (entry,) = token_vectors.left_out([entry])
-        token_vectors.rewrite(db, stored.key, entry.passages)
+        token_vectors.rewrite(db, [(stored.key, entry.passages)])
     if memory.text != stored.memory.text:
         facts.rewrite_entry(db, stored.row, entry)
         near_duplicates.rewrite(db, stored.row, entry)
@@ -169,22 +170,26 @@ def embed(
     hold_memories(db, texts)
     adopt_model(db, model, location)
     keeps = token_vectors.adopt_model(db, token_model, passages.values())
-    written = []
+    written: list[tuple[Key, Passages]] = []
+    with_token_vectors: list[tuple[Key, Passages]] = []
+    embedded: list[Touched] = []
     added = 0
     for memory_id, (key, spans) in missing_vectors(db, texts).items():
         each = passages[memory_id]
         has_tokens = keeps and each.tokens is not None
         if spans is None or (has_tokens and spans != each.spans):  # texts were cut in another way before
-            rewrite_passages(db, key, each)
-            written.append(Touched(*key, memory_id))
+            written.append((key, each))
+            embedded.append(Touched(*key, memory_id))
         elif has_tokens:
             added += 1
         if has_tokens:
-            token_vectors.rewrite(db, key, each)
-    log_events(db, "embedded", written)
+            with_token_vectors.append((key, each))
+    rewrite_passages(db, written)
+    token_vectors.rewrite(db, with_token_vectors)
+    log_events(db, "embedded", embedded)
     if added:  # after the events, as everywhere: counters are taken in one order
         bump_revision(db)
-    return len(written) + added
+    return len(embedded) + added
 
 
 def switch_model(db: Db, model: str) -> None:

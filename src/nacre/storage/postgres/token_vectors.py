@@ -56,12 +56,25 @@ def write(db: Db, written: Iterable[tuple[Key, Passages | None]]) -> None:
     )
 
 
-def rewrite(db: Db, key: Key, passages: Passages | None) -> None:
-    """Replace the token vectors of a memory."""
-    run(db, "DELETE FROM token_vectors WHERE space = %s AND row = %s", key)
-    write(db, [(key, passages)])
-    sql = "UPDATE memories SET token_passages = %s WHERE space = %s AND row = %s"
-    run(db, sql, (rows.token_passages(passages), *key))
+def rewrite(db: Db, written: Sequence[tuple[Key, Passages | None]]) -> None:
+    """Replace the token vectors of memories."""
+    if not written:
+        return
+    keys = rows.columns_of(key for key, _ in written)
+    run(
+        db,
+        "DELETE FROM token_vectors AS t USING unnest(%s::text[], %s::bigint[]) AS given (space, row) "
+        "WHERE t.space = given.space AND t.row = given.row",
+        keys,
+    )
+    write(db, written)
+    run(
+        db,
+        "UPDATE memories AS m SET token_passages = given.passages "
+        "FROM unnest(%s::text[], %s::bigint[], %s::smallint[]) AS given (space, row, passages) "
+        "WHERE m.space = given.space AND m.row = given.row",
+        (*keys, [rows.token_passages(passages) for _, passages in written]),
+    )
 
 
 def add_packed(db: Db, written: Iterable[tuple[Key, Sequence[bytes]]]) -> None:

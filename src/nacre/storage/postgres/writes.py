@@ -95,10 +95,25 @@ def write_passages(db: Db, written: Iterable[tuple[Key, Passages | None]]) -> No
         )
 
 
-def rewrite_passages(db: Db, key: Key, passages: Passages | None) -> None:
-    run(db, "DELETE FROM passages WHERE space = %s AND row = %s", key)
-    write_passages(db, [(key, passages)])
-    run(db, "UPDATE memories SET embedded = %s WHERE space = %s AND row = %s", (passages is not None, *key))
+def rewrite_passages(db: Db, written: Sequence[tuple[Key, Passages | None]]) -> None:
+    """Replace the passages of memories."""
+    if not written:
+        return
+    keys = rows.columns_of(key for key, _ in written)
+    run(
+        db,
+        "DELETE FROM passages AS p USING unnest(%s::text[], %s::bigint[]) AS given (space, row) "
+        "WHERE p.space = given.space AND p.row = given.row",
+        keys,
+    )
+    write_passages(db, written)
+    run(
+        db,
+        "UPDATE memories AS m SET embedded = given.embedded "
+        "FROM unnest(%s::text[], %s::bigint[], %s::boolean[]) AS given (space, row, embedded) "
+        "WHERE m.space = given.space AND m.row = given.row",
+        (*keys, [passages is not None for _, passages in written]),
+    )
 
 
 def log_events(db: Db, action: str, touched: Iterable[Touched], at: datetime | None = None) -> None:
