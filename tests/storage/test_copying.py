@@ -278,7 +278,7 @@ operations = st.builds(
     seconds=st.sampled_from([0, 1, 1, 5]),
 )
 _BOUNDED = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
@@ -303,7 +303,7 @@ def test_any_history_is_copied_at_once_and_step_by_step(history: list[Operation]
 # ---------------------------------------------------------------- what is refused, and what is not
 
 
-def opened(path: Path, **options: Any) -> Nacre:
+def opened(path: Path | str, **options: Any) -> Nacre:
     return nacre.open(path, embedder=Hashing(), **options)
 
 
@@ -423,6 +423,49 @@ def test_changes_while_a_store_is_copied_come_with_the_next_copy(path: Path, oth
 
         assert nacre.copy_store(path, other, progress=meanwhile).added == 50
         assert nacre.copy_store(path, other).added == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_vectors_that_the_source_has_lost_are_dropped(kind: str) -> None:
+    """A forgotten memory is not embedded again when the model is changed there and back."""
+    with stores("reference", kind) as (store, target), closing(Source(store)) as source:
+        for text in TEXTS[:3]:
+            do(source, Operation("remember", 1, text, None, 1))
+        do(source, Operation("forget", 1, "", None, 1))
+        copied(source, target)
+        do(source, Operation("embed", 1, "", None, 1))
+        assert copied(source, target).counts["passages"] == 2
+        assert_equal(source, target)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_token_vectors_that_were_added_later_are_copied(kind: str) -> None:
+    with stores("sqlite", kind) as (store, target):
+        before = Nacre(store, Hashing(), token_vectors=False, closes_store=False)
+        before.remember("tea at four")
+        before.close()
+        with closing(Source(store)) as source:
+            assert copied(source, target).counts["token_vectors"] == 0
+            list(source.engines["default"].reembed())
+            assert copied(source, target).counts["token_vectors"] == 1
+
+
+@needs_postgres
+def test_a_user_who_sees_some_spaces_cannot_copy(other: Path) -> None:
+    with fresh_schemas() as schemas:
+        schema = schemas.new()
+        with opened(schemas.dsn, schema=schema) as memory:
+            memory.remember("tea at four")
+        role = f"{schema}_reader"
+        schemas.execute(f"CREATE ROLE {role} LOGIN")
+        try:
+            schemas.execute(f'GRANT USAGE ON SCHEMA "{schema}" TO {role}')
+            schemas.execute(f'GRANT SELECT ON ALL TABLES IN SCHEMA "{schema}" TO {role}')
+            with pytest.raises(StoreUnavailable, match="bound to spaces"):
+                nacre.copy_store(schemas.dsn.replace("postgres@", f"{role}@"), other, schema=schema)
+        finally:
+            schemas.execute(f"DROP OWNED BY {role}")
+            schemas.execute(f"DROP ROLE {role}")
 
 
 # ---------------------------------------------------------------- killed

@@ -579,7 +579,7 @@ def copied_lines(copied: Copied) -> Iterator[Line]:
     new = f"{count_memories(copied.added)} added, {copied.updated:,} changed"
     compared = "compared by counts and checksums" if copied.verified else "not compared: it has others, too"
     yield [INDENT, (f"{new}; {compared}", "")]
-    held = [f"{number:,} {sort.replace('_', ' ')}" for sort, number in copied.counts.items() if number]
+    held = [f"{sort.replace('_', ' ')} {number:,}" for sort, number in copied.counts.items() if number]
     if held:
         yield [INDENT, (", ".join(held), _DIM)]
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from nacre.errors import StoreUnavailable
 from nacre.storage import checksums
 from nacre.storage.postgres import access_tokens, change_log, export, load, purging, recall_log, rows
 from nacre.storage.postgres.connection import Connections, fetch, run, value
@@ -40,6 +41,11 @@ class PostgresCopying:
 
     def records(self, request: ExportRequest) -> Iterator[CopyRecord]:
         with export.snapshot(self._connections) as db:
+            if db.checks_rows and value(db, "SELECT own_spaces()") is not None:
+                raise StoreUnavailable(
+                    f"store: the user of {self._connections.location} is bound to spaces, and a copy is about all of "
+                    "them; name the owner, or a user who sees all"
+                )
             if not request.since:
                 yield from checksums.after(_all_of(db, request))
                 return

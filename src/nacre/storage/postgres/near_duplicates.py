@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from nacre.analysis import near_duplicates
 from nacre.storage.postgres import change_log, counters
-from nacre.storage.postgres.connection import fetch, hold_memories, run, run_many
+from nacre.storage.postgres.connection import copy, fetch, hold_memories, run, run_many
 from nacre.storage.postgres.halfvec import received
 from nacre.storage.postgres.rows import WORD_COLUMNS, Key, tokens
 from nacre.storage.postgres.schema import Db
@@ -35,15 +35,9 @@ _AFTER_ALL = 2**63 - 1
 
 
 def sketch(db: Db, sketched: Iterable[tuple[str, int, tuple[int, ...]]]) -> None:
-    """Write the hashes of texts, given as (space, row, hashes)."""
-    listed = [(space, key, row) for space, row, hashes in sketched for key in hashes]
-    if listed:
-        spaces, hashes, memory_rows = map(list, zip(*listed, strict=True))
-        run(
-            db,
-            "INSERT INTO sketches SELECT * FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) ON CONFLICT DO NOTHING",
-            (spaces, hashes, memory_rows),
-        )
+    """Write the hashes of texts that have none yet, given as (space, row, hashes)."""
+    listed = ((space, key, row) for space, row, hashes in sketched for key in hashes)
+    copy(db, "sketches (space, hash, row)", ("text", "int8", "int8"), listed)
 
 
 def link(db: Db, texts: Sequence[tuple[int, Entry]], *, later: bool = False, below: int | None = None) -> None:

@@ -74,7 +74,7 @@ class RecallLog:
                 self._usage[memory_id] = add(self._usage.get(memory_id), "delivered", receipt.at)
 
     def records(self) -> Iterator[ReceiptRecord | UsageRecord]:
-        for receipt_id in sorted(self._number_of, key=self._number_of.__getitem__):
+        for receipt_id in sorted(self._receipts, key=self._number_of.__getitem__):
             yield ReceiptRecord(self._receipts[receipt_id])
         for memory_id, usage in self._usage.items():
             if self._space_of(memory_id) is not None:
