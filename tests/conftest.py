@@ -18,6 +18,9 @@ from index_files import cache_files, check, counted_loads, flower_texts, low_thr
 from nacre.cli import run
 from nacre.embedders.hashing import Hashing
 from nacre.engine import searcher
+from nacre.interfaces import Store
+from postgres_server import end_shared_server
+from stores import ALL_STORES, REAL_STORES, Opening, Stores
 
 settings.register_profile("any machine", deadline=None)  # no test fails because others keep the processor busy
 settings.load_profile("any machine")
@@ -29,6 +32,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "asyncio: a coroutine, which anyio runs")
     config.addinivalue_line("markers", "benchmark: a test that a plugin measures")
     config.addinivalue_line("markers", "vcr: a test that a plugin gives recorded answers")
+
+
+def pytest_unconfigure() -> None:
+    end_shared_server()
 
 
 @pytest.fixture
@@ -56,6 +63,20 @@ def memory(path: Path) -> Iterator[nacre.Nacre]:
     """An open store that understands words and, by hashing, a little of meaning."""
     with nacre.open(path, embedder=Hashing()) as opened:
         yield opened
+
+
+@pytest.fixture(params=ALL_STORES)
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """A new store of each kind."""
+    with Stores(request.param, tmp_path) as stores:
+        yield stores.open()
+
+
+@pytest.fixture(params=REAL_STORES)
+def open_one(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opening]:
+    """`nacre.open` of one and the same new store, of each kind that others can open, too."""
+    with Stores(request.param, tmp_path) as stores:
+        yield stores.opener()
 
 
 @pytest.fixture

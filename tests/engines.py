@@ -1,4 +1,4 @@
-"""Engines with ids that count up and clocks that stand still, on the SQLite store and on the reference store."""
+"""Engines with ids that count up and clocks that stand still, on stores of every kind."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any
 
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
-from nacre.storage.reference import MemoryStore
-from nacre.storage.sqlite import SqliteStore
+from nacre.interfaces import Store
 from nacre.types.memory import NewMemory
 from nacre.types.search import SearchResult
+from stores import Stores
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
-BOTH_STORES = ("sqlite", "reference")
 
 
 def numbered_ids(prefix: str = "m", digits: int = 1) -> Callable[[datetime, int], list[str]]:
@@ -26,7 +25,7 @@ def numbered_ids(prefix: str = "m", digits: int = 1) -> Callable[[datetime, int]
     return lambda _, wanted: [f"{prefix}{next(numbers):0{digits}}" for _ in range(wanted)]
 
 
-def opened(store: SqliteStore | MemoryStore, *items: str | NewMemory, **options: Any) -> Nacre:
+def opened(store: Store, *items: str | NewMemory, **options: Any) -> Nacre:
     """An engine that holds these memories, whose ids are m0, m1, … in their order.
 
     It logs nothing, because a logged search moves the scores of the next one, and it reads no facts from texts.
@@ -48,15 +47,12 @@ def opened(store: SqliteStore | MemoryStore, *items: str | NewMemory, **options:
 @contextmanager
 def make_engines(kind: str, folder: Path) -> Iterator[Callable[..., Nacre]]:
     """Opens engines like `opened`, each on a new store of this kind. At the end all stores are closed."""
-    stores: list[SqliteStore | MemoryStore] = []
+    with Stores(kind, folder) as stores:
 
-    def make(*items: str | NewMemory, **options: Any) -> Nacre:
-        stores.append(SqliteStore(folder / f"{len(stores)}.db") if kind == "sqlite" else MemoryStore())
-        return opened(stores[-1], *items, **options)
+        def make(*items: str | NewMemory, **options: Any) -> Nacre:
+            return opened(stores.open(), *items, **options)
 
-    yield make
-    for store in stores:
-        store.close()
+        yield make
 
 
 def said(*texts: str, session: str | None = "s", **others: Any) -> list[NewMemory]:

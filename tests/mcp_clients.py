@@ -51,10 +51,10 @@ def asynchronous(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[...
 # ---------------------------------------------------------------- in this process
 
 
-def engines_on(path: Path, **flags: object) -> SpaceEngines:
-    """Memories in this file, with nothing of the machine's own settings."""
-    given = {"store": path, "embedder": "hashing", **flags}
-    return SpaceEngines(settings.load(given, {"NACRE_CONFIG": str(path.with_suffix(".toml"))}))
+def engines_on(store: Path | str, **flags: object) -> SpaceEngines:
+    """Memories in this store, with nothing of the machine's own settings."""
+    given = {"store": store, "embedder": "hashing", **flags}
+    return SpaceEngines(settings.load(given, {"NACRE_CONFIG": f"{store}.toml"}))
 
 
 def served(

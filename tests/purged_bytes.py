@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
@@ -11,10 +11,13 @@ from operator import or_
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import nacre
 from nacre.embedders.hashing import Hashing
 from nacre.storage.sqlite import SqliteStore, rows
 from nacre.storage.sqlite.index.segment import hashed
+from nacre.storage.vectors import pack
 
 _CHUNK_BYTES = 64  # of a vector: a part of one is found, too
 _TOKENS_MAX = 5  # words of a memory whose token vectors are looked for
@@ -33,11 +36,15 @@ class Remains:
 
     def found_in(self, path: Path) -> list[str]:
         """Where in the folder of a store something of this is left."""
-        some = sorted(self.words)[:_TOKENS_MAX]
-        _, tokens = Hashing().embed_with_tokens(some)
-        blobs = {*self.blobs, *tokens, *(hashed(word).to_bytes(8, "little") for word in some)}
+        hashes = {hashed(word).to_bytes(8, "little") for word in sorted(self.words)[:_TOKENS_MAX]}
+        return Remains(self.words, self.blobs | hashes).found_among(_files(path))
+
+    def found_among(self, several: Iterable[tuple[str, bytes]]) -> list[str]:
+        """Where among bytes, given by name, something of this is left."""
+        _, tokens = Hashing().embed_with_tokens(sorted(self.words)[:_TOKENS_MAX])
+        blobs = {*self.blobs, *tokens}
         found = []
-        for name, written in _files(path):
+        for name, written in several:
             folded = written.lower()
             found += [f"{name}: {word}" for word in sorted(self.words) if word.encode() in folded]
             found += [f"{name}: {blob.hex()}" for blob in blobs if blob in written]
@@ -127,17 +134,37 @@ class RandomStore:
     def _look_at(self, memory_id: str) -> None:
         """Note what is stored of a memory now: its hashes and vectors."""
         store: Any = self.engine._store
-        assert isinstance(store, SqliteStore)
-        with store._connections.reading() as db:
-            row, content_hash = rows.fetch(db, "SELECT row, content_hash FROM memories WHERE id = ?", (memory_id,))[0]
-            vectors = rows.fetch(db, "SELECT vector FROM passages WHERE row = ?", (row,))
-            sketches = rows.fetch(db, "SELECT hash FROM sketches WHERE row = ?", (row,))
+        in_file = isinstance(store, SqliteStore)
+        content_hash, vectors, sketches = (_of_file if in_file else _of_server)(store, memory_id)
         blobs = self.remains[memory_id].blobs
         blobs.add(content_hash)
-        blobs.update(hash_.to_bytes(8, "big", signed=True) for (hash_,) in sketches if abs(hash_) >= 1 << 47)
-        for (vector,) in vectors:
+        large = [hash_ for hash_ in sketches if abs(hash_) >= 1 << 47]
+        blobs.update(hash_.to_bytes(8, "big", signed=True) for hash_ in large)
+        if not in_file:  # a server has them in its own order, and sends them in the other
+            blobs.update(hash_.to_bytes(8, "little", signed=True) for hash_ in large)
+            vectors += [np.frombuffer(vector, "<u2").astype(">u2").tobytes() for vector in vectors]
+        for vector in vectors:
             chunks = [vector[at : at + _CHUNK_BYTES] for at in range(0, len(vector), _CHUNK_BYTES)]
             blobs.add(min(chunks, key=lambda each: each.count(0)))
+
+
+def _of_file(store: Any, memory_id: str) -> tuple[bytes, list[bytes], list[int]]:
+    """The hash of the text of a memory, its vectors, and the hashes of its sketch."""
+    with store._connections.reading() as db:
+        row, content_hash = rows.fetch(db, "SELECT row, content_hash FROM memories WHERE id = ?", (memory_id,))[0]
+        vectors = [vector for (vector,) in rows.fetch(db, "SELECT vector FROM passages WHERE row = ?", (row,))]
+        sketches = [hash_ for (hash_,) in rows.fetch(db, "SELECT hash FROM sketches WHERE row = ?", (row,))]
+    return content_hash, vectors, sketches
+
+
+def _of_server(store: Any, memory_id: str) -> tuple[bytes, list[bytes], list[int]]:
+    """The same of a store in PostgreSQL."""
+    with store._connections.snapshot() as db:
+        read = "SELECT content_hash, space, row FROM memories WHERE id = %s"
+        content_hash, *key = db.execute(read, (memory_id,), binary=True).fetchone()
+        found = db.execute("SELECT hash FROM sketches WHERE space = %s AND row = %s", key).fetchall()
+    matrix = store.vectors(memory_id)
+    return content_hash, [] if matrix is None else [pack(each) for each in matrix], [hash_ for (hash_,) in found]
 
 
 def _files(path: Path) -> Iterator[tuple[str, bytes]]:

@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import httpx
 import uvicorn
@@ -28,6 +28,7 @@ from nacre.http_api.callers import LOOPBACK_NAMES
 from nacre.http_api.options import Options
 from nacre.http_api.protocol import ServerProtocol
 from nacre.types.access_tokens import Role
+from nacre.types.location import SCHEMA
 
 OPTIONS = Options(space="default", hosts=LOOPBACK_NAMES)
 CONFIG: dict[str, Any] = {
@@ -188,6 +189,65 @@ def error_of(answer: httpx.Response, status: int) -> Mapping[str, Any]:
     return error
 
 
+Event: TypeAlias = tuple[str, int, Any]  # its name, id and data
+
+
+class Listener:
+    """What a client was told, until the stream ends."""
+
+    def __init__(self, server: ThreadServer, token: str | None, path: str, headers: dict[str, str]) -> None:
+        self.told: list[Event] = []
+        self.ended = False
+        self.failed: Exception | None = None
+        self._arguments = server, token, path, headers
+        self._close: Callable[[], None] | None = None
+        self._thread = threading.Thread(target=self._listen)
+        self._thread.start()
+        wait_until(lambda: self.told or self.ended)
+
+    def _listen(self) -> None:
+        server, token, path, headers = self._arguments
+        try:
+            with (
+                server.client(token, Accept="text/event-stream", **headers) as client,
+                client.stream("GET", path) as answer,
+            ):
+                assert answer.status_code == 200
+                assert answer.headers["content-type"] == "text/event-stream"
+                self._close = answer.close
+                event: dict[str, str] = {}
+                for line in answer.iter_lines():
+                    if line:
+                        name, _, value = line.partition(": ")
+                        event[name] = value
+                    elif "event" in event:
+                        self.told.append((event["event"], int(event["id"]), json.loads(event["data"])))
+                        event = {}
+        except Exception as error:
+            self.failed = error
+        self.ended = True
+
+    @property
+    def changes(self) -> list[tuple[int, str]]:
+        return [(number, data["name"]) for name, number, data in self.told if name == "change"]
+
+    def join(self) -> None:
+        self._thread.join(30)
+        assert self.ended
+
+
+@contextlib.contextmanager
+def listening(
+    server: ThreadServer, token: str | None = None, path: str = "/v1/changes", **headers: str
+) -> Iterator[Listener]:
+    listener = Listener(server, token, path, headers)
+    try:
+        yield listener
+    finally:
+        server.server.should_exit = True  # ends the stream
+        listener.join()
+
+
 class SwitchedServer(Served):
     """A server that goes from one store to the next, because to start one takes longer than most tests."""
 
@@ -200,8 +260,9 @@ class SwitchedServer(Served):
         await self.application(scope, receive, send)
 
     @contextlib.contextmanager
-    def serving(self, path: Path, **options: Any) -> Iterator[None]:
-        self.application = Application(lambda: nacre.open(path, embedder=Hashing()), replace(OPTIONS, **options))
+    def serving(self, name: str, schema: str = SCHEMA, **options: Any) -> Iterator[None]:
+        opened = lambda: nacre.open(name, schema=schema, embedder=Hashing())  # noqa: E731
+        self.application = Application(opened, replace(OPTIONS, **options))
         with self._portal.wrap_async_context_manager(_started(self.application)):
             yield
 

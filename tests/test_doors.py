@@ -13,7 +13,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
@@ -45,9 +45,11 @@ from nacre.mcp_server.tools import chosen
 from nacre.query import lenses
 from nacre.serialization import decode, encode
 from nacre.types.facts import FactQuery
+from nacre.types.location import SCHEMA
 from nacre.types.recipe import parse_weight
 from nacre.types.search import RelatedRequest, SearchRequest
 from nacre.types.views import TimelineRequest
+from postgres_server import needs_postgres, reused_schemas
 from servers import SwitchedServer, error_of, switched
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -173,16 +175,16 @@ class Still(datetime):
         return cls.fromtimestamp(NOW.timestamp(), tz)
 
 
-def _write(path: Path, world: World) -> None:
+def _write(name: str, world: World, schema: str = SCHEMA) -> None:
     writing = NOW - timedelta(days=10)
     world.begin(writing, *HOME, then="home-fact")
-    with nacre.open(path, space="home", embedder=Hashing()) as memory:
+    with nacre.open(name, schema=schema, space="home", embedder=Hashing()) as memory:
         memory.remember_many(HOME.values())
     world.begin(writing, *CROWD, then="crowd-fact")
-    with nacre.open(path, space="crowd", embedder=None) as memory:  # so that there is something to embed
+    with nacre.open(name, schema=schema, space="crowd", embedder=None) as memory:  # so that there is something to embed
         memory.remember_many(CROWD.values())
     world.begin(writing, *WORK, then="work-fact")
-    with nacre.open(path, space="work", embedder=Hashing()) as memory:
+    with nacre.open(name, schema=schema, space="work", embedder=Hashing()) as memory:
         memory.remember_many(WORK.values())
         memory.forget(["gone", "gone-too"])
         memory.save_lens(Lens(name="tickets", questions=("ticket",), where=Filter(tags_all=("infra",)), limit=4))
@@ -900,31 +902,35 @@ REFUSED = (
 # fmt: on
 
 CASES = (*SEARCHES, *WRITES, *VIEWS, *CONTEXTS, *KNOWN, *LEARNED)
+ON_POSTGRES = {
+    *(f"search, {each}" for each in ("hybrid", "a recipe", "filters in the query", "facts", "a misspelled word")),
+    *("search, relations", "search, full hits", "search, told before, and left out when told", "remember many"),
+    *("remember, what supersedes", "update and history", "forget and restore", "purge", "timeline, around", "by key"),
+    *("get, with entities and neighbours", "related", "facets", "stats", "reembed", "rebuild", "facts, history"),
+    *("state a fact, and drop it", "conflicts", "add an entity", "mark", "save a lens", "changes", "why"),
+    *("context, as usual", "recall log, cleared", "revoke a token"),
+}
 
 
 # ---------------------------------------------------------------- the doors
 
 Ask = Callable[[Step, Mapping[str, str]], Any]
+Name = tuple[str, str]  # of a store, and its schema
 
 
 @dataclass(frozen=True)
 class Doors:
-    """What opens the doors."""
+    """What opens the doors. Each copy of the store is one that nobody has open."""
 
-    store: Path  # closed, and never opened again
+    copy: Callable[[], AbstractContextManager[Name]]
     world: World
     portal: BlockingPortal
     server: SwitchedServer
     called: list[list[Called]] = field(default_factory=list)  # by the library, for each step
 
     @contextmanager
-    def copy(self) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(dir=self.store.parent) as folder:
-            yield Path(shutil.copy(self.store, folder))
-
-    @contextmanager
     def library(self, space: str) -> Iterator[Ask]:
-        with self.copy() as path, nacre.open(path, space=space, embedder=Hashing()) as m:
+        with self.copy() as (name, schema), nacre.open(name, schema=schema, space=space, embedder=Hashing()) as m:
 
             def ask(step: Step, more: Mapping[str, str]) -> Any:
                 noting = Noting(m)
@@ -953,8 +959,8 @@ class Doors:
             assert code == (2 if isinstance(answer, dict) and answer.get("missing") else 0), err.getvalue()
             return answer
 
-        with self.copy() as path:
-            flags = ["--json", "--store", str(path), "--space", space, "--embedder", "hashing"]
+        with self.copy() as (name, schema), mock.patch.dict("os.environ", {"NACRE_POSTGRES_SCHEMA": schema}):
+            flags = ["--json", "--store", name, "--space", space, "--embedder", "hashing"]
             yield ask
 
     @contextmanager
@@ -972,8 +978,8 @@ class Doors:
                 answer |= {"text": "", "tokens": 0}
             return answer
 
-        with self.copy() as path:
-            engines = engines_on(path, space=space)
+        with self.copy() as (path, schema):
+            engines = engines_on(path, postgres_schema=schema, space=space)
             server = build_server(RequestHandlers(engines, chosen("all"), None, SESSION))
             try:
                 with self.portal.wrap_async_context_manager(Client(server, mode="legacy")) as client:
@@ -988,7 +994,7 @@ class Doors:
             self.flush(space)
             return answer
 
-        with self.copy() as path, self.server.serving(path), nacre.connect(self.server.url, space=space) as remote:
+        with self.copy() as name, self.server.serving(*name), nacre.connect(self.server.url, space=space) as remote:
             yield ask
 
     @contextmanager
@@ -1002,8 +1008,8 @@ class Doors:
 
         steps = iter(self.called)
         with (
-            self.copy() as path,
-            self.server.serving(path),
+            self.copy() as name,
+            self.server.serving(*name),
             self.server.client(**{"Nacre-Space": space}) as sender,
         ):
             yield ask
@@ -1032,6 +1038,12 @@ class Doors:
 def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
     """All of them open engines with the clock and the ids of one world, and nothing of the machine's own settings."""
     path = tmp_path_factory.mktemp("doors") / "memories.db"
+
+    @contextmanager
+    def copy() -> Iterator[Name]:
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            yield str(shutil.copy(path, folder)), SCHEMA
+
     world = World()
     with pytest.MonkeyPatch.context() as patch, start_blocking_portal() as portal, switched(portal) as server:
         clear_settings(patch, path.with_suffix(".toml"))
@@ -1042,8 +1054,23 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
         patch.setattr(factory, "Nacre", opening)
         patch.setattr(options, "datetime", Still)
         patch.setattr(decode, "datetime", Still)
-        _write(path, world)
-        yield Doors(path, world, portal, server)
+        _write(str(path), world)
+        yield Doors(copy, world, portal, server)
+
+
+@pytest.fixture(scope="module")
+def postgres_doors(doors: Doors) -> Iterator[Doors]:
+    """The same on a store in PostgreSQL, of which copies are made by the server."""
+    with reused_schemas() as schemas:
+        written = schemas.new()
+        _write(schemas.dsn, doors.world, written)
+
+        @contextmanager
+        def copy() -> Iterator[Name]:
+            with reused_schemas() as copies:
+                yield copies.dsn, copies.copy(written)
+
+        yield replace(doors, copy=copy, called=[])
 
 
 @pytest.fixture(scope="module")
@@ -1070,6 +1097,12 @@ def _plain(answer: Any) -> Any:
         unlike = {"size_bytes", "index_bytes"} | ({"at"} if "seq" in answer else set())
         return {key: _plain(value) for key, value in answer.items() if key not in unlike}
     return [_plain(each) for each in answer] if isinstance(answer, list) else answer
+
+
+def _elsewhere(answer: Any) -> Any:
+    """The same of another kind of store: what a purge leaves, and the version of tables, differ, too."""
+    plain = _plain(answer)
+    return {**plain, "scrubbed": 0, "pending": 0, "schema_version": 0} if isinstance(plain, dict) else plain
 
 
 def _listed(answer: Any) -> list[Any]:
@@ -1099,6 +1132,11 @@ def _shaped(answer: Any, shape: str) -> Any:
 def test_the_same_call_gives_the_same_json(doors: Doors, case: Case) -> None:
     with doors.library(case.space) as ask:
         said = doors.answers(case, ask)
+    check_all_doors(doors, case, said)
+
+
+def check_all_doors(doors: Doors, case: Case, said: list[Any]) -> None:
+    """What the library has said is said by all others."""
     over_http = [[each.answer for each in step] for step in doors.called]
     with doors.http(case.space) as ask:
         raw_answers = doors.answers(case, ask)
@@ -1112,6 +1150,19 @@ def test_the_same_call_gives_the_same_json(doors: Doors, case: Case) -> None:
             assert all(map(_found, answers)) or case.many == 0, name
             if case.many is not None:
                 assert len(_listed(answers[0])) == case.many, name
+
+
+@pytest.mark.slow
+@needs_postgres
+@pytest.mark.parametrize("case", [each for each in CASES if each.name in ON_POSTGRES], ids=lambda case: case.name)
+def test_a_store_in_postgres_gives_the_same_json(doors: Doors, postgres_doors: Doors, case: Case) -> None:
+    with doors.library(case.space) as ask:
+        expected = doors.answers(case, ask)
+    with postgres_doors.library(case.space) as ask:
+        said = postgres_doors.answers(case, ask)
+    for one, other in zip(said, expected, strict=True):
+        assert _elsewhere(_shaped(one, "cli")) == _elsewhere(_shaped(other, "cli"))
+    check_all_doors(postgres_doors, case, said)
 
 
 def test_pages_to_the_end_are_the_whole(doors: Doors) -> None:
@@ -1167,6 +1218,7 @@ NO_VERBS = {
     "import": "reads what other programs keep",
     "export": "writes files with a time and an id of the store",
     "watch": "looks at a folder",
+    "worker": "computes vectors until it is ended",
     "install": "writes settings of agents",
     "token create": "makes a random secret",
     "key create": "writes a file with a random key",

@@ -510,7 +510,7 @@ def ids(value: Sequence[str], limits: Limits, field: str = "ids", what: str = "i
     for each in value:
         if not isinstance(each, str):
             raise InvalidInput(field, f"must be texts, and one is {shown(each)}, a {_kind(each)}")
-    return tuple(dict.fromkeys(map(_findable, value)))
+    return tuple(dict.fromkeys(map(findable, value)))
 
 
 def keys(value: Sequence[str], limits: Limits) -> tuple[str, ...]:
@@ -520,12 +520,12 @@ def keys(value: Sequence[str], limits: Limits) -> tuple[str, ...]:
 
 def looked_up(field: str, value: object) -> str:
     """One id, or one name, that is looked up: any text, which may name nothing."""
-    return _findable(any_text(field, value))
+    return findable(any_text(field, value))
 
 
-def _findable(given: str) -> str:
-    """Half a character would be an error in the store. Nothing has a name with one."""
-    return given.encode("utf-8", "replace").decode()
+def findable(given: str) -> str:
+    """Half a character or a NUL would be an error in a store. Nothing is stored with one, so nothing is found by it."""
+    return given.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
 
 
 def busy_timeout(milliseconds: int) -> None:

@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 import pytest
 
 import nacre
-from engines import BOTH_STORES, NOW, make_engines
+from engines import NOW, make_engines
 from nacre import AccessDenied, AccessToken, InvalidInput, Nacre, NotFound
 from nacre.embedders.hashing import Hashing
+from stores import ALL_STORES
 
 Make: TypeAlias = Callable[..., Nacre]
 
@@ -25,7 +26,7 @@ class Clock:
         return self.now
 
 
-@pytest.fixture(params=BOTH_STORES)
+@pytest.fixture(params=ALL_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     with make_engines(request.param, tmp_path) as made:
         yield made

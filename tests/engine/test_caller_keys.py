@@ -12,23 +12,22 @@ import pytest
 import nacre
 from nacre.embedders.hashing import Hashing
 from nacre.errors import Conflict, InvalidInput, NotFound
-from nacre.storage.reference import MemoryStore
-from nacre.storage.sqlite import SqliteStore
+from nacre.interfaces import Store
 from nacre.types.facts import NewEntity, NewFact
 from nacre.types.memory import NewMemory, Remembered
 from nacre.types.search import Filter, Mode
 from nacre.types.secrets import SecretPolicy
 from nacre.validation import LIMITS
+from stores import Opening
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 LIKES = NewFact(subject="Ada", predicate="likes", object="tea")
 KNOWS = NewFact(subject="Ada", predicate="knows", object="Grace", relation=True)
 
 
-@pytest.fixture(params=["sqlite", "reference"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[nacre.Nacre]:
-    store = SqliteStore(tmp_path / "memories.db") if request.param == "sqlite" else MemoryStore()
-    with nacre.Nacre(store, Hashing()) as opened:
+@pytest.fixture
+def memory(any_store: Store) -> Iterator[nacre.Nacre]:
+    with nacre.Nacre(any_store, Hashing()) as opened:
         yield opened
 
 
@@ -278,9 +277,9 @@ def test_a_text_that_its_key_replaces_in_the_same_batch(memory: nacre.Nacre) -> 
     assert {hit.text for hit in memory.search("port", mode="keyword").hits} == {"port 1", "port 2"}
 
 
-def test_a_text_that_another_one_forgets_while_it_is_said_again(tmp_path: Path) -> None:
+def test_a_text_that_another_one_forgets_while_it_is_said_again(open_one: Opening) -> None:
     """It was acknowledged as known, so it must be there afterwards."""
-    with nacre.open(tmp_path / "m.db", embedder=Hashing()) as memory, nacre.open(tmp_path / "m.db") as other:
+    with open_one(embedder=Hashing()) as memory, open_one() as other:
         known = memory.remember("Tea at five").id
         store = memory._store
         look = store.identified

@@ -9,15 +9,15 @@ from typing import TypeAlias
 
 import pytest
 
-import nacre
-from engines import BOTH_STORES, NOW, make_engines
+from engines import NOW, make_engines
 from nacre import AccessDenied, Change, InvalidInput, Lens, Nacre, NewFact, Outdated
 from nacre.types.transfer import Header
+from stores import ALL_STORES, Opening
 
 Make: TypeAlias = Callable[..., Nacre]
 
 
-@pytest.fixture(params=BOTH_STORES)
+@pytest.fixture(params=ALL_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     with make_engines(request.param, tmp_path) as made:
         yield made
@@ -67,17 +67,16 @@ def test_every_verb_that_changes_something_is_seen(make: Make) -> None:
     assert after(memory, lambda: memory.separate("m4")) == ["memory separated m4"]
 
 
-def test_what_expires_is_seen(tmp_path: Path) -> None:
+def test_what_expires_is_seen(make: Make) -> None:
     now = [NOW]
-    with make_engines("sqlite", tmp_path) as make:
-        memory = make(clock=lambda: now[0])
-        memory.remember("soon over", expires=timedelta(minutes=1))
-        now[0] += timedelta(hours=1)
-        assert after(memory, lambda: memory.search("over")) == ["memory expired m0"]
+    memory = make(clock=lambda: now[0])
+    memory.remember("soon over", expires=timedelta(minutes=1))
+    now[0] += timedelta(hours=1)
+    assert after(memory, lambda: memory.search("over")) == ["memory expired m0"]
 
 
-def test_what_changes_nothing_is_not_seen(tmp_path: Path) -> None:
-    with nacre.open(tmp_path / "memories.db", embedder="hashing", extract=False) as memory:
+def test_what_changes_nothing_is_not_seen(open_one: Opening) -> None:
+    with open_one(embedder="hashing", extract=False) as memory:
         first = memory.remember("Anna likes tea").id
         before = memory.changes()
         assert memory.search("tea", session="s").hits

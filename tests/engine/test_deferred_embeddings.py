@@ -16,9 +16,8 @@ import pytest
 import nacre
 from command_line import Cli
 from nacre.embedders.hashing import Hashing
+from nacre.interfaces import Store
 from nacre.ranking.scoring import briefly, describe, score
-from nacre.storage.reference import MemoryStore
-from nacre.storage.sqlite import SqliteStore
 
 TEXTS = [f"note {number} about the harbour and the lighthouse" for number in range(40)]
 
@@ -59,17 +58,15 @@ def test_what_is_deferred_is_found_by_words_at_once_and_by_meaning_later(path: P
         assert whole.notes == ()
 
 
-def kept(kind: str, path: Path, *, defer: bool) -> nacre.Nacre:
-    store = SqliteStore(path) if kind == "sqlite" else MemoryStore()
+def kept(store: Store, *, defer: bool) -> nacre.Nacre:
     return nacre.Nacre(store, Hashing(), defer_embeddings=defer, log=False, limits=nacre.Limits(results_cached=0))
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "memory"])
 @pytest.mark.parametrize("fusion", ["height", "rank", "boost"])
-def test_what_has_no_vectors_yet_keeps_its_place_among_those_that_have(path: Path, kind: str, fusion: Any) -> None:
+def test_what_has_no_vectors_yet_keeps_its_place_among_those_that_have(any_store: Store, fusion: Any) -> None:
     """It is not known how near it is, so what words say of it counts. With its vectors it is the first as well."""
     recipe, query = nacre.Recipe(fusion=fusion, semantic_floor=-1.0), "keeper of the lighthouse at the harbour"
-    with kept(kind, path, defer=False) as memory:
+    with kept(any_store, defer=False) as memory:
         memory.remember_many([f"{TEXTS[number]} and its keeper" for number in range(12)])
         before = memory.search(query, recipe=recipe, limit=50).hits
         memory._writer._embedder._defer = True
@@ -89,9 +86,8 @@ def test_what_has_no_vectors_yet_keeps_its_place_among_those_that_have(path: Pat
         assert not any("no vectors yet" in describe(reason) for reason in reasons)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "memory"])
-def test_where_nothing_has_vectors_words_decide(path: Path, kind: str) -> None:
-    with kept(kind, path, defer=True) as memory:
+def test_where_nothing_has_vectors_words_decide(any_store: Store) -> None:
+    with kept(any_store, defer=True) as memory:
         memory.remember_many(TEXTS)
         words = memory.search("note 7 about the lighthouse", mode="keyword", limit=20).hits
         both = memory.search("note 7 about the lighthouse", limit=20).hits

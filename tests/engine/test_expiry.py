@@ -12,14 +12,14 @@ from typing import Any
 import apsw
 import pytest
 
-import nacre
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.errors import Conflict, InvalidInput, NotFound
-from nacre.storage.reference import MemoryStore
+from nacre.interfaces import Store
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.facts import NewFact
 from nacre.types.memory import NewMemory
+from stores import Opening
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -38,10 +38,9 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["sqlite", "reference"])
-def memory(request: pytest.FixtureRequest, path: Path, clock: Clock) -> Iterator[Nacre]:
-    store = SqliteStore(path) if request.param == "sqlite" else MemoryStore()
-    with Nacre(store, Hashing(), clock=clock) as opened:
+@pytest.fixture
+def memory(any_store: Store, clock: Clock) -> Iterator[Nacre]:
+    with Nacre(any_store, Hashing(), clock=clock) as opened:
         yield opened
 
 
@@ -184,8 +183,8 @@ def test_no_read_waits_for_a_write(path: Path, clock: Clock, request: pytest.Fix
     assert {seen["hybrid"][0], seen["every"][0], seen["keyword"][0]} == {"a cup of tea"}
 
 
-def test_so_many_that_a_read_does_not_forget_them_all(path: Path, clock: Clock) -> None:
-    with Nacre(SqliteStore(path), None, clock=clock) as memory:
+def test_so_many_that_a_read_does_not_forget_them_all(open_one: Opening, clock: Clock) -> None:
+    with open_one(embedder=None, clock=clock) as memory:
         memory.remember_many(NewMemory(text=f"tea number {n}", expires=HOUR) for n in range(1_500))
         memory.remember("a cup of tea")
         clock.now = NOON + HOUR
@@ -211,10 +210,10 @@ def test_a_store_that_may_only_be_read(path: Path, clock: Clock) -> None:
         path.parent.chmod(0o700)
 
 
-def test_several_threads_while_memories_expire(path: Path, clock: Clock) -> None:
+def test_several_threads_while_memories_expire(open_one: Opening, clock: Clock) -> None:
     """Each of them may forget what has expired; none fails, and none finds it."""
     failures: list[object] = []
-    with Nacre(SqliteStore(path), Hashing(), clock=clock) as memory:
+    with open_one(embedder=Hashing(), clock=clock) as memory:
         memory.remember_many(NewMemory(text=f"tea number {n}", expires=HOUR * (n % 5 + 1)) for n in range(200))
 
         def search() -> None:
@@ -247,8 +246,8 @@ def test_keys_of_expired_memories_are_missing(memory: Nacre, clock: Clock) -> No
         memory.forget(keys="k")
 
 
-def test_memories_expire_for_other_processes_too(path: Path) -> None:
-    with nacre.open(path, embedder=None) as one, nacre.open(path, embedder=None) as other:
+def test_memories_expire_for_other_processes_too(open_one: Opening) -> None:
+    with open_one(embedder=None) as one, open_one(embedder=None) as other:
         kept = one.remember("tea", expires=timedelta(milliseconds=300)).id
         assert other.search("tea").hits
         threading.Event().wait(0.35)

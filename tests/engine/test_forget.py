@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 import nacre
-from engines import BOTH_STORES, make_engines
+from engines import make_engines
 from nacre import Filter, Forgotten, Nacre, NotFound
+from stores import ALL_STORES
 
 
 def live(memory: Nacre) -> list[str]:
     return [each.id for each in memory.every(Filter())]
 
 
-@pytest.mark.parametrize("kind", BOTH_STORES)
+@pytest.mark.parametrize("kind", ALL_STORES)
 def test_the_others_are_forgotten_if_that_is_asked_for(kind: str, tmp_path: Path) -> None:
     with make_engines(kind, tmp_path) as make:
         memory = make("one", "two", "three")
@@ -34,7 +35,7 @@ def test_the_others_are_forgotten_if_that_is_asked_for(kind: str, tmp_path: Path
         assert [each.action for each in memory.history("m0")] == ["remembered", "forgotten"]
 
 
-@pytest.mark.parametrize("kind", BOTH_STORES)
+@pytest.mark.parametrize("kind", ALL_STORES)
 def test_what_is_purged_meanwhile_is_missing(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process purges a memory between the check of the ids and the write."""
     with make_engines(kind, tmp_path) as make:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from command_line import Cli
-from engines import BOTH_STORES, NOW, make_engines, opened, said, scores
+from engines import NOW, make_engines, opened, said, scores
 from nacre import CLASSIC, EmbedderUnavailable, Filter, NewFact, Recipe, SearchRequest
 from nacre.cli.render import why_lines
 from nacre.embedders.hashing import Hashing
@@ -25,12 +25,12 @@ from nacre.ranking import scoring
 from nacre.ranking.late_interaction import NEIGHBOUR
 from nacre.serialization import encode
 from nacre.storage.reference import MemoryStore
-from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import NewMemory, Span
 from nacre.types.recipe import adjusted
 from nacre.types.search import Match, MatchedWord, SearchResult, Signals
 from nacre.types.tokens import QueryTokens
 from nacre.types.views import Neighbours
+from stores import LOCAL_STORES, REAL_KINDS, Stores
 from strategies import SESSION_FILTERS, SESSION_QUERIES, session_memories
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Encoding(Hashing):
         return super().query_tokens(text)
 
 
-@pytest.fixture(params=BOTH_STORES)
+@pytest.fixture(params=LOCAL_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path, uncached: None) -> Iterator[Callable[..., Nacre]]:
     assert uncached is None
     with make_engines(request.param, tmp_path) as made:
@@ -364,22 +364,28 @@ def test_the_store_is_asked_once_for_all() -> None:
 
 
 @pytest.mark.slow
-@given(session_memories(NOW), st.sampled_from(SESSION_QUERIES), st.sampled_from(SESSION_FILTERS), st.integers(2, 6))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_both_stores_compare_the_same(
-    tmp_path_factory: pytest.TempPathFactory, memories: list[NewMemory], query: str, where: Filter, pool: int
+@given(
+    REAL_KINDS,
+    session_memories(NOW),
+    st.sampled_from(SESSION_QUERIES),
+    st.sampled_from(SESSION_FILTERS),
+    st.integers(2, 6),
+)
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_stores_compare_the_same(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, memories: list[NewMemory], query: str, where: Filter, pool: int
 ) -> None:
     turns = [replace(each, text=f"{each.text} x{number}") for number, each in enumerate(memories)]
-    stores: list[SqliteStore | MemoryStore] = [SqliteStore(tmp_path_factory.mktemp("tokens") / "m.db"), MemoryStore()]
     found = []
-    for store in stores:
-        with opened(store, *turns) as memory:
-            recipe = Recipe(recency_weight=0, fresh_weight=0, maxsim_pool=pool)
-            found.append(memory.search(query, where=where, limit=50, recipe=recipe, collapse=False))
-    sqlite, reference = found
-    assert [hit.id for hit in sqlite.hits] == [hit.id for hit in reference.hits]
-    assert maxsims(sqlite) == maxsims(reference)
-    assert scores(sqlite) == pytest.approx(scores(reference), rel=1e-6)
+    with Stores(kind, tmp_path_factory.mktemp("tokens")) as stores:
+        for store in (stores.open(), MemoryStore()):
+            with opened(store, *turns) as memory:
+                recipe = Recipe(recency_weight=0, fresh_weight=0, maxsim_pool=pool)
+                found.append(memory.search(query, where=where, limit=50, recipe=recipe, collapse=False))
+    real, reference = found
+    assert [hit.id for hit in real.hits] == [hit.id for hit in reference.hits]
+    assert maxsims(real) == maxsims(reference)
+    assert scores(real) == pytest.approx(scores(reference), rel=1e-6)
 
 
 # ---------------------------------------------------------------- which words met

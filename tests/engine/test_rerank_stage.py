@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import nacre
 from command_line import Cli
-from engines import BOTH_STORES, NOW, make_engines, opened, said, scores
+from engines import NOW, make_engines, opened, said, scores
 from nacre import CLASSIC, EmbedderUnavailable, Filter, InvalidInput, NewFact, Recipe, StoreBusy
 from nacre.embedders.hashing import Hashing
 from nacre.engine import rerank_stage
@@ -30,11 +30,11 @@ from nacre.ranking import rerank, scoring
 from nacre.ranking.scoring import best_first
 from nacre.rerankers import nacre_rerank
 from nacre.storage.reference import MemoryStore
-from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import NewMemory
 from nacre.types.recipe import adjusted
 from nacre.types.search import Found, Hit, Mode, Ranked, Reason, RerankMode, SearchRequest, SearchResult
 from nacre.types.views import Neighbours
+from stores import LOCAL_STORES, REAL_KINDS, Stores
 from strategies import SESSION_FILTERS, SESSION_QUERIES, session_memories
 
 DAY = timedelta(days=1)
@@ -87,7 +87,7 @@ class Make(Protocol):
     def __call__(self, *items: str | NewMemory, reranker: Reranker | None) -> Nacre: ...
 
 
-@pytest.fixture(params=BOTH_STORES)
+@pytest.fixture(params=LOCAL_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path, uncached: None) -> Iterator[Make]:
     assert uncached is None
     with make_engines(request.param, tmp_path) as made:
@@ -863,30 +863,31 @@ def test_why_tells_what_was_reranked(make: Make) -> None:
 
 @pytest.mark.slow
 @given(
+    REAL_KINDS,
     session_memories(NOW),
     st.sampled_from(SESSION_QUERIES),
     st.sampled_from(SESSION_FILTERS),
     st.integers(2, 6),
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_both_stores_rerank_the_same(
-    tmp_path_factory: pytest.TempPathFactory, memories: list[NewMemory], query: str, where: Filter, pool: int
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_stores_rerank_the_same(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, memories: list[NewMemory], query: str, where: Filter, pool: int
 ) -> None:
     turns = [replace(each, text=f"{each.text} x{number}") for number, each in enumerate(memories)]
-    stores: list[SqliteStore | MemoryStore] = [SqliteStore(tmp_path_factory.mktemp("rerank") / "m.db"), MemoryStore()]
     results, read = [], []
-    for store in stores:
-        reranker = Counted(liking=lambda text: len(text) % 5)
-        memory = opened(store, *turns, reranker=reranker)
-        recipe = Recipe(recency_weight=0, fresh_weight=0, rerank_few=pool)
-        results.append(memory.search(query, where=where, limit=50, recipe=recipe, collapse=False))
-        off = replace(recipe, rerank_weight=0)
-        without = memory.search(query, where=where, limit=50, recipe=off, collapse=False)
-        read.append(reranker.read)
-        memory.close()
-    sqlite, reference = results
-    assert [hit.id for hit in sqlite.hits] == [hit.id for hit in reference.hits]
-    assert scores(sqlite) == pytest.approx(scores(reference), rel=1e-6)
+    with Stores(kind, tmp_path_factory.mktemp("rerank")) as stores:
+        for store in (stores.open(), MemoryStore()):
+            reranker = Counted(liking=lambda text: len(text) % 5)
+            memory = opened(store, *turns, reranker=reranker)
+            recipe = Recipe(recency_weight=0, fresh_weight=0, rerank_few=pool)
+            results.append(memory.search(query, where=where, limit=50, recipe=recipe, collapse=False))
+            off = replace(recipe, rerank_weight=0)
+            without = memory.search(query, where=where, limit=50, recipe=off, collapse=False)
+            read.append(reranker.read)
+            memory.close()
+    real, reference = results
+    assert [hit.id for hit in real.hits] == [hit.id for hit in reference.hits]
+    assert scores(real) == pytest.approx(scores(reference), rel=1e-6)
     assert read[0] == read[1]
     assert {hit.id for hit in reference.hits[:pool]} == {hit.id for hit in without.hits[:pool]}
     behind, behind_without = ([(hit.id, hit.reasons) for hit in each.hits[pool:]] for each in (reference, without))

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from command_line import Cli
-from engines import BOTH_STORES, make_engines, opened
+from engines import make_engines, opened
 from nacre import Filter, InvalidInput, Lens, NewMemory, Recipe
 from nacre.engine.engine import Nacre
 from nacre.engine.rerank_stage import READ_MIN, TimeLimit
@@ -28,6 +28,7 @@ from nacre.serialization import decode
 from nacre.storage.reference import MemoryStore
 from nacre.types.recipe import adjusted
 from nacre.types.search import Hit, Ranked, Reason, RerankMode, SearchRequest
+from stores import LOCAL_STORES
 
 # Nothing but words, clear meaning and reranking, of all eight.
 PLAIN = adjusted(
@@ -102,7 +103,7 @@ PORTS: tuple[Reranker, AnytimeReranker] = (AtOnce(Timer()), Anytime(Timer()))  #
 Make = Callable[..., Nacre]
 
 
-@pytest.fixture(params=BOTH_STORES)
+@pytest.fixture(params=LOCAL_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path, uncached: None) -> Iterator[Make]:
     assert uncached is None
     with make_engines(request.param, tmp_path) as made:

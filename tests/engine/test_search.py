@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines import BOTH_STORES, NOW, make_engines
+from engines import NOW, make_engines
 from nacre.analysis.highlight import HighlightTerms, snippet
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
@@ -28,6 +28,7 @@ from nacre.types.facts import NewFact
 from nacre.types.memory import NewMemory, Span
 from nacre.types.recipe import Recipe, adjusted
 from nacre.types.search import Filter, Hit, Mode, Reason, SearchOptions, SearchResult
+from stores import ALL_STORES
 
 DAY = timedelta(days=1)
 PLAIN = Recipe(recency_weight=0)
@@ -43,7 +44,7 @@ class Make(Protocol):
     def __call__(self, *items: str | NewMemory, embedding: bool = False, zone: tzinfo = UTC) -> Nacre: ...
 
 
-@pytest.fixture(params=BOTH_STORES)
+@pytest.fixture(params=ALL_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     with make_engines(request.param, tmp_path) as made:
 

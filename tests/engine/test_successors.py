@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 
-from engines import BOTH_STORES, make_engines
+from engines import make_engines
 from nacre import Nacre, NewFact, NewMemory
 from nacre.engine.successors import SuccessorFinder, says_little_else
 from nacre.types.facts import Fact
 from nacre.types.memory import Memory
+from stores import ALL_STORES
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Make = Callable[..., Nacre]
 
 
-@pytest.fixture(params=BOTH_STORES)
+@pytest.fixture(params=ALL_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     with make_engines(request.param, tmp_path) as made:
         yield made

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from engines import BOTH_STORES, NOW, make_engines
+from engines import NOW, make_engines
 from nacre import Nacre, NewMemory, NotFound
 from nacre.errors import StoreFull
 from nacre.types.memory import Update
+from stores import ALL_STORES
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OLD = "Chamber choir rehearses Wednesdays 19:30 in the parish hall."
@@ -21,7 +22,7 @@ NEW = "The chamber choir rehearses in room 2.14 instead of the parish hall."
 Make = Callable[..., Nacre]
 
 
-@pytest.fixture(params=BOTH_STORES)
+@pytest.fixture(params=ALL_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     with make_engines(request.param, tmp_path) as made:
         yield partial(made, extract=True)

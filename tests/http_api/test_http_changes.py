@@ -3,76 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import pytest
 
 import nacre
 from nacre.embedders.hashing import Hashing
 from nacre.http_api import events
-from servers import ThreadServer, error_of, serving, wait_until
-
-Event: TypeAlias = tuple[str, int, Any]  # its name, id and data
-
-
-class Listener:
-    """What a client was told, until the stream ends."""
-
-    def __init__(self, server: ThreadServer, token: str | None, path: str, headers: dict[str, str]) -> None:
-        self.told: list[Event] = []
-        self.ended = False
-        self.failed: Exception | None = None
-        self._arguments = server, token, path, headers
-        self._close: Callable[[], None] | None = None
-        self._thread = threading.Thread(target=self._listen)
-        self._thread.start()
-        wait_until(lambda: self.told or self.ended)
-
-    def _listen(self) -> None:
-        server, token, path, headers = self._arguments
-        try:
-            with (
-                server.client(token, Accept="text/event-stream", **headers) as client,
-                client.stream("GET", path) as answer,
-            ):
-                assert answer.status_code == 200
-                assert answer.headers["content-type"] == "text/event-stream"
-                self._close = answer.close
-                event: dict[str, str] = {}
-                for line in answer.iter_lines():
-                    if line:
-                        name, _, value = line.partition(": ")
-                        event[name] = value
-                    elif "event" in event:
-                        self.told.append((event["event"], int(event["id"]), json.loads(event["data"])))
-                        event = {}
-        except Exception as error:
-            self.failed = error
-        self.ended = True
-
-    @property
-    def changes(self) -> list[tuple[int, str]]:
-        return [(number, data["name"]) for name, number, data in self.told if name == "change"]
-
-    def join(self) -> None:
-        self._thread.join(30)
-        assert self.ended
-
-
-@contextlib.contextmanager
-def listening(
-    server: ThreadServer, token: str | None = None, path: str = "/v1/changes", **headers: str
-) -> Iterator[Listener]:
-    listener = Listener(server, token, path, headers)
-    try:
-        yield listener
-    finally:
-        server.server.should_exit = True  # ends the stream
-        listener.join()
+from servers import ThreadServer, error_of, listening, serving, wait_until
 
 
 @pytest.fixture

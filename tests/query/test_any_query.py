@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import NamedTuple, get_args
 
 import pytest
@@ -12,12 +14,13 @@ from hypothesis import strategies as st
 
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
+from nacre.interfaces import Store
 from nacre.query.filters import KEYS
 from nacre.storage.reference import MemoryStore
-from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import NewMemory
 from nacre.types.search import Mode, SearchResult
 from nacre.types.stats import Facets
+from stores import REAL_KINDS, REAL_STORES, Stores
 
 pytestmark = pytest.mark.slow
 
@@ -166,7 +169,7 @@ def numbered(_now: datetime, count: int) -> list[str]:
     return [f"id-{number:03}" for number in range(count)]
 
 
-def engine(store: SqliteStore | MemoryStore) -> Nacre:
+def engine(store: Store) -> Nacre:
     made = Nacre(store, Hashing(64), clock=lambda: NOW, make_ids=numbered, zone=UTC)
     made.remember_many(
         [
@@ -189,10 +192,21 @@ def engine(store: SqliteStore | MemoryStore) -> Nacre:
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    store = SqliteStore(tmp_path_factory.mktemp("any") / "memories.db")
-    yield Pair(engine(store), engine(MemoryStore()))
-    store.close()
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Pair]]:
+    """By the kind of the real store."""
+    with ExitStack() as stack:
+
+        @cache
+        def opened(kind: str) -> Pair:
+            stores = stack.enter_context(Stores(kind, tmp_path_factory.mktemp("any")))
+            return Pair(engine(stores.open()), engine(MemoryStore()))
+
+        yield opened
+
+
+@pytest.fixture(params=REAL_STORES)
+def pair(request: pytest.FixtureRequest, pairs: Callable[[str], Pair]) -> Pair:
+    return pairs(request.param)
 
 
 def check(pair: Pair, query: str) -> None:
@@ -239,21 +253,21 @@ def test_a_long_query_is_answered(pair: Pair, name: str) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(query=st.one_of(st.text(EVERY), st.text("ab\"'()*^:-+,. ANDORNT天\x00")))
-def test_any_text_is_answered(pair: Pair, query: str) -> None:
-    check(pair, query)
+@given(kind=REAL_KINDS, query=st.one_of(st.text(EVERY), st.text("ab\"'()*^:-+,. ANDORNT天\x00")))
+def test_any_text_is_answered(pairs: Callable[[str], Pair], kind: str, query: str) -> None:
+    check(pairs(kind), query)
 
 
 @settings(max_examples=200, deadline=None)
-@given(query=mixtures)
-def test_any_mixture_of_the_languages_pieces_is_answered(pair: Pair, query: str) -> None:
-    check(pair, query)
+@given(kind=REAL_KINDS, query=mixtures)
+def test_any_mixture_of_the_languages_pieces_is_answered(pairs: Callable[[str], Pair], kind: str, query: str) -> None:
+    check(pairs(kind), query)
 
 
 @settings(max_examples=200, deadline=None)
-@given(query=filters)
-def test_any_filter_is_answered(pair: Pair, query: str) -> None:
-    check(pair, query)
+@given(kind=REAL_KINDS, query=filters)
+def test_any_filter_is_answered(pairs: Callable[[str], Pair], kind: str, query: str) -> None:
+    check(pairs(kind), query)
 
 
 def test_the_store_is_still_whole(pair: Pair) -> None:

@@ -12,7 +12,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice, pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -22,9 +21,10 @@ from nacre.interfaces import Store
 from nacre.query import lexer
 from nacre.query.filters import KEYS
 from nacre.storage.reference import MemoryStore
-from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import DEFAULT_SPACE, NewMemory
 from nacre.types.search import Hit, SearchResult
+from postgres_server import needs_postgres
+from stores import Stores
 
 NOW = datetime(2026, 3, 11, 15, 30, tzinfo=UTC)  # a Wednesday
 
@@ -839,21 +839,21 @@ TABLE: dict[str, list[Row]] = {
     "near": NEAR,
     "filters": FILTERS,
 }
-ROWS = [pytest.param(row, id=f"{group}: {row.query}") for group, rows in TABLE.items() for row in rows]
+ROWS = [(group, row) for group, rows in TABLE.items() for row in rows]
 
 
-class Stores:
-    """One store of each sort. Every list of texts has a space of its own, the one with fields the default space."""
+class Both:
+    """A real store and the reference. Every list of texts has a space of its own, the one with fields the default."""
 
-    def __init__(self, path: Path) -> None:
-        self.sqlite = SqliteStore(path)
+    def __init__(self, real: Store) -> None:
+        self.real = real
         self.reference = MemoryStore()
         self._spaces: dict[int, str] = {}
 
     def engines(self, texts: Sequence[str | NewMemory]) -> tuple[Nacre, Nacre]:
         known = id(texts) in self._spaces
         space = self._spaces.setdefault(id(texts), DEFAULT_SPACE if texts is NOTES else f"space {len(self._spaces)}")
-        both = self._engine(self.sqlite, space), self._engine(self.reference, space)
+        both = self._engine(self.real, space), self._engine(self.reference, space)
         for engine in both if not known else ():
             engine.remember_many(texts)
         return both
@@ -868,18 +868,27 @@ class Stores:
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
-    both = Stores(tmp_path_factory.mktemp("queries") / "memories.db")
-    yield both
-    both.sqlite.close()
+def stores(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    with Stores(request.param, tmp_path_factory.mktemp("queries")) as made:
+        yield Both(made.open())
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_a_query_finds_these(row: Row, stores: Stores) -> None:
-    sqlite, reference = stores.engines(row.texts)
-    result = sqlite.search(row.query, mode="keyword")
+@pytest.mark.parametrize(
+    ("stores", "row"),
+    [
+        *(pytest.param("sqlite", row, id=f"{group}: {row.query}") for group, row in ROWS),
+        *(
+            pytest.param("postgres", row, id=f"postgres, {group}: {row.query}", marks=needs_postgres)
+            for group, row in ROWS[::5]
+        ),
+    ],
+    indirect=["stores"],
+)
+def test_a_query_finds_these(stores: Both, row: Row) -> None:
+    real, reference = stores.engines(row.texts)
+    result = real.search(row.query, mode="keyword")
     assert result == reference.search(row.query, mode="keyword")
-    facets = sqlite.facets(row.query)
+    facets = real.facets(row.query)
     assert facets == reference.facets(row.query)
     if not row.query.strip():
         assert facets.total == len(row.texts)  # nothing asked: all are counted

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nacre.engine.engine import Nacre
+from nacre.interfaces import Store
 from nacre.query import spelling
-from nacre.storage.reference import MemoryStore
-from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import NewMemory
-
-AnyStore: TypeAlias = MemoryStore | SqliteStore
+from stores import REAL_KINDS, Stores
 
 # ---------------------------------------------------------------- distances
 
@@ -201,33 +198,31 @@ def test_the_nearest_then_the_commonest(word: str, known: list[tuple[str, int]],
 # ---------------------------------------------------------------- in the stores
 
 
-@pytest.fixture(params=["reference", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyStore]:
-    opened: AnyStore = MemoryStore() if request.param == "reference" else SqliteStore(tmp_path / "memories.db")
-    yield opened
-    opened.close()
+@pytest.fixture
+def store(any_store: Store) -> Store:
+    return any_store
 
 
-def remember(store: AnyStore, *items: str | NewMemory) -> Nacre:
+def remember(store: Store, *items: str | NewMemory) -> Nacre:
     engine = Nacre(store, None)
     engine.remember_many(items)
     return engine
 
 
-def spelled(store: AnyStore, word: str, spaces: Sequence[str] = ("default",)) -> dict[str, int]:
+def spelled(store: Store, word: str, spaces: Sequence[str] = ("default",)) -> dict[str, int]:
     found = store.spellings(word, spaces)
     assert len(dict(found)) == len(found)
     return dict(found)
 
 
-def test_words_are_given_with_the_number_of_their_memories(store: AnyStore) -> None:
+def test_words_are_given_with_the_number_of_their_memories(store: Store) -> None:
     remember(store, "databases", "the databases", "database database", "databank", "data")
     # "databases" has the stem "databas", as has "database": a word, a stem and a form are three tokens.
     assert spelled(store, "databaes") == {"databases": 2, "database": 1, "databank": 1}
     assert spelled(store, "databse") == {"database": 1}
 
 
-def test_words_of_labels_alone_are_not_suggested_but_counted(store: AnyStore) -> None:
+def test_words_of_labels_alone_are_not_suggested_but_counted(store: Store) -> None:
     """A suggestion is a word that someone wrote in a text; how many have it is counted everywhere."""
     labels = NewMemory(text="one", summary="kettles teapots", tags=["kettle"], source="teapots")
     remember(store, labels, NewMemory(text="a kettle", tags=["x"]), NewMemory(text="two", tags=["kettle"]))
@@ -235,7 +230,7 @@ def test_words_of_labels_alone_are_not_suggested_but_counted(store: AnyStore) ->
     assert spelled(store, "teapotz") == {}
 
 
-def test_stems_are_not_suggested(store: AnyStore) -> None:
+def test_stems_are_not_suggested(store: Store) -> None:
     """Nobody wrote "happi", although it is looked for when someone asks for "happy"."""
     remember(store, "happiness", "happy", "stories")
     assert spelled(store, "happpi") == {}
@@ -243,7 +238,7 @@ def test_stems_are_not_suggested(store: AnyStore) -> None:
     assert spelled(store, "storri") == {}
 
 
-def test_words_of_forgotten_memories_are_not_suggested(store: AnyStore) -> None:
+def test_words_of_forgotten_memories_are_not_suggested(store: Store) -> None:
     engine = remember(store, "kettle", "a kettle", "teapot")
     ids = {entry.summary: entry.id for entry in engine.timeline().entries}
     engine.forget([ids["kettle"], ids["teapot"]])
@@ -253,7 +248,7 @@ def test_words_of_forgotten_memories_are_not_suggested(store: AnyStore) -> None:
     assert spelled(store, "ketlte") == {}
 
 
-def test_words_of_other_spaces_are_not_suggested(store: AnyStore) -> None:
+def test_words_of_other_spaces_are_not_suggested(store: Store) -> None:
     remember(
         store,
         "a garden",
@@ -277,21 +272,21 @@ VOCABULARY = ["database", "databases", "databank", "stage", "stages", "staged", 
 
 @pytest.mark.slow
 @given(
+    st.one_of(st.just("reference"), REAL_KINDS),
     st.lists(st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=3).map(" ".join), min_size=1, max_size=6),
     st.lists(st.one_of(st.sampled_from(VOCABULARY), SPELLED), min_size=1, max_size=8),
     st.sampled_from([lambda word: word, lambda word: word[1:] + "s", lambda word: word[:3] + word[4:]]),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_every_store_gives_exactly_the_words_that_are_alike(
-    texts: list[str], asked: list[str], spoil: Callable[[str], str]
+    kind: str, texts: list[str], asked: list[str], spoil: Callable[[str], str]
 ) -> None:
     # ï is folded away: "naive" is the word that is known.
     known = {word.replace("ï", "i") for text in texts for word in text.split()}
-    with tempfile.TemporaryDirectory() as folder:
-        for store in (MemoryStore(), SqliteStore(Path(folder) / "memories.db")):
-            remember(store, *texts, NewMemory(text="stager databused", space="other"))
-            for word in filter(None, map(spoil, asked)):
-                assert spelled(store, word).keys() == {
-                    each for each in known if spelling.edits_between(word, each) is not None
-                }
-            store.close()
+    with tempfile.TemporaryDirectory() as folder, Stores(kind, Path(folder)) as stores:
+        store = stores.open()
+        remember(store, *texts, NewMemory(text="stager databused", space="other"))
+        for word in filter(None, map(spoil, asked)):
+            assert spelled(store, word).keys() == {
+                each for each in known if spelling.edits_between(word, each) is not None
+            }

@@ -20,6 +20,7 @@ from engines import numbered_ids
 from nacre import Filter, Hit, InvalidInput, Lens, NewFact, NotFound, Recipe
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
+from nacre.interfaces import Store
 from nacre.ranking import boosts, fusion, scoring
 from nacre.ranking.dedupe import collapse
 from nacre.storage.reference import MemoryStore
@@ -47,7 +48,7 @@ def clock() -> Clock:
     return Clock()
 
 
-def opened(store: SqliteStore | MemoryStore, clock: Callable[[], datetime], **options: Any) -> Nacre:
+def opened(store: Store, clock: Callable[[], datetime], **options: Any) -> Nacre:
     """An engine whose ids are in the order they were made, and that reads no facts from texts unless asked to."""
     usual: dict[str, Any] = {"make_ids": numbered_ids("x", 6), "zone": UTC, "extract": False}
     return Nacre(store, Hashing(), clock=clock, **(usual | options))
@@ -315,26 +316,26 @@ def test_a_lens_brings_its_namespace_weights_and_the_caller_wins(memory: Nacre) 
 # ---------------------------------------------------------------- importance
 
 
-@pytest.fixture(params=["sqlite", "reference"])
-def either_store(request: pytest.FixtureRequest, path: Path, clock: Clock) -> Iterator[Nacre]:
-    with opened(SqliteStore(path) if request.param == "sqlite" else MemoryStore(), clock) as engine:
+@pytest.fixture
+def on_any_store(any_store: Store, clock: Clock) -> Iterator[Nacre]:
+    with opened(any_store, clock) as engine:
         yield engine
 
 
 @pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid"])
 @pytest.mark.parametrize("fusion", get_args(Fusion))
-def test_of_equals_the_more_important_goes_first(either_store: Nacre, mode: Mode, fusion: Fusion) -> None:
+def test_of_equals_the_more_important_goes_first(on_any_store: Nacre, mode: Mode, fusion: Fusion) -> None:
     """All have the same words, so all have the same BM25 and the same cosine."""
     texts = ("tea pot blue", "pot tea blue", "blue pot tea", "tea blue pot", "pot blue tea")
     importances = (0.5, 0.1, 0.9, 0.5, 0.9)
     made = [
-        either_store.remember(text, importance=importance).id
+        on_any_store.remember(text, importance=importance).id
         for text, importance in zip(texts, importances, strict=True)
     ]
-    found = either_store.search("blue tea pot", mode=mode, collapse=False, recipe=Recipe(fusion=fusion)).hits
+    found = on_any_store.search("blue tea pot", mode=mode, collapse=False, recipe=Recipe(fusion=fusion)).hits
     assert ids(found) == [made[at] for at in (2, 4, 0, 3, 1)]
     assert all(each.signal != "importance" for hit in found for each in hit.reasons)
-    related = either_store.related(made[1]).hits
+    related = on_any_store.related(made[1]).hits
     assert ids(related) == [made[at] for at in (2, 4, 0, 3)]
 
 
@@ -366,11 +367,11 @@ def test_importance_by_hand(memory: Nacre, importance: float, weight: float, fac
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("words", ["", "tea "])
-def test_a_query_asks_for_importance(either_store: Nacre, asked: str, found: set[float], words: str) -> None:
+def test_a_query_asks_for_importance(on_any_store: Nacre, asked: str, found: set[float], words: str) -> None:
     for importance in (0, 0.5, 0.7, 1):
-        either_store.remember(f"tea number {importance}", importance=importance)
+        on_any_store.remember(f"tea number {importance}", importance=importance)
     # An OR joins its sides only, so the words are grouped with neither.
-    result = either_store.search(f"{words}({asked})" if " OR " in asked else words + asked)
+    result = on_any_store.search(f"{words}({asked})" if " OR " in asked else words + asked)
     assert {hit.memory.importance for hit in result.hits} == found
     assert result.notes == ()
 

@@ -13,16 +13,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engines import BOTH_STORES, NOW, make_engines, opened, said, scores
+from engines import NOW, make_engines, opened, said, scores
 from nacre import CLASSIC, Filter, Hit, NewFact, Recipe
 from nacre.engine.engine import Nacre
 from nacre.ranking import neighbours, scoring
 from nacre.storage.reference import MemoryStore
-from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import NewMemory
 from nacre.types.recipe import adjusted
 from nacre.types.search import Mode, Ranked, Reason, SearchResult
 from nacre.types.views import Neighbours
+from stores import ALL_STORES, REAL_KINDS, Stores
 from strategies import SESSION_FILTERS, SESSION_QUERIES, session_memories
 
 DAY = timedelta(days=1)
@@ -37,7 +37,7 @@ class Make(Protocol):
     def __call__(self, *items: str | NewMemory) -> Nacre: ...
 
 
-@pytest.fixture(params=BOTH_STORES)
+@pytest.fixture(params=ALL_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     with make_engines(request.param, tmp_path) as made:
         yield made
@@ -328,15 +328,17 @@ def test_signals_act_on_what_comes_in(make: Make) -> None:
 
 @pytest.mark.slow
 @given(
+    REAL_KINDS,
     session_memories(NOW),
     st.lists(st.sampled_from([None, 0, 1, 2]), min_size=12, max_size=12),
     st.sets(st.integers(0, 11), max_size=3),
     st.sampled_from(SESSION_QUERIES),
     st.sampled_from(SESSION_FILTERS),
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_both_stores_raise_the_same_neighbours(
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_stores_raise_the_same_neighbours(
     tmp_path_factory: pytest.TempPathFactory,
+    kind: str,
     memories: list[NewMemory],
     places: list[int | None],
     forgotten: set[int],
@@ -347,19 +349,19 @@ def test_both_stores_raise_the_same_neighbours(
         replace(each, text=f"{each.text} x{number}", position=None if each.session is None else place)
         for number, (each, place) in enumerate(zip(memories, places, strict=False))
     ]
-    stores: list[SqliteStore | MemoryStore] = [SqliteStore(tmp_path_factory.mktemp("echo") / "m.db"), MemoryStore()]
     results = []
-    for store in stores:
-        memory = opened(store, *turns)
-        for number in forgotten:
-            if number < len(turns):
-                memory.forget(f"m{number}")
-        results.append(memory.search(query, where=where, limit=50))
-        memory.close()
-    sqlite, reference = results
-    assert [(hit.id, hit.match_type) for hit in sqlite.hits] == [(hit.id, hit.match_type) for hit in reference.hits]
-    assert scores(sqlite) == pytest.approx(scores(reference), rel=1e-6)
-    for hit in sqlite.hits:
+    with Stores(kind, tmp_path_factory.mktemp("echo")) as stores:
+        for store in (stores.open(), MemoryStore()):
+            memory = opened(store, *turns)
+            for number in forgotten:
+                if number < len(turns):
+                    memory.forget(f"m{number}")
+            results.append(memory.search(query, where=where, limit=50))
+            memory.close()
+    real, reference = results
+    assert [(hit.id, hit.match_type) for hit in real.hits] == [(hit.id, hit.match_type) for hit in reference.hits]
+    assert scores(real) == pytest.approx(scores(reference), rel=1e-6)
+    for hit in real.hits:
         assert hit.score == scoring.score(hit.reasons)
         assert 0 <= (hit.relevance or 0) <= 1
         assert int(hit.id[1:]) not in forgotten
@@ -367,6 +369,6 @@ def test_both_stores_raise_the_same_neighbours(
             assert hit.memory.session is not None
             assert any(
                 (other.memory.space, other.memory.session) == (hit.memory.space, hit.memory.session)
-                for other in sqlite.hits
+                for other in real.hits
                 if other.match_type != "echo"
             )

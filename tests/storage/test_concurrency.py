@@ -12,7 +12,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,26 +23,47 @@ import nacre
 from nacre.embedders.hashing import Hashing
 from nacre.engine import candidates
 from nacre.types.search import SearchResult
+from stores import REAL_STORES, Stores
 
 TEXTS = [f"{animal} number {number} eats apples" for number in range(10) for animal in ("horse", "zebra", "llama")]
 UNCACHED = nacre.Limits(results_cached=0)
 ANSWER_SECONDS = 60  # how long something may take before a test gives up on it
 
-HOLDING = """
+HOLDING = {
+    "sqlite": """
 import sys
 import apsw
-db = apsw.Connection(sys.argv[1])
-db.execute(f"BEGIN {sys.argv[2]}")
+name, _, lock = sys.argv[1:]
+db = apsw.Connection(name)
+db.execute(f"BEGIN {lock}")
 db.execute("UPDATE memories SET text = 'seen by half'")
 print("held", flush=True)
 sys.stdin.readline()
 db.execute("ROLLBACK")
-"""
+""",
+    "postgres": """
+import sys
+import psycopg
+from nacre.storage.postgres import connection
+name, schema, lock = sys.argv[1:]
+db = psycopg.connect(name)
+db.execute("SELECT set_config('search_path', %s || ', public', true)", (schema,))
+if lock == "EXCLUSIVE":
+    db.execute(connection._HOLDS_STORE)
+else:
+    db.execute(connection._SHARES_STORE)
+    connection.hold(db, ["default"])
+db.execute("UPDATE memories SET text = 'seen by half'")
+print("held", flush=True)
+sys.stdin.readline()
+db.rollback()
+""",
+}
 WRITING = """
 import sys
 import nacre
 from nacre.embedders.hashing import Hashing
-with nacre.open(sys.argv[1], embedder=Hashing()) as memory:
+with nacre.open(sys.argv[1], schema=sys.argv[2], embedder=Hashing()) as memory:
     for number in range(1_000_000):
         memory.remember_many([f"turtle {number} part {part}" for part in range(3)])
         print("written", flush=True)
@@ -62,16 +84,31 @@ def process(code: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         started.communicate(timeout=ANSWER_SECONDS)
 
 
-@pytest.fixture
-def filled(path: Path) -> Path:
-    with nacre.open(path, embedder=Hashing()) as memory:
-        memory.remember_many(TEXTS)
-    return path
+class Shared:
+    """A store with memories, that several open."""
+
+    def __init__(self, stores: Stores) -> None:
+        place = stores.place()
+        self.name, self.schema = stores.named(place)
+        self.open = partial(stores.opener(place), embedder=Hashing())
+        self.kind = stores.kind
+
+    def unwaiting(self, **options: Any) -> nacre.Nacre:
+        """An engine that waits for no lock."""
+        return self.open(limits=UNCACHED, busy_timeout_ms=0, **options)
+
+    def held(self, lock: str = "IMMEDIATE") -> AbstractContextManager[subprocess.Popen[str]]:
+        """Another process has written something that it has not committed yet."""
+        return process(HOLDING[self.kind], self.name, self.schema, lock)
 
 
-def opened(path: Path, **options: Any) -> nacre.Nacre:
-    """A store that waits for no lock."""
-    return nacre.open(path, embedder=Hashing(), limits=UNCACHED, busy_timeout_ms=0, **options)
+@pytest.fixture(params=REAL_STORES)
+def filled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shared]:
+    with Stores(request.param, tmp_path) as stores:
+        shared = Shared(stores)
+        with shared.open() as memory:
+            memory.remember_many(TEXTS)
+        yield shared
 
 
 READING: dict[str, Callable[[nacre.Nacre], object]] = {
@@ -89,10 +126,10 @@ READING: dict[str, Callable[[nacre.Nacre], object]] = {
 
 @pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE"])
 @pytest.mark.parametrize("log", [False, True])
-def test_a_write_that_is_held_open_elsewhere_blocks_no_reader(filled: Path, lock: str, log: bool) -> None:
-    with opened(filled, log=False) as memory:
+def test_a_write_that_is_held_open_elsewhere_blocks_no_reader(filled: Shared, lock: str, log: bool) -> None:
+    with filled.unwaiting(log=False) as memory:
         before = {name: read(memory) for name, read in READING.items()}
-    with process(HOLDING, str(filled), lock), opened(filled, log=log) as memory:  # opening writes nothing, either
+    with filled.held(lock), filled.unwaiting(log=log) as memory:  # opening writes nothing, either
         with pytest.raises(nacre.StoreBusy):
             memory.remember("the lock is held indeed")
         assert {name: read(memory) for name, read in READING.items()} == before
@@ -133,11 +170,11 @@ def read_in_a_session(memory: nacre.Nacre) -> list[object]:
     ]
 
 
-def test_nothing_that_reads_waits_for_a_write_elsewhere(filled: Path) -> None:
+def test_nothing_that_reads_waits_for_a_write_elsewhere(filled: Shared) -> None:
     """What a session was given counts while it cannot be written. Who waited for the lock would wait for an hour."""
     answers: list[object] = []
-    with nacre.open(filled, embedder=Hashing(), limits=UNCACHED, busy_timeout_ms=3_600_000) as memory:
-        with process(HOLDING, str(filled), "IMMEDIATE") as holder:
+    with filled.open(limits=UNCACHED, busy_timeout_ms=3_600_000) as memory:
+        with filled.held() as holder:
             reading = threading.Thread(target=lambda: answers.append(read_in_a_session(memory)))
             reading.start()
             reading.join(ANSWER_SECONDS)
@@ -146,7 +183,7 @@ def test_nothing_that_reads_waits_for_a_write_elsewhere(filled: Path) -> None:
         reading.join(ANSWER_SECONDS)
         assert not waited
         assert answers == [[[False, False, True, True], True, True, True, True, 4]]
-    with nacre.open(filled, embedder=Hashing()) as memory:
+    with filled.open() as memory:
         assert len(memory.receipts(session="s")) == 4
         assert sum(each.used is not None for one in memory.receipts(session="s") for each in one.deliveries) == 1
 
@@ -164,12 +201,13 @@ class OwnTime:
         self._of.now = self.monotonic() + seconds
 
 
-def test_a_write_waits_for_one_busy_timeout(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("filled", ["sqlite"], indirect=True)  # PostgreSQL waits by itself
+def test_a_write_waits_for_one_busy_timeout(filled: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not for the log as well, which cannot be written either."""
     time = OwnTime()
     monkeypatch.setattr("nacre.storage.sqlite.connection.time", time)
-    with nacre.open(filled, embedder=Hashing(), busy_timeout_ms=5_000) as memory:
-        with process(HOLDING, str(filled), "IMMEDIATE"):
+    with filled.open(busy_timeout_ms=5_000) as memory:
+        with filled.held():
             memory.search("zebra apples", session="s")
             with pytest.raises(nacre.StoreBusy):
                 memory.remember("a new text", session="s")
@@ -178,9 +216,11 @@ def test_a_write_waits_for_one_busy_timeout(filled: Path, monkeypatch: pytest.Mo
         assert len(memory.receipts(session="s")) == 1
 
 
-def test_closing_while_another_process_writes_says_what_is_lost(filled: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with process(HOLDING, str(filled), "IMMEDIATE") as holder:
-        memory = opened(filled)
+def test_closing_while_another_process_writes_says_what_is_lost(
+    filled: Shared, caplog: pytest.LogCaptureFixture
+) -> None:
+    with filled.held() as holder:
+        memory = filled.unwaiting()
         for query in ("zebra", "llama", "horse"):
             memory.search(query)
         memory.close()
@@ -190,12 +230,12 @@ def test_closing_while_another_process_writes_says_what_is_lost(filled: Path, ca
 
 
 @pytest.mark.slow
-def test_a_command_answers_while_another_process_writes(filled: Path) -> None:
+def test_a_command_answers_while_another_process_writes(filled: Shared) -> None:
     command = [sys.executable, "-m", "nacre", "search", "zebra", "--embedder", "none", "--asked-in", "s", "--json"]
-    environment = {**os.environ, "NACRE_BUSY_TIMEOUT_MS": "100"}
-    with process(HOLDING, str(filled), "IMMEDIATE") as holder:
+    environment = {**os.environ, "NACRE_BUSY_TIMEOUT_MS": "100", "NACRE_POSTGRES_SCHEMA": filled.schema}
+    with filled.held() as holder:
         done = subprocess.run(
-            [*command, "--store", str(filled)],
+            [*command, "--store", filled.name],
             capture_output=True,
             text=True,
             env=environment,
@@ -208,9 +248,9 @@ def test_a_command_answers_while_another_process_writes(filled: Path) -> None:
 
 
 @pytest.mark.slow
-def test_searches_beside_a_writer_see_whole_batches(filled: Path) -> None:
+def test_searches_beside_a_writer_see_whole_batches(filled: Shared) -> None:
     """And each of them at least what the one before it saw."""
-    with opened(filled, log=False) as memory, process(WRITING, str(filled)) as writer:
+    with filled.unwaiting(log=False) as memory, process(WRITING, filled.name, filled.schema) as writer:
         seen = [0]
         for _ in range(15):
             assert writer.stdout is not None
@@ -225,9 +265,9 @@ def test_searches_beside_a_writer_see_whole_batches(filled: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["signals", "get"])
-def test_what_a_search_has_found_is_shown_as_it_was(filled: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+def test_what_a_search_has_found_is_shown_as_it_was(filled: Shared, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """What another process forgets or changes meanwhile is there as it was, and gone with the next search."""
-    with opened(filled, log=False) as memory, nacre.open(filled, embedder=Hashing()) as other:
+    with filled.unwaiting(log=False) as memory, filled.open() as other:
         before = memory.search("zebra apples")
         first, second = (hit.id for hit in before.hits[:2])
         real = getattr(memory._store, step)
@@ -251,12 +291,12 @@ STEPS = ("sequence", "lexical", "semantic", "frequencies", "relations", "neighbo
 
 
 @pytest.mark.parametrize("step", [*STEPS, "embed_query"])
-def test_a_search_does_not_wait_for_another(filled: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+def test_a_search_does_not_wait_for_another(filled: Shared, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """One search stops in the middle, wherever that is, and another comes to its end meanwhile."""
     reached, released = threading.Event(), threading.Event()
-    with opened(filled, log=False) as other:
+    with filled.unwaiting(log=False) as other:
         expected, awaited = other.search("horse eats"), other.search("llama number")
-    with nacre.open(filled, embedder=Hashing()) as memory:
+    with filled.open() as memory:
         owner: Any = memory._parts.embedder if step == "embed_query" else memory._store
         real = getattr(owner, step)
 
@@ -282,9 +322,9 @@ def test_a_search_does_not_wait_for_another(filled: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(("memories_min", "beside"), [(0, True), (1_000, False)])
 def test_channels_run_side_by_side_where_that_saves_time(
-    filled: Path, monkeypatch: pytest.MonkeyPatch, memories_min: int, beside: bool
+    filled: Shared, monkeypatch: pytest.MonkeyPatch, memories_min: int, beside: bool
 ) -> None:
-    with opened(filled) as memory:
+    with filled.unwaiting() as memory:
         usual = memory.search("zebra apples")
         threads: list[str] = []
         real = memory._store.lexical
@@ -301,9 +341,9 @@ def test_channels_run_side_by_side_where_that_saves_time(
 
 @pytest.mark.parametrize("memories_min", [0, 1_000])
 def test_a_channel_that_fails_fails_the_search(
-    filled: Path, monkeypatch: pytest.MonkeyPatch, memories_min: int
+    filled: Shared, monkeypatch: pytest.MonkeyPatch, memories_min: int
 ) -> None:
-    with opened(filled) as memory:
+    with filled.unwaiting() as memory:
         memory.search("zebra")
         monkeypatch.setattr(candidates, "PARALLEL_MEMORIES_MIN", memories_min)
 

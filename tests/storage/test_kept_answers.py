@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 import nacre
-from engines import BOTH_STORES
 from nacre.embedders.hashing import Hashing
-from nacre.storage.reference import MemoryStore
+from nacre.interfaces import Store
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.kept_answers import CLAIM_LASTS, KEPT, Claim, KeptAnswer
 from older_files import to_eleventh
 from purged_bytes import RandomStore
+from stores import Opening
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -24,21 +23,19 @@ ANSWER = KeptAnswer(201, (("content-type", "application/json"), ("etag", '"1"'))
 PLAIN = KeptAnswer(204, quotes=False)
 
 
-@pytest.fixture(params=BOTH_STORES)
-def store(request: pytest.FixtureRequest, path: Path) -> Iterator[SqliteStore | MemoryStore]:
-    opened = SqliteStore(path) if request.param == "sqlite" else MemoryStore()
-    yield opened
-    opened.close()
+@pytest.fixture
+def store(any_store: Store) -> Store:
+    return any_store
 
 
-def claimed(store: SqliteStore | MemoryStore, key: str = "key", now: datetime = NOW) -> str:
+def claimed(store: Store, key: str = "key", now: datetime = NOW) -> str:
     state, ticket, answer = store.claim_answer(key, b"request", now)
     assert (state, answer) == ("claimed", None)
     assert ticket
     return ticket
 
 
-def test_a_request_is_carried_out_once(store: SqliteStore | MemoryStore) -> None:
+def test_a_request_is_carried_out_once(store: Store) -> None:
     ticket = claimed(store)
     assert store.claim_answer("key", b"request", NOW + SECOND) == Claim("running")
     store.keep_answer(ticket, ANSWER, NOW + 2 * SECOND)
@@ -50,12 +47,12 @@ def test_a_request_is_carried_out_once(store: SqliteStore | MemoryStore) -> None
     assert claimed(store, "another key") != ticket
 
 
-def test_an_answer_without_a_body_is_one(store: SqliteStore | MemoryStore) -> None:
+def test_an_answer_without_a_body_is_one(store: Store) -> None:
     store.keep_answer(claimed(store), PLAIN, NOW)
     assert store.claim_answer("key", b"request", NOW) == Claim("answered", answer=PLAIN)
 
 
-def test_another_request_of_the_same_key_is_told(store: SqliteStore | MemoryStore) -> None:
+def test_another_request_of_the_same_key_is_told(store: Store) -> None:
     ticket = claimed(store)
     assert store.claim_answer("key", b"other", NOW) == Claim("different")
     store.keep_answer(ticket, ANSWER, NOW)
@@ -64,13 +61,13 @@ def test_another_request_of_the_same_key_is_told(store: SqliteStore | MemoryStor
     assert store.claim_answer("key", b"other", NOW + KEPT).state == "claimed"
 
 
-def test_a_request_that_changed_nothing_may_be_sent_again(store: SqliteStore | MemoryStore) -> None:
+def test_a_request_that_changed_nothing_may_be_sent_again(store: Store) -> None:
     store.drop_claim(claimed(store))
     store.keep_answer(claimed(store), ANSWER, NOW)
     assert store.claim_answer("key", b"request", NOW).answer == ANSWER
 
 
-def test_the_claim_of_a_server_that_died_can_be_taken_over(store: SqliteStore | MemoryStore) -> None:
+def test_the_claim_of_a_server_that_died_can_be_taken_over(store: Store) -> None:
     dead = claimed(store)
     assert store.claim_answer("key", b"request", NOW + CLAIM_LASTS - SECOND).state == "running"
     alive = claimed(store, now=NOW + CLAIM_LASTS)
@@ -81,7 +78,7 @@ def test_the_claim_of_a_server_that_died_can_be_taken_over(store: SqliteStore | 
     assert store.claim_answer("key", b"request", NOW + CLAIM_LASTS).answer == ANSWER
 
 
-def test_answers_are_kept_for_a_day(store: SqliteStore | MemoryStore) -> None:
+def test_answers_are_kept_for_a_day(store: Store) -> None:
     ticket = claimed(store)
     store.keep_answer(ticket, ANSWER, NOW + SECOND)
     assert store.claim_answer("key", b"request", NOW + KEPT).answer == ANSWER
@@ -98,7 +95,7 @@ def test_old_answers_of_other_keys_are_deleted(path: Path) -> None:
     store.close()
 
 
-def test_they_are_no_change_of_the_store(store: SqliteStore | MemoryStore) -> None:
+def test_they_are_no_change_of_the_store(store: Store) -> None:
     before = store.sequence(), store.changes(["default"], None, 1)
     store.keep_answer(claimed(store), ANSWER, NOW)
     assert (store.sequence(), store.changes(["default"], None, 1)) == before
@@ -107,7 +104,7 @@ def test_they_are_no_change_of_the_store(store: SqliteStore | MemoryStore) -> No
 # ---------------------------------------------------------------- purges
 
 
-def test_a_purge_deletes_answers_that_quote(store: SqliteStore | MemoryStore) -> None:
+def test_a_purge_deletes_answers_that_quote(store: Store) -> None:
     memory = nacre.Nacre(store, Hashing())
     purged = memory.remember("the secret").id
     store.keep_answer(claimed(store, "quotes"), ANSWER, NOW)
@@ -130,8 +127,8 @@ def test_a_purge_deletes_answers_that_quote(store: SqliteStore | MemoryStore) ->
     assert store.claim_answer("after", b"request", NOW).answer == ANSWER
 
 
-def test_a_purge_that_comes_with_an_import_does_so_too(path: Path) -> None:
-    with nacre.open(path, embedder=Hashing()) as memory, nacre.open(path.with_name("other.db")) as other:
+def test_a_purge_that_comes_with_an_import_does_so_too(path: Path, open_one: Opening) -> None:
+    with nacre.open(path.with_name("other.db"), embedder=Hashing()) as memory, open_one() as other:
         purged = memory.remember("the secret").id
         list(other.load(memory.export()))
         store = other._store

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from unittest.mock import patch
 
 import apsw
@@ -30,8 +30,10 @@ from nacre.engine import writer
 from nacre.errors import NacreError, StoreBusy
 from nacre.storage.sqlite import scrub, store, vector_search
 from nacre.storage.sqlite.index import hnsw, space_index
+from nacre.types.location import SCHEMA
 from purged_bytes import RandomStore, Remains
 from store_checks import check_derived_tables, check_integrity
+from stores import REAL_STORES, Stores
 
 pytestmark = pytest.mark.slow
 
@@ -106,30 +108,36 @@ def wait_until(moment: float) -> None:
 
 # ---------------------------------------------------------------- what workers do
 
-_opened: dict[str, nacre.Nacre] = {}  # by path, in each worker: it stays open over several tasks
+Name: TypeAlias = tuple[str, str]  # of a store, and its schema
+
+_opened: dict[Name, nacre.Nacre] = {}  # in each worker: it stays open over several tasks
 
 
-def _open(path: str) -> nacre.Nacre:
-    if path not in _opened:
-        _opened[path] = nacre.open(path, embedder=Hashing())
-    return _opened[path]
+def open_anew(name: Name) -> nacre.Nacre:
+    return nacre.open(name[0], schema=name[1], embedder=Hashing())
 
 
-def close_store(path: str) -> None:
-    _opened.pop(path).close()
+def _open(name: Name) -> nacre.Nacre:
+    if name not in _opened:
+        _opened[name] = open_anew(name)
+    return _opened[name]
 
 
-def remember_text(path: str, text: str) -> str:
-    return _open(path).remember(text).id
+def close_store(name: Name) -> None:
+    _opened.pop(name).close()
 
 
-def found_by(path: str, text: str, mode: Any) -> list[str]:
-    return [hit.id for hit in _open(path).search(text, mode=mode).hits]
+def remember_text(name: Name, text: str) -> str:
+    return _open(name).remember(text).id
 
 
-def write_and_search(number: int, path: str, start: float, writes: int) -> list[tuple[str, str]]:
+def found_by(name: Name, text: str, mode: Any) -> list[str]:
+    return [hit.id for hit in _open(name).search(text, mode=mode).hits]
+
+
+def write_and_search(number: int, name: Name, start: float, writes: int) -> list[tuple[str, str]]:
     """Own texts and searches among everybody's, as fast as it goes."""
-    store = _open(path)
+    store = _open(name)
     wait_until(start)
     written = []
     for turn in range(writes):
@@ -146,21 +154,21 @@ def write_and_search(number: int, path: str, start: float, writes: int) -> list[
     return written
 
 
-def remember_the_same(_number: int, path: str, start: float, texts: list[str]) -> list[tuple[str, bool]]:
-    store = _open(path)
+def remember_the_same(_number: int, name: Name, start: float, texts: list[str]) -> list[tuple[str, bool]]:
+    store = _open(name)
     wait_until(start)
     return [(receipt.id, receipt.duplicate) for receipt in map(store.remember, texts)]
 
 
-def open_new(number: int, path: str, start: float) -> str:
+def open_new(number: int, name: Name, start: float) -> str:
     wait_until(start)
-    with nacre.open(path, embedder=Hashing()) as store:
+    with open_anew(name) as store:
         return store.remember(f"opened by {number}").id
 
 
-def update_counter(_number: int, path: str, start: float, memory_id: str, times: int) -> None:
+def update_counter(_number: int, name: Name, start: float, memory_id: str, times: int) -> None:
     """Read, add one, write: no one may overwrite what it has not seen."""
-    store = _open(path)
+    store = _open(name)
     wait_until(start)
     for turn in range(times):
         while True:
@@ -284,51 +292,76 @@ def locked(path: Path, begin: str = "BEGIN IMMEDIATE") -> Iterator[Callable[[], 
 # ---------------------------------------------------------------- several processes at once
 
 
-def test_a_write_is_found_by_the_next_search_of_any_process(workers: list[Worker], path: Path) -> None:
+class Shared:
+    """A store that all workers open. A new one has no tables yet."""
+
+    def __init__(self, stores: Stores, *, new: bool = False) -> None:
+        self._stores = stores
+        self._place = stores.place(new=new)
+        self.name = stores.named(self._place)
+        self.turns = 25 if stores.kind == "sqlite" else 8  # a server has each of its users as a process, too
+
+    def end(self, workers: list[Worker]) -> None:
+        for worker in workers:
+            worker.do(close_store, self.name)
+        self.check()
+
+    def check(self) -> None:
+        self._stores.check(self._place)
+        if isinstance(self._place, Path):
+            check_integrity(self._place)
+
+
+@pytest.fixture(params=REAL_STORES)
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
+    with Stores(request.param, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def shared(stores: Stores) -> Shared:
+    return Shared(stores)
+
+
+def test_a_write_is_found_by_the_next_search_of_any_process(workers: list[Worker], shared: Shared) -> None:
     """The writer goes round; after each acknowledged write all others look for it at once."""
     for turn in range(12):
         writer = workers[turn % len(workers)]
         text = f"turn{turn} written by one and read by all"
-        memory_id = writer.do(remember_text, str(path), text)
+        memory_id = writer.do(remember_text, shared.name, text)
         for mode in ("keyword", "semantic", "hybrid"):
             for worker in workers:
-                worker.start(found_by, str(path), text, mode)
+                worker.start(found_by, shared.name, text, mode)
             for worker in workers:
                 assert worker.finish()[0] == memory_id
-    for worker in workers:
-        worker.do(close_store, str(path))
+    shared.end(workers)
 
 
-def test_writers_and_searchers_at_once_lose_nothing(workers: list[Worker], path: Path) -> None:
+def test_writers_and_searchers_at_once_lose_nothing(workers: list[Worker], shared: Shared) -> None:
     """No process sees "database is locked", and everything written is there in the end."""
-    written = together(workers, write_and_search, str(path), time.time() + 0.5, 25)
-    for worker in workers:
-        worker.do(close_store, str(path))
-    with nacre.open(path, embedder=Hashing()) as store:
+    written = together(workers, write_and_search, shared.name, time.time() + 0.5, shared.turns)
+    shared.end(workers)
+    with open_anew(shared.name) as store:
         for memory_id, text in (each for several in written for each in several):
             assert store.get(memory_id)[0].text == text
         stats = store.stats()
-        assert (stats.memories, stats.events, stats.pending) == (100, 100, 0)
-    check_derived_tables(path)
-    check_integrity(path)
+        assert (stats.memories, stats.events, stats.pending) == (4 * shared.turns, 4 * shared.turns, 0)
 
 
-def test_the_same_text_at_the_same_time_is_remembered_once(workers: list[Worker], path: Path) -> None:
+def test_the_same_text_at_the_same_time_is_remembered_once(workers: list[Worker], shared: Shared) -> None:
     texts = [f"known to all {number}" for number in range(25)]
-    answers = together(workers, remember_the_same, str(path), time.time() + 0.5, texts)
+    answers = together(workers, remember_the_same, shared.name, time.time() + 0.5, texts)
     for receipts in zip(*answers, strict=True):
         assert len({memory_id for memory_id, _ in receipts}) == 1
         assert sorted(duplicate for _, duplicate in receipts) == [False, True, True, True]
-    for worker in workers:
-        worker.do(close_store, str(path))
-    check_derived_tables(path)
+    shared.end(workers)
 
 
-def test_updates_of_one_memory_at_once_leave_a_complete_history(workers: list[Worker], path: Path) -> None:
+def test_updates_of_one_memory_at_once_leave_a_complete_history(workers: list[Worker], shared: Shared) -> None:
     """Each update replaced exactly what the one before had written."""
-    with nacre.open(path, embedder=Hashing()) as store:
+    with open_anew(shared.name) as store:
         memory_id = store.remember("at first").id
-        together(workers, update_counter, str(path), time.time() + 0.5, memory_id, 10)
+        together(workers, update_counter, shared.name, time.time() + 0.5, memory_id, 10)
         replaced = [str(event.before["text"]) for event in store.history(memory_id)[1:]]
         texts = [*replaced, store.get(memory_id)[0].text]
         assert texts[0] == "at first"
@@ -336,18 +369,16 @@ def test_updates_of_one_memory_at_once_leave_a_complete_history(workers: list[Wo
             f"touched by {number} in turn {turn}" for number in range(4) for turn in range(10)
         )
         assert [hit.id for hit in store.search(texts[-1], mode="semantic", limit=1).hits] == [memory_id]
-    for worker in workers:
-        worker.do(close_store, str(path))
-    check_derived_tables(path)
+    shared.end(workers)
 
 
-def test_a_new_file_made_by_several_processes_at_once(workers: list[Worker], tmp_path: Path) -> None:
-    for turn in range(5):
-        path = tmp_path / f"new {turn}.db"
-        ids = together(workers, open_new, str(path), time.time() + 0.1)
-        with nacre.open(path, embedder=Hashing()) as store:
+def test_a_new_store_made_by_several_processes_at_once(workers: list[Worker], stores: Stores) -> None:
+    for _ in range(5 if stores.kind == "sqlite" else 2):
+        shared = Shared(stores, new=True)
+        ids = together(workers, open_new, shared.name, time.time() + 0.1)
+        with open_anew(shared.name) as store:
             assert sorted(memory.text for memory in store.get(ids)) == [f"opened by {number}" for number in range(4)]
-        check_integrity(path)
+        shared.check()
 
 
 # ---------------------------------------------------------------- a process that dies
@@ -533,22 +564,22 @@ def test_a_purge_beside_a_reader_is_finished_by_the_next_writer(
         with locked(path, "BEGIN; SELECT count(*) FROM memories") as release:
             gone = written.purge(3)
             assert written.pending == "others were reading or writing"
-            workers[0].do(remember_text, str(path), "meanwhile")
+            workers[0].do(remember_text, (str(path), SCHEMA), "meanwhile")
             assert gone.found_in(path) != []
             release()
-        workers[1].do(remember_text, str(path), "later")
+        workers[1].do(remember_text, (str(path), SCHEMA), "later")
         assert gone.found_in(path) == []
         assert opened.purge(written.one_of()).scrubbed
     for worker in workers[:2]:
-        worker.do(close_store, str(path))
+        worker.do(close_store, (str(path), SCHEMA))
     check_integrity(path)
 
 
 def test_purges_by_several_writers_leave_nothing(workers: list[Worker], path: Path) -> None:
     nacre.open(path, embedder=Hashing()).close()
     several = together(workers[:3], write_and_purge, str(path), 5)
-    workers[0].do(remember_text, str(path), "one more")
-    workers[0].do(close_store, str(path))
+    workers[0].do(remember_text, (str(path), SCHEMA), "one more")
+    workers[0].do(close_store, (str(path), SCHEMA))
     for gone in several:
         assert gone.found_in(path) == []
     check_integrity(path)

@@ -14,6 +14,7 @@ from command_line import Cli
 from mcp_clients import engines_on
 from nacre import InvalidInput, NewFact, NewMemory, QuotaExceeded, Quotas, StoreFull
 from nacre.serialization import encode
+from stores import Opening
 
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -22,8 +23,13 @@ def opened(path: Path, **quotas: int) -> nacre.Nacre:
     return nacre.open(path, embedder="none", quotas=Quotas(**quotas))
 
 
-def test_a_space_holds_as_many_memories_as_it_may(path: Path) -> None:
-    with opened(path, memories_max=3) as memory:
+@pytest.fixture
+def open_with(open_one: Opening) -> Opening:
+    return lambda **quotas: open_one(embedder="none", quotas=Quotas(**quotas))
+
+
+def test_a_space_holds_as_many_memories_as_it_may(open_with: Opening) -> None:
+    with open_with(memories_max=3) as memory:
         first, _, _ = (each.id for each in memory.remember_many(["one", "two", "three"]))
         with pytest.raises(QuotaExceeded) as refused:
             memory.remember("four")
@@ -44,8 +50,8 @@ def test_a_space_holds_as_many_memories_as_it_may(path: Path) -> None:
         memory.remember("four")
 
 
-def test_a_batch_is_stored_as_a_whole_or_not_at_all(path: Path) -> None:
-    with opened(path, memories_max=3) as memory:
+def test_a_batch_is_stored_as_a_whole_or_not_at_all(open_with: Opening) -> None:
+    with open_with(memories_max=3) as memory:
         memory.remember("one")
         with pytest.raises(QuotaExceeded, match="has 1; this write adds 3"):
             memory.remember_many(["two", "three", "four"])
@@ -56,8 +62,8 @@ def test_a_batch_is_stored_as_a_whole_or_not_at_all(path: Path) -> None:
         assert len(memory.remember_many(["two", "three", "two", "one"])) == 4
 
 
-def test_bytes_are_those_of_what_is_written_and_of_what_it_replaced(path: Path) -> None:
-    with opened(path, bytes_max=100) as memory:
+def test_bytes_are_those_of_what_is_written_and_of_what_it_replaced(open_with: Opening) -> None:
+    with open_with(bytes_max=100) as memory:
         one = memory.remember("é" * 10, summary="s", source="so", tags=["t"], metadata={"k": "v"}).id
         assert memory.stats().stored_bytes == {"default": 20 + 1 + 2 + len('["t"]') + len('{"k":"v"}')}
         memory.update(one, summary="longer")
@@ -78,10 +84,10 @@ def test_bytes_are_those_of_what_is_written_and_of_what_it_replaced(path: Path) 
         assert memory.stats().stored_bytes == {}
 
 
-def test_a_quota_that_was_lowered_still_lets_go(path: Path) -> None:
-    with opened(path) as memory:
+def test_a_quota_that_was_lowered_still_lets_go(open_with: Opening) -> None:
+    with open_with() as memory:
         ids = [each.id for each in memory.remember_many(["one", "two", "three"])]
-    with opened(path, memories_max=1) as memory:
+    with open_with(memories_max=1) as memory:
         assert memory.update(ids[0], importance=0.9).importance == 0.9  # holds no more memories than before
         memory.forget(ids[0])
         memory.restore(ids[0])
@@ -91,9 +97,9 @@ def test_a_quota_that_was_lowered_still_lets_go(path: Path) -> None:
         memory.remember("four")
 
 
-def test_a_session_writes_as_fast_as_it_may(path: Path) -> None:
+def test_a_session_writes_as_fast_as_it_may(open_one: Opening) -> None:
     now = START
-    with nacre.open(path, embedder="none", quotas=Quotas(session_writes_max=2), clock=lambda: now) as memory:
+    with open_one(embedder="none", quotas=Quotas(session_writes_max=2), clock=lambda: now) as memory:
         memory.remember_many([NewMemory(text=each, session="s") for each in ("one", "two")])
         now += timedelta(seconds=20)
         with pytest.raises(QuotaExceeded) as refused:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import apsw
 import numpy as np
@@ -17,27 +17,25 @@ from hypothesis import strategies as st
 
 from nacre.errors import StoreError
 from nacre.ids import content_hash
+from nacre.interfaces import Store
 from nacre.storage.reference import MemoryStore
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.memory import Entry, Memory, Passages, Replacement, Span, Tokens
 from nacre.types.search import Filter
 from nacre.types.tokens import TOKEN_PASSAGES_MAX
-from store_checks import check_token_vectors
+from stores import ALL_STORES, REAL_KINDS, Stores
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 MODEL, TOKENS, OTHER = "letters/1", "tokens/1", "tokens/2"
 EAST = np.array([1, 0], np.float32)
 
-AnyStore: TypeAlias = SqliteStore | MemoryStore
 
-
-@pytest.fixture(params=["sqlite", "reference"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyStore]:
-    opened: AnyStore = SqliteStore(tmp_path / "memories.db") if request.param == "sqlite" else MemoryStore()
-    yield opened
-    opened.close()
-    if request.param == "sqlite":
-        check_token_vectors(tmp_path / "memories.db")
+@pytest.fixture(params=ALL_STORES)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with Stores(request.param, tmp_path) as stores:
+        place = stores.place()
+        yield stores.open(place)
+        stores.check_vectors(place)
 
 
 def passages(angles: Sequence[float], *, tokens: bool = True, mark: str = "") -> Passages:
@@ -57,11 +55,11 @@ def entry(memory_id: str, embedded: Passages | None, text: str | None = None) ->
     return Entry(memory, content_hash(text), Tokens((text,), (), 1), embedded)
 
 
-def read(store: AnyStore, *ids: str, model: str = TOKENS, most: int = 100) -> dict[str, Any]:
+def read(store: Store, *ids: str, model: str = TOKENS, most: int = 100) -> dict[str, Any]:
     return store.token_vectors(ids, model, EAST, most)
 
 
-def test_the_nearest_passages_are_given_in_the_order_of_the_text(store: AnyStore) -> None:
+def test_the_nearest_passages_are_given_in_the_order_of_the_text(store: Store) -> None:
     store.add([entry("a", passages([80, 10, 60, 10, 0])), entry("b", passages([90]))], MODEL, TOKENS)
     assert read(store, "a", "b", "never", "a", most=2) == {"a": ((1, b"1"), (4, b"4")), "b": ((0, b"0"),)}
     assert read(store, "a", most=3) == {"a": ((1, b"1"), (3, b"3"), (4, b"4"))}
@@ -70,7 +68,7 @@ def test_the_nearest_passages_are_given_in_the_order_of_the_text(store: AnyStore
     assert read(store) == {}
 
 
-def test_a_long_text_has_token_vectors_of_its_first_passages(store: AnyStore) -> None:
+def test_a_long_text_has_token_vectors_of_its_first_passages(store: Store) -> None:
     store.add([entry("long", passages([90.0] * 70 + [0.0]))], MODEL, TOKENS)
     assert [place for place, _ in read(store, "long")["long"]] == list(range(TOKEN_PASSAGES_MAX))
     assert read(store, "long", most=2) == {"long": ((0, b"0"), (1, b"1"))}  # the nearest one has none
@@ -78,13 +76,13 @@ def test_a_long_text_has_token_vectors_of_its_first_passages(store: AnyStore) ->
     assert store.stats().passages == 71
 
 
-def test_a_passage_without_kept_tokens(store: AnyStore) -> None:
+def test_a_passage_without_kept_tokens(store: Store) -> None:
     store.add([entry("dots", replace(passages([0]), tokens=(b"",)))], MODEL, TOKENS)
     assert read(store, "dots") == {"dots": ((0, b""),)}
     assert store.pending_tokens_count(None) == 0
 
 
-def test_forgotten_memories_keep_theirs_and_purged_ones_do_not(store: AnyStore) -> None:
+def test_forgotten_memories_keep_theirs_and_purged_ones_do_not(store: Store) -> None:
     store.add([entry("a", passages([0, 1])), entry("b", passages([0]))], MODEL, TOKENS)
     store.forget(["a"], NOW)
     assert read(store, "a", "b").keys() == {"b"}
@@ -97,7 +95,7 @@ def test_forgotten_memories_keep_theirs_and_purged_ones_do_not(store: AnyStore) 
     assert store.stats().token_bytes == 1
 
 
-def test_replacing_a_memory(store: AnyStore) -> None:
+def test_replacing_a_memory(store: Store) -> None:
     first = entry("a", passages([0]))
     store.add([first], MODEL, TOKENS)
     importance = replace(first, memory=replace(first.memory, importance=1.0), passages=None)
@@ -113,7 +111,7 @@ def test_replacing_a_memory(store: AnyStore) -> None:
     assert (store.pending_tokens_count(None), store.pending_count(None), store.stats().token_bytes) == (0, 1, 0)
 
 
-def test_the_first_token_vectors_decide_on_their_model(store: AnyStore) -> None:
+def test_the_first_token_vectors_decide_on_their_model(store: Store) -> None:
     store.add([entry("plain", passages([0], tokens=False)), entry("later", None)], MODEL, TOKENS)
     assert store.token_model() is None
     store.add([entry("unnamed", passages([0]))], MODEL)
@@ -131,7 +129,7 @@ def test_the_first_token_vectors_decide_on_their_model(store: AnyStore) -> None:
     assert store.stats().token_model == OTHER
 
 
-def test_embedding_adds_what_is_missing_and_nothing_else(store: AnyStore) -> None:
+def test_embedding_adds_what_is_missing_and_nothing_else(store: Store) -> None:
     complete, plain, later = passages([0], mark="old"), passages([5], tokens=False), passages([0], mark="new")
     store.add([entry("a", complete), entry("b", plain), entry("c", None)], MODEL, TOKENS)
     before, revision = store.history("b"), store.sequence()
@@ -146,7 +144,7 @@ def test_embedding_adds_what_is_missing_and_nothing_else(store: AnyStore) -> Non
     assert store.embed(dict.fromkeys("abc", later), texts, MODEL, TOKENS) == 0
 
 
-def test_embedding_leaves_out_what_does_not_fit(store: AnyStore) -> None:
+def test_embedding_leaves_out_what_does_not_fit(store: Store) -> None:
     store.add([entry("a", passages([0])), entry("b", passages([0], tokens=False)), entry("c", None)], MODEL, TOKENS)
     later = passages([0], mark="new")
     assert store.embed({"b": later}, {"b": "another text"}, MODEL, TOKENS) == 0
@@ -155,7 +153,7 @@ def test_embedding_leaves_out_what_does_not_fit(store: AnyStore) -> None:
     assert [each for each, _ in store.pending_tokens(None, 9)] == ["b", "c"]
 
 
-def test_passages_that_were_cut_in_another_way_are_written_again(store: AnyStore) -> None:
+def test_passages_that_were_cut_in_another_way_are_written_again(store: Store) -> None:
     store.add([entry("a", passages([0, 0, 90], tokens=False))], MODEL)
     assert store.embed({"a": passages([90, 0])}, {"a": "a"}, MODEL, TOKENS) == 1
     vectors = store.vectors("a")
@@ -164,7 +162,7 @@ def test_passages_that_were_cut_in_another_way_are_written_again(store: AnyStore
     assert read(store, "a", most=1) == {"a": ((1, b"1"),)}
 
 
-def test_another_model_of_vectors_ends_the_token_vectors(store: AnyStore) -> None:
+def test_another_model_of_vectors_ends_the_token_vectors(store: Store) -> None:
     """Its passages may be others."""
     store.add([entry("a", passages([0]))], MODEL, TOKENS)
     store.switch_model("letters/2")
@@ -189,14 +187,13 @@ def test_a_write_that_fails_leaves_no_token_vectors(tmp_path: Path, monkeypatch:
 ANGLES = st.lists(st.lists(st.sampled_from([0, 15, 30, 60, 90, 180]), min_size=1, max_size=70), min_size=1, max_size=6)
 
 
-@settings(max_examples=40)
-@given(memories=ANGLES, most=st.sampled_from([1, 2, 3, 5, 64, 100]), forgotten=st.booleans())
-def test_both_stores_give_the_same(memories: list[list[int]], most: int, forgotten: bool) -> None:
+@settings(max_examples=50, deadline=None)
+@given(kind=REAL_KINDS, memories=ANGLES, most=st.sampled_from([1, 2, 3, 5, 64, 100]), forgotten=st.booleans())
+def test_stores_give_the_same(kind: str, memories: list[list[int]], most: int, forgotten: bool) -> None:
     entries = [entry(f"m{number}", passages(angles)) for number, angles in enumerate(memories)]
-    with tempfile.TemporaryDirectory() as folder:
-        stores: list[AnyStore] = [SqliteStore(Path(folder) / "memories.db"), MemoryStore()]
+    with tempfile.TemporaryDirectory() as folder, Stores(kind, Path(folder)) as stores:
         found = []
-        for each in stores:
+        for each in (stores.open(), MemoryStore()):
             each.add(entries, MODEL, TOKENS)
             if forgotten:  # passages have other keys when they come back
                 each.forget(["m0"], NOW)

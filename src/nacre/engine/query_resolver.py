@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, tzinfo
 from functools import lru_cache
 
+from nacre import validation
 from nacre.analysis import tokenizer
 from nacre.interfaces import Store
 from nacre.query import entities, ordinary_words, spelling
@@ -35,7 +36,7 @@ class QueryResolver:
         self, text: str, now: datetime, *, split_phrases: bool = False, timeless: bool = False, every: bool = False
     ) -> ParsedQuery:
         """Parse a query. Times such as "yesterday" are relative to `now`."""
-        text = text.encode("utf-8", "replace").decode()  # lone surrogates cannot be stored, so never match
+        text = validation.findable(text)
         most = self._limits.query_chars_max
         # NFKC can expand one character into eighteen: the limit counts expanded characters.
         most = min(most, most * most // max(1, len(unicodedata.normalize("NFKC", text[:most]))))

@@ -1,0 +1,109 @@
+"""Stores of every kind for tests: in files, in memory, and in schemas of the shared PostgreSQL server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import strategies as st
+
+import nacre
+import store_checks
+from nacre.interfaces import Store
+from nacre.storage.reference import MemoryStore
+from nacre.storage.sqlite import SqliteStore
+from nacre.types.location import SCHEMA
+from postgres_server import MISSING, ReusedSchemas, needs_postgres, reused_schemas
+
+_POSTGRES = pytest.param("postgres", marks=needs_postgres)
+REAL_STORES = ("sqlite", _POSTGRES)  # which keep what they are given
+LOCAL_STORES = ("sqlite", "reference")  # for what an engine does with any store
+ALL_STORES = ("sqlite", "reference", _POSTGRES)
+# For tests by Hypothesis. A server takes several times as long for an example.
+REAL_KINDS = st.sampled_from([*["sqlite"] * 4, *([] if MISSING else ["postgres"])])
+
+Place: TypeAlias = Path | str | None  # a file, a schema, or nowhere
+Opening: TypeAlias = Callable[..., nacre.Nacre]
+
+
+class Stores:
+    """Opens stores of one kind, each at a place of its own. Leaving the block closes those that are open."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind = kind
+        self._folder = folder
+        self._places = 0
+        self._opened: list[Store] = []
+        self._stack = ExitStack()
+        self._schemas: ReusedSchemas | None = None
+
+    def __enter__(self) -> Stores:
+        if self.kind == "postgres":
+            self._schemas = self._stack.enter_context(reused_schemas())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for store in self._opened:
+            store.close()
+        self._stack.close()
+
+    def place(self, *, new: bool = False) -> Place:
+        """Where there is nothing yet: `new`, not even the tables of a schema."""
+        if self.kind == "reference":
+            return None
+        if self._schemas is not None:
+            return self._schemas.new(new=new)
+        self._places += 1
+        return self._folder / ("memories.db" if self._places == 1 else f"memories-{self._places}.db")
+
+    def open(self, place: Place = None, **options: Any) -> Store:
+        """A store at a place, or at a new one. The reference store is always new."""
+        place = self.place() if place is None else place
+        if isinstance(place, Path):
+            opened: Store = SqliteStore(place, **options)
+        elif place is None:
+            opened = MemoryStore(**options)
+        else:
+            from nacre.storage.postgres import PostgresStore
+
+            assert self._schemas is not None
+            opened = PostgresStore(self._schemas.dsn, place, **options)
+        self._opened.append(opened)
+        return opened
+
+    def named(self, place: Place) -> tuple[str, str]:
+        """The name of a store and its schema, as `nacre.open` takes them. A file has no schema: the usual is given."""
+        assert place is not None
+        return (str(place), SCHEMA) if self._schemas is None else (self._schemas.dsn, str(place))
+
+    def opener(self, place: Place = None) -> Opening:
+        """`nacre.open` of a place, or of a new one: each call opens the same store."""
+        name, schema = self.named(self.place() if place is None else place)
+        return partial(nacre.open, name, schema=schema)
+
+    def check_vectors(self, place: Place) -> None:
+        """Memories have the vectors that their rows say."""
+        if isinstance(place, Path):
+            store_checks.check_token_vectors(place)
+        elif place is not None:
+            import postgres_checks
+
+            assert self._schemas is not None
+            with self._schemas.reading(place) as select:
+                postgres_checks.check_passages(select)
+
+    def check(self, place: Place) -> None:
+        """What is derived equals a recount."""
+        if isinstance(place, Path):
+            store_checks.check_derived_tables(place)
+            store_checks.check_words_of_relations(place)
+        elif place is not None:
+            import postgres_checks
+
+            assert self._schemas is not None
+            with self._schemas.reading(place) as select:
+                postgres_checks.check_derived_tables(select)
