@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         EmbedderMismatch,
         EmbedderUnavailable,
         InvalidInput,
+        MaybeStored,
         NacreError,
         NotFound,
         Outdated,
@@ -133,6 +134,7 @@ __all__ = [
     "Lens",
     "Limits",
     "MatchedWord",
+    "MaybeStored",
     "Memory",
     "MemoryWithSecrets",
     "Nacre",
@@ -203,9 +205,9 @@ _HOMES = {
     "engine.engine": "Nacre",
     "engine.explain": "Why WhyNot",
     "errors": (
-        "AccessDenied Conflict EmbedderError EmbedderMismatch EmbedderUnavailable InvalidInput NacreError NotFound "
-        "Outdated QuotaExceeded ServerError ServerMismatch ServerUnavailable StoreBusy StoreCorrupt StoreError "
-        "StoreFull StoreTooNew StoreUnavailable Unauthorized WrongKey"
+        "AccessDenied Conflict EmbedderError EmbedderMismatch EmbedderUnavailable InvalidInput MaybeStored NacreError "
+        "NotFound Outdated QuotaExceeded ServerError ServerMismatch ServerUnavailable StoreBusy StoreCorrupt "
+        "StoreError StoreFull StoreTooNew StoreUnavailable Unauthorized WrongKey"
     ),
     "query.lenses": "Lens",
     "types.access_tokens": "AccessToken NewAccessToken",

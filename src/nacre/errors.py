@@ -8,6 +8,7 @@
     │   └── Outdated             the memory has changed since the version that the caller names
     ├── StoreError               the store failed
     │   ├── StoreUnavailable     path missing, unreadable or unwritable
+    │   │   └── MaybeStored      the connection was lost while a write was ended: it is stored wholly, or not at all
     │   ├── StoreBusy            another process held the lock longer than the time-out
     │   ├── StoreFull            the disk is full; nothing was written
     │   │   └── QuotaExceeded    a space holds, or a session writes, as much as it may; nothing was written
@@ -81,6 +82,10 @@ class StoreError(NacreError):
 
 class StoreUnavailable(StoreError):
     """The path is missing, unreadable or unwritable."""
+
+
+class MaybeStored(StoreUnavailable):
+    """The connection was lost while a write was ended: it is stored wholly, or not at all."""
 
 
 class StoreBusy(StoreError):

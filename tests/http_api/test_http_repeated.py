@@ -16,6 +16,7 @@ from http_verbs import call, made
 from nacre.embedders.hashing import Hashing
 from nacre.engine.writer import Writer
 from nacre.serialization.routes import ROUTES
+from nacre.storage.sqlite import SqliteStore
 from servers import ThreadServer, error_of, serving, wait_until
 
 KEY = "Idempotency-Key"
@@ -183,6 +184,24 @@ def test_of_two_at_the_same_time_one_writes(path: Path, monkeypatch: pytest.Monk
         with other.client() as client:
             assert remember(client, "k", "twice").json() == answers[0].json()
             assert client.get("/v1/facets").json()["total"] == 1
+
+
+def test_what_may_be_stored_is_not_written_twice(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that was lost while a write was ended leaves open whether it is stored."""
+    real = SqliteStore.add_token
+
+    def lost(store: SqliteStore, *given: Any) -> None:
+        real(store, *given)
+        raise nacre.MaybeStored("store: the connection was lost; it may not be stored")
+
+    monkeypatch.setattr(SqliteStore, "add_token", lost)
+    asked = {"json": {"role": "read", "spaces": ["default"]}, "headers": {KEY: "k"}}
+    with serving(path) as server, server.client() as client:
+        for _ in range(2):
+            told = client.post("/v1/tokens", **asked)  # type: ignore[arg-type]
+            assert error_of(told, 503)["type"] == "MaybeStored"
+        assert told.headers["idempotent-replay"] == "true"
+        assert len(server.root.tokens()) == 1
 
 
 def test_a_client_that_has_gone_finds_its_answer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

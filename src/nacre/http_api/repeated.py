@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from nacre.engine.engine import Nacre
-from nacre.errors import InvalidInput
+from nacre.errors import InvalidInput, MaybeStored, NacreError
 from nacre.http_api.answers import Answer, Refusal, failure
 from nacre.http_api.callers import Caller
 from nacre.http_api.limits import IDEMPOTENCY_KEY_CHARS_MAX
@@ -46,6 +47,11 @@ def answer(
         return Answer(kept.status, kept.body, headers={**dict(kept.headers), REPLAYED: "true"})
     try:
         given = call()
+    except MaybeStored as error:  # to carry it out again might do it twice: who asks again is told the same
+        with suppress(NacreError):  # the store may still be away; then the claim keeps others off for a while
+            told = failure(error)
+            root.answers.keep(claim.ticket, KeptAnswer(told.status, (), told.body, quotes=False))
+        raise
     except BaseException:
         root.answers.drop(claim.ticket)  # each verb is one transaction: nothing was written
         raise

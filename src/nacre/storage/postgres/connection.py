@@ -26,7 +26,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.types.array import ListBinaryDumper
 
-from nacre.errors import InvalidInput, NacreError, StoreBusy, StoreError, StoreTooNew, StoreUnavailable
+from nacre.errors import InvalidInput, MaybeStored, NacreError, StoreBusy, StoreError, StoreTooNew, StoreUnavailable
 from nacre.runtime import forks
 from nacre.storage.postgres import failures, halfvec, row_security, schema
 from nacre.storage.postgres.schema import STORE_KEY, Db
@@ -325,7 +325,7 @@ class Connections:
             done = db.execute("COMMIT", prepare=False)
         except psycopg.Error as error:
             if failures.is_lost(db, error):
-                raise StoreUnavailable(f"store: the connection to {self.location} was lost {failures.LOST}") from None
+                raise MaybeStored(f"store: the connection to {self.location} was lost {failures.LOST}") from None
             raise  # the server has undone it
         if done.statusmessage != "COMMIT":  # but ROLLBACK: a statement has failed before, and nobody noticed
             raise StoreError(f"store: {self.location} has undone this write; nothing was written")
