@@ -36,7 +36,6 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store of fifty memories counts as large."""
     monkeypatch.setattr(vector_graph, "SCANNED_MAX", 50)
     monkeypatch.setattr(vector_graph, "LOOKED_AFTER", 50)
-    monkeypatch.setattr(vector_graph, "_PACE_S", 0.01)
 
 
 def opened(schemas: Schemas, schema: str) -> nacre.Nacre:
@@ -118,14 +117,12 @@ def test_the_server_answers_by_the_graph(schemas: Schemas, monkeypatch: pytest.M
 
 def test_no_graph_is_built_while_much_is_written(schemas: Schemas, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = schemas.new()
-    monkeypatch.setattr(vector_graph, "_PACE_S", 0.5)
-    monkeypatch.setattr(vector_graph, "BULK_A_SECOND", 1)
+    monkeypatch.setattr(vector_graph, "BULK", 10)
+    monkeypatch.setattr(vector_graph, "CALM_S", 1.0)
     with opened(schemas, schema) as memory:
         memory.remember_many(TEXTS)
-        builder = store_of(memory)._graph
-        builder.wrote(1_000)  # it goes on
         assert graphs(schemas, schema) == []
-        builder.wait()
+        store_of(memory)._graph.wait()
         assert graphs(schemas, schema) == [(GRAPH, True)]
 
 

@@ -31,10 +31,10 @@ DIMENSIONS_MAX = 4_000  # of a graph in pgvector
 CONNECTIONS = 16  # of each passage in the graph
 EF_CONSTRUCTION = 64
 LOOKED_AFTER = 2_000  # passages that a process writes before it looks whether there is a graph
-BULK_A_SECOND = 500  # while a process writes more, it does not build one: without it, each write is faster
+BULK = 100  # passages written at once; then others follow, and each is written faster while there is no graph
+CALM_S = 5.0  # that a process waits after these
 RETRY_S = 600.0  # after which it looks again, if it could not build one
 _LOCK_MS = 3_000  # that an unfinished graph is waited for
-_PACE_S = 1.0  # for which writes are counted
 _POLLED_S = 0.2  # how often it is looked whether another process has ended its work
 
 State: TypeAlias = Literal["ready", "building", "missing"]
@@ -92,7 +92,7 @@ class GraphBuilder:
         self._worker: Worker
         self._closing: threading.Event
         self._written: int  # since it was looked whether there is a graph
-        self._total: int
+        self._bulk_at: float  # when much was written last, by the clock of time.monotonic
         self._renew()
         forks.renew_in_child(self)
 
@@ -100,7 +100,8 @@ class GraphBuilder:
         """This process has written so many."""
         with self._lock:
             self._written += passages
-            self._total += passages
+            if passages >= BULK:
+                self._bulk_at = time.monotonic()
             is_due = self._written >= LOOKED_AFTER
         if is_due:
             self.needed()
@@ -149,15 +150,14 @@ class GraphBuilder:
         self._closing.set()
 
     def _renew(self) -> None:
-        self._written = self._total = 0
+        self._written, self._bulk_at = 0, -CALM_S
         self._closing = threading.Event()
         self._lock = threading.Lock()
         self._worker = Worker(self._build_missing, "nacre-graph")
 
     def _build_missing(self) -> None:
-        written = self._total
-        while not self._closing.wait(_PACE_S) and self._total - written > BULK_A_SECOND * _PACE_S:
-            written = self._total
+        while (left_s := self._bulk_at + CALM_S - time.monotonic()) > 0 and not self._closing.wait(left_s):
+            pass
         try:
             self._build_if_free()
         except (NacreError, psycopg.Error) as error:
