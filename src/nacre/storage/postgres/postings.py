@@ -37,24 +37,27 @@ POSTING = np.dtype(
 FIELDS = ("words", "forms", "summary", "tags", "source")
 TAIL_BYTES_MAX = 64 * POSTING.itemsize
 
-# Terms whose tails would become too long. What they have is moved into a block.
-_FULL = (
-    "SELECT v.term FROM unnest(%s::text[], %s::int[]) AS new (term, bytes) JOIN vocabulary AS v "
-    "ON v.space = %s AND v.term = new.term WHERE octet_length(v.tail) + new.bytes > %s"
-)
+# Postings that are a block by themselves, after what the tail of their term has.
 _SEAL = (
-    "INSERT INTO postings (space, term, block, entries) SELECT v.space, v.term, %s, v.tail || new.entries "
-    "FROM unnest(%s::text[], %s::bytea[]) AS new (term, entries) JOIN vocabulary AS v "
-    "ON v.space = %s AND v.term = new.term"
+    "INSERT INTO postings (space, term, block, entries) "
+    "SELECT %s, new.term, %s, coalesce(v.tail, '') || new.entries "
+    "FROM unnest(%s::text[], %s::bytea[]) AS new (term, entries) "
+    "LEFT JOIN vocabulary AS v ON v.space = %s AND v.term = new.term"
 )
+# Returns terms whose tails have become too long. Without new entries, those of the tail are in a block already.
 _APPEND = (
-    "INSERT INTO vocabulary AS v (space, term, memories, most_text, most_labels, least_length, tail) "
+    "WITH written AS (INSERT INTO vocabulary AS v (space, term, memories, most_text, most_labels, least_length, tail) "
     "SELECT %s, new.* FROM unnest(%s::text[], %s::int[], %s::int[], %s::int[], %s::int[], %s::bytea[]) AS new "
     "ON CONFLICT (space, term) DO UPDATE SET memories = v.memories + excluded.memories, "
     "most_text = greatest(v.most_text, excluded.most_text), "
     "most_labels = greatest(v.most_labels, excluded.most_labels), "
     "least_length = least(v.least_length, excluded.least_length), "
-    "tail = CASE excluded.tail WHEN '' THEN '' ELSE v.tail || excluded.tail END"
+    "tail = CASE excluded.tail WHEN '' THEN '' ELSE v.tail || excluded.tail END "
+    "RETURNING v.term, octet_length(v.tail) AS bytes) SELECT term FROM written WHERE bytes > %s"
+)
+_MOVE = (
+    "INSERT INTO postings (space, term, block, entries) SELECT space, term, %s, tail FROM vocabulary "
+    "WHERE space = %s AND term = ANY(%s)"
 )
 _LISTS = (
     "SELECT term, entries FROM ("
@@ -119,15 +122,15 @@ def append(db: Db, space: str, texts: Sequence[tuple[int, Tokens]]) -> None:
     new = invert(texts)
     if new is None:
         return
-    sizes = list(map(len, new.entries))
-    full = {term for (term,) in fetch(db, _FULL, (new.terms, sizes, space, TAIL_BYTES_MAX))}
+    block = max(doc for doc, _ in texts)  # greater than all before it
+    large = [(term, each) for term, each in zip(new.terms, new.entries, strict=True) if len(each) > TAIL_BYTES_MAX]
+    if large:
+        run(db, _SEAL, (space, block, *map(list, zip(*large, strict=True)), space))
+        new = new._replace(entries=[b"" if len(each) > TAIL_BYTES_MAX else each for each in new.entries])
+    full = [term for (term,) in fetch(db, _APPEND, (space, *new, TAIL_BYTES_MAX))]
     if full:
-        sealed = [(term, each) for term, each in zip(new.terms, new.entries, strict=True) if term in full]
-        block = max(doc for doc, _ in texts)  # greater than all before it
-        run(db, _SEAL, (block, *map(list, zip(*sealed, strict=True)), space))
-        left = [b"" if term in full else each for term, each in zip(new.terms, new.entries, strict=True)]
-        new = new._replace(entries=left)
-    run(db, _APPEND, (space, *new))
+        run(db, _MOVE, (block, space, full))
+        run(db, "UPDATE vocabulary SET tail = '' WHERE space = %s AND term = ANY(%s)", (space, full))
 
 
 def lists(db: Db, spaces: Sequence[str], terms: Sequence[str]) -> dict[str, Array]:
