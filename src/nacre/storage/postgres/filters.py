@@ -70,6 +70,7 @@ _LINKED = f"""(m.space, m.row) IN (
   UNION ALL SELECT f.space, f.row FROM {_NAMES.format("object_key")} AND f.relation
 )"""
 
+_TAGGED = "m.tags <> '{}'"  # the index has no others, and is used where that is said
 EVERYTHING = Clause("true", ())
 LIVE = Clause("m.deleted_us IS NULL", ())
 FORGOTTEN = Clause("m.deleted_us IS NOT NULL", ())
@@ -106,15 +107,15 @@ def _beyond_spaces(where: Filter) -> Clause:
     if where.key_prefixes:
         clause &= _join(" OR ", [_key_clause(each) for each in where.key_prefixes])
     if where.tags_any:
-        clause &= Clause("m.tags && %s::text[]", (list(where.tags_any),))
+        clause &= Clause(f"{_TAGGED} AND m.tags && %s::text[]", (list(where.tags_any),))
     if where.tags_all:
-        clause &= Clause("m.tags @> %s::text[]", (list(where.tags_all),))
+        clause &= Clause(f"{_TAGGED} AND m.tags @> %s::text[]", (list(where.tags_all),))
     if where.tags_none:
         clause &= Clause("NOT m.tags && %s::text[]", (list(where.tags_none),))
     clause &= _within_bounds(where)
     if where.metadata:
         wanted = [pair(key, each) for key, each in where.metadata.items()]
-        clause &= Clause("m.metadata_pairs @> %s::text[]", (wanted,))
+        clause &= Clause("m.metadata_pairs <> '{}' AND m.metadata_pairs @> %s::text[]", (wanted,))
     for part in where.has:
         clause &= Clause(_HAS[part], ())
     if where.fact_types:

@@ -254,13 +254,20 @@ class _Search:
         """Occurrences by doc, as `term_counts` counts them: a prefix is looked for in words and labels only."""
         if not parts:
             return _Postings(np.empty(0, np.int64), np.empty(0), np.empty(0))
-        entries = np.concatenate(parts)
+        entries = np.concatenate(parts) if len(parts) > 1 else parts[0]
         tuning = self._recipe.tuning
         labels = (("summary", tuning.summary_weight), ("tags", tuning.tags_weight), ("source", tuning.source_weight))
-        docs, first, place = np.unique(entries["doc"], return_index=True, return_inverse=True)
+        docs = entries["doc"].astype(np.int64)
+        # Those of one term in one space are in order, and each doc is there once.
+        one_each = bool((docs[1:] > docs[:-1]).all())
+        if one_each:
+            first = place = np.arange(len(docs))
+        else:
+            docs, first, place = np.unique(docs, return_index=True, return_inverse=True)
 
         def total(field: str) -> Array:
-            return np.bincount(place, entries[field], len(docs))
+            column = entries[field]
+            return column.astype(np.float64) if one_each else np.bincount(place, column, len(docs))
 
         counts = total("words") if prefix else total("words") + total("forms")
         there = counts > 0

@@ -157,7 +157,8 @@ class _Query:
             f"SELECT {_COLUMNS}, 1 - {distance} AS near FROM {_JOINED} WHERE {self._clause.sql} "
             f"AND vector_dims(p.vector) = {self._dimensions:d} ORDER BY {distance} LIMIT %s"
         )
-        first = count = 2 * self._limit + 16
+        # For the usual number of candidates, fewer than the graph keeps in view.
+        first = count = self._limit + self._limit // 2 + 16
         while True:
             found = self._fetched(sql, (self._sent, *self._clause.parameters, self._sent, count))
             matches = self._scored(found)
