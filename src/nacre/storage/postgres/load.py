@@ -133,7 +133,9 @@ class _Loading:
         self._keys: dict[str, Key] = {each: (space, row) for each, space, row in fetch(db, sql, (list(named),))}
         sql = "SELECT DISTINCT memory_id FROM events WHERE memory_id = ANY(%s) AND action = 'purged'"
         self._purged = {memory_id for (memory_id,) in fetch(db, sql, (list(named),))}
-        self._known = self._known_uids(events)
+        self._looked_up: set[str] = set()  # uids of events
+        self._known: set[str] = set()  # those of these that are stored, or are to be
+        self._look_up(events)
         self._stored = {each.memory.id: each for each in self._select("m.id = ANY(%s)", ([m.id for m in memories],))}
         self._taken = self._taken_places([_place(each) for each in memories])
         self._new: dict[str, MemoryRecord] = {}  # that meet no other memory
@@ -448,7 +450,9 @@ class _Loading:
     def _log(self, events: Iterable[EventRecord]) -> set[str]:
         """Add the events that are not known yet. Returns the ids of their memories."""
         told = set()
-        for each in events:
+        listed = list(events)
+        self._look_up(listed)  # what this store makes of a record, it may have made before
+        for each in listed:
             if each.uid in self._known:
                 continue
             self._known.add(each.uid)
@@ -478,6 +482,12 @@ class _Loading:
                 ),
             )
         self._unwritten = []
+
+    def _look_up(self, events: Iterable[EventRecord]) -> None:
+        new = [each for each in events if each.uid not in self._looked_up]
+        if new:
+            self._looked_up.update(each.uid for each in new)
+            self._known |= self._known_uids(new)
 
     def _known_uids(self, events: Sequence[EventRecord]) -> set[str]:
         known = (
