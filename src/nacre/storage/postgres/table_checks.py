@@ -25,7 +25,7 @@ from nacre.types.memory import Tokens
 
 TIMEOUT_MS = 3_600_000  # of one statement: some read a whole table
 NAMED_MAX = 5  # ids in a sentence
-_MEMORIES = 500  # that are read at once
+_MEMORIES = 2_000  # that are read at once
 _FACTS = 2_000
 _TERMS = 5_000
 _POSTINGS = 2_000_000  # of the terms that are counted at once
@@ -288,7 +288,7 @@ def odd_vectors(connections: Connections) -> list[tuple[str, int]]:
     after: tuple[str, int] = ("", -1)
     while True:
         with connections.snapshot(TIMEOUT_MS) as db:
-            last = fetch(db, _LAST_ROW, (*after, _MEMORIES * 10))
+            last = fetch(db, _LAST_ROW, (*after, _MEMORIES * 4))
             if not last:
                 return found
             given = {"space": after[0], "row": after[1], "last_space": last[0][0], "last_row": last[0][1]}
