@@ -1,0 +1,294 @@
+"""Clients, servers and connections that die in the middle of a write to PostgreSQL: nothing is lost, nothing doubled.
+
+`python -m benchmarks.postgres_faults` runs the long campaign of this.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from itertools import count
+from typing import Any, TypeAlias
+
+import psycopg
+import pytest
+
+import nacre
+from nacre.errors import StoreUnavailable
+from nacre.storage.postgres import PostgresStore
+from postgres_server import PostgresServer, Schemas, fresh_schemas, needs_postgres, waited_for
+
+pytestmark = [pytest.mark.slow, needs_postgres]
+
+Actions: TypeAlias = dict[str, list[str]]  # by id of a memory, in order
+
+UNKNOWN = "it may not be stored"
+ANSWER_S = 0.3
+
+
+# ---------------------------------------------------------------- a short campaign, and what it would notice
+
+
+@pytest.mark.parametrize(
+    ("fault", "rounds"),
+    [("client", 2), ("backend", 2), ("postmaster", 2), ("terminate", 1), ("cancel", 1), ("pause", 1), ("fail-over", 1)],
+)
+def test_nothing_acknowledged_is_lost_doubled_or_a_ghost(fault: str, rounds: int) -> None:
+    """Several real clients write while the fault happens; then all tables are compared and counted anew."""
+    from benchmarks import postgres_faults
+
+    (verdict,) = postgres_faults.campaign([fault] * rounds, seed=20).values()
+    assert verdict.rounds == rounds
+    assert verdict.acknowledged > 0
+    assert verdict.bad == 0, verdict
+
+
+def test_a_campaign_notices_what_is_lost_doubled_half_or_a_ghost() -> None:
+    from benchmarks.common.postgres_fault_workers import Expected, State, Unknown, Verdict
+
+    a, b, changed = State("live", "a 1"), State("live", "b 1"), State("live", "a 2", events=2)
+    unknown = Unknown({"a": a, "b": None}, {"a": changed, "b": b})
+    none = Verdict()
+    cases: list[tuple[dict[str, Any], list[Any], dict[str, Any], Verdict]] = [
+        ({"a": a}, [], {"a": [a]}, none),
+        ({"a": a}, [], {}, Verdict(lost=1)),
+        ({"a": changed}, [], {"a": [a]}, Verdict(lost=1)),
+        ({"a": a}, [], {"a": [a, a]}, Verdict(doubled=1)),
+        ({"a": a}, [], {"a": [a._replace(events=2)]}, Verdict(doubled=1)),
+        ({"a": a}, [], {"a": [a._replace(facts=("f",))]}, Verdict(doubled=1)),
+        ({"a": a._replace(facts=("f",))}, [], {"a": [a]}, Verdict(lost=1)),
+        ({"a": a._replace(status="forgotten")}, [], {"a": [a]}, Verdict(lost=1)),
+        ({"a": None}, [], {"a": [a]}, Verdict(ghosts=1)),
+        ({}, [], {"a": [a]}, Verdict(ghosts=1)),
+        ({"a": a}, [unknown], {"a": [a]}, Verdict(unknown=1)),
+        ({"a": a}, [unknown], {"a": [changed], "b": [b]}, Verdict(unknown=1, stored=1)),
+        ({"a": a}, [unknown], {"a": [changed]}, Verdict(unknown=1, half=1)),
+        ({"a": a}, [unknown], {"a": [a], "b": [b]}, Verdict(unknown=1, half=1)),
+    ]
+    for states, in_doubt, found, verdict in cases:
+        assert Expected(dict(states), list(in_doubt)).judge(found) == verdict, (states, found)
+
+
+# ---------------------------------------------------------------- a connection that ends at any moment of a write
+
+
+class Cut:
+    """Stands between a client and the server, and ends the connection once, at a given message of the client."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self._lock = threading.Lock()
+        self._left = 0
+        self._answered = False
+        self.at_commit = False  # the message was the end of the first write
+        self._writes = False
+        self._written = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def at(self, message: int, *, answered: bool) -> None:
+        """`answered`: the server receives this message and answers; otherwise it does not even receive it."""
+        with self._lock:
+            self._left, self._answered = message, answered
+            self.at_commit = self._written = False
+
+    def close(self) -> None:
+        self._listening.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, socket.create_connection(("127.0.0.1", self._port)) as server, suppress(OSError):
+            while True:
+                ready, _, _ = select.select([client, server], [], [])
+                if server in ready:
+                    answer = server.recv(1 << 16)
+                    if not answer:
+                        return
+                    client.sendall(answer)
+                if client in ready:
+                    message = client.recv(1 << 20)
+                    if not message:
+                        return
+                    with self._lock:
+                        self._left -= 1
+                        cut = self._left == 0
+                        if b"BEGIN" in message:
+                            self._writes = b"READ ONLY" not in message
+                        if self._writes and b"COMMIT" in message and b"BEGIN" not in message:
+                            self.at_commit |= cut and not self._written
+                            self._written = True
+                        answered = self._answered
+                    if cut and not answered:
+                        return
+                    server.sendall(message)
+                    if cut:
+                        server.settimeout(ANSWER_S)  # to a part of a statement there is no answer
+                        server.recv(1 << 16)
+                        return
+
+
+@pytest.fixture
+def schemas() -> Iterator[Schemas]:
+    with fresh_schemas() as given:
+        yield given
+
+
+@pytest.fixture
+def cut(schemas: Schemas) -> Iterator[Cut]:
+    with closing(Cut(schemas.server.port)) as between:
+        yield between
+
+
+WRITES: dict[str, Callable[[nacre.Nacre, str, str], object]] = {
+    "remembered": lambda memory, text, _: memory.remember(text),
+    "updated": lambda memory, text, old: memory.update(old, text=text),
+    "purged": lambda memory, _, old: memory.purge(old),
+}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # psycopg leaves a cursor open
+@pytest.mark.parametrize("answered", [False, True])
+@pytest.mark.parametrize("write", WRITES)
+def test_a_connection_that_ends_at_any_message_of_a_write(
+    schemas: Schemas, cut: Cut, write: str, answered: bool
+) -> None:
+    """Before COMMIT is sent the write is carried out again; after that it is said that it may not be stored.
+
+    Repeated, it is stored once.
+    """
+    name = schemas.new()
+    dsn = schemas.dsn.replace(f":{schemas.server.port}/", f":{cut.port}/")
+    with nacre.open(dsn, schema=name, embedder=None, log=False) as memory:
+        for message in count(1):
+            old = memory.remember(f"old{message} heron").id
+            before = _stored(schemas, name)
+            cut.at(message, answered=answered)
+            error = _refused(lambda: WRITES[write](memory, f"new{message} boat", old))  # noqa: B023
+            assert bool(error) is cut.at_commit
+            if error:
+                assert UNKNOWN in error
+                assert (_stored(schemas, name) != before) is answered
+                if answered and write == "updated":
+                    break  # an update that is made twice is in the history twice
+                with suppress(nacre.NotFound):  # purged the first time
+                    WRITES[write](memory, f"new{message} boat", old)
+            is_over = cut.at_commit
+            cut.at(0, answered=False)
+            _check_once(write, before, _stored(schemas, name), old)
+            if is_over:
+                break
+    assert message > 8
+
+
+def _refused(call: Callable[[], object]) -> str:
+    try:
+        call()
+    except StoreUnavailable as error:
+        return str(error)
+    return ""
+
+
+def _check_once(write: str, before: Actions, after: Actions, old: str) -> None:
+    """Exactly one event more."""
+    if write == "remembered":
+        (new,) = after.keys() - before.keys()
+        assert after == before | {new: ["remembered"]}
+    else:
+        assert after == before | {old: ["remembered", write]}
+
+
+def _stored(schemas: Schemas, name: str) -> Actions:
+    """What happened to each memory, once the server has ended what was cut."""
+    busy = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'nacre' AND state <> 'idle'"
+    assert waited_for(lambda: schemas.execute(busy) == [(0,)])
+    found = schemas.execute("SELECT memory_id, array_agg(action ORDER BY seq) FROM events GROUP BY memory_id", name)
+    return {str(memory_id): list(actions) for memory_id, actions in found}  # type: ignore[call-overload]
+
+
+def test_a_snapshot_whose_connection_ends_says_so(schemas: Schemas) -> None:
+    """What was read is right; what is asked after that is an error of Nacre, and the next call has a connection."""
+    with closing(PostgresStore(schemas.dsn, schemas.new())) as store:
+        with store.view():
+            assert store.last_receipt() == 0
+            _end_all(schemas)
+        with store.view():
+            store.last_receipt()
+            _end_all(schemas)
+            with pytest.raises(StoreUnavailable, match="cannot reach"):
+                store.last_receipt()
+        assert store.last_receipt() == 0
+
+
+def _end_all(schemas: Schemas) -> None:
+    schemas.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'nacre'")
+
+
+# ---------------------------------------------------------------- a fail-over
+
+
+def test_a_commit_that_no_standby_confirms_is_no_success() -> None:
+    """PostgreSQL answers COMMIT with a warning then, which would be lost with the primary."""
+    from postgres_standby import both, primary_and_standby
+
+    with (
+        primary_and_standby() as (primary, standby),
+        closing(PostgresStore(both(primary, standby), busy_timeout_ms=2_000)) as store,
+        psycopg.connect(primary.dsn, autocommit=True) as db,
+    ):
+        store.put_lens("default", "a", "{}")
+        standby.pause()
+        waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+        def cancelled() -> None:
+            assert waited_for(lambda: db.execute(waiting).fetchone() is not None)
+            db.execute(f"SELECT pg_cancel_backend(pid) FROM ({waiting}) AS w")
+
+        canceller = threading.Thread(target=cancelled)
+        canceller.start()
+        try:
+            with pytest.raises(StoreUnavailable, match="no standby has confirmed it"):
+                store.put_lens("default", "b", "{}")
+        finally:
+            canceller.join()
+            standby.go_on()
+        store.put_lens("default", "c", "{}")
+        assert list(store.lenses("default")) == ["a", "b", "c"]
+
+
+def test_a_server_that_becomes_a_replica_is_left_for_the_primary() -> None:
+    """A connection to a standby takes no writes. It is replaced until the address leads to a server that does."""
+    from postgres_standby import primary_and_standby
+
+    with primary_and_standby() as (primary, standby), closing(PostgresStore(primary.dsn)) as store:
+        store.put_lens("default", "a", "{}")
+        connections = store._connections
+        to_primary = connections._conninfo
+        connections._conninfo = to_primary.replace(f"port={primary.port}", f"port={standby.port}")
+        assert connections._conninfo != to_primary
+        _forget_connections(store)
+        promoted = threading.Timer(0.3, _promote, [standby])
+        primary.kill()
+        promoted.start()
+        store.put_lens("default", "b", "{}")
+        promoted.join()
+        assert list(store.lenses("default")) == ["a", "b"]
+
+
+def _promote(standby: PostgresServer) -> None:
+    with psycopg.connect(standby.dsn, autocommit=True) as db:
+        db.execute("SELECT pg_promote()")
+
+
+def _forget_connections(store: PostgresStore) -> None:
+    for each in store._connections._idle:
+        each.close()
+    store._connections._idle.clear()
