@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import NoReturn
 
 import psycopg
 import pytest
@@ -23,6 +25,7 @@ from nacre.errors import (
     StoreUnavailable,
 )
 from nacre.storage.postgres import PostgresStore, connection, failures, schema
+from nacre.types.location import Address, address
 from postgres_server import PostgresServer, Schemas, free_port, fresh_schemas, needs_postgres, waited_for
 
 pytestmark = [pytest.mark.slow, needs_postgres]
@@ -270,6 +273,32 @@ def test_a_password_is_in_no_message_and_in_no_representation(guarded: PostgresS
                 error = error.__cause__ or error.__context__
         finally:
             guarded.start()
+
+
+@pytest.mark.parametrize(
+    ("dsn", "location"),
+    [
+        ("postgresql://u:geheim@one:5433,two:5434/db?target_session_attrs=read-write", "u@one:5433,two:5434/db"),
+        ("postgresql://u:geheim@one,two/db", "u@one,two/db"),
+        ("postgresql://one:5433,[::1]:5434/db?password=geheim&connect_timeout=2", "one:5433,[::1]:5434/db"),
+        ("postgresql://u@/db?host=one,two&port=5433", "u@one:5433,two:5433/db"),
+    ],
+)
+def test_an_address_may_name_several_hosts(dsn: str, location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As libpq reads it: one database, on whichever of them takes part now. Passwords are not shown."""
+    found = address("store", dsn)
+    assert found == Address(dsn)
+    assert "geheim" not in str(found) + repr(found)
+    monkeypatch.setattr(psycopg.Connection, "connect", _refusing)
+    with pytest.raises(
+        StoreUnavailable, match=rf"cannot reach postgresql://{re.escape(location)} \(.*nobody"
+    ) as caught:
+        nacre.open(dsn, embedder=None)
+    assert "geheim" not in str(caught.value)
+
+
+def _refusing(*_: object, **__: object) -> NoReturn:
+    raise psycopg.OperationalError("connection failed: nobody is there")
 
 
 def test_errors_that_only_other_servers_give() -> None:

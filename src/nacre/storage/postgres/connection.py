@@ -627,7 +627,7 @@ def _closed_on_error(db: Db) -> Iterator[None]:
 def _location(known: dict[str, Any], schema_name: str) -> str:
     """A store as errors name it: without password and options."""
     user = f"{known['user']}@" if known.get("user") else ""
-    hosts = str(known.get("host") or "localhost").split(",")
+    hosts = [f"[{host}]" if ":" in host else host for host in str(known.get("host") or "localhost").split(",")]
     ports = str(known.get("port") or "").split(",")
     if len(ports) != len(hosts):  # one for all
         ports = ports[:1] * len(hosts)
