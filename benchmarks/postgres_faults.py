@@ -81,16 +81,18 @@ def main() -> None:
     sys.exit(1 if total.bad else 0)
 
 
-def campaign(names: Sequence[str], seed: int, clients: int = CLIENTS) -> dict[str, Verdict]:
-    """By fault, what became of its rounds, which are played in this order."""
+def campaign(
+    names: Sequence[str], seed: int, clients: int = CLIENTS, options: Sequence[str] = SLOW_COMMITS
+) -> dict[str, Verdict]:
+    """By fault, what became of its rounds, which are played in this order. `options` are those of the server."""
     verdicts = dict.fromkeys(names, Verdict())
-    server = PostgresServer(durable=True, options=SLOW_COMMITS)
+    server = PostgresServer(durable=True, options=options)
     try:
         several: Round | None = None
         for number, name in enumerate(names):
             chance = Random(f"{seed} {name} {number}")
             if name == "fail-over":
-                verdict = failed_over(chance, clients)
+                verdict = failed_over(chance, clients, options)
             else:
                 if several is None or several.played == STORE_ROUNDS:
                     several = Round(server, server.dsn, f"round_{number}", clients)
@@ -104,9 +106,9 @@ def campaign(names: Sequence[str], seed: int, clients: int = CLIENTS) -> dict[st
     return verdicts
 
 
-def failed_over(chance: Random, clients: int) -> Verdict:
+def failed_over(chance: Random, clients: int, options: Sequence[str]) -> Verdict:
     """A round on a primary and a standby of its own."""
-    with primary_and_standby(SLOW_COMMITS) as (primary, standby):
+    with primary_and_standby(options) as (primary, standby):
         several = Round(primary, both(primary, standby), "nacre", clients)
 
         def fail_over(_: Round, chance: Random) -> None:
