@@ -135,6 +135,7 @@ class Process:
         their_stop.close()
         self.under_way: Unknown | None = None
         self.verdict = Verdict()
+        self.refused: list[str] = []
         self.ended = False
 
     def listen(self, expected: Expected) -> None:
@@ -155,6 +156,7 @@ class Process:
                 self.verdict += Verdict(acknowledged=1)
             case "refused":
                 self.under_way = None
+                self.refused.append(what[0])
                 self.verdict += Verdict(refused=1)
             case "wrong" | "crash":
                 print(f"  {kind}: {what[0]}", file=sys.stderr, flush=True)
@@ -217,7 +219,12 @@ class Round:
                 process.abort()
             process.join()
         self._wait_for_server()
-        return verdict + workers.inspect(self.store, self._expected, chance)
+        verdict += workers.inspect(self.store, self._expected, chance)
+        if verdict.bad:
+            print(
+                "  refused:", *(text for each in self.processes for text in each.refused), sep="\n  ", file=sys.stderr
+            )
+        return verdict
 
     def listen(self, seconds: float) -> None:
         """Note what clients say, until all have ended or the time is over."""

@@ -38,7 +38,8 @@ LOOKED_FOR = 6  # of the memories that must be there, how many are also searched
 REPEATED = 0.5  # of the writes whose fate is unknown, which share is repeated until it is acknowledged
 REPEATS_MAX = 20
 BUSY_TIMEOUT_MS = 10_000
-UNKNOWN = "it may not be stored"  # what an error says of a write whose fate is unknown
+# What an error says of a write whose fate is unknown.
+UNKNOWN = ("it may not be stored", "a part of what was given is stored")
 
 
 class State(NamedTuple):
@@ -201,7 +202,7 @@ class Client:
         try:
             call()
         except NacreError as error:
-            if UNKNOWN not in str(error):
+            if not any(text in str(error) for text in UNKNOWN):
                 self._say(("refused", str(error)))
                 return
             self._say(("unknown", str(error)))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -17,15 +18,27 @@ from nacre.engine.entries import Draft
 from nacre.engine.facts import FactService
 from nacre.engine.parts import Parts
 from nacre.engine.updates import UpdateService
-from nacre.errors import Conflict, InvalidInput, Outdated, StoreError
+from nacre.errors import Conflict, InvalidInput, Outdated, StoreBusy, StoreError, StoreUnavailable
 from nacre.facts import statements
 from nacre.storage.changes import replaced
 from nacre.types.facts import Fact
 from nacre.types.memory import Changes, Memory, Passages, Remembered, Replacement, Update
 
 _TRIES = 5
+_PART = "a part of what was given is stored"
 
 _log = logging.getLogger("nacre")
+
+
+@contextmanager
+def part_is_stored(any_is: bool = True) -> Iterator[None]:
+    """After a transaction, others of the same call: where they fail, it is said that they are not all."""
+    try:
+        yield
+    except (StoreBusy, StoreUnavailable) as error:
+        if not any_is or _PART in str(error):
+            raise
+        raise type(error)(f"{error}; {_PART}: give it again, nothing is doubled") from error
 
 
 class Rewriter:
@@ -100,12 +113,13 @@ class Rewriter:
                 if attempt == _TRIES - 1:
                     raise
         self._relink(changes)
-        for place, receipt in receipts.items():
-            told = self._tell(drafts[place], receipt)
-            receipts[place] = receipt._replace(changed=(*receipt.changed, *told))
-        given = [Update(receipt.id, older) for at, receipt in receipts.items() for older in drafts[at].supersedes]
-        if given:
-            self._store.link_updates(given)
+        with part_is_stored(bool(changes)):
+            for place, receipt in receipts.items():
+                told = self._tell(drafts[place], receipt)
+                receipts[place] = receipt._replace(changed=(*receipt.changed, *told))
+            given = [Update(receipt.id, older) for at, receipt in receipts.items() for older in drafts[at].supersedes]
+            if given:
+                self._store.link_updates(given)
         return receipts
 
     def _changes(

@@ -19,7 +19,7 @@ from nacre.engine.parts import Parts
 from nacre.engine.pending import PendingEmbedder
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.repeats import Asker, RepeatFinder
-from nacre.engine.rewriter import Rewriter
+from nacre.engine.rewriter import Rewriter, part_is_stored
 from nacre.engine.updates import UpdateService
 from nacre.errors import InvalidInput, NacreError, NotFound
 from nacre.facts import statements
@@ -294,10 +294,11 @@ class Writer:
             for place, draft in enumerate(batch.drafts)
             if place not in batch.recalled and not _is_new(draft, added)
         }
-        said_again = self._rewriter.say_again(known, batch.embedded)
-        gone = {place: draft for place, draft in known.items() if place not in said_again}
-        if gone:
-            said_again |= dict(zip(gone, self._write(self._new_batch(list(gone.values()))), strict=True))
+        with part_is_stored(any(not each.duplicate for each in added.values())):
+            said_again = self._rewriter.say_again(known, batch.embedded)
+            gone = {place: draft for place, draft in known.items() if place not in said_again}
+            if gone:
+                said_again |= dict(zip(gone, self._write(self._new_batch(list(gone.values()))), strict=True))
         remembered = []
         for place, draft in enumerate(batch.drafts):
             if place in batch.recalled:

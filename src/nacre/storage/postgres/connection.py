@@ -36,7 +36,7 @@ BUSY_TIMEOUT_MS = 10_000  # that a write waits for others
 READ_TIMEOUT_MS = 60_000  # of one statement that reads
 WRITE_TIMEOUT_MS = 300_000  # of one statement that writes
 CONNECT_S = 10  # that a server may take to answer
-_ATTEMPTS = 4  # of a transaction that the server undid; at least so many where the connection was lost
+_ATTEMPTS = 4  # of a transaction that the server undid
 _PAUSE_S = 0.01  # before the second one, longer before each further one
 _PAUSE_MAX_S = 0.5
 _SOON_MS = 1  # for a write that does not wait for others
@@ -552,10 +552,10 @@ class Connections:
         """Before the next attempt. After the last one, raise what happened.
 
         A server that was started anew, or another one in its place, may need some seconds: a lost connection is
-        replaced for as long as the call may wait.
+        replaced for as long as the call may wait, and at least once, because one of the pool may have ended long ago.
         """
         undone = isinstance(lost.error, failures.UNDONE)
-        again = attempt + 1 < _ATTEMPTS or (not undone and time.monotonic() < until)
+        again = attempt + 1 < _ATTEMPTS if undone else attempt == 0 or time.monotonic() < until
         if self._closed or not again or not failures.may_pass(lost.error):
             raise self._error(lost.error) from lost.error
         if not undone:  # the others were lost, too
