@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import psycopg
 import pytest
@@ -168,6 +168,30 @@ def test_a_write_that_the_server_undoes_at_its_end_is_no_success(schemas: Schema
 
         with pytest.raises(StoreError, match="has undone this write"):
             store._connections.write(fails_unnoticed)
+
+
+def test_a_server_that_is_away_after_a_part_is_stored(
+    schemas: Schemas, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A text takes the place of another in one transaction, and its facts are looked at in the next one."""
+
+    def away(*_: object) -> NoReturn:
+        raise StoreUnavailable("store: cannot reach it")
+
+    with opened(schemas, name) as memory:
+        memory.remember("the boat is red", key="the boat")
+        with monkeypatch.context() as patch:
+            replace = memory._store.replace
+
+            def replace_once(*arguments: Any) -> None:
+                replace(*arguments)
+                patch.setattr(memory._store, "facts_of", away)
+
+            patch.setattr(memory._store, "replace", replace_once)
+            with pytest.raises(StoreUnavailable, match=r"cannot reach it; a part of what was given is stored: give"):
+                memory.remember("the boat is blue", key="the boat")
+        assert [each.text for each in memory.get(keys=["the boat"])] == ["the boat is blue"]
+        assert memory.remember("the boat is blue", key="the boat").changed == ()
 
 
 def test_texts_that_postgresql_cannot_store(schemas: Schemas, name: str) -> None:
