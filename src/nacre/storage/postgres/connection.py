@@ -330,7 +330,7 @@ class Connections:
         if done.statusmessage != "COMMIT":  # but ROLLBACK: a statement has failed before, and nobody noticed
             raise StoreError(f"store: {self.location} has undone this write; nothing was written")
         if _UNREPLICATED in db.warnings:
-            raise StoreUnavailable(
+            raise MaybeStored(
                 f"store: {self.location} has stored this, but no standby has confirmed it, so a fail-over may lose it; "
                 "check the standbys that synchronous_standby_names lists"
             )
