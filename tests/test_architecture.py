@@ -26,8 +26,8 @@ LINES_MAX = 800
 
 # Neighbours in one layer that do not know each other.
 APART = (
-    "cli", "client", "http_api", "mcp_server", "hooks", "integrations", "storage.postgres", "storage.reference",
-    "storage.sqlite", "embedders", "rerankers", "importers",
+    "cli", "client", "http_api", "mcp_server", "hooks", "integrations", "storage.nodes", "storage.postgres",
+    "storage.reference", "storage.sqlite", "embedders", "rerankers", "importers",
 )  # fmt: skip
 # The command line starts the servers; hooks are commands, and servers answer them; one port serves agents, too.
 STARTS = {

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nacre.client.remote import RemoteNacre, connect
     from nacre.config.factory import check_store, copy_store, rekey_store, restore_backup, salvage_store
     from nacre.config.factory import open_store as open  # noqa: A004
+    from nacre.config.nodes import add_node, move_space, node_status
     from nacre.engine.engine import Nacre
     from nacre.engine.explain import Why, WhyNot
     from nacre.errors import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         ServerError,
         ServerMismatch,
         ServerUnavailable,
+        SpaceMoved,
         StoreBusy,
         StoreCorrupt,
         StoreError,
@@ -167,6 +169,7 @@ __all__ = [
     "ServerMismatch",
     "ServerUnavailable",
     "Snippet",
+    "SpaceMoved",
     "Span",
     "Statement",
     "Stats",
@@ -186,10 +189,13 @@ __all__ = [
     "WhyNot",
     "WrongKey",
     "__version__",
+    "add_node",
     "check_store",
     "connect",
     "connect_async",
     "copy_store",
+    "move_space",
+    "node_status",
     "open",
     "rekey_store",
     "restore_backup",
@@ -202,12 +208,13 @@ _HOMES = {
     "client.asynchronous": "AsyncNacre connect_async",
     "client.remote": "RemoteNacre connect",
     "config.factory": "check_store copy_store open rekey_store restore_backup salvage_store",
+    "config.nodes": "add_node move_space node_status",
     "engine.engine": "Nacre",
     "engine.explain": "Why WhyNot",
     "errors": (
         "AccessDenied Conflict EmbedderError EmbedderMismatch EmbedderUnavailable InvalidInput MaybeStored NacreError "
-        "NotFound Outdated QuotaExceeded ServerError ServerMismatch ServerUnavailable StoreBusy StoreCorrupt "
-        "StoreError StoreFull StoreTooNew StoreUnavailable Unauthorized WrongKey"
+        "NotFound Outdated QuotaExceeded ServerError ServerMismatch ServerUnavailable SpaceMoved StoreBusy "
+        "StoreCorrupt StoreError StoreFull StoreTooNew StoreUnavailable Unauthorized WrongKey"
     ),
     "query.lenses": "Lens",
     "types.access_tokens": "AccessToken NewAccessToken",

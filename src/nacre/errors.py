@@ -8,7 +8,8 @@
     │   └── Outdated             the memory has changed since the version that the caller names
     ├── StoreError               the store failed
     │   ├── StoreUnavailable     path missing, unreadable or unwritable
-    │   │   └── MaybeStored      the connection was lost while a write was ended: it is stored wholly, or not at all
+    │   │   ├── MaybeStored      the connection was lost while a write was ended: it is stored wholly, or not at all
+    │   │   └── SpaceMoved       the node does not answer for the space, another one does
     │   ├── StoreBusy            another process held the lock longer than the time-out
     │   ├── StoreFull            the disk is full; nothing was written
     │   │   └── QuotaExceeded    a space holds, or a session writes, as much as it may; nothing was written
@@ -86,6 +87,17 @@ class StoreUnavailable(StoreError):
 
 class MaybeStored(StoreUnavailable):
     """The connection was lost while a write was ended: it is stored wholly, or not at all."""
+
+
+class SpaceMoved(StoreUnavailable):
+    """The node does not answer for these spaces. Nothing was read or written."""
+
+    def __init__(self, spaces: tuple[str, ...], location: str) -> None:
+        named = ", ".join(map(repr, spaces[:3]))
+        super().__init__(
+            f"store: {location} is one of several nodes and has not space {named}; name all nodes, see `nacre nodes`"
+        )
+        self.spaces = spaces
 
 
 class StoreBusy(StoreError):

@@ -20,10 +20,13 @@ STUBS = dict(re.findall(r"^### (\w+)\n\n```python\n(def .*?)^```$", TEXT, re.DOT
 VERBS = [name for name, _ in inspect.getmembers(nacre.Nacre, inspect.isfunction) if not name.startswith("_")]
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "open": nacre.open,
+    "add_node": nacre.add_node,
     "check_store": nacre.check_store,
     "copy_store": nacre.copy_store,
     "connect": nacre.connect,
     "connect_async": nacre.connect_async,
+    "move_space": nacre.move_space,
+    "node_status": nacre.node_status,
     "rekey_store": nacre.rekey_store,
     "restore_backup": nacre.restore_backup,
     "salvage_store": nacre.salvage_store,

@@ -27,8 +27,8 @@ class Commands(click.Group):
 
     modules = (
         "search", "memories", "agents", "hooks", "explain", "lenses", "recall_log", "facts", "entities", "maintenance",
-        "backups", "copying", "export", "changes", "access_tokens", "serve", "worker", "doctor", "encryption",
-        "import_", "watch", "install", "evaluation", "demo",
+        "backups", "copying", "export", "changes", "access_tokens", "serve", "worker", "doctor", "nodes",
+        "encryption", "import_", "watch", "install", "evaluation", "demo",
     )  # fmt: skip
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:

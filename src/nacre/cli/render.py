@@ -24,6 +24,7 @@ from nacre.types.copying import Copied
 from nacre.types.facts import Belief, Disagreement, Entity, Fact, RelatedEntity
 from nacre.types.health import Health, Salvage
 from nacre.types.memory import DEFAULT_IMPORTANCE, Event, Memory, Progress, Purged
+from nacre.types.nodes import Member, Moved, NodeStatus
 from nacre.types.recall_log import Receipt
 from nacre.types.search import Hit, MatchedWord, RelationHit, SearchResult
 from nacre.types.secrets import MemoryWithSecrets
@@ -550,6 +551,24 @@ def health_lines(health: Health) -> Iterator[Line]:
             yield [(" " * 21, ""), (each.remedy, _DIM)]
     problems = len(health.problems)
     yield [(counted(problems, "problem") if problems else "no problems", "bold red" if problems else "")]
+
+
+def member_lines(members: Sequence[Member]) -> Iterator[Line]:
+    for each in members:
+        yield [(f"{each.number:>3}  ", _DIM), (each.address, _ID)]
+
+
+def node_lines(nodes: Sequence[NodeStatus]) -> Iterator[Line]:
+    for each in nodes:
+        counts = f"{counted(each.spaces, 'space')}, {counted(each.memories, 'memory', 'memories')}"
+        yield [(f"{each.number:>3}  ", _DIM), (each.address, _ID), ("  ", ""), (each.problem or counts, "")]
+        for space in each.arriving:
+            yield [INDENT, (f"space {space} is being moved here, or its move was broken off", _DIM)]
+
+
+def moved_lines(moved: Moved) -> Iterator[Line]:
+    yield [("moved  ", _DIM), (moved.space, _ID), (f"  from {moved.source} to {moved.target}", "")]
+    yield [INDENT, (f"{moved.copied:,} rows copied, {moved.compared:,} compared at the end", _DIM)]
 
 
 def salvage_lines(salvaged: Salvage) -> Iterator[Line]:

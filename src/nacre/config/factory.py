@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from nacre import validation
-from nacre.config import custom_models, keys
+from nacre.config import custom_models, keys, nodes
 from nacre.config.settings import data_folder
 from nacre.engine.engine import Nacre, system_clock
 from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS, LOG_MEGABYTES
@@ -52,7 +53,8 @@ from nacre.validation import LIMITS, Limits
 
 if TYPE_CHECKING:
     from nacre.config.settings import Settings
-    from nacre.storage.postgres import PostgresStore
+    from nacre.storage.nodes import NodesStore
+    from nacre.storage.postgres import PostgresNode
 
 EmbedderName: TypeAlias = Literal["minilm", "minilm-cuda", "hashing", "none"]
 
@@ -387,7 +389,7 @@ def _store(
 ) -> tuple[Store, str | None]:
     """The store, and a note if nothing can be written to it."""
     _check_options(location, of_files, of_postgres)
-    store: SqliteStore | PostgresStore | None
+    store: SqliteStore | PostgresNode | NodesStore | None
     if isinstance(location, Path):
         name = str(location)
         store = _file_store(location, busy_timeout_ms, create, quotas, of_files)
@@ -408,6 +410,8 @@ def _check_options(location: Location, of_files: _OfFiles, of_postgres: _OfPostg
             if given != _OfPostgres._field_defaults[name]:
                 raise InvalidInput(name, f"is for stores in PostgreSQL, and {location} is a file; leave it out")
         return
+    if isinstance(location, Nodes) and of_postgres.replica:
+        raise InvalidInput("replica", f"is for stores on one node, and {location} are several; leave it out")
     if of_files.key is not None:
         raise InvalidInput("key", f"is for stores in files, and {location} is none; encrypt the disk of the server")
     if of_files.hnsw != USUAL_HNSW:
@@ -430,30 +434,26 @@ def _file_store(
 
 def _postgres_store(
     location: Address | Nodes, busy_timeout_ms: int, create: bool, quotas: Quotas, of_postgres: _OfPostgres
-) -> PostgresStore | None:
+) -> PostgresNode | NodesStore | None:
     """None if the schema has no store, and none is to be made."""
-    if isinstance(location, Nodes):
-        raise InvalidInput("store", "names several addresses, and a store has one; give one of them")
+    opened = partial(
+        nodes.open_node,
+        schema=of_postgres.schema,
+        create=create,
+        busy_timeout_ms=busy_timeout_ms,
+        connections=of_postgres.connections,
+        quotas=quotas,
+        replicas=of_postgres.replica,
+        staleness_s=of_postgres.staleness_s,
+    )
     try:
-        from nacre.storage.postgres import NoStore, PostgresStore
-    except ImportError as error:  # psycopg, or its library of PostgreSQL
-        raise StoreUnavailable(
-            f"store: {location} needs packages that are missing ({error}); "
-            "install them with `pip install 'nacre-memory[postgres]'`"
-        ) from None
-    try:
-        return PostgresStore(
-            location.dsn,
-            of_postgres.schema,
-            create=create,
-            busy_timeout_ms=busy_timeout_ms,
-            connections_max=of_postgres.connections,
-            quotas=quotas,
-            replicas=[each.dsn for each in of_postgres.replica],
-            staleness_s=of_postgres.staleness_s,
-        )
-    except NoStore:
-        return None
+        if isinstance(location, Nodes):
+            return nodes.open_nodes(location, opened, create=create, busy_timeout_ms=busy_timeout_ms)
+        return nodes.alone(opened(location), location)
+    except StoreUnavailable as error:
+        if nodes.is_missing(error):
+            return None
+        raise
 
 
 def open_from_settings(

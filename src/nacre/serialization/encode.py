@@ -44,6 +44,7 @@ from nacre.types.memory import (
     Purged,
     Remembered,
 )
+from nacre.types.nodes import Member, Moved, NodeStatus
 from nacre.types.recall_log import Receipt
 from nacre.types.search import DidYouMean, Hit, Reason, RelationHit, SearchResult, Successor
 from nacre.types.secrets import MemoryWithSecrets, Screened
@@ -633,6 +634,18 @@ def health(value: Health) -> dict[str, Json]:
         {each.name: getattr(found, each.name) for each in fields(found)} for found in value.findings
     ]
     return {"sound": value.sound, "findings": findings}
+
+
+def member(value: Member) -> dict[str, Json]:
+    return {"number": value.number, "address": value.address, "id": value.store_id}
+
+
+def node_status(value: NodeStatus) -> dict[str, Json]:
+    return {**value._asdict(), "arriving": list(value.arriving)}
+
+
+def moved(value: Moved) -> dict[str, Json]:
+    return {**value._asdict()}
 
 
 def salvage(value: Salvage) -> dict[str, Json]:

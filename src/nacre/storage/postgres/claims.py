@@ -17,12 +17,14 @@ from nacre.interfaces import NOTHING_CLAIMED, Claimed
 from nacre.runtime import forks
 from nacre.storage.postgres.connection import Connections, fetch
 from nacre.storage.postgres.listing import PENDING, PENDING_TOKENS
+from nacre.storage.postgres.placements import HIDDEN
 from nacre.storage.postgres.rows import Key
 from nacre.storage.postgres.schema import Db
 
 CONNECTIONS_MIN = 2  # one that holds claims, one that writes
 _LOOKED_AT = 256  # memories at least, at a time
 _BEGIN: Key = ("", 0)
+_HERE = f"NOT {HIDDEN.format('m')}"
 # A second set of keys beside those of spaces.
 _CLAIM = (
     "SELECT space, row FROM unnest(%s::text[], %s::bigint[]) AS found (space, row) WHERE pg_try_advisory_xact_lock("
@@ -50,8 +52,8 @@ class Claims:
             return
         try:
             with self._connections.holding() as db:
-                new = self._take(db, PENDING, limit)
-                lacking = self._take(db, PENDING_TOKENS, limit - len(new)) if tokens else {}
+                new = self._take(db, f"{PENDING} AND {_HERE}", limit)
+                lacking = self._take(db, f"{PENDING_TOKENS} AND {_HERE}", limit - len(new)) if tokens else {}
                 # This comes last and is sent alone: until then, the server keeps the snapshot of the last query.
                 db.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
                 yield Claimed(new, lacking)

@@ -80,10 +80,6 @@ FROM pg_stat_activity AS a WHERE a.pid <> pg_backend_pid() AND a.pid IN (
   )
 ) ORDER BY a.xact_start LIMIT 1
 """
-_KEYS = (
-    "SELECT DISTINCT hashtextextended(current_schema()::text || chr(31) || space, 0) AS key "
-    "FROM unnest(%s::text[]) AS space ORDER BY key"
-)
 
 
 # ---------------------------------------------------------------- statements
@@ -128,8 +124,13 @@ def copy(db: Db, target: str, types: Sequence[str], several: Iterable[Sequence[A
 
 
 def hold(db: Db, spaces: Iterable[str]) -> None:
-    """Be the only writer of these spaces until the transaction ends."""
-    db.execute(f"SELECT pg_advisory_xact_lock(key) FROM ({_KEYS}) AS keys", (list(dict.fromkeys(spaces)),))
+    """Be the only writer of these spaces until the transaction ends. Raises SpaceMoved for those of other nodes."""
+    db.execute("SELECT hold_spaces(%s, true)", (list(dict.fromkeys(spaces)),))
+
+
+def hold_unchecked(db: Db, spaces: Iterable[str]) -> None:
+    """The same, whichever node has the spaces."""
+    db.execute("SELECT hold_spaces(%s, false)", (list(dict.fromkeys(spaces)),))
 
 
 def hold_memories(db: Db, ids: Iterable[str]) -> None:
@@ -138,11 +139,12 @@ def hold_memories(db: Db, ids: Iterable[str]) -> None:
 
 
 def try_hold(db: Db, spaces: Iterable[str]) -> list[str]:
-    """Those of these spaces that no other writer holds. This one does, then."""
+    """Those of these spaces that are here and that no other writer holds. This one does, then."""
     key = "hashtextextended(current_schema()::text || chr(31) || space, 0)"
     found = fetch(
         db,
-        f"SELECT space, pg_try_advisory_xact_lock({key}) FROM unnest(%s::text[]) AS space",
+        f"SELECT space, pg_try_advisory_xact_lock({key}) FROM unnest(%s::text[]) AS given (space) "
+        "WHERE NOT EXISTS (SELECT 1 FROM placements AS p WHERE p.space = given.space AND p.state <> 'here')",
         (list(dict.fromkeys(spaces)),),
     )
     return [space for space, held in found if held]
@@ -290,6 +292,18 @@ class Connections:
         """The same as `write_soon`. Raises StoreBusy where it would have to wait for another write."""
         return self._write(lambda db: work(db, *args, **kwargs), durable=False, wait_ms=_SOON_MS)
 
+    @contextmanager
+    def writing_to(self, spaces: Sequence[str]) -> Iterator[None]:
+        """Every write of this thread inside the block holds these spaces, and so raises SpaceMoved if one is not here.
+
+        Which spaces a write is about may be read from rows, and those of a space that was moved away are gone.
+        """
+        self._own.held = spaces
+        try:
+            yield
+        finally:
+            self._own.held = ()
+
     def write_alone(self, work: Callable[Concatenate[Db, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The same while no other writes, in any space. All other functions share the store."""
         return self._write(lambda db: work(db, *args, **kwargs), alone=True)
@@ -309,6 +323,8 @@ class Connections:
                             f"store: the user of {self.location} is bound to spaces, and this is about all of them; "
                             "let the owner do it"
                         )
+                    if held := getattr(self._own, "held", ()):
+                        hold(db, held)
                     result = work(db)
                     self._commit(db)
                     if durable and self._note_written is not None:

@@ -6,6 +6,7 @@ another language than English gives the general message, with its own words in i
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,10 +14,20 @@ from typing import NamedTuple
 import psycopg
 from psycopg import errors
 
-from nacre.errors import InvalidInput, NacreError, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnavailable
+from nacre.errors import (
+    InvalidInput,
+    NacreError,
+    SpaceMoved,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
 
 LOST = "while this was written, and it may not be stored; search for it before you repeat it"
 UNDONE = (errors.SerializationFailure, errors.DeadlockDetected)  # by the server, which may carry it out the next time
+_NOT_HERE = "NC001"  # what the function hold_spaces raises
 _ENDED = ("FATAL", "PANIC")  # after an error of this severity, the server closes the connection
 
 
@@ -117,6 +128,8 @@ def _refusal_of(error: BaseException) -> _Refusal | None:
 
 def translated(error: BaseException, location: str, secrets: Sequence[str] = ()) -> NacreError:
     """The error of Nacre that says what is wrong and what to do. No secret is in it."""
+    if isinstance(error, psycopg.Error) and error.sqlstate == _NOT_HERE:
+        return SpaceMoved(tuple(json.loads(error.diag.message_detail or "[]")), location)
     said = _said(error, secrets)
     refusal = _refusal_of(error)
     if refusal is not None:

@@ -10,7 +10,16 @@ from datetime import datetime
 
 from nacre.errors import Conflict
 from nacre.storage.changes import check_unexpired, identity, replaced, taken
-from nacre.storage.postgres import facts, near_duplicates, rows, space_usage, token_vectors, updates, vocabulary
+from nacre.storage.postgres import (
+    facts,
+    near_duplicates,
+    placements,
+    rows,
+    space_usage,
+    token_vectors,
+    updates,
+    vocabulary,
+)
 from nacre.storage.postgres.connection import fetch, hold, hold_memories, run, run_many, try_hold, value
 from nacre.storage.postgres.counters import bump_revision
 from nacre.storage.postgres.rows import Key
@@ -155,7 +164,10 @@ def expire(db: Db, now: datetime, limit: int) -> bool:
 
 def next_expiry(db: Db) -> datetime | None:
     """When the next live memory expires, which may be over."""
-    sql = "SELECT min(expires_us) FROM memories WHERE deleted_us IS NULL AND expires_us IS NOT NULL"
+    sql = (
+        "SELECT min(expires_us) FROM memories AS m WHERE deleted_us IS NULL AND expires_us IS NOT NULL "
+        f"AND NOT {placements.HIDDEN.format('m')}"
+    )
     return rows.maybe_moment(value(db, sql))
 
 
@@ -192,14 +204,17 @@ def embed(
     return len(embedded) + added
 
 
-def switch_model(db: Db, model: str) -> None:
-    """The caller is the only one that writes."""
+def switch_model(db: Db, model: str, *, logged: bool = True) -> None:
+    """The caller is the only one that writes. Of several nodes, one logs it for all."""
     if rows.meta(db, "model") != model:
         run(db, "DELETE FROM passages")
         run(db, "UPDATE memories SET embedded = false WHERE embedded")
         rows.set_meta(db, "model", model)
         token_vectors.drop_all(db, None)
-        log_events(db, MODEL_SWITCHED, [Touched("", 0, "")])
+        if logged:
+            log_events(db, MODEL_SWITCHED, [Touched("", 0, "")])
+        else:
+            bump_revision(db)
 
 
 def switch_token_model(db: Db, model: str) -> None:

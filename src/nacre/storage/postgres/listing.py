@@ -11,7 +11,6 @@ from nacre.query.ast import Condition, has_words
 from nacre.storage.postgres import rows
 from nacre.storage.postgres.connection import fetch, value
 from nacre.storage.postgres.filters import (
-    EVERYTHING,
     FORGOTTEN,
     LIVE,
     Clause,
@@ -20,6 +19,7 @@ from nacre.storage.postgres.filters import (
     search_clause,
 )
 from nacre.storage.postgres.halfvec import all_received
+from nacre.storage.postgres.placements import HIDDEN
 from nacre.storage.postgres.schema import Db
 from nacre.storage.postgres.words import WordsOfMemories, WordsOfSpaces
 from nacre.storage.vectors import unpack
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from nacre.types.memory import FloatMatrix
 
 PENDING = "NOT m.embedded AND m.deleted_us IS NULL"
+_HERE = Clause(f"NOT {HIDDEN.format('m')}", ())
 PENDING_TOKENS = "m.token_passages IS NULL AND m.embedded AND m.deleted_us IS NULL"
 
 
@@ -75,13 +76,13 @@ def without_vectors(db: Db, ids: Sequence[str]) -> set[str]:
 
 def having(db: Db, condition: str, where: Filter | None, limit: int) -> list[tuple[str, str]]:
     """(id, text) of the first memories that match a condition and the filter."""
-    clause = EVERYTHING if where is None else filter_clause(where)
+    clause = _HERE if where is None else filter_clause(where)
     sql = f"SELECT m.id, m.text FROM memories AS m WHERE {condition} AND {clause.sql} ORDER BY m.row LIMIT %s"
     return [(memory_id, text) for memory_id, text in fetch(db, sql, (*clause.parameters, limit))]
 
 
 def count_having(db: Db, condition: str, where: Filter | None) -> int:
-    clause = EVERYTHING if where is None else filter_clause(where)
+    clause = _HERE if where is None else filter_clause(where)
     sql = f"SELECT count(*) FROM memories AS m WHERE {condition} AND {clause.sql}"
     return int(value(db, sql, clause.parameters))
 

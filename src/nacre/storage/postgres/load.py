@@ -23,6 +23,7 @@ from nacre.storage.postgres import (
     facts,
     kept_answers,
     near_duplicates,
+    placements,
     purging,
     rows,
     space_usage,
@@ -532,7 +533,8 @@ def _spaces(db: Db, records: Sequence[Record]) -> set[str]:
         for event in _events_of(each):
             spaces.add(event.space)
             ids.add(event.memory_id)
-    sql = f"SELECT space FROM memories WHERE id = ANY(%s) UNION SELECT s.space FROM ({export.STALE}) AS s"
+    sql = f"SELECT space FROM memories WHERE id = ANY(%s) UNION SELECT s.space FROM ({export.STALE}) AS s "
+    sql += f"WHERE NOT {placements.HIDDEN.format('s')}"
     return spaces | {space for (space,) in fetch(db, sql, (list(ids),))}
 
 

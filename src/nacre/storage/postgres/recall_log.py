@@ -16,7 +16,7 @@ from nacre.analysis.quotations import Quotations
 from nacre.errors import InvalidInput, NotFound
 from nacre.ranking.usage import add, earns
 from nacre.storage.postgres import counters
-from nacre.storage.postgres.connection import copy, fetch, hold, run, value
+from nacre.storage.postgres.connection import copy, fetch, hold, hold_unchecked, run, value
 from nacre.storage.postgres.rows import Key, columns_of, maybe_microseconds, maybe_moment, meta, microseconds, moment
 from nacre.storage.postgres.schema import Db
 from nacre.types.copying import UsageRecord
@@ -44,10 +44,10 @@ _PURGED = "purged_us"  # in `meta`: when memories were last purged
 _MARKS: dict[Outcome, str] = {"opened": "opened_us", "used": "used_us", "wrong": "wrong_us"}
 _STREAMED_ROWS = 1_000
 
-_RECEIPT_COLUMNS = "space, receipt, id, at_us, session, query, mode, lens, origin, repeat, bytes"
-_RECEIPT_TYPES = ("text", "int8", "text", "int8", "text", "text", "text", "text", "text", "bool", "int4")
-_DELIVERY_COLUMNS = "space, receipt, memory_space, row, at_us, rank, score, opened_us, used_us, wrong_us"
-_DELIVERY_TYPES = ("text", "int8", "text", "int8", "int8", "int4", "float8", "int8", "int8", "int8")
+RECEIPT_COLUMNS = "space, receipt, id, at_us, session, query, mode, lens, origin, repeat, bytes"
+RECEIPT_TYPES = ("text", "int8", "text", "int8", "text", "text", "text", "text", "text", "bool", "int4")
+DELIVERY_COLUMNS = "space, receipt, memory_space, row, at_us, rank, score, opened_us, used_us, wrong_us"
+DELIVERY_TYPES = ("text", "int8", "text", "int8", "int8", "int4", "float8", "int8", "int8", "int8")
 
 _STANDINGS = """
 SELECT m.id, m.space, m.row, u.good, u.bad, u.seen, u.at_us, u.opened_us, u.used_us, u.wrong_us
@@ -91,7 +91,7 @@ SELECT max(receipt) FROM (
 ) AS summed WHERE before < %s
 """
 _DELIVERED = """
-SELECT asked.place, latest.id FROM unnest(%(spaces)s::text[], %(names)s::text[]) WITH ORDINALITY
+SELECT asked.place, latest.id, latest.at_us FROM unnest(%(spaces)s::text[], %(names)s::text[]) WITH ORDINALITY
   AS asked (space, name, place)
 CROSS JOIN LATERAL (
   SELECT m.id, max(d.at_us) AS at_us FROM (
@@ -128,7 +128,8 @@ WITH written AS (
   FROM unnest(%(of)s::bigint[], %(ids)s::text[], %(opened)s::boolean[]) AS given (number, id, opened)
   JOIN unwritten AS u ON u.number = given.number JOIN memories AS n ON n.id = given.id
 ), marked AS (SELECT * FROM unnest(%(marked)s::bigint[], %(marked_ids)s::text[]) AS given (number, id))
-SELECT m.id, bool_or(d.opened OR EXISTS (SELECT 1 FROM marked AS k WHERE k.number = d.number AND k.id = m.id))
+SELECT m.id, bool_or(d.opened OR EXISTS (SELECT 1 FROM marked AS k WHERE k.number = d.number AND k.id = m.id)),
+  max(d.at_us)
 FROM delivered AS d JOIN memories AS m ON m.space = d.space AND m.row = d.row
 WHERE NOT EXISTS (SELECT 1 FROM repeated AS l WHERE (l.at_us, l.number) > (d.at_us, d.number))
 AND m.deleted_us IS NULL AND d.at_us >= m.updated_us
@@ -139,16 +140,26 @@ GROUP BY m.id ORDER BY max(d.at_us) DESC, m.id LIMIT %(limit)s
 # ---------------------------------------------------------------- verbs: they hold the spaces that they write to
 
 
-def record(db: Db, receipts: Sequence[Receipt], retention: Retention, now: datetime) -> None:
+def record(
+    db: Db, receipts: Sequence[Receipt], retention: Retention, now: datetime, parts: Container[str] | None = None
+) -> list[Receipt]:
     """Write receipts, and delete those that are not to be kept any more.
 
     A receipt that is stored already is skipped, so a write can be retried. One that is written only after a purge, as
-    by another process, may quote what was purged: it loses its query.
+    by another process, may quote what was purged: it loses its query. `parts` are the ids of those whose space is on
+    another node: they are here because memories of this node were delivered. Returns those that were stored already.
     """
     named = list(dict.fromkeys(each.memory_id for receipt in receipts for each in receipt.deliveries))
-    _hold(db, named, {each.space for each in receipts})
-    _write(db, _unknown(db, receipts), named)
+    own = {each.space for each in receipts if parts is None or each.id not in parts}
+    if parts is not None:
+        hold_unchecked(db, {each.space for each in receipts} | _spaces_of(db, named))
+    _hold(db, named, own)
+    if parts is not None:
+        lock(db, "receipts")
+    new = _unknown(db, receipts)
+    _write(db, new, named)
     _prune(db, retention, now)
+    return [each for each in receipts if each not in new]
 
 
 def restore(db: Db, receipts: Sequence[Receipt], usages: Sequence[UsageRecord]) -> None:
@@ -164,8 +175,8 @@ def restore(db: Db, receipts: Sequence[Receipt], usages: Sequence[UsageRecord]) 
     first = counters.take(db, "receipts", len(receipts))
     copy(
         db,
-        f"receipts ({_RECEIPT_COLUMNS})",
-        _RECEIPT_TYPES,
+        f"receipts ({RECEIPT_COLUMNS})",
+        RECEIPT_TYPES,
         (
             (
                 *(each.space, number, each.id, microseconds(each.at), each.session, each.query, each.mode, each.lens),
@@ -176,8 +187,8 @@ def restore(db: Db, receipts: Sequence[Receipt], usages: Sequence[UsageRecord]) 
     )
     copy(
         db,
-        f"deliveries ({_DELIVERY_COLUMNS})",
-        _DELIVERY_TYPES,
+        f"deliveries ({DELIVERY_COLUMNS})",
+        DELIVERY_TYPES,
         (
             (
                 *(receipt.space, number, *key_of[each.memory_id], microseconds(receipt.at), each.rank),
@@ -201,14 +212,14 @@ def restore(db: Db, receipts: Sequence[Receipt], usages: Sequence[UsageRecord]) 
             if each.memory_id in key_of
         ),
     )
-    _grow(db, sum(each.size_bytes for each in receipts))
+    grow(db, sum(each.size_bytes for each in receipts))
     counters.bump_revision(db)
 
 
 def clear_all(db: Db) -> int:
     """Delete all receipts and usage, while nobody else writes. Returns how many receipts there were."""
     run(db, "DELETE FROM usage")
-    return _delete(db, "true", ())
+    return delete_receipts(db, "true", ())
 
 
 def mark(
@@ -228,15 +239,8 @@ def mark(
     """
     ids = list(dict.fromkeys(memory_ids))
     _hold(db, ids, ())
-    known = _standings(db, ids)
-    missing = tuple(each for each in ids if each not in known)
-    if missing:
-        raise NotFound(missing)
+    known, delivered_by = marked_now(db, receipt_id, Mark(tuple(ids), outcome, at, session, origin))
     key_of = {each: known[each].key for each in ids}
-    if receipt_id is None:
-        delivered_by = _latest(db, key_of, Mark(tuple(ids), outcome, at, session, origin))
-    else:
-        delivered_by = _that_delivered(db, receipt_id, key_of)
     column, at_us = _MARKS[outcome], microseconds(at)
     sql = (
         f"UPDATE deliveries AS d SET {column} = %s "
@@ -249,7 +253,7 @@ def mark(
     new = [each for each in ids if key_of[each] in rank_of]
     earning = [known[each] for each in new if earns(known[each].earned(outcome), at)]
     if earning:
-        _write_usage(db, {each.key: add(each.usage, outcome, at, rank_of[each.key]) for each in earning})
+        write_usage(db, {each.key: add(each.usage, outcome, at, rank_of[each.key]) for each in earning})
         run(
             db,
             f"UPDATE usage AS u SET {column} = %s FROM unnest(%s::text[], %s::bigint[]) AS given (space, row) "
@@ -261,16 +265,19 @@ def mark(
     return new
 
 
-def clear(db: Db, spaces: Sequence[str], session: str | None, before: datetime | None) -> int:
-    """Delete receipts of these spaces, of one session or from before a time where given. Returns how many."""
-    hold(db, spaces)
+def clear(db: Db, spaces: Sequence[str], session: str | None, before: datetime | None, *, parts: bool = False) -> int:
+    """Delete receipts of these spaces, of one session or from before a time where given. Returns how many.
+
+    With `parts`, the spaces are on another node.
+    """
+    (hold_unchecked if parts else hold)(db, spaces)
     conditions: list[str] = ["space = ANY(%s)"]
     parameters: list[Any] = [list(spaces)]
     for condition, given in (("session = %s", session), ("at_us < %s", maybe_microseconds(before))):
         if given is not None:
             conditions.append(condition)
             parameters.append(given)
-    return _delete(db, " AND ".join(conditions), parameters)
+    return delete_receipts(db, " AND ".join(conditions), parameters)
 
 
 # ---------------------------------------------------------------- a part of a purge
@@ -282,21 +289,25 @@ def purge(db: Db, keys: Sequence[Key], quotations: Quotations, at: datetime) -> 
     A receipt with `repeat` stays without its query, so that what its session was given before still does not count.
     Nobody writes a receipt meanwhile: who does later finds the time of the purge.
     """
-    _lock(db, "receipts")
-    _lock(db, "log_bytes")
+    lock(db, "receipts")
+    lock(db, "log_bytes")
     given = columns_of(keys)
     delivering = (
         "(space, receipt) IN (SELECT d.space, d.receipt FROM unnest(%s::text[], %s::bigint[]) AS given (space, row) "
         "JOIN deliveries AS d ON d.memory_space = given.space AND d.row = given.row)"
     )
     run(db, f"UPDATE receipts SET query = '' WHERE repeat AND query <> '' AND {delivering}", given)
-    _delete(db, f"NOT repeat AND {delivering}", given)
+    delete_receipts(db, f"NOT repeat AND {delivering}", given)
     run(
         db,
         "DELETE FROM deliveries AS d USING unnest(%s::text[], %s::bigint[]) AS given (space, row) "
         "WHERE d.memory_space = given.space AND d.row = given.row",
         given,
     )
+    forget_quoting(db, quotations, at)
+
+
+def forget_quoting(db: Db, quotations: Quotations, at: datetime) -> None:
     with db.cursor(name="nacre_queries") as cursor:
         cursor.itersize = _STREAMED_ROWS
         cursor.execute("SELECT DISTINCT query FROM receipts WHERE query <> ''", binary=True)
@@ -314,9 +325,18 @@ def purge(db: Db, keys: Sequence[Key], quotations: Quotations, at: datetime) -> 
 # ---------------------------------------------------------------- reading
 
 
-def listed(db: Db, which: ReceiptFilter, unwritten: Unwritten = NOTHING_UNWRITTEN) -> list[Receipt]:
-    """Receipts ordered by (time, id), the newest first, with those that are still to be written."""
-    new = _numbered(db, unwritten)
+def listed(
+    db: Db,
+    which: ReceiptFilter,
+    unwritten: Unwritten = NOTHING_UNWRITTEN,
+    ids: Sequence[str] | None = None,
+    before: tuple[datetime, str] | None = None,
+) -> list[Receipt]:
+    """Receipts ordered by (time, id), the newest first, with those that are still to be written.
+
+    `ids`: only these. `before`: only those before this time and id.
+    """
+    new = [each for each in _numbered(db, unwritten) if ids is None or each[1].id in ids]
     spaces = list(which.spaces)
     conditions: list[str] = ["r.space = ANY(%s)"]
     parameters: list[Any] = [spaces]
@@ -329,7 +349,12 @@ def listed(db: Db, which: ReceiptFilter, unwritten: Unwritten = NOTHING_UNWRITTE
             "ON d.memory_space = m.space AND d.row = m.row WHERE m.id = %s AND m.space = ANY(%s))"
         )
         parameters += [which.memory_id, spaces]
-    place = None if which.before is None else _place(db, which.before, which.spaces, new)
+    if ids is not None:
+        conditions.append("r.id = ANY(%s)")
+        parameters.append(list(ids))
+    place = None if before is None else (microseconds(before[0]), before[1])
+    if which.before is not None:
+        place = _place(db, which.before, which.spaces, new)
     if place is not None:
         conditions.append("(r.at_us, r.id) < (%s, %s)")
         parameters += place
@@ -362,7 +387,15 @@ def last(db: Db) -> int:
 def delivered(
     db: Db, sessions: Sequence[tuple[str, str]], limit: int, unwritten: Unwritten, after: int
 ) -> dict[tuple[str, str], list[str]]:
-    """By session or connection, the live memories delivered to it since they last changed, the latest first.
+    """By session or connection, the live memories delivered to it since they last changed, the latest first."""
+    found = delivered_at(db, sessions, limit, unwritten, after)
+    return {name: [memory_id for memory_id, _ in several] for name, several in found.items()}
+
+
+def delivered_at(
+    db: Db, sessions: Sequence[tuple[str, str]], limit: int, unwritten: Unwritten, after: int
+) -> dict[tuple[str, str], list[tuple[str, datetime]]]:
+    """The same, each with the time of its latest delivery.
 
     Only receipts that were written `after` the one of this number count.
     """
@@ -383,16 +416,24 @@ def delivered(
         "times": [at_us for _, _, at_us in given],
         "limit": limit,
     }
-    found: dict[tuple[str, str], list[str]] = {}
-    for place, memory_id in db.execute(_DELIVERED, parameters, binary=True):
-        found.setdefault(asked[place - 1], []).append(memory_id)
+    found: dict[tuple[str, str], list[tuple[str, datetime]]] = {}
+    for place, memory_id, at_us in db.execute(_DELIVERED, parameters, binary=True):
+        found.setdefault(asked[place - 1], []).append((memory_id, moment(at_us)))
     return found
 
 
 def delivered_within(
     db: Db, spaces: Sequence[str], session: str, period: Period, limit: int, unwritten: Unwritten
 ) -> dict[str, bool]:
-    """The live memories delivered to a session in a period and since they last changed, and if each was opened.
+    """The live memories delivered to a session in a period and since they last changed, and if each was opened."""
+    found = delivered_within_at(db, spaces, session, period, limit, unwritten)
+    return {memory_id: opened for memory_id, (opened, _) in found.items()}
+
+
+def delivered_within_at(
+    db: Db, spaces: Sequence[str], session: str, period: Period, limit: int, unwritten: Unwritten
+) -> dict[str, tuple[bool, datetime]]:
+    """The same, each with the time of its latest delivery.
 
     Receipts before the last repeat do not count. A process may write a receipt late, so their times are compared, and
     of equal ones the order of writing. The beginning of the period is not part of it, the end is.
@@ -423,7 +464,8 @@ def delivered_within(
         "marked": [number for number, _ in opened],
         "marked_ids": [memory_id for _, memory_id in opened],
     }
-    return dict(db.execute(_DELIVERED_WITHIN, parameters, binary=True).fetchall())
+    found = db.execute(_DELIVERED_WITHIN, parameters, binary=True).fetchall()
+    return {memory_id: (opened, moment(at_us)) for memory_id, opened, at_us in found}
 
 
 # ---------------------------------------------------------------- inside: writing
@@ -431,8 +473,12 @@ def delivered_within(
 
 def _hold(db: Db, memory_ids: Sequence[str], spaces: Iterable[str]) -> None:
     """Hold spaces, and those of memories."""
-    of_memories = fetch(db, "SELECT DISTINCT space FROM memories WHERE id = ANY(%s)", (list(memory_ids),))
-    hold(db, [*spaces, *(space for (space,) in of_memories)])
+    hold(db, [*spaces, *_spaces_of(db, memory_ids)])
+
+
+def _spaces_of(db: Db, memory_ids: Sequence[str]) -> set[str]:
+    found = fetch(db, "SELECT DISTINCT space FROM memories WHERE id = ANY(%s)", (list(memory_ids),))
+    return {space for (space,) in found}
 
 
 def _unknown(db: Db, receipts: Sequence[Receipt]) -> list[Receipt]:
@@ -449,13 +495,13 @@ def _write(db: Db, new: Sequence[Receipt], named: Sequence[str]) -> None:
     if not new:
         return
     first = counters.take(db, "receipts", len(new))  # a purge that runs ends before this, and its time is read after
-    known = _standings(db, named)
-    kept = list(enumerate(_storable(db, new, known), first))
+    known = standings(db, named)
+    kept = list(enumerate(storable(db, new, known), first))
     sizes = [each.size_bytes for _, each in kept]
     copy(
         db,
-        f"receipts ({_RECEIPT_COLUMNS})",
-        _RECEIPT_TYPES,
+        f"receipts ({RECEIPT_COLUMNS})",
+        RECEIPT_TYPES,
         (
             (
                 *(each.space, number, each.id, microseconds(each.at), each.session, each.query, each.mode, each.lens),
@@ -475,12 +521,12 @@ def _write(db: Db, new: Sequence[Receipt], named: Sequence[str]) -> None:
             marks = map(maybe_microseconds, (delivery.opened, delivery.used, delivery.wrong))
             written.append((receipt.space, number, *key, at_us, delivery.rank, float(delivery.score), *marks))
     if written:
-        copy(db, f"deliveries ({_DELIVERY_COLUMNS})", _DELIVERY_TYPES, written)
-    _write_usage(db, usage_of)
-    _grow(db, sum(sizes))
+        copy(db, f"deliveries ({DELIVERY_COLUMNS})", DELIVERY_TYPES, written)
+    write_usage(db, usage_of)
+    grow(db, sum(sizes))
 
 
-def _write_usage(db: Db, usage_of: Mapping[Key, Usage]) -> None:
+def write_usage(db: Db, usage_of: Mapping[Key, Usage]) -> None:
     if usage_of:
         several = usage_of.values()
         numbers = [[each[at] for each in several] for at in range(3)]
@@ -497,34 +543,34 @@ def _prune(db: Db, retention: Retention, now: datetime) -> None:
     if found is not None and found[0] is not None:
         keep_from = found[0] - retention.days * _DAY_US
         if value(db, "SELECT EXISTS (SELECT 1 FROM receipts WHERE at_us < %s)", (keep_from,)):
-            _delete(db, "at_us < %s", (keep_from,))
+            delete_receipts(db, "at_us < %s", (keep_from,))
     if counters.last(db, "log_bytes") <= retention.bytes_max:
         return
-    excess = _lock(db, "log_bytes") - retention.bytes_max
+    excess = lock(db, "log_bytes") - retention.bytes_max
     if excess > 0:  # nobody else has deleted any meanwhile
         excess += round(retention.bytes_max * PRUNED_SHARE)  # or every write would have to delete
         last_gone = value(db, _FIRST_WRITTEN, (excess // RECEIPT_BYTES + 1, excess))
-        _delete(db, "receipt <= %s", (last_gone,))
+        delete_receipts(db, "receipt <= %s", (last_gone,))
 
 
-def _delete(db: Db, condition: str, parameters: Sequence[Any]) -> int:
+def delete_receipts(db: Db, condition: str, parameters: Sequence[Any]) -> int:
     """Delete the receipts that match a condition. Returns how many."""
-    _lock(db, "log_bytes")
+    lock(db, "log_bytes")
     sql = (
         f"WITH gone AS (DELETE FROM receipts WHERE {condition} RETURNING bytes) "
         "SELECT count(*), coalesce(sum(bytes), 0)::bigint FROM gone"
     )
     ((count, size),) = fetch(db, sql, parameters)
-    _grow(db, -size)
+    grow(db, -size)
     return int(count)
 
 
-def _grow(db: Db, size: int) -> None:
+def grow(db: Db, size: int) -> None:
     if size:
         counters.take(db, "log_bytes", size)
 
 
-def _lock(db: Db, name: str) -> int:
+def lock(db: Db, name: str) -> int:
     """Hold a counter until the transaction ends. Returns its value."""
     return int(value(db, "SELECT value FROM counters WHERE name = %s FOR UPDATE", (name,)))
 
@@ -546,7 +592,7 @@ class _Standing(NamedTuple):
         return maybe_moment(us)
 
 
-def _standings(db: Db, memory_ids: Iterable[str]) -> dict[str, _Standing]:
+def standings(db: Db, memory_ids: Iterable[str]) -> dict[str, _Standing]:
     """By id, of each memory that exists."""
     return {
         memory_id: _Standing((space, row), None if at_us is None else Usage(good, bad, seen, moment(at_us)), *earned)
@@ -554,7 +600,7 @@ def _standings(db: Db, memory_ids: Iterable[str]) -> dict[str, _Standing]:
     }
 
 
-def _storable(db: Db, receipts: Sequence[Receipt], known: Container[str]) -> list[Receipt]:
+def storable(db: Db, receipts: Sequence[Receipt], known: Container[str]) -> list[Receipt]:
     """Receipts as they are kept: with each memory that is known once, and with a query that can be stored.
 
     The query is empty if what it quotes may have been purged since it was asked.
@@ -568,6 +614,16 @@ def _storable(db: Db, receipts: Sequence[Receipt], known: Container[str]) -> lis
         query = "" if late else logged_query(receipt.query)
         kept.append(replace(receipt, query=query, deliveries=deliveries))
     return kept
+
+
+def marked_now(db: Db, receipt_id: str | None, mark: Mark) -> tuple[dict[str, _Standing], dict[str, Key]]:
+    """By marked memory, its standing, and the receipt that is meant. Raises NotFound, InvalidInput."""
+    known = standings(db, mark.memory_ids)
+    missing = tuple(each for each in mark.memory_ids if each not in known)
+    if missing:
+        raise NotFound(missing)
+    key_of = {each: known[each].key for each in mark.memory_ids}
+    return known, _latest(db, key_of, mark) if receipt_id is None else _that_delivered(db, receipt_id, key_of)
 
 
 def _that_delivered(db: Db, receipt_id: str, key_of: Mapping[str, Key]) -> dict[str, Key]:
@@ -642,8 +698,8 @@ def _numbered(db: Db, unwritten: Unwritten) -> list[tuple[int, Receipt]]:
     if not unwritten.receipts:
         return []
     new = _unknown(db, unwritten.receipts)
-    known = _standings(db, {delivery.memory_id for each in new for delivery in each.deliveries})
-    return list(enumerate(_storable(db, new, known), _AFTER_ALL))
+    known = standings(db, {delivery.memory_id for each in new for delivery in each.deliveries})
+    return list(enumerate(storable(db, new, known), _AFTER_ALL))
 
 
 def _place(db: Db, receipt_id: str, spaces: Sequence[str], new: Sequence[tuple[int, Receipt]]) -> tuple[int, str]:
@@ -680,7 +736,7 @@ def _marks(
     db: Db, new: Sequence[tuple[int, Receipt]], marks: Sequence[Mark]
 ) -> dict[tuple[int, str, Outcome], datetime]:
     """By number of a receipt, memory and outcome, when the delivery is first marked so."""
-    known = _standings(db, {each for mark in marks for each in mark.memory_ids}) if marks else {}
+    known = standings(db, {each for mark in marks for each in mark.memory_ids}) if marks else {}
     marked = [(each, mark) for mark in marks for each in mark.memory_ids if each in known]
     written = _latest_of(db, [(known[memory_id].key, mark) for memory_id, mark in marked])
     found: dict[tuple[int, str, Outcome], datetime] = {}

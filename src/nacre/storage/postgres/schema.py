@@ -2,8 +2,9 @@
 
 The source of truth are `memories`, `passages`, `token_vectors`, `events`, `facts`, `entities` with `entity_names` and
 `links`, `updates`, `near_duplicates`, `receipts`, `deliveries`, `usage`, `lenses`, `changes`, `displaced`,
-`session_writes`, `access_tokens`, `kept_answers`, `counters` and `meta`. `tokens`, `vocabulary`, `postings`, `corpus`,
-`sketches`, `relation_words`, `relation_counts` and `space_usage` are derived from these.
+`session_writes`, `access_tokens`, `kept_answers`, `nodes`, `placements`, `directory`, `counters` and `meta`. `tokens`,
+`vocabulary`, `postings`, `corpus`, `sketches`, `relation_words`, `relation_counts` and `space_usage` are derived from
+these.
 
 What belongs to a space has the space as the first column of its primary key, and no foreign key leads to another space,
 so that a table can be partitioned or distributed by space. Memories have no foreign keys that point at them: their
@@ -41,6 +42,8 @@ _EXTENSION_KEY = 0x4E61637265  # of the lock that guards what all schemas of a d
 # Tables with rows of one memory, by (space, row). Pairs are in `near_duplicates` and `updates`; `deliveries` name the
 # space of the memory beside their own.
 OF_MEMORIES = ("passages", "token_vectors", "tokens", "sketches", "links", "usage", "displaced")
+# Tables that have a row of every space that has anything.
+HELD_BY_SPACE = ("memories", "events", "changes", "entities", "lenses", "receipts", "session_writes", "space_usage")
 
 _FIRST = """
 CREATE TABLE meta (
@@ -206,6 +209,9 @@ BEGIN
   IF TG_OP = 'UPDATE' AND new.before IS NULL AND (new.space, new.seq, new.at_us, new.action, new.row, new.memory_id)
     = (old.space, old.seq, old.at_us, old.action, old.row, old.memory_id) THEN
     RETURN new;
+  END IF;
+  IF TG_OP = 'DELETE' AND EXISTS (SELECT 1 FROM placements AS p WHERE p.space = old.space AND p.state <> 'here') THEN
+    RETURN old; -- another node has the log of this space
   END IF;
   RAISE EXCEPTION 'the event log is append-only';
 END $$;
@@ -378,6 +384,40 @@ CREATE TABLE kept_answers (
   PRIMARY KEY (key, made_by)
 );
 CREATE INDEX kept_answers_by_time ON kept_answers (at_us);
+
+-- See placements.py.
+CREATE TABLE nodes (                      -- empty: this store is alone
+  number   integer PRIMARY KEY,
+  store_id text COLLATE "C" NOT NULL UNIQUE,
+  address  text NOT NULL                  -- without its password
+);
+CREATE TABLE placements (
+  space text COLLATE "C" PRIMARY KEY,
+  state text COLLATE "C" NOT NULL,        -- here, arriving or gone
+  other text COLLATE "C" NOT NULL DEFAULT '' -- the store that it comes from or has gone to
+);
+CREATE INDEX placements_hidden ON placements (state) WHERE state <> 'here';
+CREATE TABLE directory (                  -- of node 0
+  space    text COLLATE "C" PRIMARY KEY,
+  store_id text COLLATE "C" NOT NULL
+);
+-- Be the only writer of spaces until the transaction ends. Which spaces are here is read after the lock was taken.
+CREATE FUNCTION hold_spaces(spaces text[], checked boolean) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  missing text[];
+BEGIN
+  PERFORM pg_advisory_xact_lock(key) FROM (
+    SELECT DISTINCT hashtextextended(current_schema()::text || chr(31) || space, 0) AS key
+    FROM unnest(spaces) AS space ORDER BY key
+  ) AS keys;
+  IF checked AND EXISTS (SELECT 1 FROM nodes) THEN
+    missing := ARRAY(SELECT given.space FROM unnest(spaces) AS given (space) WHERE NOT EXISTS (
+      SELECT 1 FROM placements AS p WHERE p.space = given.space AND p.state = 'here') ORDER BY 1);
+    IF missing <> '{}' THEN
+      RAISE EXCEPTION 'not on this node' USING ERRCODE = 'NC001', DETAIL = array_to_json(missing)::text;
+    END IF;
+  END IF;
+END $$;
 
 CREATE TABLE space_usage (
   space    text COLLATE "C" PRIMARY KEY,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nacre.storage.postgres import rows, schema, space_usage, vector_graph
 from nacre.storage.postgres.connection import fetch
+from nacre.storage.postgres.placements import HIDDEN, in_state
 from nacre.storage.postgres.schema import Db
 from nacre.storage.quotas import named_quotas
 from nacre.types.quotas import Quotas
@@ -14,12 +15,15 @@ from nacre.types.stats import Stats
 _MEMORIES = (
     "SELECT GROUPING(space, kind, namespace), coalesce(space, kind, namespace), count(*), "
     "count(*) FILTER (WHERE NOT embedded), count(*) FILTER (WHERE embedded AND token_passages IS NULL) "
-    "FROM memories WHERE deleted_us IS NULL GROUP BY GROUPING SETS ((), (space), (kind), (namespace)) ORDER BY 1, 2"
+    f"FROM memories AS m WHERE deleted_us IS NULL AND NOT {HIDDEN.format('m')} "
+    "GROUP BY GROUPING SETS ((), (space), (kind), (namespace)) ORDER BY 1, 2"
 )
 _OTHERS = (
-    "SELECT (SELECT count(*) FROM memories WHERE deleted_us IS NOT NULL), (SELECT count(*) FROM passages), "
-    "(SELECT coalesce(sum(octet_length(vectors)), 0)::bigint FROM token_vectors), (SELECT count(*) FROM events)"
-)
+    "SELECT (SELECT count(*) FROM memories AS m WHERE deleted_us IS NOT NULL AND NOT {}), "
+    "(SELECT count(*) FROM passages AS m WHERE NOT {}), "
+    "(SELECT coalesce(sum(octet_length(vectors)), 0)::bigint FROM token_vectors AS m WHERE NOT {}), "
+    "(SELECT count(*) FROM events AS m WHERE NOT {})"
+).replace("{}", HIDDEN.format("m"))
 _SIZES = (
     "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint, coalesce(sum(pg_indexes_size(c.oid)), 0)::bigint "
     "FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
@@ -37,7 +41,8 @@ def store_stats(db: Db, quotas: Quotas) -> Stats:
             live, pending, pending_tokens = memories, without_vectors, without_tokens
     ((forgotten, passages, token_bytes, events),) = fetch(db, _OTHERS)
     ((size, indexes),) = fetch(db, _SIZES)
-    held = space_usage.of_spaces(db)
+    elsewhere = {*in_state(db, "gone"), *in_state(db, "arriving")}
+    held = {space: each for space, each in space_usage.of_spaces(db).items() if space not in elsewhere}
     return Stats(
         memories=live,
         forgotten=forgotten,
