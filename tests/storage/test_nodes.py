@@ -594,7 +594,7 @@ def test_a_move_that_is_killed_at_any_moment_goes_on_when_it_is_repeated(three: 
 
 
 def test_a_process_with_an_old_map_asks_again(three: list[str]) -> None:
-    with opened(three, space="s0") as one, opened(three, space="s0") as other:
+    with opened(three, space="s0") as one, opened(three, space="s0", log=False) as other:
         first = one.remember("the heron stands in the river").id
         assert other.get(first).memories
         before = owner_of(other, "s0")
