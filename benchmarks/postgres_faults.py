@@ -72,7 +72,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     if options.in_memory:
-        tempfile.tempdir = "/dev/shm"  # noqa: S108
+        tempfile.tempdir = "/dev/shm"
     names = options.only.split(",")
     unknown = [name for name in names if name not in FAULTS]
     if unknown:
