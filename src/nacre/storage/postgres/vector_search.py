@@ -30,16 +30,13 @@ from nacre.types.search import Filter, Match
 if TYPE_CHECKING:
     from nacre.types.memory import FloatVector
 
-EF_SEARCH = 200  # how many neighbours the graph keeps in view while it searches
+EF_SEARCH = 120  # how many neighbours the graph keeps in view while it searches, at least
+EF_SEARCH_MAX = 1_000  # that pgvector allows
 TUPLES_MAX = 100_000  # that the graph visits for those that match a filter
 WIDER_MAX = 64  # times as many passages, before what the graph has found must do
 _GAINS_MAX = 512  # passages of one memory: of more, the server takes off too little, and what it finds is scored anyway
 _MARGIN = 0.004  # by less than this the server's cosine differs from ours: it rounds the query to 16 bits
 
-_GRAPH_SETTINGS = (
-    f"SET LOCAL hnsw.ef_search = {EF_SEARCH:d}; SET LOCAL hnsw.iterative_scan = 'strict_order'; "
-    f"SET LOCAL hnsw.max_scan_tuples = {TUPLES_MAX:d}"
-)
 _JOINED = "passages AS p JOIN memories AS m ON m.space = p.space AND m.row = p.row"
 _DISTANCE = "coalesce(nullif((p.vector <=> %s)::float8, 'NaN'), 1)"  # a vector of zeros has no direction
 _STATE = (
@@ -151,14 +148,18 @@ class _Query:
 
     def by_graph(self) -> list[Match] | None:
         """What the graph does not find is further away than all that it finds. None: it finds too few that match."""
-        self._db.execute(_GRAPH_SETTINGS, prepare=False)
+        first = count = self._limit + 16
+        in_view = min(max(EF_SEARCH, count), EF_SEARCH_MAX)  # to look for more once these are read costs as much again
+        self._db.execute(
+            f"SET LOCAL hnsw.ef_search = {in_view:d}; SET LOCAL hnsw.iterative_scan = 'strict_order'; "
+            f"SET LOCAL hnsw.max_scan_tuples = {TUPLES_MAX:d}",
+            prepare=False,
+        )
         distance = f"(p.vector::halfvec({self._dimensions:d}) <=> %s::halfvec({self._dimensions:d}))"
         sql = (
             f"SELECT {_COLUMNS}, 1 - {distance} AS near FROM {_JOINED} WHERE {self._clause.sql} "
             f"AND vector_dims(p.vector) = {self._dimensions:d} ORDER BY {distance} LIMIT %s"
         )
-        # For the usual number of candidates, fewer than the graph keeps in view.
-        first = count = self._limit + self._limit // 2 + 16
         while True:
             found = self._fetched(sql, (self._sent, *self._clause.parameters, self._sent, count))
             matches = self._scored(found)
