@@ -93,7 +93,10 @@ def main() -> None:
     seconds = (time.monotonic() - began) / max(total.rounds, 1)
     rows = [{"fault": name, **verdict._asdict()} for name, verdict in verdicts.items()]
     files = " with its files in memory" if options.in_memory else ""
-    note = f"A durable PostgreSQL{files}; seed {options.seed}; {options.servers} servers with {options.clients} clients each; {seconds:.1f} s a round."
+    note = (
+        f"A durable PostgreSQL{files}; seed {options.seed}; {options.servers} servers with {options.clients} clients "
+        f"each; {seconds:.1f} s a round."
+    )
     report.write(options.name, {"Faults": [*rows, {"fault": "all", **total._asdict()}]}, [note])
     sys.exit(1 if total.bad else 0)
 
