@@ -12,11 +12,10 @@ import pytest
 from nacre import Filter, Lens, Limits, NewFact, Recipe
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
-from nacre.query.ast import ParsedQuery
 from nacre.storage.sqlite import SqliteStore
 from nacre.types.recipe import adjusted
 from nacre.types.search import Match
-from nacre.types.stats import Frequencies
+from stores import REAL_STORES, Place, Stores
 
 if TYPE_CHECKING:
     from nacre.types.memory import FloatMatrix, FloatVector
@@ -34,34 +33,27 @@ class Clock:
         return self.now
 
 
-class CountingStore(SqliteStore):
-    """Knows how often each channel was asked."""
+class Counting:
+    """Knows how often each channel of a store was asked."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
+    def __init__(self, store: Any) -> None:
+        self.store = store
         self.lexical_asked = self.semantic_asked = 0
         self.meanwhile: Callable[[], object] | None = None
+        self._lexical, self._semantic = self.store.lexical, self.store.semantic
+        self.store.lexical, self.store.semantic = self.lexical, self.semantic
 
-    def lexical(
-        self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
-    ) -> list[Match]:
+    def lexical(self, *arguments: Any) -> list[Match]:
         self.lexical_asked += 1
-        found = super().lexical(question, frequencies, where, recipe, limit)
+        found: list[Match] = self._lexical(*arguments)
         if self.meanwhile is not None:
             self.meanwhile()
         return found
 
-    def semantic(
-        self,
-        vector: FloatVector,
-        model: str,
-        question: ParsedQuery,
-        where: Filter,
-        limit: int,
-        passages_weight: float = 0.0,
-    ) -> list[Match]:
+    def semantic(self, *arguments: Any) -> list[Match]:
         self.semantic_asked += 1
-        return super().semantic(vector, model, question, where, limit, passages_weight)
+        found: list[Match] = self._semantic(*arguments)
+        return found
 
     @property
     def asked(self) -> tuple[int, int]:
@@ -73,25 +65,36 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture
-def store(path: Path) -> CountingStore:
-    return CountingStore(path)
+@pytest.fixture(params=REAL_STORES)
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
+    with Stores(request.param, tmp_path) as made:
+        yield made
 
 
 @pytest.fixture
-def memory(store: CountingStore, clock: Clock) -> Iterator[Nacre]:
-    with Nacre(store, Hashing(), clock=clock, extract=False, zone=UTC) as engine:
+def place(stores: Stores) -> Place:
+    return stores.place()
+
+
+@pytest.fixture
+def store(stores: Stores, place: Place) -> Counting:
+    return Counting(stores.open(place))
+
+
+@pytest.fixture
+def memory(store: Counting, clock: Clock) -> Iterator[Nacre]:
+    with Nacre(store.store, Hashing(), clock=clock, extract=False, zone=UTC) as engine:
         yield engine
 
 
 @pytest.fixture
-def other(path: Path, clock: Clock) -> Iterator[Nacre]:
-    """Another engine on the same file, as another process has it."""
-    with Nacre(SqliteStore(path), Hashing(), clock=clock, extract=False) as engine:
+def other(stores: Stores, place: Place, clock: Clock) -> Iterator[Nacre]:
+    """Another engine on the same store, as another process has it."""
+    with Nacre(stores.open(place), Hashing(), clock=clock, extract=False) as engine:
         yield engine
 
 
-def test_the_same_question_asks_the_store_once(memory: Nacre, store: CountingStore) -> None:
+def test_the_same_question_asks_the_store_once(memory: Nacre, store: Counting) -> None:
     memory.remember("alpha beta")
     first = memory.search("alpha", limit=5)
     assert store.asked == (1, 1)
@@ -135,7 +138,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-def test_other_options_are_other_questions(memory: Nacre, store: CountingStore) -> None:
+def test_other_options_are_other_questions(memory: Nacre, store: Counting) -> None:
     memory.remember("alpha beta", entities=["Ada"])
     memory.search("alpha")
     for number, options in enumerate(OPTIONS, 2):
@@ -186,7 +189,7 @@ WRITES: dict[str, Write] = {
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.parametrize("by", ["this engine", "another engine"])
 def test_a_write_is_seen_by_the_next_search(
-    memory: Nacre, other: Nacre, store: CountingStore, clock: Clock, name: str, by: str
+    memory: Nacre, other: Nacre, store: Counting, clock: Clock, name: str, by: str
 ) -> None:
     found = memory.remember(f"alpha. {SAME}", facts=[TEA]).id
     memory.remember(f"alpha. {SAME_AGAIN}")
@@ -206,7 +209,7 @@ def test_a_write_is_seen_by_the_next_search(
     assert store.lexical_asked == 3
 
 
-def test_restoring_and_reading_are_writes_too(memory: Nacre, store: CountingStore) -> None:
+def test_restoring_and_reading_are_writes_too(memory: Nacre, store: Counting) -> None:
     found = memory.remember("alpha").id
     memory.forget(found)
     assert memory.search("alpha").hits == ()
@@ -219,7 +222,7 @@ def test_restoring_and_reading_are_writes_too(memory: Nacre, store: CountingStor
     assert store.lexical_asked == asked + 1
 
 
-def test_reading_alone_changes_nothing(memory: Nacre, other: Nacre, store: CountingStore) -> None:
+def test_reading_alone_changes_nothing(memory: Nacre, other: Nacre, store: Counting) -> None:
     found = memory.remember("alpha").id
     memory.search("alpha")
     for engine in (memory, other):
@@ -236,7 +239,7 @@ def test_reading_alone_changes_nothing(memory: Nacre, other: Nacre, store: Count
     assert store.lexical_asked == asked
 
 
-def test_what_is_written_while_a_search_looks_is_not_missed(memory: Nacre, other: Nacre, store: CountingStore) -> None:
+def test_what_is_written_while_a_search_looks_is_not_missed(memory: Nacre, other: Nacre, store: Counting) -> None:
     memory.remember("alpha one")
     store.meanwhile = lambda: other.remember("alpha two")
     memory.search("alpha", mode="keyword")
@@ -247,7 +250,7 @@ def test_what_is_written_while_a_search_looks_is_not_missed(memory: Nacre, other
 # ---------------------------------------------------------------- what is not kept
 
 
-def test_a_question_with_a_time_is_asked_anew(memory: Nacre, store: CountingStore) -> None:
+def test_a_question_with_a_time_is_asked_anew(memory: Nacre, store: Counting) -> None:
     """Each search looks among all memories, and once more inside the period."""
     memory.remember("alpha", created=NOW - timedelta(days=7))
     for times in (2, 4):
@@ -255,7 +258,7 @@ def test_a_question_with_a_time_is_asked_anew(memory: Nacre, store: CountingStor
         assert store.lexical_asked == times
 
 
-def test_an_answer_without_meaning_is_not_kept(store: CountingStore, clock: Clock) -> None:
+def test_an_answer_without_meaning_is_not_kept(store: Counting, clock: Clock) -> None:
     class Moody(Hashing):
         """Fails every other question."""
 
@@ -270,7 +273,7 @@ def test_an_answer_without_meaning_is_not_kept(store: CountingStore, clock: Cloc
             return Hashing().embed_passages(texts)
 
     embedder = Moody()
-    with Nacre(store, embedder, clock=clock) as memory:
+    with Nacre(store.store, embedder, clock=clock) as memory:
         memory.remember("alpha beta")
         for _ in range(2):
             failed = memory.search("alpha beta")
@@ -284,12 +287,12 @@ def test_an_answer_without_meaning_is_not_kept(store: CountingStore, clock: Cloc
 
 
 @pytest.fixture
-def small(store: CountingStore, clock: Clock) -> Iterator[Nacre]:
-    with Nacre(store, Hashing(), clock=clock, limits=Limits(results_cached=3)) as engine:
+def small(store: Counting, clock: Clock) -> Iterator[Nacre]:
+    with Nacre(store.store, Hashing(), clock=clock, limits=Limits(results_cached=3)) as engine:
         yield engine
 
 
-def test_the_oldest_results_make_room(small: Nacre, store: CountingStore) -> None:
+def test_the_oldest_results_make_room(small: Nacre, store: Counting) -> None:
     assert Limits().results_cached == 128
     small.remember("alpha beta gamma delta")
     for query in ("alpha", "beta", "gamma"):
@@ -304,7 +307,7 @@ def test_the_oldest_results_make_room(small: Nacre, store: CountingStore) -> Non
     assert store.lexical_asked == 5
 
 
-def test_a_result_that_was_found_anew_is_the_youngest(small: Nacre, store: CountingStore, clock: Clock) -> None:
+def test_a_result_that_was_found_anew_is_the_youngest(small: Nacre, store: Counting, clock: Clock) -> None:
     small.remember("alpha beta gamma delta")
     small.search("alpha", mode="keyword")
     clock.now += timedelta(minutes=2)
@@ -315,8 +318,8 @@ def test_a_result_that_was_found_anew_is_the_youngest(small: Nacre, store: Count
     assert store.lexical_asked == 5
 
 
-def test_nothing_is_kept_where_nothing_may_be(store: CountingStore, clock: Clock) -> None:
-    with Nacre(store, Hashing(), clock=clock, limits=Limits(results_cached=0)) as memory:
+def test_nothing_is_kept_where_nothing_may_be(store: Counting, clock: Clock) -> None:
+    with Nacre(store.store, Hashing(), clock=clock, limits=Limits(results_cached=0)) as memory:
         memory.remember("alpha")
         assert memory.search("alpha") == memory.search("alpha")
         assert store.asked == (2, 2)
@@ -327,7 +330,7 @@ def test_nothing_is_kept_where_nothing_may_be(store: CountingStore, clock: Clock
     [(timedelta(seconds=59.999999), 1), (timedelta(minutes=1), 2), (timedelta(days=1), 2), (timedelta(seconds=-1), 2)],
 )
 def test_a_result_is_kept_for_a_minute(
-    memory: Nacre, store: CountingStore, clock: Clock, later: timedelta, asked: int
+    memory: Nacre, store: Counting, clock: Clock, later: timedelta, asked: int
 ) -> None:
     memory.remember("alpha", created=NOW)
     memory.search("alpha", mode="keyword")
@@ -336,7 +339,7 @@ def test_a_result_is_kept_for_a_minute(
     assert store.lexical_asked == asked
 
 
-def test_using_a_result_makes_it_no_younger(memory: Nacre, store: CountingStore, clock: Clock) -> None:
+def test_using_a_result_makes_it_no_younger(memory: Nacre, store: Counting, clock: Clock) -> None:
     memory.remember("alpha", created=NOW)
     for seconds in (0, 40, 59, 61, 100):
         clock.now = NOW + timedelta(seconds=seconds)

@@ -28,7 +28,7 @@ from nacre.types.facts import NewFact
 from nacre.types.memory import NewMemory, Span
 from nacre.types.recipe import Recipe, adjusted
 from nacre.types.search import Filter, Hit, Mode, Reason, SearchOptions, SearchResult
-from stores import ALL_STORES
+from stores import LOCAL_STORES
 
 DAY = timedelta(days=1)
 PLAIN = Recipe(recency_weight=0)
@@ -44,7 +44,7 @@ class Make(Protocol):
     def __call__(self, *items: str | NewMemory, embedding: bool = False, zone: tzinfo = UTC) -> Nacre: ...
 
 
-@pytest.fixture(params=ALL_STORES)
+@pytest.fixture(params=LOCAL_STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     with make_engines(request.param, tmp_path) as made:
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -20,6 +20,7 @@ from nacre.storage.reference import MemoryStore
 from nacre.types.memory import NewMemory
 from nacre.types.search import Mode, SearchResult
 from nacre.types.stats import Facets
+from postgres_server import needs_postgres
 from stores import REAL_KINDS, REAL_STORES, Stores
 
 pytestmark = pytest.mark.slow
@@ -204,9 +205,17 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
         yield opened
 
 
-@pytest.fixture(params=REAL_STORES)
+@pytest.fixture
 def pair(request: pytest.FixtureRequest, pairs: Callable[[str], Pair]) -> Pair:
     return pairs(request.param)
+
+
+def on_each_store(forms: Iterable[str], name: Callable[[str], str]) -> pytest.MarkDecorator:
+    """All forms on SQLite, and every fifth on PostgreSQL: how a query is read does not depend on the store."""
+    listed = list(forms)
+    cases = [pytest.param("sqlite", each, id=name(each)) for each in listed]
+    cases += [pytest.param("postgres", each, id=f"postgres-{name(each)}", marks=needs_postgres) for each in listed[::5]]
+    return pytest.mark.parametrize(("pair", "query"), cases, indirect=["pair"])
 
 
 def check(pair: Pair, query: str) -> None:
@@ -242,14 +251,14 @@ def check_notes(answer: SearchResult | Facets) -> None:
         note.encode()
 
 
-@pytest.mark.parametrize("query", SPECIAL_FORMS, ids=ascii)
+@on_each_store(SPECIAL_FORMS, ascii)
 def test_a_special_form_is_answered(pair: Pair, query: str) -> None:
     check(pair, query)
 
 
-@pytest.mark.parametrize("name", LONG_FORMS)
-def test_a_long_query_is_answered(pair: Pair, name: str) -> None:
-    check(pair, LONG_FORMS[name])
+@on_each_store(LONG_FORMS, str)
+def test_a_long_query_is_answered(pair: Pair, query: str) -> None:
+    check(pair, LONG_FORMS[query])
 
 
 @settings(max_examples=200, deadline=None)
@@ -270,6 +279,7 @@ def test_any_filter_is_answered(pairs: Callable[[str], Pair], kind: str, query: 
     check(pairs(kind), query)
 
 
+@pytest.mark.parametrize("pair", REAL_STORES, indirect=True)
 def test_the_store_is_still_whole(pair: Pair) -> None:
     """Nothing that was asked has changed anything."""
     assert pair.real.stats().memories == len(TEXTS)
