@@ -488,13 +488,13 @@ class NodesStore:
             try:
                 findings = self._placement.connected(member.store_id).asked(lambda node: node.check(now, fix=fix))
             except StoreUnavailable as error:
-                found.append(Finding(name, "problem", f"it is away: {error}", "start its server"))
+                found.append(Finding("nodes", "problem", f"{name} is away: {error}", "start its server"))
                 continue
-            found += [_replace(each, check=f"{name}: {each.check}") for each in findings]
+            found += [_replace(each, text=f"{name}: {each.text}") for each in findings]
             arriving = self._placement.connected(member.store_id).asked(lambda node: node.in_state("arriving"))
             if arriving:
-                text = f"spaces are being moved here, or a move was broken off: {', '.join(arriving)}"
-                found.append(Finding(f"{name}: spaces", "note", text, "run `nacre nodes move` again"))
+                text = f"spaces are being moved to {name}, or a move was broken off: {', '.join(arriving)}"
+                found.append(Finding("nodes", "note", text, "run `nacre nodes move` again"))
         return found
 
     def backup(self, request: BackupRequest, progress: Callable[[Progress], None]) -> BackupResult:  # noqa: ARG002
