@@ -62,7 +62,7 @@ if METHOD == "forkserver":
 
 
 def main() -> None:
-    parser = report.parser(__doc__, "postgres-faults")
+    parser = report.parser(__doc__, "faults-postgres")
     parser.add_argument("--seed", type=int, default=7, help="of everything that is drawn (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=200, help="of kills, of each kind in turn (default: %(default)s)")
     parser.add_argument("--others", type=int, default=20, help="rounds of each other fault (default: %(default)s)")
