@@ -7,7 +7,8 @@ TRAIN ?= ../shared/train
 
 # Python's bytecode is kept while tests run, also where it is not wanted elsewhere: without it each worker spends
 # seconds on rewriting the assertions of all test files.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal
+# Many tests wait for other processes, so there are more workers than processors.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n $$(expr $$(getconf _NPROCESSORS_ONLN) + 2) --dist worksteal
 
 # Where npm is, the tests also run clients for Node.js. Without a registry they are skipped.
 NODE := $(if $(shell command -v npm),.node/.installed)
