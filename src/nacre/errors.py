@@ -92,11 +92,8 @@ class MaybeStored(StoreUnavailable):
 class SpaceMoved(StoreUnavailable):
     """The node does not answer for these spaces. Nothing was read or written."""
 
-    def __init__(self, spaces: tuple[str, ...], location: str) -> None:
-        named = ", ".join(map(repr, spaces[:3]))
-        super().__init__(
-            f"store: {location} is one of several nodes and has not space {named}; name all nodes, see `nacre nodes`"
-        )
+    def __init__(self, message: str, spaces: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
         self.spaces = spaces
 
 

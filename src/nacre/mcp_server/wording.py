@@ -17,6 +17,10 @@ PEOPLE: tuple[tuple[str, str], ...] = (
     (r"run `nacre reembed`(?: to compute them again)?", "ask the user to re-embed the store"),
     (r"(?:restore the last backup|make a store of it) with `nacre restore [^`]*`", "ask the user to restore a backup"),
     (r"see `nacre doctor`", "to check the store"),
+    (
+        r"(?:open it alone and add the others|add it) with `nacre nodes add`",
+        "ask the user to name the nodes of the store",
+    ),
     (r"reinstall it with `pip [^`]*`", "ask the user to reinstall Nacre"),
     (r"install them with `pip [^`]*`", "ask the user to install them"),
     (r"install it with `pip [^`]*`", "ask the user to install it"),

@@ -163,8 +163,8 @@ def _first_members(reached: dict[str, Connected]) -> tuple[Member, ...]:
     if filled:
         raise InvalidInput(
             "store",
-            f"{filled[0]} is a store of its own and has memories; open it alone and add the others with "
-            "`nacre nodes add`",
+            f"{filled[0]} is a store of its own and has memories; "
+            "open it alone and add the others with `nacre nodes add`",
         )
     return tuple(Member(place, store_id, reached[store_id].address) for place, store_id in enumerate(sorted(reached)))
 

@@ -494,14 +494,14 @@ class NodesStore:
             arriving = self._placement.connected(member.store_id).asked(lambda node: node.in_state("arriving"))
             if arriving:
                 text = f"spaces are being moved to {name}, or a move was broken off: {', '.join(arriving)}"
-                found.append(Finding("nodes", "note", text, "run `nacre nodes move` again"))
+                found.append(Finding("nodes", "note", text, "move them again"))
         return found
 
     def backup(self, request: BackupRequest, progress: Callable[[Progress], None]) -> BackupResult:  # noqa: ARG002
         raise InvalidInput(
             "store",
             "nodes are backed up one by one by PostgreSQL's own tools, such as pg_dump or pg_basebackup; "
-            "`nacre export` writes the memories of all nodes to a file",
+            "an export writes the memories of all nodes to a file",
         )
 
     def dump(self, request: ExportRequest) -> Iterator[Record]:
@@ -509,7 +509,7 @@ class NodesStore:
 
     def copying(self) -> StoreCopying:
         raise InvalidInput(
-            "store", "names several nodes, and whole stores are copied to one; `nacre export` and `nacre import` do it"
+            "store", "names several nodes, and whole stores are copied to one; export and import its memories instead"
         )
 
     def load_mark(self) -> int:

@@ -126,10 +126,18 @@ def _refusal_of(error: BaseException) -> _Refusal | None:
 # ---------------------------------------------------------------- errors of Nacre
 
 
+def moved(spaces: Sequence[str], location: str) -> SpaceMoved:
+    named = ", ".join(map(repr, spaces[:3]))
+    return SpaceMoved(
+        f"store: {location} is one of several nodes and does not have space {named}; name all nodes of the store",
+        tuple(spaces),
+    )
+
+
 def translated(error: BaseException, location: str, secrets: Sequence[str] = ()) -> NacreError:
     """The error of Nacre that says what is wrong and what to do. No secret is in it."""
     if isinstance(error, psycopg.Error) and error.sqlstate == _NOT_HERE:
-        return SpaceMoved(tuple(json.loads(error.diag.message_detail or "[]")), location)
+        return moved(json.loads(error.diag.message_detail or "[]"), location)
     said = _said(error, secrets)
     refusal = _refusal_of(error)
     if refusal is not None:

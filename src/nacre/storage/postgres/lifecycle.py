@@ -90,8 +90,8 @@ def replace(
     forget_expired(db, max(each.entry.memory.updated for each in changes), spaces)
     held = space_usage.held(db, quotas, spaces)
     touched = [_replace(db, each, model, token_model, location) for each in changes]
-    space_usage.check(db, quotas, held)
     log_events(db, "updated", touched)
+    space_usage.check(db, quotas, held)  # with what was replaced, which events keep
 
 
 def _replace(db: Db, change: Replacement, model: str | None, token_model: str | None, location: str) -> Touched:

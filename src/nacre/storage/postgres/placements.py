@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nacre.errors import InvalidInput, SpaceMoved
+from nacre.errors import InvalidInput
+from nacre.storage.postgres import failures
 from nacre.storage.postgres.connection import fetch, hold_unchecked, run, run_many, value
 from nacre.storage.postgres.schema import HELD_BY_SPACE, Db
 from nacre.types.nodes import Member, Placed
@@ -76,7 +77,7 @@ def check_here(db: Db, spaces: Sequence[str], location: str) -> None:
     sql = "SELECT space FROM placements WHERE space = ANY(%s) AND state = 'here'"
     missing = set(spaces).difference(space for (space,) in fetch(db, sql, (list(spaces),)))
     if missing:
-        raise SpaceMoved(tuple(sorted(missing)), location)
+        raise failures.moved(sorted(missing), location)
 
 
 def settle(db: Db, spaces: Sequence[str]) -> None:

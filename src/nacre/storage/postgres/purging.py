@@ -1,9 +1,9 @@
 """Deletes memories for good, with all that quotes them.
 
 PostgreSQL keeps the bytes of deleted rows for a while: in their pages until VACUUM frees these and other rows take
-their place, as keys of the indexes of tags and metadata, which are never removed, in its write-ahead log until that is
-recycled or its archive is deleted, and in replicas, backups and snapshots as long as those are kept. A purge runs
-VACUUM, and says what only the operator can do.
+their place, as keys of the indexes of tags and metadata and as bounds between pages of an index, which are never
+removed, in its write-ahead log until that is recycled or its archive is deleted, and in replicas, backups and snapshots
+as long as those are kept. A purge runs VACUUM, and says what only the operator can do.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from nacre.storage.postgres.schema import OF_MEMORIES, Db
 from nacre.storage.postgres.writes import Stored, Touched, former_values, log_events, with_tokens
 
 LEFT = (
-    "PostgreSQL keeps bytes of deleted rows in free space of its files until other rows overwrite them, their tags and "
-    "metadata as keys of indexes, and all of it in its write-ahead log until that is recycled, and in archives, "
-    "replicas and backups; `VACUUM FULL` writes tables and indexes anew"
+    "PostgreSQL keeps bytes of deleted rows in free space of its files until other rows overwrite them, some words, "
+    "tags and metadata as keys of indexes, and all of it in its write-ahead log until that is recycled, and in "
+    "archives, replicas and backups; `VACUUM FULL` writes tables and indexes anew"
 )
 _NOT_FREED = "PostgreSQL has not freed the deleted rows yet ({}); autovacuum does, unless a transaction stays open"
 _VACUUM_MS = 60_000
