@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nacre.cli import run
+from postgres_server import fresh_schemas, needs_postgres
 
 TEXT = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", TEXT, re.DOTALL | re.MULTILINE))
@@ -112,3 +113,31 @@ def test_the_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
         assert run(arguments) == 0, line
         answer = capsys.readouterr()
         assert answer.out or "search" in arguments, line
+
+
+@pytest.mark.slow
+@needs_postgres
+def test_a_store_moves_to_a_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NACRE_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.setenv("NACRE_EMBEDDER", "hashing")
+    copied, served, worked = map(shlex.split, commands("When one machine is not enough"))
+    assert run(["remember", "Lin is on call", "--store", "agent.db"]) == 0
+    with fresh_schemas() as schemas:
+        schema = schemas.new()
+
+        def typed(line: list[str], *more: str) -> int:
+            return run([*(schemas.dsn if each.startswith("postgresql://") else each for each in line[1:]), *more])
+
+        assert typed(copied, "--target-schema", schema) == 0
+        monkeypatch.setenv("NACRE_POSTGRES_SCHEMA", schema)
+        assert typed(served, "--help") == 0  # its options are there
+        assert run(["remember", "Ada is away", "--defer-embeddings", "--store", schemas.dsn]) == 0
+        assert typed(worked, "--once") == 0
+        capsys.readouterr()
+        assert run(["search", "who is on call?", "--store", schemas.dsn, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert "Lin" in found["hits"][0]["snippet"]["text"]
+        assert found["notes"] == []  # that something waits for its vectors
