@@ -247,6 +247,9 @@ def test_a_command_answers_while_another_process_writes(filled: Shared) -> None:
     assert "1 entry of the recall log could not be written" in done.stderr
 
 
+_WHOLE_BATCHES = 999  # of the most that a search gives, where there are more
+
+
 @pytest.mark.slow
 def test_searches_beside_a_writer_see_whole_batches(filled: Shared) -> None:
     """And each of them at least what the one before it saw."""
@@ -255,13 +258,13 @@ def test_searches_beside_a_writer_see_whole_batches(filled: Shared) -> None:
         for _ in range(15):
             assert writer.stdout is not None
             assert writer.stdout.readline()  # it goes on writing
-            found = memory.search("turtle", mode="keyword", limit=1_000)
+            found = memory.search("turtle", mode="keyword", limit=_WHOLE_BATCHES)
             assert len(found.hits) % 3 == 0
             assert len(found.hits) >= seen[-1]
             assert memory.facets("turtle").total % 3 == 0
             assert len(memory.search("zebra apples").hits) == 10
             seen.append(len(found.hits))
-        assert seen[-1] > seen[1]
+        assert seen[-1] > seen[1] or seen[1] == _WHOLE_BATCHES
 
 
 @pytest.mark.parametrize("step", ["signals", "get"])

@@ -50,8 +50,8 @@ function useFacets(state, turn) {
       if (signal.aborted) return null;
       const ask = (limits) => api.post("/facets", { query, ...(limits ? { where: limits } : {}) }, { signal });
       const narrowed = ask(where);
-      const all = state.from ? ask(anytime) : narrowed;
-      return { counts: await narrowed, months: (await all).months };
+      const [counts, { months }] = await Promise.all([narrowed, state.from ? ask(anytime) : narrowed]);
+      return { counts, months };
     },
     [query, JSON.stringify(where), turn],
   );
