@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from growth import Repeated, assert_linear
 from nacre.analysis.lead_ins import is_lead_in, undecorate
 from nacre.analysis.quoting import fence
 from nacre.analysis.recall_guard import DeliveredTexts
@@ -395,22 +395,20 @@ def test_any_text_can_be_undecorated(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("make", "size"),
     [
-        "Note: " * 20_000,
-        "note" + " " * 100_000 + "x",
-        "**" * 50_000,
-        "`a" * 50_000,
-        "(" * 100_000,
-        "> " * 50_000,
-        "- x\n" * 20_000,
-        "- x\n" * 1_900,
-        "as " * 50_000,
-        "[" + "1m7gbew6wcr4c5w0 " * 5_000,
+        (Repeated("Note: "), 100_000),
+        (Repeated(" ", start="note", end="x"), 100_000),
+        (Repeated("**"), 100_000),
+        (Repeated("`a"), 100_000),
+        (Repeated("("), 100_000),
+        (Repeated("> "), 100_000),
+        (Repeated("- x\n"), 80_000),  # lists of so many lines are not read
+        (Repeated("- x\n"), 7_600),
+        (Repeated("as "), 100_000),
+        (Repeated("1m7gbew6wcr4c5w0 ", start="["), 80_000),
     ],
 )
-def test_long_texts_take_little_time(text: str) -> None:
+def test_time_is_linear(make: Callable[[int], str], size: int) -> None:
     delivered = DeliveredTexts({M1: "x", M2: "line\n" * 30})
-    began = time.process_time()
-    delivered.repeated(text)
-    assert time.process_time() - began < 1
+    assert_linear(delivered.repeated, make, size)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.analysis.standing import CHARS_MAX, standing_kind
+from growth import Repeated, assert_linear
+from nacre.analysis.standing import CHARS_MAX, WORDS_MAX, standing_kind
 
 PREFERENCES = """
 I prefer tea over coffee.
@@ -443,9 +442,7 @@ def test_any_text_has_an_answer(text: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["I ", "Ana and ", "never, ", "my ", "no a ", "(", "please don't ", "A-", "I really "])
-def test_no_text_takes_long(unit: str) -> None:
-    text = (unit * CHARS_MAX)[: CHARS_MAX - 8] + " prefers"
-    standing_kind(text)
-    began = time.perf_counter()
-    standing_kind(text)
-    assert time.perf_counter() - began < 0.05
+def test_time_is_linear(unit: str) -> None:
+    """Up to the longest text that is read, which has so many characters and words."""
+    size = min(CHARS_MAX, len(unit) * (WORDS_MAX - 1) // len(unit.split()))
+    assert_linear(standing_kind, Repeated(unit, end=" prefers"), size)

@@ -319,11 +319,11 @@ def test_a_query_is_embedded_while_words_are_looked_up_and_encoded_after_that() 
 
     class Waiting(MemoryStore):
         def lexical(self, *args: Any) -> list[Match]:
-            assert embedding.wait(10)
+            assert embedding.wait(60)
             return super().lexical(*args)
 
         def signals(self, ids: Sequence[str]) -> dict[str, Signals]:
-            assert not ids or encoding.wait(10)
+            assert not ids or encoding.wait(60)
             return super().signals(ids)
 
     with opened(Waiting(), *NOTES, embedder=Announcing()) as memory:

@@ -612,10 +612,8 @@ def test_a_note_never_waits_and_pending_ones_are_written_together() -> None:
     sink = Sink()
     journal = LogWriter(sink)
     hold(sink, journal)
-    began = time.monotonic()
     for each in "abcde":
-        journal.note(receipt(each))
-    assert time.monotonic() - began < 1
+        journal.note(receipt(each))  # one that waited would wait until the sink fails
     assert sink.batches == []
     sink.free.set()
     journal.close()

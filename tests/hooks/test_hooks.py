@@ -11,9 +11,10 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -636,24 +637,45 @@ def test_a_server_whose_store_was_replaced_is_not_asked(stage: Stage) -> None:
         assert loads_the_engine(stage)
 
 
-def test_servers_that_hang_cost_five_seconds_in_all(stage: Stage) -> None:
+@contextmanager
+def hanging(folder: Path, count: int) -> Iterator[None]:
+    """Servers that listen and never answer."""
+    with ExitStack() as stack:
+        for number in range(count):
+            listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            listening.bind(str(folder / f"9999999{number}.sock"))
+            listening.listen()
+        yield
+
+
+def test_servers_that_hang_cost_five_seconds_in_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is given what the others have left, and the last ones a moment: they may be quick."""
+    folder = sockets.folder({"XDG_RUNTIME_DIR": str(tmp_path)})
+    assert folder is not None
+    Path(folder).mkdir(0o700)
+    now = [100.0]
+    waits: list[float] = []
+
+    def waiting(self: socket.socket, seconds: float) -> None:
+        waits.append(seconds)
+        now[0] += seconds
+        self.setblocking(False)
+
+    monkeypatch.setattr(socket.socket, "settimeout", waiting)
+    monkeypatch.setattr(client, "time", SimpleNamespace(time=time.time, monotonic=lambda: now[0]))
+    with hanging(Path(folder), 4):
+        assert client.ask((), b"{}", {"XDG_RUNTIME_DIR": str(tmp_path)}) is None
+    assert waits == [5, 0.01, 0.01, 0.01]
+
+
+def test_a_hook_answers_by_itself_when_servers_hang(stage: Stage) -> None:
     stage.know(*KNOWN)
-    listening = []
-    with stage.server() as process:
-        folder = stage.sockets()[0].parent
-        for number in range(3):
-            listening.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-            listening[-1].bind(str(folder / f"9999999{number}.sock"))
-            listening[-1].listen()
+    with stage.server() as process, hanging(stage.sockets()[0].parent, 3):
         process.send_signal(signal.SIGSTOP)
         try:
-            begun = time.monotonic()
             assert KNOWN[1] in ask(stage, "gateway port", "one")
-            assert time.monotonic() - begun < 9
         finally:
             process.send_signal(signal.SIGCONT)
-            for each in listening:
-                each.close()
     with nacre.open(stage.store, embedder="none", space=project_space.space_of(stage.project)) as memory:
         assert len(memory.receipts(session="one")) == 1  # the server was too late to say anything
 

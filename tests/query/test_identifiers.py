@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nacre.query.identifiers import IDENTIFIERS_MAX, Exactness, Identifier, find, fold
+from growth import Repeated, assert_linear
+from nacre.query.identifiers import IDENTIFIERS_MAX, READ_CHARS_MAX, Exactness, Identifier, find, fold
 from nacre.types.memory import Span
 
 # ---------------------------------------------------------------- what is found
@@ -193,8 +192,7 @@ def test_what_is_found_stands_in_a_text_that_is_the_question(words: list[str]) -
 
 
 @pytest.mark.parametrize("piece", ["a@", "a.", "a/", "a+", "Aa ", "ab1 ", '"', "'", "„", "`a", "--a", "1.", "OPS "])
-def test_a_long_question_takes_no_time(piece: str) -> None:
-    question = piece * 5_000
-    start = time.perf_counter()
-    find(question)
-    assert time.perf_counter() - start < 0.5
+@pytest.mark.parametrize("size", [READ_CHARS_MAX, 8 * READ_CHARS_MAX])
+def test_time_is_linear(piece: str, size: int) -> None:
+    """Also in what is not read: whether a question may name anything is asked of the whole."""
+    assert_linear(find, Repeated(piece), size)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from typing import get_args
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from growth import Repeated, assert_linear, assert_takes_less
 from nacre.query import intent
 from nacre.query.intent import NAMESPACE_WEIGHTS, Intent, IntentName, detect
 
@@ -232,10 +232,9 @@ def test_any_text_has_an_intent(text: str) -> None:
     "word", ["why is ", "how do ", "what does ", "please tell me ", "or ", "where is a", "error ", "'"]
 )
 def test_a_hostile_text_takes_no_longer_than_its_beginning(word: str) -> None:
-    detect("warm")
-    started = time.perf_counter()
-    detect(word * 200_000)
-    assert time.perf_counter() - started < 0.2
+    beginning = Repeated(word)(intent.READ_CHARS_MAX)
+    assert_linear(detect, Repeated(word), intent.READ_CHARS_MAX)
+    assert_takes_less(2, detect, beginning, beginning * 2_000)
 
 
 def test_weights_are_of_known_intents_and_cannot_be_changed() -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from growth import Repeated, assert_linear
 from nacre.query.requests import is_request
 
 REQUESTS = [
@@ -89,7 +88,5 @@ def test_any_text_is_a_request_or_not(query: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["please ", "what ", "ask a ", '"', "can you "])
-def test_a_long_query_takes_no_time(piece: str) -> None:
-    start = time.perf_counter()
-    is_request(piece * 3_000)
-    assert time.perf_counter() - start < 0.5
+def test_time_is_linear(piece: str) -> None:
+    assert_linear(is_request, Repeated(piece), 12_000)

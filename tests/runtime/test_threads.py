@@ -26,11 +26,11 @@ def test_a_result_is_computed_once_and_ahead_of_its_use(threads: Threads) -> Non
     def shouted(text: str) -> str:
         computed.append(text)
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return text.upper()
 
     cache.start("one", shouted)
-    assert begun.wait(10)  # though nobody has asked for it yet
+    assert begun.wait(60)  # though nobody has asked for it yet
     go_on.set()
     assert cache.result("one", shouted) == cache.result("one", shouted) == "ONE"
     cache.start("one", shouted)

@@ -330,7 +330,7 @@ def test_searches_that_another_process_logs_after_the_purge(path: Path) -> None:
         journal = other._log._writer
         assert journal is not None
         write, purged = journal._write, threading.Event()
-        with patch.object(journal, "_write", lambda notes: purged.wait(10) and write(notes)):
+        with patch.object(journal, "_write", lambda notes: purged.wait(60) and write(notes)):
             other.search(f"where is {MARKER}?")
             other.search(f"{MARKER} or rose", where=nacre.Filter(tags_any=["none"]))
             assert engine.purge(memory_id).scrubbed
@@ -488,7 +488,7 @@ def test_a_merge_that_began_before_a_purge(path: Path, monkeypatch: pytest.Monke
         check(engine, QUESTIONS[:1])
         engine.remember_many(flower_texts(40, first=50))
         check(engine, QUESTIONS[:1])
-        assert gate.begun.wait(10)
+        assert gate.begun.wait(60)
         purge_by(purger, engine, path, memory_id, monkeypatch)
         assert in_the_caches(path) == []
         gate.opened.set()
@@ -509,7 +509,7 @@ def test_catching_up_that_began_before_a_purge(path: Path, monkeypatch: pytest.M
         engine.remember_many(flower_texts(50))
         memory_id = engine.remember(SECRET).id
         index_of(engine).catch_up_in_background(["default"])
-        assert gate.begun.wait(10)
+        assert gate.begun.wait(60)
         if purger == "itself":
             engine.purge(memory_id)
         else:
@@ -553,7 +553,7 @@ def test_a_graph_that_was_begun_before_a_purge(path: Path, monkeypatch: pytest.M
         engine.remember_many(flower_texts(50))
         memory_id = engine.remember(SECRET).id
         check(engine, QUESTIONS[:1])
-        assert gate.begun.wait(10)
+        assert gate.begun.wait(60)
         purge_by(purger, engine, path, memory_id, monkeypatch)
         gate.opened.set()
         settled(engine)

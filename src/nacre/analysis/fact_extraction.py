@@ -392,10 +392,11 @@ def _pairs(text: str, run: Sequence[_Line], subject: str, place: str) -> Iterato
     config = _is_config(place)
     spoken = [_is_speaker(key) for key, _ in pairs]
     talk = any(speaks and not fits for speaks, fits in zip(spoken, likely, strict=True))
+    several = sum(likely) > 1
     for line, (key, value), bare, fits, speaks in zip(run, pairs, plain, likely, spoken, strict=True):
         label, end = key.casefold(), line.start + len(line.text)
         technical = _is_technical_key(key)
-        telling = config or technical or not _KNOWN_KEYS.isdisjoint(label.split()) or sum(likely) > 1
+        telling = config or technical or not _KNOWN_KEYS.isdisjoint(label.split()) or several
         if fits and not (talk and speaks) and (telling or _re(_EXACT).fullmatch(bare)):
             yield from _key_value_fact(line, subject or (place if technical else ""), key, value)
         elif speaks or label in _LABELS or label in _DAYS:

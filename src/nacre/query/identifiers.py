@@ -18,6 +18,7 @@ from nacre.types.memory import Span
 Exactness: TypeAlias = Literal["code", "quote", "name"]
 IDENTIFIERS_MAX = 8  # of one question
 _CHARS_MAX = 200
+READ_CHARS_MAX = 10 * _CHARS_MAX  # of a question
 
 _MAY_HAVE = re.compile(r"[0-9_/\\@\"“”«»„`]|--|::|\w\.\w|[a-z][A-Z]|[A-Z]{2}|\w[ ]+(?=[^\W\d_a-z])")
 _QUOTED = re.compile(
@@ -72,7 +73,7 @@ def find(question: str) -> tuple[Identifier, ...]:
     """What a question names exactly, in order, each once."""
     if not _MAY_HAVE.search(question):
         return ()
-    question = question[: 10 * _CHARS_MAX]
+    question = question[:READ_CHARS_MAX]
     found = [
         Identifier(text, "quote", Span(each.start(), each.end()))
         for each in _QUOTED.finditer(question)
