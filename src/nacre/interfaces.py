@@ -454,8 +454,11 @@ class Store(FactStore, LogStore, ServerStore, Protocol):
     def matching(self, ids: Sequence[str], condition: Condition) -> set[str]:
         """The ids of those of these memories that are live and match a condition."""
 
-    def view(self) -> AbstractContextManager[None]:
-        """A snapshot for the calling thread: its reads within the block need not see later writes."""
+    def view(self, *, latest: bool = False) -> AbstractContextManager[None]:
+        """A snapshot for the calling thread: its reads within the block need not see later writes.
+
+        `latest`: it has all that is written by now, so no replica gives it.
+        """
 
     def sequence(self) -> tuple[int, int, int]:
         """A value that changes with every write that may change a search result, and if the store is replaced."""

@@ -103,9 +103,9 @@ def test_the_server_answers_by_the_graph(schemas: Schemas, monkeypatch: pytest.M
     asked: list[str] = []
     by_graph = vector_search_query().by_graph
 
-    def counted(query: Any) -> Any:
+    def counted(query: Any, **how: bool) -> Any:
         asked.append("graph")
-        return by_graph(query)
+        return by_graph(query, **how)
 
     with opened(schemas, schemas.new()) as memory:
         memory.remember_many(TEXTS)
@@ -113,6 +113,74 @@ def test_the_server_answers_by_the_graph(schemas: Schemas, monkeypatch: pytest.M
         monkeypatch.setattr(vector_search_query(), "by_graph", counted)
         memory.search("a blue lamp", mode="semantic")
         assert asked == ["graph"]
+
+
+def beside(schemas: Schemas, schema: str) -> int:
+    """How many passages the graph does not have."""
+    ((number,),) = schemas.execute("SELECT count(*) FROM passages WHERE beside_graph", schema)
+    assert isinstance(number, int)
+    return number
+
+
+def test_what_is_written_beside_the_graph_is_found_as_in_a_file(schemas: Schemas, path: Path) -> None:
+    schema = schemas.new()
+    memories = [nacre.NewMemory(text=text, tags=text.split()[:2]) for text in TEXTS]
+    with opened(schemas, schema) as memory, nacre.open(path, embedder=Hashing(), reranker=None) as other:
+        for each in (memory, other):
+            each.remember_many(memories[1::2] + memories[:50:2])
+        store_of(memory).build_vector_index()
+        for each in (memory, other):
+            each.remember_many(memories[50::2])
+            each.update(each.remember("a grey lamp, number 7").id, text="a violet stone, number 7")
+            each.forget(each.remember("a green river, no more").id)
+        assert beside(schemas, schema) == 7
+        for query in ("green river", "the white letter", "number 7", "violet stone", "stone bridge garden"):
+            for where in (Filter(), Filter(tags_any=("grey", "blue")), Filter(tags_none=("boat",))):
+                found, expected = (
+                    [(hit.text, hit.score) for hit in each.search(query, mode="semantic", where=where).hits]
+                    for each in (memory, other)
+                )
+                assert found == expected
+
+
+def test_the_graph_takes_in_what_was_written_to_large_spaces(schemas: Schemas, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = schemas.new()
+    monkeypatch.setattr(vector_graph, "BESIDE_MAX", 5)
+    monkeypatch.setattr(vector_graph, "_TAKEN_AT_ONCE", 3)
+    monkeypatch.setattr(vector_graph, "LOOKED_AFTER", 1_000)
+    with opened(schemas, schema) as memory:
+        memory.remember_many(TEXTS[:52])
+        store_of(memory).build_vector_index()
+        memory.remember_many(TEXTS[52:])
+        memory.remember_many([nacre.NewMemory(text=text, space="small") for text in TEXTS[:20]])
+        assert beside(schemas, schema) == 28
+        store_of(memory)._graph.needed()
+        store_of(memory)._graph.wait()
+        assert beside(schemas, schema) == 20  # no search asks the graph for those of a small space
+        assert memory.search(TEXTS[55], mode="semantic").hits[0].text == TEXTS[55]
+        memory.rebuild()
+        assert beside(schemas, schema) == 0
+
+
+def test_what_others_are_changing_stays_beside_the_graph(schemas: Schemas, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who holds passages may wait for others, so the graph waits for nobody."""
+    import psycopg
+
+    schema = schemas.new()
+    monkeypatch.setattr(vector_graph, "BESIDE_MAX", 0)
+    with opened(schemas, schema) as memory, psycopg.connect(schemas.dsn) as other:
+        memory.remember_many(TEXTS)
+        store_of(memory).build_vector_index()
+        memory.remember_many(["a purple cow", "a purple sheep"])
+        held = "SELECT FROM {0}.passages WHERE row = (SELECT max(row) FROM {0}.passages) FOR UPDATE"
+        other.execute(held.format(schema))
+        store_of(memory)._graph.needed()
+        store_of(memory)._graph.wait()
+        assert beside(schemas, schema) == 1
+        assert {hit.text for hit in memory.search("purple", mode="semantic", limit=2).hits} == {
+            "a purple cow",
+            "a purple sheep",
+        }
 
 
 def test_no_graph_is_built_while_much_is_written(schemas: Schemas, monkeypatch: pytest.MonkeyPatch) -> None:

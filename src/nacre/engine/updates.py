@@ -46,15 +46,17 @@ class UpdateService:
         embedded = [(each.memory, each.passages.vectors) for each in added if each.passages is not None]
         if not self._finds or not embedded:
             return
-        found = [
-            update
-            for memory, vectors in embedded
-            if (cue := find_cue(memory.text)) is not None
-            for update in self._linked(memory, cue, vectors)
-        ]
-        if found:
-            self._store.link_updates(found)
-        self._link_later(embedded)
+        with self._store.view(latest=True):  # one transaction for all that is read
+            found = [
+                update
+                for memory, vectors in embedded
+                if (cue := find_cue(memory.text)) is not None
+                for update in self._linked(memory, cue, vectors)
+            ]
+            changes = [self._found_anew(memory) for memory in self._may_update(embedded)]
+        self._change(
+            [each for gone, _ in changes for each in gone], found + [each for _, new in changes for each in new]
+        )
 
     def link_ids(self, ids: Sequence[str]) -> None:
         """The same for memories whose vectors were stored now."""
@@ -99,18 +101,27 @@ class UpdateService:
 
     def _relink_newer(self, memory: Memory) -> None:
         """The updates of one memory, as they would be found if it were written last."""
+        self._change(*self._found_anew(memory))
+
+    def _found_anew(self, memory: Memory) -> tuple[list[Update], list[Update]]:
+        """The links of such a memory that are wrong by now, and those that are missing."""
         cue, vectors = find_cue(memory.text), self._store.vectors(memory.id)
         found = self._linked(memory, cue, vectors) if cue is not None and vectors is not None else []
         known = [each for each in self._store.updates([memory.id]) if each.newer == memory.id and each.cue]
-        self._store.unlink_updates([each for each in known if each not in found])
-        self._store.link_updates(found)
+        return [each for each in known if each not in found], [each for each in found if each not in known]
 
-    def _link_later(self, embedded: Sequence[tuple[Memory, FloatMatrix]]) -> None:
-        """Memories that are older than what was stored before may be what a newer one updates."""
+    def _change(self, gone: Sequence[Update], new: Sequence[Update]) -> None:
+        if gone:
+            self._store.unlink_updates(gone)
+        if new:
+            self._store.link_updates(new)
+
+    def _may_update(self, embedded: Sequence[tuple[Memory, FloatMatrix]]) -> list[Memory]:
+        """What was stored before, is newer than some of these memories, and may update them."""
         limit = self._parts.clock() - _BACKDATED_BY
         backdated = [(memory, vectors) for memory, vectors in embedded if memory.moment < limit]
         if not backdated:
-            return
+            return []
         written = {memory.id for memory, _ in embedded}
         newest: dict[str, datetime | None] = {}
         again: dict[str, Memory] = {}
@@ -125,8 +136,7 @@ class UpdateService:
                     for each in near.values()
                     if each.id not in written and each.moment > memory.moment and self.may_update(each.text)
                 }
-        for each in again.values():
-            self._relink_newer(each)
+        return list(again.values())
 
     def _newest(self, space: str, without: set[str]) -> datetime | None:
         """When the latest memory of a space was created, besides these."""

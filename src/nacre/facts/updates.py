@@ -127,8 +127,7 @@ class _Subject:
     def evidence(self, older: str, cosine: float) -> float:
         """0 without a shared subject; else the sum of what speaks for an update."""
         tokens = frozenset(query_tokens(older))
-        terms = frozenset(filter(_is_subject, tokens))
-        shared = self._terms & terms
+        shared = self._terms & tokens
         has_old_value = bool(self._old) and 2 * len(self._old & tokens) >= len(self._old)
         has_new_value = not self._values <= tokens
         if not has_old_value and (len(shared) < _SHARED_MIN or not shared & self._in_sentence):
@@ -136,7 +135,8 @@ class _Subject:
         if self._penalty and (not has_new_value or (self._old and not has_old_value)):
             return 0.0
         weight = sum(self._rarity[term] for term in shared)
-        of_older = weight + _TYPICAL_RARITY * len(terms - shared)
+        others = sum(map(_is_subject, tokens - shared))
+        of_older = weight + _TYPICAL_RARITY * others
         overlap = (weight / self._total + weight / of_older) / 2 if weight else 0.0
         return (
             cosine

@@ -177,7 +177,7 @@ class NodesStore:
     def matching(self, ids: Sequence[str], condition: Condition) -> set[str]:
         return set[str]().union(*self._router.of_ids(ids, lambda node, own: node.matching(own, condition)))
 
-    def view(self) -> AbstractContextManager[None]:
+    def view(self, *, latest: bool = False) -> AbstractContextManager[None]:  # noqa: ARG002
         return self._router.view()
 
     def sequence(self) -> tuple[int, int, int]:

@@ -24,11 +24,11 @@ import psycopg
 from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
-from psycopg.types.array import ListBinaryDumper
 
 from nacre.errors import InvalidInput, MaybeStored, NacreError, StoreBusy, StoreError, StoreTooNew, StoreUnavailable
 from nacre.runtime import forks
 from nacre.storage.postgres import failures, halfvec, row_security, schema
+from nacre.storage.postgres.arrays import ListDumper
 from nacre.storage.postgres.schema import STORE_KEY, Db
 from nacre.types.location import CONNECTIONS_MAX, SCHEMA
 
@@ -548,7 +548,7 @@ class Connections:
 
     def _make_ready(self, db: Db) -> None:
         halfvec.register(db, self._types)
-        db.adapters.register_dumper(list, ListBinaryDumper)  # quoting the values of a list takes six times as long
+        db.adapters.register_dumper(list, ListDumper)  # quoting the values of a list takes six times as long
         db.checks_rows = bool(value(db, _CHECKS_ROWS, (self.schema,)))
 
     def _with_path(self, vectors: str, spaces: Sequence[str] | None) -> str:

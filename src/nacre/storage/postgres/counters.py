@@ -9,11 +9,12 @@ from __future__ import annotations
 from nacre.storage.postgres.connection import fetch, run, value
 from nacre.storage.postgres.schema import Db
 
+TAKE = "UPDATE counters SET value = value + %s WHERE name = %s RETURNING value"
+
 
 def take(db: Db, name: str, count: int) -> int:
     """The first of so many consecutive numbers."""
-    sql = "UPDATE counters SET value = value + %s WHERE name = %s RETURNING value"
-    return int(value(db, sql, (count, name))) - count + 1
+    return int(value(db, TAKE, (count, name))) - count + 1
 
 
 def last(db: Db, name: str) -> int:

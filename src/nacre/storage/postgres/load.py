@@ -28,6 +28,7 @@ from nacre.storage.postgres import (
     rows,
     space_usage,
     token_vectors,
+    vector_graph,
     vocabulary,
 )
 from nacre.storage.postgres.connection import copy, fetch, hold, run, value
@@ -35,7 +36,8 @@ from nacre.storage.postgres.halfvec import HalfVector, received
 from nacre.storage.postgres.load_related import Related, places_of_names, transposed
 from nacre.storage.postgres.rows import Key
 from nacre.storage.postgres.schema import Db
-from nacre.storage.postgres.writes import numbers, write_tokens
+from nacre.storage.postgres.writes import PASSAGE_COLUMNS, PASSAGE_TYPES, numbers, write_tokens
+from nacre.storage.vectors import STORED
 from nacre.types.memory import Entry, Memory, Tokens
 from nacre.types.quotas import Quotas
 from nacre.types.tokens import TOKEN_PASSAGES_MAX
@@ -347,12 +349,13 @@ class _Loading:
     def _write_passages(self, written: Sequence[tuple[Key, StoredPassages, bool]]) -> None:
         if not written:
             return
+        beside = vector_graph.is_there(self._db, (self._vector_bytes or 0) // STORED.itemsize)
         copy(
             self._db,
-            "passages (space, row, place, start_char, end_char, siblings, vector)",
-            ("text", "int8", "int4", "int4", "int4", "int4", "halfvec"),
+            PASSAGE_COLUMNS,
+            PASSAGE_TYPES,
             (
-                (*key, place, span.start, span.end, len(given.spans), HalfVector(vector))
+                (*key, place, span.start, span.end, len(given.spans), HalfVector(vector), beside)
                 for key, given, _ in written
                 for place, (span, vector) in enumerate(zip(given.spans, given.vectors, strict=True))
             ),

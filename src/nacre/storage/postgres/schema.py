@@ -498,7 +498,13 @@ CREATE TRIGGER events_cleared AFTER UPDATE ON events REFERENCING OLD TABLE AS ol
 FOR EACH STATEMENT EXECUTE FUNCTION events_are_counted();
 """
 
-MIGRATIONS = (_FIRST + _COUNTING + row_security.SCRIPT,)
+# See vector_graph.py.
+_BESIDE_GRAPH = """
+ALTER TABLE passages ADD COLUMN beside_graph boolean NOT NULL DEFAULT false; -- written since the graph was built
+CREATE INDEX passages_beside_graph ON passages (space) WHERE beside_graph;
+"""
+
+MIGRATIONS = (_FIRST + _COUNTING + row_security.SCRIPT, _BESIDE_GRAPH)
 VERSION = len(MIGRATIONS)
 # The indexes of all tables but primary keys, by name, each with the statement that makes it.
 INDEXES = {

@@ -201,8 +201,8 @@ class PostgresStore:
     def matching(self, ids: Sequence[str], condition: Condition) -> set[str]:
         return self._read(listing.matching, ids, condition)
 
-    def view(self) -> AbstractContextManager[None]:
-        if self._replicas is None:
+    def view(self, *, latest: bool = False) -> AbstractContextManager[None]:
+        if latest or self._replicas is None:
             return self._connections.view()
         return self._connections.view(partial(self._replicas.snapshot, self._connections))
 

@@ -7,6 +7,10 @@ a process ends, the server goes on; what it leaves unfinished is dropped before 
 
 A graph has vectors of one length. Vectors of another length come with another model, which replaces all of them: then
 the former graph is dropped.
+
+To put a vector into a graph costs the server more than all else that is written of a memory, and only large spaces are
+searched by it. So what is written once there is a graph stays beside it (`passages.beside_graph`), where a search
+compares vectors one by one. The graph takes in those of large spaces in the background, a few at a time.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from psycopg import errors, sql
 from nacre.errors import NacreError, StoreUnavailable
 from nacre.runtime import forks
 from nacre.runtime.background import Worker
-from nacre.storage.postgres.connection import Connections, fetch, value
+from nacre.storage.postgres.connection import Connections, fetch, run, value
 from nacre.storage.postgres.schema import Db
 
 SCANNED_MAX = 20_000  # passages: if no more match, they are compared one by one, not by the graph
@@ -34,6 +38,8 @@ LOOKED_AFTER = 2_000  # passages that a process writes before it looks whether t
 BULK = 100  # passages written at once; then others follow, and each is written faster while there is no graph
 CALM_S = 5.0  # that a process waits after these
 RETRY_S = 600.0  # after which it looks again, if it could not build one
+BESIDE_MAX = 2_000  # passages of a large space that may stay beside the graph
+_TAKEN_AT_ONCE = 50  # passages that the graph takes in by one transaction, for which their writers may wait
 _LOCK_MS = 3_000  # that an unfinished graph is waited for
 _POLLED_S = 0.2  # how often it is looked whether another process has ended its work
 
@@ -44,6 +50,15 @@ GRAPHS = (
     "SELECT c.relname::text AS name, i.indisvalid AS is_valid FROM pg_index AS i "
     "JOIN pg_class AS c ON c.oid = i.indexrelid "
     "WHERE i.indrelid = 'passages'::regclass AND c.relname ^@ 'passages_by_vector_'"
+)
+_CROWDED = (
+    "SELECT c.space FROM corpus AS c WHERE c.memories > %s AND EXISTS "
+    "(SELECT FROM passages AS p WHERE p.space = c.space AND p.beside_graph OFFSET %s)"
+)
+# Those that somebody else changes now are left for later.
+_TAKE_IN = (
+    "UPDATE passages SET beside_graph = false WHERE ctid = ANY(ARRAY("
+    "SELECT ctid FROM passages WHERE beside_graph{where} LIMIT %s FOR UPDATE SKIP LOCKED))"
 )
 _OWNED = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'passages'::regclass"
 _log = logging.getLogger("nacre")
@@ -79,6 +94,11 @@ def state(db: Db) -> State | None:
     if not found.is_missing:
         return "ready"
     return "building" if name(found.dimensions) in found.unfinished else "missing"
+
+
+def is_there(db: Db, dimensions: int) -> bool:
+    """Whether vectors of this length have a graph, be it unfinished."""
+    return bool(value(db, "SELECT to_regclass(%s) IS NOT NULL", (name(dimensions),)))
 
 
 class GraphBuilder:
@@ -160,12 +180,19 @@ class GraphBuilder:
             pass
         try:
             self._build_if_free()
+            self._take_in()
         except (NacreError, psycopg.Error) as error:
             self._retry_at = time.monotonic() + RETRY_S
             if not isinstance(error, StoreUnavailable):
                 _log.warning(
                     "near vectors are found by comparing all of them, because no index could be built: %s", error
                 )
+
+    def _take_in(self) -> None:
+        """Let the graph take in what was written to large spaces, unless another process has it do so."""
+        for space in self._connections.read(_crowded):
+            while not self._closing.is_set() and self._connections.write_soon(_take_some_in, space):
+                pass
 
     def _build_alone(self, db: Db, *, anew: bool) -> None:
         with db.transaction():
@@ -188,6 +215,7 @@ class GraphBuilder:
                     return
         if found.dimensions is not None and (found.is_missing or anew):
             began = time.monotonic()
+            self._take_all_in(db)
             if found.is_missing:
                 db.execute(self._statement(found.dimensions))
             else:
@@ -196,13 +224,21 @@ class GraphBuilder:
         for each in found.former:
             db.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(in_schema(each)))
 
+    def _take_all_in(self, db: Db) -> None:
+        taken = 1
+        while taken:
+            with db.transaction():
+                self._connections.set_path(db)
+                taken = run(db, _TAKE_IN.format(where=""), (_TAKEN_AT_ONCE,))
+
     def _statement(self, dimensions: int) -> sql.Composed:
         """Builds the graph while others write."""
         vectors = sql.Identifier(self._connections.vectors_schema)
         return sql.SQL(
             "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {table} "
             "USING hnsw ((vector::{vectors}.halfvec({dimensions})) {vectors}.halfvec_cosine_ops) "
-            "WITH (m = {connections}, ef_construction = {ef}) WHERE {vectors}.vector_dims(vector) = {dimensions}"
+            "WITH (m = {connections}, ef_construction = {ef}) "
+            "WHERE NOT beside_graph AND {vectors}.vector_dims(vector) = {dimensions}"
         ).format(
             name=sql.Identifier(name(dimensions)),
             table=self._connections.qualified("passages"),
@@ -211,6 +247,18 @@ class GraphBuilder:
             connections=sql.Literal(CONNECTIONS),
             ef=sql.Literal(EF_CONSTRUCTION),
         )
+
+
+def _crowded(db: Db) -> list[str]:
+    """Large spaces that have much beside the graph."""
+    return [space for (space,) in fetch(db, _CROWDED, (SCANNED_MAX, BESIDE_MAX))]
+
+
+def _take_some_in(db: Db, space: str) -> int:
+    """How many passages of a space the graph has taken in; none where another process builds it or does the same."""
+    if not value(db, f"SELECT pg_try_advisory_xact_lock({_KEY})"):
+        return 0
+    return run(db, _TAKE_IN.format(where=" AND space = %s"), (space, _TAKEN_AT_ONCE))
 
 
 def _found(db: Db) -> _Found:

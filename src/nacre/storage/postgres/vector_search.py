@@ -3,8 +3,9 @@
 The server computes cosines in another order and with a rounded query, so what it finds is compared again, in the way of
 every store. It is asked for more until nothing that it left out can be among the best.
 
-Few passages are compared one by one. Where there are many and pgvector's graph (HNSW) has them, the graph is asked. A
-memory's score is less the more passages it has (`ranking.passage_count`). The graph orders by cosine alone.
+Few passages are compared one by one. Where there are many and pgvector's graph (HNSW) has them, the graph is asked, and
+those that were written since it was built are compared one by one beside it. A memory's score is less the more passages
+it has (`ranking.passage_count`). The graph orders by cosine alone.
 """
 
 from __future__ import annotations
@@ -42,21 +43,22 @@ _DISTANCE = "coalesce(nullif((p.vector <=> %s)::float8, 'NaN'), 1)"  # a vector 
 _STATE = (
     "SELECT (SELECT value FROM meta WHERE key = 'model'), "
     "(SELECT coalesce(sum(memories), 0)::bigint FROM corpus WHERE space = ANY(%s)), "
-    f"EXISTS (SELECT 1 FROM ({vector_graph.GRAPHS}) AS graph WHERE graph.name = %s AND graph.is_valid)"
+    f"EXISTS (SELECT 1 FROM ({vector_graph.GRAPHS}) AS graph WHERE graph.name = %s AND graph.is_valid), "
+    "EXISTS (SELECT FROM passages WHERE space = ANY(%s) AND beside_graph)"
 )
 _COLUMNS = "m.id, p.place, p.start_char, p.end_char, p.siblings, p.vector"
 # Where everything is compared, it is looked up afterwards which of the best are live. Nothing tells the server how many
 # vectors have the right length, so it must not plan by that (OFFSET 0): it expects few.
 _OF_SPACES = (
     "SELECT m.id, p.place, p.start_char, p.end_char, p.siblings, p.vector, p.near FROM ("
-    "SELECT p.*, {score} AS near FROM passages AS p WHERE p.space = ANY(%s) AND vector_dims(p.vector) = %s "
+    "SELECT p.*, {score} AS near FROM passages AS p WHERE p.space = ANY(%s){beside} AND vector_dims(p.vector) = %s "
     "ORDER BY near DESC LIMIT %s"
     ") AS p LEFT JOIN memories AS m ON m.space = p.space AND m.row = p.row AND m.deleted_us IS NULL "
     "ORDER BY p.near DESC"
 )
 _OF_MEMORIES = (
     "SELECT p.*, {score} AS near FROM ("
-    f"SELECT {_COLUMNS} FROM {_JOINED} WHERE {{where}} OFFSET 0"
+    f"SELECT {_COLUMNS} FROM {_JOINED} WHERE {{beside}}{{where}} OFFSET 0"
     ") AS p WHERE vector_dims(p.vector) = %s ORDER BY near DESC LIMIT %s"
 )
 
@@ -86,7 +88,8 @@ def semantic(
 
     `lacks_graph` is called where a graph would be asked, and there is none.
     """
-    ((stored, memories, is_ready),) = fetch(db, _STATE, (list(where.spaces), vector_graph.name(len(vector))))
+    spaces = list(where.spaces)
+    ((stored, memories, is_ready, some_beside),) = fetch(db, _STATE, (spaces, vector_graph.name(len(vector)), spaces))
     if stored is None:
         return []
     if stored != model:
@@ -99,7 +102,7 @@ def semantic(
         if matching > vector_graph.SCANNED_MAX:
             if not is_ready:
                 lacks_graph()
-            elif (found := query.by_graph()) is not None:
+            elif (found := query.by_graph(some_beside=some_beside, everything=everything)) is not None:
                 return found
     return query.by_scan(everything=everything)
 
@@ -127,27 +130,42 @@ class _Query:
 
     def by_scan(self, *, everything: bool) -> list[Match]:
         """All passages that match are compared; `everything`: all of their spaces."""
+        return self._best([], self._scan(everything=everything, beside=False))
+
+    def _best(self, near: Sequence[_Passage], scan: Callable[[int], list[_Passage]]) -> list[Match]:
+        """The best of some passages and of what is compared one by one."""
+        count = 2 * self._limit + 16
+        while True:
+            found = scan(count)
+            matches = self._scored([*near, *found])
+            if len(found) < count or self._is_complete(matches, found[-1].near):
+                return matches[: self._limit]
+            count *= 4
+
+    def _scan(self, *, everything: bool, beside: bool) -> Callable[[int], list[_Passage]]:
+        """Gives so many of the best passages by the server's score; `beside`: of those beside the graph."""
         score = f"1 - {_DISTANCE}"
         given: tuple[Any, ...] = (self._sent,)
         if self._passages_weight:
             score = f"{score} - (%s::float8[])[least(p.siblings, {_GAINS_MAX:d})]"
             given = (*given, list(_gains(self._passages_weight)))
         if everything:
-            sql = _OF_SPACES.format(score=score)
+            sql = _OF_SPACES.format(score=score, beside=" AND p.beside_graph" if beside else "")
             given = (*given, self._spaces)
+        elif beside:
+            clause = "p.space = ANY(%s) AND p.beside_graph AND "
+            sql = _OF_MEMORIES.format(score=score, beside=clause, where=self._clause.sql)
+            given = (*given, self._spaces, *self._clause.parameters)
         else:
-            sql = _OF_MEMORIES.format(score=score, where=self._clause.sql)
+            sql = _OF_MEMORIES.format(score=score, beside="", where=self._clause.sql)
             given = (*given, *self._clause.parameters)
-        count = 2 * self._limit + 16
-        while True:
-            found = self._fetched(sql, (*given, self._dimensions, count))
-            matches = self._scored(found)
-            if len(found) < count or self._is_complete(matches, found[-1].near):
-                return matches[: self._limit]
-            count *= 4
+        return lambda count: self._fetched(sql, (*given, self._dimensions, count))
 
-    def by_graph(self) -> list[Match] | None:
-        """What the graph does not find is further away than all that it finds. None: it finds too few that match."""
+    def by_graph(self, *, some_beside: bool, everything: bool) -> list[Match] | None:
+        """What the graph does not find is further away than all that it finds. None: it finds too few that match.
+
+        `some_beside`: there are passages beside the graph, which are compared one by one.
+        """
         first = count = self._limit + 16
         in_view = min(max(EF_SEARCH, count), EF_SEARCH_MAX)  # to look for more once these are read costs as much again
         self._db.execute(
@@ -158,7 +176,7 @@ class _Query:
         distance = f"(p.vector::halfvec({self._dimensions:d}) <=> %s::halfvec({self._dimensions:d}))"
         sql = (
             f"SELECT {_COLUMNS}, 1 - {distance} AS near FROM {_JOINED} WHERE {self._clause.sql} "
-            f"AND vector_dims(p.vector) = {self._dimensions:d} ORDER BY {distance} LIMIT %s"
+            f"AND NOT p.beside_graph AND vector_dims(p.vector) = {self._dimensions:d} ORDER BY {distance} LIMIT %s"
         )
         while True:
             found = self._fetched(sql, (self._sent, *self._clause.parameters, self._sent, count))
@@ -168,8 +186,11 @@ class _Query:
             # Of equal scores that lie beyond, any may be missing: a graph misses some anyway.
             enough = len(matches) >= self._limit and found[-1].near <= matches[self._limit - 1].score
             if enough or len(found) < count or count >= WIDER_MAX * first:
-                return matches[: self._limit]
+                break
             count *= 4
+        if some_beside:
+            return self._best(found, self._scan(everything=everything, beside=True))
+        return matches[: self._limit]
 
     def _fetched(self, sql: str, parameters: Sequence[Any]) -> list[_Passage]:
         return [_Passage(*each) for each in fetch(self._db, sql, parameters)]

@@ -9,13 +9,22 @@ from datetime import datetime
 from typing import NamedTuple
 
 from nacre.errors import EmbedderMismatch, NotFound
-from nacre.storage.postgres import counters, rows
+from nacre.storage.postgres import counters, rows, vector_graph
 from nacre.storage.postgres.connection import copy, fetch, run
 from nacre.storage.postgres.halfvec import HalfVector
 from nacre.storage.postgres.rows import Key
 from nacre.storage.postgres.schema import Db
 from nacre.storage.vectors import pack
 from nacre.types.memory import Entry, Identity, Json, Memory, Passages, Span, Tokens
+
+_LOG = (
+    f"WITH taken AS ({counters.TAKE}) INSERT INTO events (seq, at_us, action, space, row, memory_id, before) "
+    "SELECT taken.value - %s + given.place, %s, %s, given.space, given.row, given.id, given.before "
+    "FROM taken, unnest(%s::text[], %s::bigint[], %s::text[], %s::text[]) WITH ORDINALITY "
+    "AS given (space, row, id, before, place)"
+)
+PASSAGE_COLUMNS = "passages (space, row, place, start_char, end_char, siblings, vector, beside_graph)"
+PASSAGE_TYPES = ("text", "int8", "int4", "int4", "int4", "int4", "halfvec", "bool")
 
 
 class Stored(NamedTuple):
@@ -83,12 +92,13 @@ def write_passages(db: Db, written: Iterable[tuple[Key, Passages | None]]) -> No
     """Insert the passages of memories that have none."""
     listed = [(key, passages) for key, passages in written if passages is not None]
     if listed:
+        beside = vector_graph.is_there(db, listed[0][1].vectors.shape[1])
         copy(
             db,
-            "passages (space, row, place, start_char, end_char, siblings, vector)",
-            ("text", "int8", "int4", "int4", "int4", "int4", "halfvec"),
+            PASSAGE_COLUMNS,
+            PASSAGE_TYPES,
             (
-                (*key, place, span.start, span.end, len(passages.spans), HalfVector(pack(vector)))
+                (*key, place, span.start, span.end, len(passages.spans), HalfVector(pack(vector)), beside)
                 for key, passages in listed
                 for place, (span, vector) in enumerate(zip(passages.spans, passages.vectors, strict=True))
             ),
@@ -122,16 +132,8 @@ def log_events(db: Db, action: str, touched: Iterable[Touched], at: datetime | N
     if not listed:
         return
     at_us = time.time_ns() // 1000 if at is None else rows.microseconds(at)
-    first = counters.take(db, "events", len(listed))
     spaces, memory_rows, ids, before = map(list, zip(*listed, strict=True))
-    run(
-        db,
-        "INSERT INTO events (seq, at_us, action, space, row, memory_id, before) "
-        "SELECT %s + given.place - 1, %s, %s, given.space, given.row, given.id, given.before "
-        "FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::text[]) WITH ORDINALITY "
-        "AS given (space, row, id, before, place)",
-        (first, at_us, action, spaces, memory_rows, ids, before),
-    )
+    run(db, _LOG, (len(listed), "events", len(listed), at_us, action, spaces, memory_rows, ids, before))
 
 
 def adopt_model(db: Db, model: str | None, location: str) -> None:
@@ -152,9 +154,19 @@ def model_mismatch(stored: str | None, given: str | None, location: str) -> Embe
 
 # ---------------------------------------------------------------- reading
 
-_UNEXPIRED = "(m.expires_us IS NULL OR m.expires_us > %s)"
 _BEFORE_ALL = -(2**63)  # a time at which nothing has expired
-_GIVEN = "unnest(%s::text[], %s::bytea[]) AS given (space, hash)"
+# The last of several that an identity names counts.
+_IDENTIFIED = """
+WITH given AS (SELECT * FROM unnest(%s::text[], %s::bytea[]) AS given (space, hash)), found AS (
+  SELECT g.space, g.hash, m.id, m.expires_us, -m.row AS place
+  FROM given AS g JOIN memories AS m ON m.space = g.space
+    AND m.content_hash = g.hash AND m.deleted_us IS NULL AND m.key IS NOT NULL
+  UNION ALL
+  SELECT g.space, g.hash, m.id, m.expires_us, 1 AS place
+  FROM given AS g JOIN memories AS m ON m.space = g.space AND m.identity = g.hash AND m.deleted_us IS NULL
+)
+SELECT space, hash, id FROM found WHERE expires_us IS NULL OR expires_us > %s ORDER BY place
+"""
 
 
 def identified(db: Db, identities: Iterable[Identity], now: datetime | None) -> dict[Identity, str]:
@@ -167,19 +179,7 @@ def identified(db: Db, identities: Iterable[Identity], now: datetime | None) -> 
         return {}
     given = [list(column) for column in zip(*asked, strict=True)]
     at_us = _BEFORE_ALL if now is None else rows.microseconds(now)
-    keyed = (
-        f"SELECT m.space, m.content_hash, m.id FROM {_GIVEN} JOIN memories AS m ON m.space = given.space "
-        f"AND m.content_hash = given.hash AND m.deleted_us IS NULL AND m.key IS NOT NULL WHERE {_UNEXPIRED} "
-        "ORDER BY m.row DESC"
-    )
-    named = (
-        f"SELECT m.space, m.identity, m.id FROM {_GIVEN} JOIN memories AS m ON m.space = given.space "
-        f"AND m.identity = given.hash AND m.deleted_us IS NULL WHERE {_UNEXPIRED}"
-    )
-    found: dict[Identity, str] = {}
-    for sql in (keyed, named):
-        found.update({asked[space, each]: memory_id for space, each, memory_id in fetch(db, sql, (*given, at_us))})
-    return found
+    return {asked[space, each]: memory_id for space, each, memory_id in fetch(db, _IDENTIFIED, (*given, at_us))}
 
 
 def live_keys(db: Db, memory_ids: Sequence[str], space: str | None = None) -> dict[str, Key]:

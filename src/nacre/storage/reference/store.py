@@ -291,7 +291,7 @@ class MemoryStore(ServerTables):
         live = [stored for stored in self._live() if stored.memory.id in ids]
         return {stored.memory.id for stored in live if self._condition_matches(stored, condition)}
 
-    def view(self) -> AbstractContextManager[None]:
+    def view(self, *, latest: bool = False) -> AbstractContextManager[None]:  # noqa: ARG002
         return nullcontext()
 
     def sequence(self) -> tuple[int, int, int]:

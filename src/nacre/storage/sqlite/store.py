@@ -285,7 +285,7 @@ class SqliteStore:
         with self._connections.reading() as db:
             return {memory_id for (memory_id,) in rows.fetch(db, sql, (json.dumps(list(ids)), *clause.parameters))}
 
-    def view(self) -> AbstractContextManager[None]:
+    def view(self, *, latest: bool = False) -> AbstractContextManager[None]:  # noqa: ARG002
         return self._connections.view()
 
     def sequence(self) -> tuple[int, int, int]:
