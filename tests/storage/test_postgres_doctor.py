@@ -144,10 +144,13 @@ def test_a_store_on_the_scale_of_blocks_is_in_order(
     assert checked(schemas, schema).sound
     block = "(SELECT space, term, block FROM postings WHERE term = 'heron' ORDER BY block OFFSET 1 LIMIT 1)"
     size = postings.POSTING.itemsize
-    schemas.execute(
-        f"UPDATE postings SET entries = substr(entries, {size + 1}) WHERE (space, term, block) = {block}", schema
-    )
-    assert problems(checked(schemas, schema)) == {"words"}
+    cut = f"UPDATE postings SET entries = substr(entries, {size + 1}) WHERE (space, term, block) = {block}"
+    forgotten = "UPDATE vocabulary SET sealed = sealed - 1 WHERE term = 'another'"  # a search would not ask for it
+    for damage in (cut, forgotten):
+        schemas.execute(damage, schema)
+        assert problems(checked(schemas, schema)) == {"words"}
+        checked(schemas, schema, fix=True)
+        assert checked(schemas, schema).sound
 
 
 # ---------------------------------------------------------------- damage
@@ -162,7 +165,7 @@ DAMAGES = {
     "a count of a term": ("words", "UPDATE vocabulary SET memories = memories + 1 WHERE term = 'herons'"),
     "a term of no memory": (
         "words",
-        "INSERT INTO vocabulary SELECT space, 'ghost', 1, 1, 1, 1, tail FROM vocabulary WHERE term = 'memory3'",
+        "INSERT INTO vocabulary SELECT space, 'ghost', 1, 1, 1, 1, 0, tail FROM vocabulary WHERE term = 'memory3'",
     ),
     "a bound of the text": ("words", "UPDATE vocabulary SET most_text = 0 WHERE term = 'again'"),
     "a bound of the labels": ("words", "UPDATE vocabulary SET most_labels = 0 WHERE term = 'changed'"),

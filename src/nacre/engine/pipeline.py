@@ -214,10 +214,10 @@ class Pipeline:
 
     def _ties_by_importance(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Of matches with equal scores in a channel, the more important has the better rank."""
-        tied = [each for each in (ranking.lexical, ranking.semantic) if each and has_ties(each)]
-        if not tied:
+        channels = [each for each in (ranking.lexical, ranking.semantic) if each]
+        if not any(map(has_ties, channels)):
             return ranking
-        ids = dict.fromkeys(match.id for matches in tied for match in matches)
+        ids = dict.fromkeys(match.id for matches in channels for match in matches)  # all will be asked for anyway
         ranking = self._with_signals(plan, ranking, list(ids))
         importance = {each: known.importance for each, known in ranking.signals.items()}
         if len(set(importance.values())) == 1 or len(importance) < len(ids):  # or one was forgotten just now

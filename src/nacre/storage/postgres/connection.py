@@ -270,7 +270,11 @@ class Connections:
     def reading(self, timeout_ms: int = READ_TIMEOUT_MS, check: Callable[[Db], None] | None = None) -> Iterator[Db]:
         """A reading transaction of its own. Raises _Lost if the connection ends."""
         with self._transaction(_READS, timeout_ms, timeout_ms, check) as db:
-            yield db
+            db.seen = {}
+            try:
+                yield db
+            finally:
+                db.seen = None
             with suppress(psycopg.OperationalError):  # all is read
                 db.execute("COMMIT")
 

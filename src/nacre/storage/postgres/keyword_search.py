@@ -10,8 +10,10 @@ list until there are enough; or, where few memories match the filter, these are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,9 +23,10 @@ from nacre.ranking.scoring import best_first
 from nacre.storage.postgres import rows
 from nacre.storage.postgres.connection import fetch
 from nacre.storage.postgres.filters import LIVE, Clause, estimated, search_clause
-from nacre.storage.postgres.postings import Array, lists, located, sorted_unique
+from nacre.storage.postgres.posting_lists import CountedTerm, KeptLists, Key, PostingList
+from nacre.storage.postgres.postings import Array, Places, lists, located, sorted_unique
 from nacre.storage.postgres.schema import Db
-from nacre.storage.postgres.vocabulary import beginning_with
+from nacre.storage.postgres.vocabulary import beginning_with, counted
 from nacre.storage.postgres.words import WordsOfSpaces
 from nacre.types.recipe import Recipe
 from nacre.types.search import Filter, Match
@@ -39,15 +42,6 @@ _ROUNDING = 1e-9  # error of a sum in another order, as a share of the largest p
 
 
 @dataclass(frozen=True, slots=True)
-class _Postings:
-    """Which memories have a term and how often, labels weighted. `docs` are sorted."""
-
-    docs: Array
-    counts: Array
-    lengths: Array
-
-
-@dataclass(frozen=True, slots=True)
 class _Known:
     """A term of the question that some memory has."""
 
@@ -55,10 +49,17 @@ class _Known:
     idf: float
     frequency: int
     highest: float  # what it adds to a score at most
+    rows: Sequence[CountedTerm]  # none of a prefix
 
 
 def lexical(
-    db: Db, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
+    db: Db,
+    question: ParsedQuery,
+    frequencies: Frequencies,
+    where: Filter,
+    recipe: Recipe,
+    limit: int,
+    kept: KeptLists,
 ) -> list[Match]:
     """The best live memories by BM25, best first, ties by id."""
     spaces = where.spaces
@@ -67,39 +68,36 @@ def lexical(
     if not any(term in significant for term, _ in known):
         return []
     mean_length = frequencies.mean_length
-    weighed = [(term, frequency, idf(frequencies.memories, frequency, common=term.common)) for term, frequency in known]
-    highest = _highest(db, spaces, weighed, mean_length, recipe)
-    terms = [
-        _Known(term, weight, frequency, most) for (term, frequency, weight), most in zip(weighed, highest, strict=True)
-    ]
+    found = counted(db, [term.text for term, _ in known if not term.prefix], spaces)
+    terms = []
+    for term, frequency in known:
+        weight = idf(frequencies.memories, frequency, common=term.common)
+        rows_of = () if term.prefix else found.terms[term.text]
+        terms.append(_Known(term, weight, frequency, _highest(weight, rows_of, mean_length, recipe), rows_of))
     clause = search_clause(where, question.must, WordsOfSpaces(db, spaces).docs) & LIVE
     matching = _Matching(db, spaces, clause, everything=matches_everything(where, question.must))
-    search = _Search(db, spaces, terms, [each.term in significant for each in terms], mean_length, recipe, matching)
+    marked = [each.term in significant for each in terms]
+    search = _Search(db, spaces, terms, marked, mean_length, recipe, matching, partial(kept.lists, db, found.started))
     return search.best(limit)
 
 
-def _highest(
-    db: Db, spaces: Sequence[str], terms: Sequence[tuple[Term, int, float]], mean_length: float, recipe: Recipe
-) -> list[float]:
-    """What each term adds to a score at most, by the most occurrences in one text and the shortest text that has it."""
-    sql = (
-        "SELECT term, max(most_text), max(most_labels), min(least_length) FROM vocabulary "
-        "WHERE space = ANY(%s) AND term = ANY(%s) GROUP BY term"
-    )
-    found = fetch(db, sql, (list(spaces), [term.text for term, _, _ in terms if not term.prefix]))
-    most = {term: (text, labels, length) for term, text, labels, length in found}
+def _highest(weight: float, rows_of: Sequence[CountedTerm], mean_length: float, recipe: Recipe) -> float:
+    """What a term adds to a score at most, by the most occurrences in one text and the shortest text that has it."""
     tuning = recipe.tuning
+    if not rows_of:
+        return weight * (tuning.bm25_k1 + 1)
     label_weight = max(tuning.summary_weight, tuning.tags_weight, tuning.source_weight)
-    highest = []
-    for term, _, weight in terms:
-        if term.prefix or term.text not in most:
-            highest.append(weight * (tuning.bm25_k1 + 1))
-            continue
-        text, labels, length = most[term.text]
-        count = text + label_weight * labels
-        damping = length_damping(float(length), mean_length, recipe)
-        highest.append(term_score(weight, count, damping, tuning.bm25_k1) if count else 0.0)
-    return highest
+    count = max(each.most_text for each in rows_of) + label_weight * max(each.most_labels for each in rows_of)
+    damping = length_damping(float(min(each.least_length for each in rows_of)), mean_length, recipe)
+    return term_score(weight, count, damping, tuning.bm25_k1) if count else 0.0
+
+
+class _Postings(NamedTuple):
+    """Which memories have a term and how often, labels weighted. `docs` are sorted."""
+
+    docs: Array
+    counts: Array
+    lengths: Array
 
 
 class _Matching:
@@ -140,6 +138,7 @@ class _Search:
         mean_length: float,
         recipe: Recipe,
         matching: _Matching,
+        lists_of: Callable[[Sequence[CountedTerm]], dict[Key, list[PostingList]]],
     ) -> None:
         self._db = db
         self._spaces = list(spaces)
@@ -147,7 +146,8 @@ class _Search:
         self._mean_length = mean_length
         self._recipe = recipe
         self._matching = matching
-        self._read: dict[int, _Postings] = {}  # by place among the terms
+        self._lists_of = lists_of
+        self._read: dict[int, list[_Postings]] = {}  # by place among the terms
         by_highest = sorted(range(len(terms)), key=lambda at: -terms[at].highest)
         self._significant = [at for at in by_highest if significant[at]]
         self._slack = _ROUNDING * (1 + sum(each.highest for each in terms))
@@ -173,7 +173,7 @@ class _Search:
                 postings += self._terms[rest[0]].frequency
                 few.append(rest.pop(0))
             self._load(few)
-            docs = sorted_unique(np.concatenate([docs, *(self._read[at].docs for at in few)]))
+            docs = sorted_unique(np.concatenate([docs, *(part.docs for at in few for part in self._read[at])]))
             few, postings = [], 0
             if rest:
                 least = self._reached(docs, limit)
@@ -239,59 +239,66 @@ class _Search:
     # ---- postings
 
     def _load(self, places: Sequence[int]) -> None:
-        """Read the postings of terms, all with two statements."""
-        words = {at: self._words(at) for at in places}
-        found = lists(self._db, self._spaces, [word for several in words.values() for word in several])
-        for at, several in words.items():
-            entries = [found[word] for word in several if word in found]
-            self._read[at] = self._postings(entries, prefix=self._terms[at].term.prefix)
+        """Read the postings of terms."""
+        rows_of = [row for at in places for row in self._terms[at].rows]
+        found = self._lists_of(rows_of)
+        for at in places:
+            term = self._terms[at].term
+            if term.prefix:
+                self._read[at] = self._beginning_with(term.text)
+            else:
+                self._read[at] = [self._weighted(part) for row in self._terms[at].rows for part in found[row.key]]
 
-    def _words(self, at: int) -> list[str]:
-        term = self._terms[at].term
-        return beginning_with(self._db, term.text, self._spaces) if term.prefix else [term.text]
+    def _weighted(self, part: PostingList) -> _Postings:
+        """Occurrences by doc, as `term_counts` counts them."""
+        counts = part.counts
+        if part.labels is not None:
+            counts = counts + 0.0
+            for field, weight in self._weights():
+                counts += weight * part.labels[field].astype(np.float64)
+        return self._listed(_Postings(part.docs, counts, part.lengths))
 
-    def _postings(self, parts: Sequence[Array], *, prefix: bool) -> _Postings:
-        """Occurrences by doc, as `term_counts` counts them: a prefix is looked for in words and labels only."""
-        if not parts:
-            return _Postings(np.empty(0, np.int64), np.empty(0), np.empty(0))
-        entries = np.concatenate(parts) if len(parts) > 1 else parts[0]
-        tuning = self._recipe.tuning
-        labels = (("summary", tuning.summary_weight), ("tags", tuning.tags_weight), ("source", tuning.source_weight))
-        docs = entries["doc"].astype(np.int64)
-        # Those of one term in one space are in order, and each doc is there once.
-        one_each = bool((docs[1:] > docs[:-1]).all())
-        if one_each:
-            first = place = np.arange(len(docs))
-        else:
-            docs, first, place = np.unique(docs, return_index=True, return_inverse=True)
+    def _beginning_with(self, prefix: str) -> list[_Postings]:
+        """The same of a prefix, which is looked for in words and labels only, and of which a doc may have several."""
+        found = lists(self._db, self._spaces, beginning_with(self._db, prefix, self._spaces))
+        if not found:
+            return []
+        entries = np.concatenate(list(found.values()))
+        docs, first, place = np.unique(entries["doc"].astype(np.int64), return_index=True, return_inverse=True)
 
         def total(field: str) -> Array:
-            column = entries[field]
-            return column.astype(np.float64) if one_each else np.bincount(place, column, len(docs))
+            return np.bincount(place, entries[field], len(docs))
 
-        counts = total("words") if prefix else total("words") + total("forms")
+        counts = total("words")
         there = counts > 0
-        for field, weight in labels:
+        for field, weight in self._weights():
             number = total(field)
             there |= number > 0
             counts += weight * number
         lengths = entries["length"][first].astype(np.float64)
-        if self._matching.listed is not None:
-            there &= located(self._matching.listed, docs)[1]
-        return _Postings(docs[there], counts[there], lengths[there])
+        return [self._listed(_Postings(docs[there], counts[there], lengths[there]))]
+
+    def _weights(self) -> Sequence[tuple[str, float]]:
+        tuning = self._recipe.tuning
+        return ("summary", tuning.summary_weight), ("tags", tuning.tags_weight), ("source", tuning.source_weight)
+
+    def _listed(self, postings: _Postings) -> _Postings:
+        """Those of memories that match, if it is known which do."""
+        if self._matching.listed is None:
+            return postings
+        there = located(self._matching.listed, postings.docs)[1]
+        return _Postings(*(column[there] for column in postings))
 
     def _sums(self, docs: Array, *, exactly: bool = False) -> Array:
         """What the terms that were read add to the scores of docs: in the order in which `bm25` adds them up."""
         sums = np.zeros(len(docs))
         k1 = self._recipe.tuning.bm25_k1
+        places = Places(docs)
         for at in sorted(self._read):
-            read = self._read[at]
-            if not len(read.docs):
-                continue
-            place, here = located(docs, read.docs)
-            damping = length_damping(read.lengths, self._mean_length, self._recipe)
-            added = term_score(self._terms[at].idf, read.counts, damping, k1)
-            sums[place[here]] += added[here]
+            for read in self._read[at]:
+                place, here = places.of(read.docs)
+                damping = length_damping(read.lengths[here], self._mean_length, self._recipe)
+                sums[place] += term_score(self._terms[at].idf, read.counts[here], damping, k1)
         assert not exactly or len(self._read) == len(self._terms)
         return sums
 

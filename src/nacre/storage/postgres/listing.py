@@ -65,8 +65,15 @@ def vectors(db: Db, memory_id: str) -> FloatMatrix | None:
         "SELECT p.vector FROM memories AS m JOIN passages AS p ON p.space = m.space AND p.row = m.row "
         "WHERE m.id = %s AND m.embedded ORDER BY p.place"
     )
-    sent = [each for (each,) in fetch(db, sql, (memory_id,))]
+    sent = (db.seen or {}).get(vectors_of(memory_id))
+    if sent is None:
+        sent = [each for (each,) in fetch(db, sql, (memory_id,))]
     return unpack(all_received(sent)) if sent else None
+
+
+def vectors_of(memory_id: str | None) -> tuple[str, str | None]:
+    """Where a transaction that only reads has the vectors of a memory that it has read."""
+    return "vectors", memory_id
 
 
 def without_vectors(db: Db, ids: Sequence[str]) -> set[str]:

@@ -36,6 +36,8 @@ POSTING = np.dtype(
 )
 FIELDS = ("words", "forms", "summary", "tags", "source")
 TAIL_BYTES_MAX = 64 * POSTING.itemsize
+_SPARSE = 16  # docs between two of a list, up to which a table over all of them is faster than a search in the list
+_SPAN_MIN = 10_000
 
 # Postings that are a block by themselves, after what the tail of their term has.
 _SEAL = (
@@ -46,12 +48,16 @@ _SEAL = (
 )
 # Returns terms whose tails have become too long. Without new entries, those of the tail are in a block already.
 _APPEND = (
-    "WITH written AS (INSERT INTO vocabulary AS v (space, term, memories, most_text, most_labels, least_length, tail) "
-    "SELECT %s, new.* FROM unnest(%s::text[], %s::int[], %s::int[], %s::int[], %s::int[], %s::bytea[]) AS new "
+    "WITH written AS ("
+    "INSERT INTO vocabulary AS v (space, term, memories, most_text, most_labels, least_length, tail, sealed) "
+    "SELECT %s, new.*, CASE new.tail WHEN '' THEN %s ELSE 0 END "
+    "FROM unnest(%s::text[], %s::int[], %s::int[], %s::int[], %s::int[], %s::bytea[]) "
+    "AS new (term, memories, most_text, most_labels, least_length, tail) "
     "ON CONFLICT (space, term) DO UPDATE SET memories = v.memories + excluded.memories, "
     "most_text = greatest(v.most_text, excluded.most_text), "
     "most_labels = greatest(v.most_labels, excluded.most_labels), "
     "least_length = least(v.least_length, excluded.least_length), "
+    "sealed = greatest(v.sealed, excluded.sealed), "
     "tail = CASE excluded.tail WHEN '' THEN '' ELSE v.tail || excluded.tail END "
     "RETURNING v.term, octet_length(v.tail) AS bytes) SELECT term FROM written WHERE bytes > %s"
 )
@@ -127,10 +133,11 @@ def append(db: Db, space: str, texts: Sequence[tuple[int, Tokens]]) -> None:
     if large:
         run(db, _SEAL, (space, block, *map(list, zip(*large, strict=True)), space))
         new = new._replace(entries=[b"" if len(each) > TAIL_BYTES_MAX else each for each in new.entries])
-    full = [term for (term,) in fetch(db, _APPEND, (space, *new, TAIL_BYTES_MAX))]
+    full = [term for (term,) in fetch(db, _APPEND, (space, block, *new, TAIL_BYTES_MAX))]
     if full:
         run(db, _MOVE, (block, space, full))
-        run(db, "UPDATE vocabulary SET tail = '' WHERE space = %s AND term = ANY(%s)", (space, full))
+        sealed = "UPDATE vocabulary SET tail = '', sealed = %s WHERE space = %s AND term = ANY(%s)"
+        run(db, sealed, (block, space, full))
 
 
 def lists(db: Db, spaces: Sequence[str], terms: Sequence[str]) -> dict[str, Array]:
@@ -159,9 +166,18 @@ def drop_docs(db: Db, space: str, terms: Sequence[str], docs: Iterable[int]) -> 
 
 
 def sorted_unique(docs: Array) -> Array:
-    """Docs in ascending order, each once. They are mostly sorted runs, which a stable sort merges."""
-    ordered = np.sort(docs, kind="stable")
-    return ordered[np.diff(ordered, prepend=-1) > 0] if len(ordered) else ordered
+    """Docs in ascending order, each once."""
+    if not len(docs):
+        return docs
+    first = docs.min()
+    span = int(docs.max() - first) + 1
+    if _is_dense(span, len(docs)):
+        there = np.zeros(span, bool)
+        there[docs - first] = True
+        found: Array = np.flatnonzero(there) + first
+        return found
+    ordered = np.sort(docs, kind="stable")  # they are mostly sorted runs, which this merges
+    return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
 def located(docs: Array, wanted: Array) -> tuple[Array, Array]:
@@ -170,3 +186,33 @@ def located(docs: Array, wanted: Array) -> tuple[Array, Array]:
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
     at = np.minimum(np.searchsorted(docs, wanted), len(docs) - 1)
     return at, docs[at] == wanted
+
+
+class Places:
+    """Finds sorted docs in other sorted ones: by a table where these lie close together, which is ten times faster."""
+
+    def __init__(self, docs: Array) -> None:
+        self._docs = docs
+        self._table: Array | None = None
+        if len(docs) and _is_dense(span := int(docs[-1] - docs[0]) + 1, len(docs)):
+            self._table = np.full(span, -1, np.int32)
+            self._table[docs - docs[0]] = np.arange(len(docs), dtype=np.int32)
+
+    def of(self, wanted: Array) -> tuple[Array, Array]:
+        """The places of those of the wanted docs that are there, and which these are, as an index."""
+        if not len(self._docs) or not len(wanted):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        start = int(np.searchsorted(wanted, self._docs[0]))
+        end = int(np.searchsorted(wanted, self._docs[-1], side="right"))
+        if self._table is None:
+            place, there = located(self._docs, wanted[start:end])
+        else:
+            place = self._table[wanted[start:end] - self._docs[0]]
+            there = place >= 0
+        here = np.flatnonzero(there)
+        return place[here], here + start
+
+
+def _is_dense(span: int, docs: int) -> bool:
+    """Whether a table over this span of docs costs little beside reading so many of them."""
+    return span <= _SPAN_MIN + _SPARSE * docs

@@ -33,6 +33,7 @@ class Db(psycopg.Connection[tuple[Any, ...]]):
 
     checks_rows: bool = False  # row-level security binds its user
     warnings: set[str | None]  # codes of what the server has said beside its answers
+    seen: dict[Any, Any] | None = None  # what a transaction that only reads has read, so that it is read once
 
 
 STORE_KEY = "hashtextextended(current_schema()::text, 1)"  # of the lock that all who write to a store share
@@ -149,11 +150,13 @@ CREATE TABLE vocabulary (
   most_text    integer NOT NULL,          -- no memory has it more often in its text,
   most_labels  integer NOT NULL,          -- nor in its labels,
   least_length integer NOT NULL,          -- and none that has it is shorter
+  sealed       bigint NOT NULL,           -- its last block in `postings`; 0: it has none
   tail         bytea NOT NULL,
   PRIMARY KEY (space, term)
 ) WITH (fillfactor = 80);
 ALTER TABLE vocabulary ALTER COLUMN tail SET STORAGE MAIN;
--- Postings that are not in the tail any more, in blocks by their first doc. Docs that no memory has now are skipped.
+-- Postings that are not in the tail any more, in blocks. All docs of later blocks and of the tail are greater than the
+-- number of a block, and those of the block are not. Docs that no memory has now are skipped.
 CREATE TABLE postings (
   space   text COLLATE "C" NOT NULL,
   term    text COLLATE "C" NOT NULL,

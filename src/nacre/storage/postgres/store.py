@@ -41,6 +41,7 @@ from nacre.storage.postgres.connection import BUSY_TIMEOUT_MS, Connections
 from nacre.storage.postgres.facets import facet_counts
 from nacre.storage.postgres.keyword_search import lexical
 from nacre.storage.postgres.neighbours import neighbours
+from nacre.storage.postgres.posting_lists import KeptLists
 from nacre.storage.postgres.replicas import Replicas
 from nacre.storage.postgres.signals import signals
 from nacre.storage.postgres.store_stats import store_stats
@@ -119,6 +120,7 @@ class PostgresStore:
         self._location = self._connections.location
         self.claimed = claims.Claims(self._connections).claimed
         self._graph = GraphBuilder(self._connections)
+        self._kept_lists = KeptLists()
         try:
             if not self.read_only:
                 rebuilding.retokenise_if_older(self._connections)
@@ -218,7 +220,7 @@ class PostgresStore:
     def lexical(
         self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
     ) -> list[Match]:
-        return self._read(lexical, question, frequencies, where, recipe, limit)
+        return self._read(lexical, question, frequencies, where, recipe, limit, self._kept_lists)
 
     def semantic(
         self,

@@ -214,10 +214,12 @@ class _Counting:
 
 
 def _miscounted_terms(connections: Connections, counting: _Counting) -> Iterator[tuple[str, str]]:
-    """Space and term where as many live memories have it as are counted, or whose bounds do not hold."""
+    """Space and term where not as many live memories have it as are counted, or whose bounds do not hold."""
     after = ("", "")
     terms = (
-        "SELECT space, term, memories, most_text, most_labels, least_length FROM vocabulary "
+        "SELECT space, term, memories, most_text, most_labels, least_length, "
+        "EXISTS (SELECT FROM postings AS p WHERE p.space = v.space AND p.term = v.term AND p.block > v.sealed) "
+        "FROM vocabulary AS v "
         "WHERE (space, term) > (%s, %s) ORDER BY space, term LIMIT %s"
     )
     while True:
@@ -230,7 +232,7 @@ def _miscounted_terms(connections: Connections, counting: _Counting) -> Iterator
             sql = "SELECT doc FROM memories WHERE space = %s AND deleted_us IS NULL ORDER BY doc"
             live = np.array([doc for (doc,) in fetch(db, sql, (space,))], np.int64)
             lists = postings.lists(db, [space], [term for _, term, *_ in batch])
-            for _, term, memories, most_text, most_labels, least_length in batch:
+            for _, term, memories, most_text, most_labels, least_length, unsealed in batch:
                 entries = lists.get(term, np.zeros(0, postings.POSTING))
                 ours = entries[np.isin(entries["doc"], live)]
                 in_text = ours["words"].astype(np.int64) + ours["forms"]
@@ -238,7 +240,7 @@ def _miscounted_terms(connections: Connections, counting: _Counting) -> Iterator
                 bounded = (in_text <= most_text) & (in_labels <= most_labels) & (ours["length"] >= least_length)
                 docs = np.unique(ours["doc"])
                 counting.add(space, docs)
-                if len(docs) != memories or not bounded.all():
+                if len(docs) != memories or unsealed or not bounded.all():
                     yield space, term
 
 

@@ -21,6 +21,7 @@ from nacre.storage.postgres import vector_graph
 from nacre.storage.postgres.connection import fetch
 from nacre.storage.postgres.filters import LIVE, Clause, estimated, search_clause
 from nacre.storage.postgres.halfvec import HalfVector, all_received
+from nacre.storage.postgres.listing import vectors_of
 from nacre.storage.postgres.schema import Db
 from nacre.storage.postgres.words import WordsOfSpaces
 from nacre.storage.postgres.writes import model_mismatch
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 EF_SEARCH = 120  # how many neighbours the graph keeps in view while it searches, at least
 EF_SEARCH_MAX = 1_000  # that pgvector allows
+_BEYOND = 16  # passages that are asked for beside those that are wanted
 TUPLES_MAX = 100_000  # that the graph visits for those that match a filter
 WIDER_MAX = 64  # times as many passages, before what the graph has found must do
 _GAINS_MAX = 512  # passages of one memory: of more, the server takes off too little, and what it finds is scored anyway
@@ -40,11 +42,14 @@ _MARGIN = 0.004  # by less than this the server's cosine differs from ours: it r
 
 _JOINED = "passages AS p JOIN memories AS m ON m.space = p.space AND m.row = p.row"
 _DISTANCE = "coalesce(nullif((p.vector <=> %s)::float8, 'NaN'), 1)"  # a vector of zeros has no direction
+# Also sets how a graph is searched, for this transaction.
 _STATE = (
     "SELECT (SELECT value FROM meta WHERE key = 'model'), "
     "(SELECT coalesce(sum(memories), 0)::bigint FROM corpus WHERE space = ANY(%s)), "
     f"EXISTS (SELECT 1 FROM ({vector_graph.GRAPHS}) AS graph WHERE graph.name = %s AND graph.is_valid), "
-    "EXISTS (SELECT FROM passages WHERE space = ANY(%s) AND beside_graph)"
+    "EXISTS (SELECT FROM passages WHERE space = ANY(%s) AND beside_graph), "
+    "set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true), "
+    f"set_config('hnsw.max_scan_tuples', '{TUPLES_MAX}', true)"
 )
 _COLUMNS = "m.id, p.place, p.start_char, p.end_char, p.siblings, p.vector"
 # Where everything is compared, it is looked up afterwards which of the best are live. Nothing tells the server how many
@@ -89,7 +94,9 @@ def semantic(
     `lacks_graph` is called where a graph would be asked, and there is none.
     """
     spaces = list(where.spaces)
-    ((stored, memories, is_ready, some_beside),) = fetch(db, _STATE, (spaces, vector_graph.name(len(vector)), spaces))
+    in_view = min(max(EF_SEARCH, limit + _BEYOND), EF_SEARCH_MAX)  # to look for more once these are read costs as much
+    asked = spaces, vector_graph.name(len(vector)), spaces, str(in_view)
+    ((stored, memories, is_ready, some_beside, *_),) = fetch(db, _STATE, asked)
     if stored is None:
         return []
     if stored != model:
@@ -134,7 +141,7 @@ class _Query:
 
     def _best(self, near: Sequence[_Passage], scan: Callable[[int], list[_Passage]]) -> list[Match]:
         """The best of some passages and of what is compared one by one."""
-        count = 2 * self._limit + 16
+        count = 2 * self._limit + _BEYOND
         while True:
             found = scan(count)
             matches = self._scored([*near, *found])
@@ -166,13 +173,7 @@ class _Query:
 
         `some_beside`: there are passages beside the graph, which are compared one by one.
         """
-        first = count = self._limit + 16
-        in_view = min(max(EF_SEARCH, count), EF_SEARCH_MAX)  # to look for more once these are read costs as much again
-        self._db.execute(
-            f"SET LOCAL hnsw.ef_search = {in_view:d}; SET LOCAL hnsw.iterative_scan = 'strict_order'; "
-            f"SET LOCAL hnsw.max_scan_tuples = {TUPLES_MAX:d}",
-            prepare=False,
-        )
+        first = count = self._limit + _BEYOND
         distance = f"(p.vector::halfvec({self._dimensions:d}) <=> %s::halfvec({self._dimensions:d}))"
         sql = (
             f"SELECT {_COLUMNS}, 1 - {distance} AS near FROM {_JOINED} WHERE {self._clause.sql} "
@@ -193,7 +194,10 @@ class _Query:
         return matches[: self._limit]
 
     def _fetched(self, sql: str, parameters: Sequence[Any]) -> list[_Passage]:
-        return [_Passage(*each) for each in fetch(self._db, sql, parameters)]
+        found = [_Passage(*each) for each in fetch(self._db, sql, parameters)]
+        if self._db.seen is not None:
+            self._db.seen |= {vectors_of(each.memory_id): [each.vector] for each in found if each.siblings == 1}
+        return found
 
     def _is_complete(self, matches: Sequence[Match], reach: float) -> bool:
         """Whether nothing below what the server reached can be among the best."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -16,18 +17,32 @@ from nacre.analysis.tokenizer import vocabulary
 from nacre.query import spelling
 from nacre.storage.postgres import postings
 from nacre.storage.postgres.connection import fetch, run, value
+from nacre.storage.postgres.posting_lists import CountedTerm
 from nacre.storage.postgres.schema import Db
 from nacre.types.memory import Tokens
 from nacre.types.stats import Frequencies
 
 _LAST = "\U0010ffff"  # after every token that begins like it without
 _NEWEST = 256  # memories that are looked at first, where one is enough
-# Memories and length of some spaces in the first row; then memories by term.
-_FREQUENCIES = (
-    "SELECT coalesce(sum(memories), 0)::bigint, coalesce(sum(length), 0)::bigint, NULL FROM corpus "
-    "WHERE space = ANY(%s) UNION ALL "
-    "SELECT sum(memories)::bigint, 0, term FROM vocabulary WHERE space = ANY(%s) AND term = ANY(%s) GROUP BY term"
+# Memories and length of some spaces, with what tells one start of a server and its tables from another; then terms.
+_COUNTED = (
+    "SELECT coalesce(sum(memories), 0)::bigint, coalesce(sum(length), 0)::bigint, "
+    "concat(pg_postmaster_start_time(), ' ', pg_relation_filenode('postings')), NULL, 0, 0, 0, 0, 0, NULL "
+    "FROM corpus WHERE space = ANY(%s) UNION ALL SELECT 0, 0, "
+    "space, term, memories, most_text, most_labels, least_length, sealed, tail FROM vocabulary "
+    "WHERE space = ANY(%s) AND term = ANY(%s)"
 )
+
+
+@dataclass(slots=True)
+class Counted:
+    """What some spaces have of some terms."""
+
+    memories: int = 0
+    length: int = 0
+    started: str = ""  # of the server and its tables: another text after they were replaced
+    terms: dict[str, list[CountedTerm]] = field(default_factory=dict)  # also those that no memory has
+
 
 # ---------------------------------------------------------------- writing
 
@@ -87,10 +102,26 @@ def absent_terms(db: Db, terms: Iterable[str]) -> set[str]:
 
 def frequencies(db: Db, tokens: Sequence[str], spaces: Sequence[str], prefixes: Sequence[str]) -> Frequencies:
     """How many live memories these spaces have, how many of them have each token, and their length together."""
-    asked = (list(spaces), list(spaces), list(dict.fromkeys(tokens)))
-    (memories, length, _), *having = fetch(db, _FREQUENCIES, asked)
+    found = counted(db, tokens, spaces)
+    having = {each: sum(row.memories for row in found.terms[each]) for each in tokens if found.terms[each]}
     beginning = {each: _prefix_frequency(db, each, spaces) for each in prefixes}
-    return Frequencies(memories, {term: number for number, _, term in having}, length, beginning)
+    return Frequencies(found.memories, having, found.length, beginning)
+
+
+def counted(db: Db, tokens: Sequence[str], spaces: Sequence[str]) -> Counted:
+    """The counts of these spaces and of at least these tokens."""
+    kept = {} if db.seen is None else db.seen
+    known: Counted = kept.setdefault(tuple(spaces), Counted())
+    unknown = [each for each in dict.fromkeys(tokens) if each not in known.terms]
+    if unknown or not known.started:
+        (known.memories, known.length, known.started, *_), *rows = fetch(
+            db, _COUNTED, (list(spaces), list(spaces), unknown)
+        )
+        known.terms.update({each: [] for each in unknown})
+        for _, _, *row in rows:
+            term = CountedTerm(*row)
+            known.terms[term.term].append(term)
+    return known
 
 
 def _prefix_frequency(db: Db, prefix: str, spaces: Sequence[str]) -> int:
