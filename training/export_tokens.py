@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -56,7 +57,7 @@ class SideGraph(minilm.Graph):
     def __init__(self) -> None:
         super().__init__("fp16")
 
-    def node(self, kind: str, *inputs: str, domain: str = "", output: str = "", **attributes: object) -> str:
+    def node(self, kind: str, *inputs: str, domain: str = "", output: str = "", **attributes: Any) -> str:
         output = output or f"{SIDE}{kind.lower()}_{len(self.nodes)}"
         made = helper.make_node(kind, inputs, [output], name=f"{SIDE}{output}", domain=domain, **attributes)
         self.nodes.append(made)
