@@ -6,13 +6,17 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import nacre
 from nacre.embedders.hashing import Hashing
 from nacre.storage.postgres import PostgresStore, posting_lists, postings
 from nacre.storage.postgres.connection import fetch
 from nacre.storage.postgres.posting_lists import KeptLists
+from nacre.storage.postgres.postings import Array, Places, sorted_unique
 from postgres_server import Schemas, fresh_schemas, needs_postgres
 
 pytestmark = needs_postgres
@@ -64,6 +68,20 @@ def found(memory: nacre.Nacre, query: str) -> dict[str, float]:
 
 def written(memory: nacre.Nacre, numbers: range) -> list[str]:
     return [memory.remember(f"heron {number} near a lake").id for number in numbers]
+
+
+sorted_docs = st.lists(st.integers(0, 60_000), max_size=60).map(lambda docs: np.array(sorted(set(docs)), np.int64))
+
+
+@given(sorted_docs, sorted_docs, st.sampled_from([1, 10, 1_000_000]))
+def test_docs_are_found_in_others_whatever_their_number_and_distance(docs: Array, few: Array, spread: int) -> None:
+    """By a table, by a search in them, and by a search in what is wanted."""
+    many = sorted_unique(np.concatenate([few, np.arange(0, 30_000, 7)]))
+    for known, wanted in ((docs, few), (docs, many), (many, docs)):
+        known, wanted = known * spread, wanted * spread
+        place, here = Places(known).of(wanted)
+        assert known[place].tolist() == wanted[here].tolist() == np.intersect1d(known, wanted).tolist()
+        assert sorted_unique(np.concatenate([known, wanted])).tolist() == np.union1d(known, wanted).tolist()
 
 
 def test_each_block_is_sent_once(schemas: Schemas, sent: list[tuple[str, ...]]) -> None:

@@ -200,16 +200,15 @@ class Places:
 
     def of(self, wanted: Array) -> tuple[Array, Array]:
         """The places of those of the wanted docs that are there, and which these are, as an index."""
-        if not len(self._docs) or not len(wanted):
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        start = int(np.searchsorted(wanted, self._docs[0]))
-        end = int(np.searchsorted(wanted, self._docs[-1], side="right"))
+        if len(wanted) > _SPARSE * len(self._docs):  # the few are looked up among the many
+            here, there = located(wanted, self._docs)
+            return np.flatnonzero(there), here[there]
         if self._table is None:
-            place, there = located(self._docs, wanted[start:end])
-        else:
-            place = self._table[wanted[start:end] - self._docs[0]]
-            there = place >= 0
-        here = np.flatnonzero(there)
+            place, there = located(self._docs, wanted)
+            return place[there], np.flatnonzero(there)
+        start, end = np.searchsorted(wanted, (self._docs[0], self._docs[-1] + 1)).tolist()
+        place = self._table[wanted[start:end] - self._docs[0]]
+        here = np.flatnonzero(place >= 0)
         return place[here], here + start
 
 
