@@ -51,7 +51,7 @@ def pages(
 ) -> list[dict[str, object]]:
     stores = []
     for name, wanted in (("plain.db", False), ("checksums.db", True)):
-        store = nacre.open(folder / name, embedder=embedder, log=False, page_checksums=wanted)  # type: ignore[arg-type]
+        store = nacre.open(folder / name, embedder=embedder, log=False, page_checksums=wanted)
         for start in range(0, memories, BATCH):
             store.remember_many(texts[start : min(start + BATCH, memories)])
         store.rebuild()

@@ -40,7 +40,8 @@ from benchmarks.common.paths import EVAL
 from benchmarks.common.quality_report import SETS, Results
 from benchmarks.common.scoring import Answer, Judged, judged
 from benchmarks.rivals import QUALITY, quality_rival
-from nacre.embedders.minilm import MiniLM
+from nacre.config import embedders
+from nacre.config.settings import EMBEDDER
 from nacre.types.recipe import CLASSIC, WEIGHTS, adjusted, weights_of
 from nacre.types.search import Mode
 
@@ -67,6 +68,7 @@ class Run:
     title_as_summary: bool
     audited: bool
     threads: int
+    embedder: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,9 @@ def engine_on(run: Run, name: str) -> Measured:
     labelled = load(run.data, name, audited=run.audited)
     ways = [Way(mode, adjusted(nacre.Recipe(), **special)) for mode, special in run.ways.values()]
     most: Mode = "keyword" if {way.mode for way in ways} == {"keyword"} else "hybrid"
-    with filled(labelled, most, title_as_summary=run.title_as_summary, threads=run.threads) as store:
+    with filled(
+        labelled, most, title_as_summary=run.title_as_summary, threads=run.threads, embedder_name=run.embedder
+    ) as store:
         answers = store.answers(ways, run.part, run.limit)
     found = (judged(each, labelled.qrels, labelled.queries) for each in answers)
     return Measured(name, len(labelled.documents), dict(zip(run.ways, found, strict=True)))
@@ -90,7 +94,7 @@ def engine_on(run: Run, name: str) -> Measured:
 
 def rival_on(run: Run, rival: str, name: str) -> Measured:
     labelled = load(run.data, name, audited=run.audited)
-    embedder = embedder_for(labelled, run.threads)
+    embedder = embedder_for(labelled, run.threads, run.embedder)
     scopes: dict[str | None, list[Document]] = defaultdict(list)
     for document in labelled.documents:
         scopes[document.scope].append(document)
@@ -239,7 +243,7 @@ def main() -> None:
     absent = [name for name in rivals if name not in installed]
     notes = [f"Not installed and left out: {', '.join(absent)}. {INSTALL} installs them."] if absent else []
     if any(mode != "keyword" for mode, _ in run.ways.values()):
-        took_ms = milliseconds_to_embed(load(run.data, names[0]))
+        took_ms = milliseconds_to_embed(load(run.data, names[0]), run.embedder)
         notes.append(f"Embedding a question takes {took_ms:.1f} ms, which the times of searches do not include.")
     done, failed = measured(run, names, installed, options.jobs)
     results = in_order(done, names, [*run.ways, *installed])
@@ -287,6 +291,11 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=int, default=LIMIT, help="hits per question (default: %(default)s)")
     parser.add_argument("--fields", choices=("title=summary",), help="store titles as summaries instead of in the text")
     parser.add_argument("--audited", action="store_true", help="use corrected labels where a set has them")
+    parser.add_argument(
+        "--embedder",
+        default=EMBEDDER,
+        help="as in the settings, with the token vectors of minilm (default: %(default)s)",
+    )
     parser.add_argument("--jobs", type=int, default=2, help="parallel processes (default: %(default)s)")
     parser.add_argument("--name", help="write the results to benchmarks/results/NAME.json and .md")
     return parser
@@ -311,6 +320,7 @@ def run_of(options: argparse.Namespace) -> Run:
         title_as_summary=options.fields is not None,
         audited=options.audited,
         threads=max(1, (os.cpu_count() or 1) // options.jobs),
+        embedder=embedders.checked("--embedder", options.embedder),
     )
 
 
@@ -327,8 +337,9 @@ def sets_in(folder: Path) -> list[str]:
     return sorted(there, key=lambda name: SETS.index(name) if name in SETS else len(SETS))
 
 
-def milliseconds_to_embed(labelled: LabelledSet) -> float:
-    model = MiniLM(threads=1)
+def milliseconds_to_embed(labelled: LabelledSet, embedder: str) -> float:
+    model = embedders.named(embedder, 1)
+    assert model is not None
     model.embed_query("warm")
     taken = []
     for query in labelled.queries[:QUERIES_TIMED]:

@@ -17,6 +17,8 @@ import nacre
 from benchmarks.common.embedding_cache import CachedEmbedder
 from benchmarks.common.labelled_sets import Document, Half, LabelledSet, Query, half
 from benchmarks.common.scoring import Answer
+from nacre.config import embedders
+from nacre.config.settings import EMBEDDER
 from nacre.embedders.minilm import MiniLM
 from nacre.rerankers.nacre_rerank import NacreRerank
 from nacre.types.memory import DEFAULT_SPACE
@@ -86,10 +88,11 @@ def filled(
     title_as_summary: bool = False,
     threads: int = 0,
     namespaces: Sequence[str] = (),
+    embedder_name: str = EMBEDDER,
 ) -> Iterator[Filled]:
     """Fill a store in a temporary folder, which is deleted afterwards. Namespaces are assigned in turn."""
     clock = Clock(labelled)
-    embedder = None if mode == "keyword" else embedder_for(labelled, threads)
+    embedder = None if mode == "keyword" else embedder_for(labelled, threads, embedder_name)
     with (
         tempfile.TemporaryDirectory() as folder,
         opened(path := Path(folder) / "quality.db", embedder, clock, threads) as memory,
@@ -125,10 +128,12 @@ def new_memory(document: Document, *, title_as_summary: bool) -> nacre.NewMemory
     )
 
 
-def embedder_for(labelled: LabelledSet, threads: int) -> CachedEmbedder:
-    """The shipped model with a cache that has the questions of the set in memory."""
+def embedder_for(labelled: LabelledSet, threads: int, name: str = EMBEDDER) -> CachedEmbedder:
+    """The shipped model, or another one with its token vectors, and a cache that has the questions in memory."""
     threads = threads or os.cpu_count() or 1
-    embedder = CachedEmbedder(MiniLM(threads), threads=threads)
+    shipped = MiniLM(threads)
+    other = None if name == EMBEDDER else embedders.named(name, threads)
+    embedder = CachedEmbedder(shipped if other is None else embedders.BesideTokens(other, shipped), threads=threads)
     embedder.load_queries([query.text for query in labelled.queries])
     return embedder
 

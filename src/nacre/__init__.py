@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         AccessDenied,
         Conflict,
         EmbedderError,
+        EmbedderFailed,
         EmbedderMismatch,
         EmbedderUnavailable,
         InvalidInput,
@@ -115,6 +116,7 @@ __all__ = [
     "DidYouMean",
     "Disagreement",
     "EmbedderError",
+    "EmbedderFailed",
     "EmbedderMismatch",
     "EmbedderUnavailable",
     "Entity",
@@ -212,9 +214,9 @@ _HOMES = {
     "engine.engine": "Nacre",
     "engine.explain": "Why WhyNot",
     "errors": (
-        "AccessDenied Conflict EmbedderError EmbedderMismatch EmbedderUnavailable InvalidInput MaybeStored NacreError "
-        "NotFound Outdated QuotaExceeded ServerError ServerMismatch ServerUnavailable SpaceMoved StoreBusy "
-        "StoreCorrupt StoreError StoreFull StoreTooNew StoreUnavailable Unauthorized WrongKey"
+        "AccessDenied Conflict EmbedderError EmbedderFailed EmbedderMismatch EmbedderUnavailable InvalidInput "
+        "MaybeStored NacreError NotFound Outdated QuotaExceeded ServerError ServerMismatch ServerUnavailable "
+        "SpaceMoved StoreBusy StoreCorrupt StoreError StoreFull StoreTooNew StoreUnavailable Unauthorized WrongKey"
     ),
     "query.lenses": "Lens",
     "types.access_tokens": "AccessToken NewAccessToken",

@@ -18,6 +18,7 @@
     │   └── WrongKey             the key does not open the store, or there is none, or none is needed
     ├── EmbedderError            a model cannot be used
     │   ├── EmbedderUnavailable  a package or model file is missing or broken
+    │   ├── EmbedderFailed       a model or endpoint of the user's own does not answer as it must; nothing was stored
     │   └── EmbedderMismatch     the store's vectors come from another model: run `nacre reembed`
     └── ServerError              a server refuses a request, or has no answer
         ├── ServerUnavailable    it cannot be reached, takes too long, or broke off its answer
@@ -140,6 +141,14 @@ class EmbedderError(NacreError):
 
 class EmbedderUnavailable(EmbedderError):
     """A package or model file is missing or broken."""
+
+
+class EmbedderFailed(EmbedderError):
+    """A model or endpoint that the settings name does not answer, or answers wrongly.
+
+    Unlike with the shipped model, texts are not stored without vectors: their owner chose this model, and learns at
+    once that it is away.
+    """
 
 
 class EmbedderMismatch(EmbedderError):

@@ -147,11 +147,12 @@ def test_all_that_the_protocol_has_is_checked(protocol: Any, check: Callable[[ob
         (lambda _: [["a"]], "could not convert"),
     ],
 )
-def test_wrong_vectors_are_a_failure_of_the_model(
+def test_vectors_that_go_wrong_later_are_a_failure_of_the_model(
     path: Path, vectors: Callable[[Sequence[str]], Any], said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    given = changed(embed_passages=vectors, embed_query=lambda text: vectors([text])[0])
+    given = changed()
     with nacre.open(path, embedder=given) as memory, caplog.at_level(logging.WARNING, "nacre"):
+        given.embed_passages, given.embed_query = vectors, lambda text: vectors([text])[0]
         kept = memory.remember("apple pie").id
         assert said in caplog.text
         assert memory.stats().pending == 1
@@ -159,11 +160,56 @@ def test_wrong_vectors_are_a_failure_of_the_model(
         assert (hit.id, hit.match_type) == (kept, "bm25")
 
 
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"embed_passages": lambda _: np.ones(16, np.float32)}, "shape (16,) is not one row of numbers for each of 3"),
+        ({"embed_passages": lambda _: np.ones((3, 16), np.float32) / 4}, "shape (3, 16) is not one row of numbers"),
+        ({"embed_passages": lambda texts: np.ones((len(texts), 0))}, "by embed_passages: an array of shape (3, 0)"),
+        ({"embed_passages": lambda texts: np.full((len(texts), 16), np.nan)}, "has NaN or infinity"),
+        ({"embed_passages": lambda _: [["a"]]}, "could not convert"),
+        ({"embed_query": lambda _: np.full(16, np.inf)}, "by embed_query: a vector has NaN or infinity"),
+        (
+            {"embed_query": lambda text: Hashing(8).embed_query(text)},
+            "vectors of 16 numbers, and questions vectors of 8",
+        ),
+        ({"embed_query": lambda text: 2 * Hashing(16).embed_query(text)}, "a vector of length 2; divide each by its"),
+        ({"embed_passages": lambda texts: np.zeros((len(texts), 16))}, "a vector of length 0; divide each by its"),
+        ({"embed_passages": lambda texts: _turned(len(texts))}, "gives one text different vectors from call to call"),
+        (
+            {"embed_passages": lambda texts: np.eye(len(texts), 16)},
+            "gives one text different vectors from call to call",
+        ),
+    ],
+)
+def test_wrong_vectors_are_refused_when_a_store_is_opened(path: Path, attributes: Any, said: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        nacre.open(path, embedder=changed(**attributes))
+    assert refused.value.field == "embedder"
+    assert said in refused.value.problem
+    assert '"Your own embedder" in docs/api.md' in refused.value.problem
+    assert not path.exists()
+
+
+def _turned(texts: int) -> Any:
+    """All texts of a call have one vector, which depends on how many there are."""
+    return np.tile([np.cos(texts), np.sin(texts), *[0.0] * 14], (texts, 1))
+
+
+def test_an_embedder_that_is_away_does_not_keep_a_store_closed(path: Path) -> None:
+    def away(_: object) -> Any:
+        raise OSError("no route to the model")
+
+    with nacre.open(path, embedder=changed(embed_passages=away, embed_query=away)) as memory:
+        kept = memory.remember("apple pie").id
+        assert memory.search("apple").hits[0].id == kept
+
+
 def test_vectors_may_be_lists(path: Path) -> None:
-    given = changed(
-        embed_passages=lambda texts: [[1.0, float(len(text))] for text in texts],
-        embed_query=lambda text: [1.0, float(len(text))],
-    )
+    def vector(text: str) -> list[float]:
+        return [0.6, 0.8] if "pie" in text else [0.8, 0.6]
+
+    given = changed(embed_passages=lambda texts: [vector(text) for text in texts], embed_query=vector)
     with nacre.open(path, embedder=given) as memory:
         memory.remember("apple pie")
         assert memory.search("tart", mode="semantic").hits[0].match_type == "semantic"

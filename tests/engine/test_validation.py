@@ -609,7 +609,7 @@ def test_a_closed_store_says_so(memory: Nacre, verb: Callable[[Nacre], object]) 
 
 def test_an_unknown_embedder_is_refused_before_a_file_is_made(path: Path) -> None:
     with pytest.raises(InvalidInput, match="allowed: minilm, minilm-cuda, hashing, none") as caught:
-        nacre.open(path, embedder="gpt")  # type: ignore[arg-type]
+        nacre.open(path, embedder="gpt")
     assert caught.value.field == "embedder"
     assert not path.exists()
 

@@ -60,7 +60,7 @@ def common(command: F) -> F:
     """--store, --space, --embedder, --key-file, --json and --printable, which the group and every command take."""
     named = (
         ("--space", "NAME", "The space to read and write."),
-        ("--embedder", "NAME", "minilm, minilm-cuda, hashing or none."),
+        ("--embedder", "NAME", "minilm, minilm-cuda, hashing, none, onnx:DIR or http://HOST/v1#MODEL."),
         ("--key-file", "FILE", "The key of an encrypted store; keyring:NAME is allowed."),
     )
     kept: dict[str, Any] = {"expose_value": False, "callback": _remember_flag}

@@ -16,7 +16,7 @@ from nacre.cli import render
 from nacre.cli.group import nacre, print_json
 from nacre.cli.options import common, opened, wants_json, without_tokens
 from nacre.engine.pending import BATCH, BATCH_MAX
-from nacre.errors import StoreError
+from nacre.errors import NacreError
 from nacre.types.memory import Progress
 
 
@@ -35,7 +35,7 @@ def worker(context: click.Context, /, once: bool, batch: int) -> None:
     """
     failed = 0
 
-    def tell(error: StoreError) -> None:
+    def tell(error: NacreError) -> None:
         nonlocal failed
         failed += 1
         render.tell(f"note: {error}; trying again")

@@ -1,16 +1,21 @@
 """Checks a caller's own embedder or reranker when a store is opened, before anything is written with it.
 
-Only what the object has is looked at. No method is called: it might load a model or ask a server. Vectors are checked
-when they are made.
+An embedder is asked for a few vectors, too: wrong ones would be stored and compared with others before anyone notices.
+One that fails then is not refused: a model or server may be away, and words are found without it.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from nacre.errors import InvalidInput
+from nacre.errors import EmbedderError, InvalidInput
 from nacre.types.tokens import TokenFormat
+
+if TYPE_CHECKING:
+    from nacre.interfaces import Embedder
+    from nacre.types.memory import FloatMatrix
 
 # By name: the type of a value, or the parameters of a method.
 _EMBEDDER: Mapping[str, type | tuple[str, ...]] = {
@@ -48,6 +53,61 @@ def check_embedder(value: object) -> None:
     """
     has_tokens = any(inspect.getattr_static(value, name, None) is not None for name in _TOKENS)
     _check("embedder", value, {**_EMBEDDER, **_TOKENS} if has_tokens else _EMBEDDER)
+
+
+_TEXTS = ("The kiln is hot.", "Rain fell on the river all night, and the ferry stayed at the pier.")
+_LENGTH_OFF_MAX = 0.01  # of a normalised vector, in half precision or better
+_NUMBER_OFF_MAX = 0.001  # of two vectors of one text
+
+
+def check_vectors(embedder: Embedder) -> None:
+    """Raises InvalidInput if it embeds, and its vectors are not what they must be.
+
+    Embedders of Nacre's own, and what is derived from them, are not asked.
+    """
+    if any(base.__module__.partition(".")[0] == "nacre" for base in type(embedder).__mro__):
+        return
+    first, other = _TEXTS
+    try:
+        several, alone = embedder.embed_passages([first, other, first]), embedder.embed_passages([first])
+        query = embedder.embed_query(first)
+    except Exception:  # whatever it raises is said when it is needed
+        return
+    problem = _problem_of_vectors(several, alone, query)
+    if problem is not None:
+        raise InvalidInput("embedder", f'{type(embedder).__name__} {problem}; see "Your own embedder" in docs/api.md')
+
+
+def _problem_of_vectors(several: FloatMatrix, alone: FloatMatrix, query: object) -> str | None:
+    import numpy as np
+
+    from nacre.storage.vectors import checked
+
+    checks: tuple[tuple[str, object, int], ...] = (
+        ("embed_passages", several, 3),
+        ("embed_passages", alone, 1),
+        ("embed_query", [query], 1),
+    )
+    found: list[FloatMatrix] = []
+    for name, vectors, texts in checks:
+        try:
+            found.append(checked(vectors, texts))  # type: ignore[arg-type]
+        except (EmbedderError, ValueError, TypeError) as error:
+            return f"gives wrong vectors, by {name}: {str(error).removeprefix('embedder: ')}"
+    passages, one, asked = found
+    if passages.shape[1] != asked.shape[1]:
+        return f"gives passages vectors of {passages.shape[1]} numbers, and questions vectors of {asked.shape[1]}"
+    lengths = np.linalg.norm(np.concatenate([passages, asked]), axis=1)
+    if np.abs(lengths - 1).max() > _LENGTH_OFF_MAX:
+        length = lengths[np.abs(lengths - 1).argmax()]
+        return f"gives a vector of length {length:.3g}; divide each by its length, so that it has length 1"
+    if (
+        np.abs(passages[2] - passages[0]).max() > _NUMBER_OFF_MAX
+        or np.abs(one[0] - passages[0]).max() > _NUMBER_OFF_MAX
+    ):
+        how = "from call to call, or beside others"
+        return f"gives one text different vectors {how}; a vector must depend on its text alone"
+    return None
 
 
 def check_reranker(value: object) -> None:

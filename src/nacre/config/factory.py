@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from nacre import validation
-from nacre.config import custom_models, keys, nodes
+from nacre.config import custom_models, embedders, keys, nodes
 from nacre.config.settings import data_folder
 from nacre.engine.engine import Nacre, system_clock
 from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS, LOG_MEGABYTES
@@ -56,9 +56,6 @@ if TYPE_CHECKING:
     from nacre.storage.nodes import NodesStore
     from nacre.storage.postgres import PostgresNode
 
-EmbedderName: TypeAlias = Literal["minilm", "minilm-cuda", "hashing", "none"]
-
-
 _NO_MEMORIES = "no memories yet"  # begins the note on a store that does not exist
 
 
@@ -92,7 +89,7 @@ def open_store(
     *,
     space: str = DEFAULT_SPACE,
     confined: bool | Sequence[str] = False,
-    embedder: EmbedderName | Embedder | None = "minilm",
+    embedder: str | Embedder | None = "minilm",
     reranker: Literal["auto"] | Reranker | None = "auto",
     threads: int = 0,
     busy_timeout_ms: int = BUSY_TIMEOUT_MS,
@@ -129,9 +126,11 @@ def open_store(
         space: The space to remember in and to search.
         confined: A confined engine can neither read nor change another space, even by id. True confines it to `space`;
             a list of spaces, of which `space` is one, confines it to these.
-        embedder: A name, or an object with the methods of `nacre.interfaces.Embedder`. None: keyword search only.
+        embedder: "minilm", "minilm-cuda", "hashing" or "none"; "onnx:DIR" is a sentence-transformers style folder, and
+            "http://127.0.0.1:11434/v1#MODEL" an endpoint like OpenAI's; or an object with the methods of
+            `nacre.interfaces.Embedder`. None: keyword search only.
         reranker: An object with the methods of `nacre.interfaces.Reranker`, or None. "auto" is Nacre's own reranker
-            where the embedder is MiniLM, given by name or as an object, and none for any other embedder.
+            where the embedder is MiniLM, a folder or an endpoint, and none for any other embedder.
         threads: Threads of each model; 0 means one for each core.
         busy_timeout_ms: How long a write waits for another process.
         limits: Sizes that are refused when exceeded.
@@ -202,7 +201,7 @@ def open_store(
         _check_model(location, store.model(), models.embedder, switch_model=switch_model)
         return Nacre(
             store,
-            models.embedder,
+            embedders.held_to(store, models.embedder, space),
             reranker=models.reranker,
             space=space,
             confined=confined,
@@ -548,13 +547,12 @@ def models_from_settings(settings: Settings) -> Models:
     return load_models(settings.embedder.value, "auto", settings.threads.value)
 
 
-def load_models(
-    embedder: EmbedderName | Embedder | None, reranker: Literal["auto"] | Reranker | None, threads: int
-) -> Models:
+def load_models(embedder: str | Embedder | None, reranker: Literal["auto"] | Reranker | None, threads: int) -> Models:
     """The models of an engine. Their files are read when they are first needed."""
-    chosen = _embedder_named(embedder, threads) if isinstance(embedder, str) else embedder
+    chosen = embedders.named(embedder, threads) if isinstance(embedder, str) else embedder
     if chosen is not None and chosen is embedder:
         custom_models.check_embedder(chosen)
+        custom_models.check_vectors(chosen)
     if reranker == "auto":
         return Models(chosen, _reranker_for(chosen, threads))
     if isinstance(reranker, str):
@@ -564,28 +562,13 @@ def load_models(
     return Models(chosen, reranker)
 
 
-def _embedder_named(name: str, threads: int) -> Embedder | None:
-    match name:
-        case "minilm" | "minilm-cuda":  # the same model and the same vectors, computed on processors or on a GPU
-            from nacre.embedders.minilm import MiniLM
-
-            return MiniLM(threads=threads or None, cuda=name == "minilm-cuda")
-        case "hashing":
-            from nacre.embedders.hashing import Hashing
-
-            return Hashing()
-        case "none":
-            return None
-    raise InvalidInput("embedder", f"{name!r} is unknown; allowed: {', '.join(get_args(EmbedderName))}")
-
-
 def _reranker_for(embedder: Embedder | None, threads: int) -> Reranker | None:
-    """Nacre's own reranker where the embedder is MiniLM: its weight was chosen for that pair."""
+    """Nacre's own reranker where the embedder is MiniLM, for which its weight was chosen, or one that settings name."""
     if embedder is None:
         return None
     from nacre.embedders.minilm import MiniLM
 
-    if not isinstance(embedder, MiniLM):
+    if not isinstance(embedder, MiniLM) and not embedders.is_foreign(embedder):
         return None
     from nacre.rerankers.nacre_rerank import NacreRerank
 

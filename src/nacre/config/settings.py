@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from nacre.analysis import encodings
 from nacre.config import project_space
@@ -22,7 +22,6 @@ from nacre.errors import InvalidInput
 
 # The command line reads the embedder's name before the rest of Nacre is imported, so imports of Nacre are late here.
 if TYPE_CHECKING:
-    from nacre.config.factory import EmbedderName
     from nacre.types.facts import FactType
     from nacre.types.location import Address, Location
     from nacre.types.secrets import SecretPolicy
@@ -45,7 +44,7 @@ class Sourced(Generic[T]):
 class Settings:
     store: Sourced[Location]
     space: Sourced[str]
-    embedder: Sourced[EmbedderName]
+    embedder: Sourced[str]
     threads: Sourced[int]
     busy_timeout_ms: Sourced[int]
     key_file: Sourced[str]
@@ -75,7 +74,7 @@ class Settings:
 MEANINGS: Mapping[str, str] = {
     "store": "the file that holds the memories, or the address of a database: postgresql://user@host/database",
     "space": "the space to remember in and to search; folder:PATH is the space of a project",
-    "embedder": "the model that embeds texts: minilm, minilm-cuda (on a GPU), hashing or none",
+    "embedder": "the model that embeds texts: minilm, minilm-cuda (on a GPU), hashing, none, onnx:DIR, or an endpoint http://…#MODEL",
     "threads": "threads of the embedder and of the reranker; 0: one for each core",
     "busy_timeout_ms": "how long a write waits for another process, in milliseconds",
     "key_file": "the file of the key of an encrypted store, or keyring:NAME",
@@ -266,11 +265,9 @@ def _space(field: str, value: object) -> str:
 
 
 def _embedder(field: str, value: object) -> str:
-    from nacre.config.factory import EmbedderName
+    from nacre.config import embedders
 
-    if value not in get_args(EmbedderName):
-        raise InvalidInput(field, f"{value!r} is unknown; allowed: {', '.join(get_args(EmbedderName))}")
-    return str(value)
+    return embedders.checked(field, value)
 
 
 def _secrets(field: str, value: object) -> SecretPolicy:

@@ -6,9 +6,13 @@ import logging
 
 from nacre.analysis import chunking
 from nacre.engine.parts import Parts
+from nacre.errors import EmbedderFailed, EmbedderMismatch
 from nacre.interfaces import Embedder, TokenEmbedder
 from nacre.types.memory import Passages, Span
 
+_NOT_STORED = (
+    "the texts were not stored: try again, or store them with `--defer-embeddings` and run `nacre reembed` later"
+)
 _log = logging.getLogger("nacre")
 
 
@@ -25,12 +29,19 @@ class PassageEmbedder:
         return self._parts.embedder is not None and not self._defer
 
     def of(self, texts: dict[str, str]) -> dict[str, Passages]:
-        """Passages by id. If the embedder fails, the texts are stored anyway and embedded later."""
+        """Passages by id. If the embedder fails, the texts are stored anyway and embedded later.
+
+        Where settings name a model or an endpoint of the user's own that fails, EmbedderFailed is raised instead.
+        """
         embedder = self._parts.embedder
         if embedder is None or self._defer or not texts:
             return {}
         try:
             return self._passages_for(embedder, texts)
+        except EmbedderFailed as error:
+            raise EmbedderFailed(f"{error}; {_NOT_STORED}") from error
+        except EmbedderMismatch:
+            raise
         except Exception as error:  # whatever the model's runtime raises, no memory is lost for it
             _log.warning("stored without vectors (%s); `nacre reembed` adds them", error)
             return {}

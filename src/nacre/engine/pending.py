@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Final
 from nacre.engine.embedding import passages_of
 from nacre.engine.parts import Parts
 from nacre.engine.updates import UpdateService
-from nacre.errors import EmbedderMismatch, EmbedderUnavailable, InvalidInput, StoreBusy, StoreError, StoreUnavailable
+from nacre.errors import (
+    EmbedderFailed,
+    EmbedderMismatch,
+    EmbedderUnavailable,
+    InvalidInput,
+    NacreError,
+    StoreBusy,
+    StoreUnavailable,
+)
 from nacre.interfaces import Claimed, Embedder
 from nacre.types.memory import Passages, Progress
 
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
 BATCH: Final = 64  # small, so that several workers share what is little, too
 BATCH_MAX: Final = 512
 POLL_S: Final = 1.0  # after which it is seen whether something has changed
-RETRY_MAX_S: Final = 30.0  # between attempts while the store is away
+RETRY_MAX_S: Final = 30.0  # between attempts while the store or the endpoint is away
 _RECOUNT_S = 5.0
 _log = logging.getLogger("nacre")
 
@@ -61,13 +69,13 @@ class PendingEmbedder:
         batch: int = BATCH,
         once: bool = False,
         stop: threading.Event | None = None,
-        failed: Callable[[StoreError], None] = lambda _: None,
+        failed: Callable[[NacreError], None] = lambda _: None,
     ) -> Iterator[Progress]:
         """Embed what is pending, and then what becomes pending. Yields how much is done, and of how much.
 
         It ends when `stop` is set, after the batch that is being embedded; with `once`, when nothing is pending. While
-        others have claimed all that is, it waits: they may be killed. Once it has begun, a store that is away is asked
-        again, and `failed` is told; with `once`, the error is raised.
+        others have claimed all that is, it waits: they may be killed. Once it has begun, a store or endpoint that
+        is away is asked again, and `failed` is told; with `once`, the error is raised.
         """
         if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= BATCH_MAX:
             raise InvalidInput("batch", f"is {batch!r}; a whole number from 1 to {BATCH_MAX} is allowed")
@@ -75,7 +83,7 @@ class PendingEmbedder:
         return self._run(batch, once, stop or threading.Event(), failed)
 
     def _run(
-        self, batch: int, once: bool, stop: threading.Event, failed: Callable[[StoreError], None]
+        self, batch: int, once: bool, stop: threading.Event, failed: Callable[[NacreError], None]
     ) -> Iterator[Progress]:
         done, counted, seen = 0, monotonic(), None
         total, pause = self._count(), POLL_S
@@ -95,7 +103,7 @@ class PendingEmbedder:
                         return
                     seen = None if waiting else sequence
                 pause = POLL_S
-            except (StoreUnavailable, StoreBusy) as error:
+            except (StoreUnavailable, StoreBusy, EmbedderFailed) as error:
                 if once or (seen is None and not done):
                     raise
                 failed(error)

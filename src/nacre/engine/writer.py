@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from nacre import validation
 from nacre.analysis.happened import happened
 from nacre.engine import entries
-from nacre.engine.embedding import PassageEmbedder
+from nacre.engine.embedding import PassageEmbedder, passages_of
 from nacre.engine.entries import Draft
 from nacre.engine.facts import FactService
 from nacre.engine.parts import Parts
@@ -153,6 +153,8 @@ class Writer:
     def reembed(self) -> Iterator[Progress]:
         """Embed every memory that has no vectors or token vectors of this model."""
         embedder, tokens = self._pending.embedder, self._parts.token_embedder
+        if self._store.model() not in (None, embedder.fingerprint):
+            passages_of(embedder, None, {"": "text"})  # one that fails is not to cost the vectors that there are
         self._store.switch_model(embedder.fingerprint)
         if tokens is not None:
             self._store.switch_token_model(tokens.token_fingerprint)

@@ -14,6 +14,10 @@ TOOLS: Mapping[str, tuple[str, str]] = {
 }
 # What only a person can do.
 PEOPLE: tuple[tuple[str, str], ...] = (
+    (
+        r"or store them with `--defer-embeddings` and run `nacre reembed` later",
+        "or ask the user to look after the embedder",
+    ),
     (r"run `nacre reembed`(?: to compute them again)?", "ask the user to re-embed the store"),
     (r"(?:restore the last backup|make a store of it) with `nacre restore [^`]*`", "ask the user to restore a backup"),
     (r"see `nacre doctor`", "to check the store"),

@@ -1,7 +1,7 @@
-"""Loads the ONNX models that ship with Nacre, and their vocabularies, when they are first used.
+"""Loads ONNX models when they are first used: those that ship with Nacre, with their vocabularies, and others.
 
 Every failure raises EmbedderUnavailable with what to install or reinstall, and the fallback that works without the
-model.
+model. One of a model of the user's own is EmbedderFailed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nacre.errors import EmbedderUnavailable
+from nacre.errors import EmbedderFailed, EmbedderUnavailable
 from nacre.runtime import forks, native_packages
 
 if TYPE_CHECKING:
@@ -136,6 +136,19 @@ def load_session(model: Path, *, purpose: str, fallback: str, cuda: bool = False
     return session
 
 
+def load_foreign(model: Path) -> Any:
+    """The same for a graph of the user's own, on the processor. It is optimised as a whole."""
+    try:
+        return _new_session(model, [CPU], ours=False)
+    except ImportError as error:
+        raise EmbedderUnavailable(
+            f"{model} needs the packages numpy and onnxruntime ({error}); "
+            "install them with `pip install numpy onnxruntime`, or search by keyword"
+        ) from error
+    except Exception as error:  # ONNX Runtime raises its own classes, which have no common base
+        raise EmbedderFailed(f"embedder: the graph {model} cannot be loaded ({error}); export it again") from error
+
+
 def check_cuda() -> None:
     """Raise EmbedderUnavailable if ONNX Runtime has no CUDA support."""
     try:
@@ -182,14 +195,15 @@ class _Preloading(threading.Thread):
 _preloading: dict[Path, _Preloading] = {}
 
 
-def _new_session(model: Path, providers: Sequence[str]) -> Any:
+def _new_session(model: Path, providers: Sequence[str], *, ours: bool = True) -> Any:
     onnxruntime = native_packages.onnxruntime()
     onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # errors are raised; nothing is printed to stderr
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # The graphs are already fused. What is left to optimize is the conversion of stored weights to floats, once.
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    if ours:  # the graphs are already fused; what is left is the conversion of stored weights to floats, once
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    # Stored weights are converted to floats. To compute with them as they are would move vectors.
     options.add_session_config_entry("session.disable_quant_qdq", "1")
     return onnxruntime.InferenceSession(str(model), options, providers=list(providers))

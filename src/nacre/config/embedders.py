@@ -1,0 +1,254 @@
+"""What the setting `embedder` names: a model by name, a folder, or an endpoint.
+
+minilm                                            a model that ships with Nacre
+onnx:DIR                                          a sentence-transformers style folder
+http://127.0.0.1:11434/v1#MODEL                   an endpoint like OpenAI's
+http://127.0.0.1:11434/v1#MODEL?query=Q&passage=P with what the model needs before its texts
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from urllib.parse import unquote, urlsplit
+
+from nacre.errors import EmbedderMismatch, InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from nacre.embedders.endpoint import EndpointModel
+    from nacre.interfaces import Embedder, Store, TokenEmbedder
+    from nacre.types.memory import FloatMatrix, FloatVector, Span
+    from nacre.types.tokens import QueryTokens, TokenFormat
+
+EmbedderName: TypeAlias = Literal["minilm", "minilm-cuda", "hashing", "none"]
+
+FOLDER = "onnx:"
+_SCHEMES = ("http://", "https://")
+_EXAMPLE = "http://127.0.0.1:11434/v1#nomic-embed-text"
+ALLOWED = f"{', '.join(get_args(EmbedderName))}, {FOLDER}DIR, or an endpoint like {_EXAMPLE}"
+_OPTIONS = ("query", "passage", "dimensions", "timeout")
+_DIMENSIONS_MAX, _TIMEOUT_MAX_S = 65_536, 3600.0
+_NEWEST = 8  # memories that are looked at for a vector to compare with
+
+
+def checked(field: str, value: object) -> str:
+    """The name of an embedder, with the whole path of a folder. Raises InvalidInput if it can be none."""
+    if isinstance(value, str) and value.startswith(FOLDER):
+        return FOLDER + str(_folder(field, value))
+    if isinstance(value, str) and value.lower().startswith(_SCHEMES):
+        endpoint(field, value)
+        return value
+    if value not in get_args(EmbedderName):
+        raise InvalidInput(field, f"{value!r} is unknown; allowed: {ALLOWED}")
+    return str(value)
+
+
+def named(name: str, threads: int) -> Embedder | None:
+    """The embedder of this name. Its model is loaded, and its endpoint asked, when that is first needed."""
+    match checked("embedder", name):
+        case "minilm" | "minilm-cuda":  # the same model and the same vectors, computed on processors or on a GPU
+            from nacre.embedders.minilm import MiniLM
+
+            return MiniLM(threads=threads or None, cuda=name == "minilm-cuda")
+        case "hashing":
+            from nacre.embedders.hashing import Hashing
+
+            return Hashing()
+        case "none":
+            return None
+        case folder if folder.startswith(FOLDER):
+            from nacre.embedders.onnx_folder.embedder import OnnxFolder
+
+            return OnnxFolder(_folder("embedder", folder), threads=threads or None)
+    from nacre.embedders.endpoint import KEY_VARIABLE, Endpoint
+
+    return Endpoint(endpoint("embedder", name), os.environ.get(KEY_VARIABLE) or None)
+
+
+def endpoint(field: str, value: str) -> EndpointModel:
+    """The address, the model and its options."""
+    from nacre.embedders.endpoint import KEY_VARIABLE, EndpointModel
+
+    address, _, fragment = value.partition("#")
+    model, _, options = fragment.partition("?")
+    try:
+        parts = urlsplit(address)
+        usable = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or any(each.isspace() for each in address):
+        raise InvalidInput(field, f"{address!r} is no URL of an endpoint; write it like {_EXAMPLE}")
+    if parts.username or parts.password:
+        raise InvalidInput(field, f"has a name or password in its URL; put the key into {KEY_VARIABLE}")
+    if parts.query:
+        raise InvalidInput(field, f"has a query in its URL; options follow the model, as in {_EXAMPLE}?query=Q")
+    if not model.strip():
+        raise InvalidInput(field, f"{address} names no model; write it after a #, like {_EXAMPLE}")
+    return EndpointModel(address.rstrip("/"), unquote(model), **_options(field, options))
+
+
+def _options(field: str, written: str) -> Mapping[str, Any]:
+    said: dict[str, str] = {}
+    for part in filter(None, written.split("&")):
+        name, equals, value = part.partition("=")
+        if name not in _OPTIONS or not equals:
+            raise InvalidInput(field, f"{part!r} is no option of an endpoint; allowed: {', '.join(_OPTIONS)}")
+        said[name] = unquote(value)
+    found: dict[str, Any] = {name: said[name] for name in ("query", "passage") if name in said}
+    if "dimensions" in said:
+        found["dimensions"] = int(_number(field, "dimensions", said["dimensions"], 1, _DIMENSIONS_MAX, whole=True))
+    if "timeout" in said:
+        found["timeout_s"] = _number(field, "timeout", said["timeout"], 0.1, _TIMEOUT_MAX_S)
+    return found
+
+
+def _number(field: str, name: str, said: str, least: float, most: float, *, whole: bool = False) -> float:
+    try:
+        number = int(said) if whole else float(said)
+    except ValueError:
+        number = least - 1
+    if not least <= number <= most:
+        kind = "a whole number" if whole else "a number of seconds"
+        raise InvalidInput(field, f"{name} is {said!r}; {kind} from {least:g} to {most:g} is allowed")
+    return number
+
+
+def _folder(field: str, value: str) -> Path:
+    said = value.removeprefix(FOLDER)
+    if not said.strip():
+        raise InvalidInput(field, f"names no folder; write it like {FOLDER}/models/gte-small")
+    return Path(os.path.abspath(Path(os.path.expandvars(said)).expanduser()))  # noqa: PTH100  links stay as they are
+
+
+def is_foreign(embedder: Embedder) -> bool:
+    """Whether it is a folder or an endpoint."""
+    from nacre.embedders.endpoint import Endpoint
+    from nacre.embedders.onnx_folder.embedder import OnnxFolder
+
+    return isinstance(embedder, OnnxFolder | Endpoint)
+
+
+# ---------------------------------------------------------------- token vectors beside
+
+
+class BesideTokens:
+    """An embedder with the token vectors of another one, which embeds each text as well.
+
+    Passages are as long as both can represent.
+    """
+
+    def __init__(self, embedder: Embedder, tokens: TokenEmbedder) -> None:
+        self._embedder = embedder
+        self._tokens = tokens
+
+    @property
+    def fingerprint(self) -> str:
+        return self._embedder.fingerprint
+
+    @property
+    def pieces_max(self) -> int:
+        return min(self._embedder.pieces_max, self._tokens.pieces_max)
+
+    @property
+    def token_fingerprint(self) -> str:
+        return self._tokens.token_fingerprint
+
+    @property
+    def token_format(self) -> TokenFormat:
+        return self._tokens.token_format
+
+    def weigh(self, text: str) -> Sequence[tuple[Span, int]]:
+        return self._embedder.weigh(text)
+
+    def vocabulary_coverage(self, text: str) -> float:
+        return self._embedder.vocabulary_coverage(text)
+
+    def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
+        return self._embedder.embed_passages(texts)
+
+    def embed_query(self, text: str) -> FloatVector:
+        return self._embedder.embed_query(text)
+
+    def embed_with_tokens(self, texts: Sequence[str]) -> tuple[FloatMatrix, list[bytes]]:
+        return self._embedder.embed_passages(texts), self._tokens.embed_with_tokens(texts)[1]
+
+    def query_tokens(self, text: str) -> QueryTokens:
+        return self._tokens.query_tokens(text)
+
+    def token_spans(self, text: str) -> list[Span]:
+        return self._tokens.token_spans(text)
+
+
+# ---------------------------------------------------------------- the same model as before?
+
+
+def held_to(store: Store, embedder: Embedder | None, space: str) -> Embedder | None:
+    """The embedder; one that is known by its name only is held to the vectors of the store."""
+    if embedder is None:
+        return None
+    from nacre.embedders.endpoint import Endpoint
+
+    return SameDimensions(embedder, store, space) if isinstance(embedder, Endpoint) else embedder
+
+
+class SameDimensions:
+    """An embedder that is known by its name only, held to the length of the vectors that the store has.
+
+    Another model under the same name would otherwise be compared with nothing.
+    """
+
+    def __init__(self, embedder: Embedder, store: Store, space: str) -> None:
+        self._embedder = embedder
+        self._store = store
+        self._space = space
+        self._agreed: int | None = None  # a length that was compared
+
+    @property
+    def fingerprint(self) -> str:
+        return self._embedder.fingerprint
+
+    @property
+    def pieces_max(self) -> int:
+        return self._embedder.pieces_max
+
+    def weigh(self, text: str) -> Sequence[tuple[Span, int]]:
+        return self._embedder.weigh(text)
+
+    def vocabulary_coverage(self, text: str) -> float:
+        return self._embedder.vocabulary_coverage(text)
+
+    def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
+        vectors = self._embedder.embed_passages(texts)
+        self._compare(vectors.shape[1])
+        return vectors
+
+    def embed_query(self, text: str) -> FloatVector:
+        vector = self._embedder.embed_query(text)
+        self._compare(len(vector))
+        return vector
+
+    def _compare(self, dimensions: int) -> None:
+        if dimensions == self._agreed:
+            return
+        stored = self._stored()
+        if stored is None:
+            return
+        if stored != dimensions:
+            raise EmbedderMismatch(
+                f"embedder: {self.fingerprint} gives vectors of {dimensions} numbers, and those of the store have "
+                f"{stored}: it is another model under the same name; name it differently and run `nacre reembed`"
+            )
+        self._agreed = dimensions
+
+    def _stored(self) -> int | None:
+        from nacre.interfaces import TimePage
+        from nacre.types.search import Filter
+
+        if self._store.model() != self.fingerprint:
+            return None
+        newest = self._store.by_time(Filter(spaces=(self._space,)), TimePage(_NEWEST))
+        found = (self._store.vectors(each.id) for each in newest)
+        return next((each.shape[1] for each in found if each is not None), None)

@@ -1,0 +1,1 @@
+"""Any sentence-transformers style folder with an ONNX graph, as an embedder."""
