@@ -14,6 +14,12 @@ from nacre.storage.sqlite import near_duplicates as sqlite_similar
 from nacre.storage.sqlite import space_usage as sqlite_usage
 
 
+def commits(path: Path) -> bytes:
+    """Another after every commit of any connection: the header of the index of the log. Empty if no store is open."""
+    index = Path(f"{path}-shm")
+    return index.read_bytes()[:48] if index.exists() else b""
+
+
 def check_derived_tables(path: Path) -> None:
     """FTS, tags, sketches, vocabulary and corpus are what a recount of the rows gives: nothing missing, no ghosts."""
     check_token_vectors(path)

@@ -48,18 +48,25 @@ def is_single_valued(predicate: str, type_: FactType) -> bool:
 def apply_supersession(facts: Sequence[Fact]) -> list[Fact]:
     """All live facts of one subject and predicate in a space, with `valid_to` and `superseded_by` set."""
     chain = sorted((fact for fact in facts if fact.single), key=lambda fact: (fact.valid_from, fact.id))
-    others = [replace(fact, valid_to=fact.ends, superseded_by=None) for fact in facts if not fact.single]
+    others = [_current(fact) for fact in facts if not fact.single]
     return others + [_superseded(fact, chain[at + 1 :]) for at, fact in enumerate(chain)]
 
 
 def _superseded(fact: Fact, later: Sequence[Fact]) -> Fact:
-    unended = replace(fact, valid_to=fact.ends, superseded_by=None)
+    unended = _current(fact)
     for successor in later:
         if successor.valid_from > fact.valid_from and _supersedes(successor, unended):
             if fact.ends is not None and fact.ends <= successor.valid_from:
                 return unended  # it ended earlier
             return replace(unended, valid_to=successor.valid_from, superseded_by=successor.id)
     return unended
+
+
+def _current(fact: Fact) -> Fact:
+    """The fact as it is where nothing supersedes it."""
+    if fact.superseded_by is None and fact.valid_to == fact.ends:
+        return fact
+    return replace(fact, valid_to=fact.ends, superseded_by=None)
 
 
 def _supersedes(newer: Fact, older: Fact) -> bool:

@@ -103,6 +103,8 @@ class Facts:
         return [fact for fact in self._superseded() if fact.id in ids]
 
     def by_memory(self, memory_ids: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
+        if not any(fact.memory_id in memory_ids for fact in self._facts.values()):
+            return {}  # as for most memories
         found: defaultdict[str, list[Fact]] = defaultdict(list)
         for fact in self._superseded():
             if fact.memory_id in memory_ids:
