@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ import nacre
 from benchmarks.common.embedding_cache import CachedEmbedder
 from benchmarks.common.paths import CACHE
 from benchmarks.scenarios.judge import Asked, ContextGiven, Shown
-from benchmarks.scenarios.worlds import Question, World
+from benchmarks.scenarios.worlds import Question, World, WorldMemory
 from nacre.config.factory import Models, load_models
 from nacre.interfaces import TokenEmbedder
 from nacre.types.recipe import USUAL_RECIPE
@@ -33,42 +34,76 @@ def ask_all(worlds: Iterable[World], cache: Path = CACHE, recipe: nacre.Recipe =
     """For each world what its questions got, with the models that `nacre.open` uses."""
     models = load_models("minilm", "auto", 0)
     assert isinstance(models.embedder, TokenEmbedder)
-    with closing(CachedEmbedder(models.embedder, cache)) as embedder:  # a base is embedded once, not in each world
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(CachedEmbedder(models.embedder, cache)) as embedder,  # a base is embedded once, not in each world
+    ):
+        beginnings = Beginnings(Path(folder))
         for world in worlds:
-            yield ask(world, Models(embedder, models.reranker), recipe)
+            yield ask(world, Models(embedder, models.reranker), recipe, beginnings)
 
 
-def ask(world: World, models: Models, recipe: nacre.Recipe = USUAL_RECIPE) -> list[Asked]:
+class Beginnings:
+    """Stores of what worlds have in common: the memories of their base that are older than any of their own.
+
+    Most worlds of a base begin with all of it, which is written once and copied.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._written: dict[Sequence[WorldMemory], tuple[Path, Mapping[str, str]]] = {}
+
+    def begin(self, world: World, models: Models, path: Path) -> dict[str, str]:
+        """Make the store of a world, with its beginning; the labels of what is in it, by id."""
+        common = world.memories[: world.common]
+        if not common:
+            return {}
+        if common not in self._written:
+            stored = self._folder / f"{len(self._written)}.db"
+            clock = _Clock(world.now)
+            with _opened(stored, models, clock) as memory:
+                self._written[common] = stored, _written(memory, clock, common)
+        stored, labels = self._written[common]
+        shutil.copyfile(stored, path)
+        return dict(labels)
+
+
+def ask(
+    world: World, models: Models, recipe: nacre.Recipe = USUAL_RECIPE, beginnings: Beginnings | None = None
+) -> list[Asked]:
     """Each memory is written when it was created, and the questions are asked at the world's `now`.
 
     Nothing is logged, so that no question changes what the next one gets.
     """
     clock = _Clock(world.now)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        nacre.open(
-            Path(folder) / "world.db",
-            embedder=models.embedder,
-            reranker=models.reranker,
-            clock=clock,
-            time_zone=UTC,
-            log=False,
-        ) as memory,
-    ):
-        labels: dict[str, str] = {}
-        for each in world.memories:
-            clock.now = each.created
-            receipt = memory.remember(
-                each.text,
-                created=each.created,
-                session=each.session,
-                position=each.position,
-                kind=each.kind,
-                source=each.source,
-            )
-            labels[receipt.id] = each.label
-        clock.now = world.now
-        return [_asked(memory, world, question, labels, recipe) for question in world.questions]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "world.db"
+        common, labels = (world.common, beginnings.begin(world, models, path)) if beginnings is not None else (0, {})
+        with _opened(path, models, clock) as memory:
+            labels |= _written(memory, clock, world.memories[common:])
+            clock.now = world.now
+            return [_asked(memory, world, question, labels, recipe) for question in world.questions]
+
+
+def _opened(path: Path, models: Models, clock: _Clock) -> nacre.Nacre:
+    return nacre.open(path, embedder=models.embedder, reranker=models.reranker, clock=clock, time_zone=UTC, log=False)
+
+
+def _written(memory: nacre.Nacre, clock: _Clock, memories: Sequence[WorldMemory]) -> dict[str, str]:
+    """Labels by id."""
+    labels = {}
+    for each in memories:
+        clock.now = each.created
+        receipt = memory.remember(
+            each.text,
+            created=each.created,
+            session=each.session,
+            position=each.position,
+            kind=each.kind,
+            source=each.source,
+        )
+        labels[receipt.id] = each.label
+    return labels
 
 
 def _asked(

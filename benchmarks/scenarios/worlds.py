@@ -77,13 +77,17 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A store and its questions. `memories` include those of the base, in the order in which they are written."""
+    """A store and its questions. `memories` include those of the base, in the order in which they are written.
+
+    The first `common` are of the base: other worlds begin with the same.
+    """
 
     name: str
     class_name: str
     now: datetime
     memories: tuple[WorldMemory, ...]
     questions: tuple[Question, ...]
+    common: int = 0
 
 
 def load(folder: Path = FOLDER, classes: Sequence[str] = CLASSES) -> list[World]:
@@ -135,12 +139,14 @@ def _world(data: Any, class_name: str, bases: Mapping[str, Sequence[WorldMemory]
     if not 1 <= len(questions) <= QUESTIONS_MAX:
         raise BadWorld(f"{place}, questions: has {len(questions)}; allowed: 1 to {QUESTIONS_MAX}")
     labels = {each.label for each in memories}
+    everything.sort(key=lambda each: each.created)
     return World(
         name,
         class_name,
         now,
-        tuple(sorted(everything, key=lambda each: each.created)),
+        tuple(everything),
         tuple(_question(each, labels, f"{place}, questions[{number}]") for number, each in enumerate(questions)),
+        next(at for at, each in enumerate(everything) if each.label in labels),
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.common.labelled_sets import half
 from benchmarks.scenarios import worlds
-from benchmarks.scenarios.asking import ask, superseded_ids
+from benchmarks.scenarios.asking import Beginnings, ask, superseded_ids
 from benchmarks.scenarios.worlds import BadWorld, Question, load
 from nacre.analysis.quoting import HEADER, fence
 from nacre.config.factory import Models
@@ -66,6 +66,29 @@ def test_the_memories_of_a_base_are_written_among_the_others(tmp_path: Path) -> 
     base = [{"text": "x", "created": "2026-03-14T09:59:59Z"}, {"text": "y", "created": "2026-01-02T08:00:00Z"}]
     (loaded, *_) = load(written(tmp_path, world() | {"base": "team"}, base), ["updates"])
     assert [each.label for each in loaded.memories] == ["a", "team:1", *"bcdefgh", "team:0"]
+    assert loaded.common == 0
+
+
+def test_worlds_that_begin_alike_are_filled_from_one_store(tmp_path: Path) -> None:
+    """And get what they get when each is filled from the start."""
+    base = [
+        {"text": f"topic {each * 3} of old", "created": f"2025-0{month}-02T08:00:00Z"}
+        for month, each in enumerate("abc", 1)
+    ]
+    base.append({"text": "topic bbb of late", "created": "2026-01-02T08:00:00Z"})
+    several = load(written(tmp_path, world() | {"base": "team"}, base), ["updates"])
+    first = several[0]
+    assert [each.label for each in first.memories[: first.common]] == ["team:0", "team:1", "team:2"]
+    models = Models(Hashing(), None)
+    beginnings = Beginnings(tmp_path)
+    alone, filled, copied = (
+        ask(first, models),
+        ask(first, models, beginnings=beginnings),
+        ask(first, models, beginnings=beginnings),
+    )
+    assert alone == filled == copied
+    assert len(list(tmp_path.glob("*.db"))) == 1
+    assert ask(several[1], models, beginnings=beginnings) == ask(several[1], models)
 
 
 def memory(**fields: Any) -> Callable[[dict[str, Any]], None]:
