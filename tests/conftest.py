@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -32,6 +33,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "asyncio: a coroutine, which anyio runs")
     config.addinivalue_line("markers", "benchmark: a test that a plugin measures")
     config.addinivalue_line("markers", "vcr: a test that a plugin gives recorded answers")
+
+
+def pytest_collection() -> None:
+    """Thousands of tests are made, and none of them is garbage."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """No later search for garbage looks through all of them again, which takes half a second each time."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:
