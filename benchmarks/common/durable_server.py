@@ -17,7 +17,7 @@ from benchmarks.common.paths import BENCHMARKS
 
 sys.path.append(str(BENCHMARKS.parent / "tests"))
 
-from postgres_server import PostgresServer, _server_user, free_port
+from postgres_server import PostgresServer, free_port, server_user
 
 ADDRESS = "NACRE_BENCHMARK_POSTGRES"  # names a server, with {} in place of the database
 SETTINGS: Mapping[str, str] = {
@@ -46,7 +46,7 @@ class DurableServer(PostgresServer):
         self.port = free_port()
         self._options = [*(f"{name}={value}" for name, value in SETTINGS.items()), "unix_socket_directories="]
         self._process = None
-        self._user = _server_user()
+        self._user = server_user()
         is_new = not self.data.exists()
         if is_new:
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -170,6 +170,17 @@ def test_an_update_of_a_version_that_is_not_the_latest_is_refused(make: Make) ->
     assert [each.action for each in memory.history("m0")] == ["remembered", "updated", "updated"]
 
 
+def test_an_update_with_equal_values_changes_nothing(make: Make) -> None:
+    """So one that is repeated, because its answer was lost, is made once. JSON's true is not 1."""
+    memory = make("one")
+    changed = memory.update("m0", tags=["red"], metadata={"n": 1})
+    before = memory._store.sequence()
+    assert memory.update("m0", tags=["red"], metadata={"n": 1}) == changed
+    assert memory._store.sequence() == before
+    assert memory.update("m0", metadata={"n": True}).updated > changed.updated
+    assert len(memory.history("m0")) == 3
+
+
 @pytest.mark.parametrize("changed", [True, False])
 def test_a_change_between_reading_and_writing_is_noticed(
     make: Make, monkeypatch: pytest.MonkeyPatch, changed: bool

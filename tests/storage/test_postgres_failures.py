@@ -342,3 +342,5 @@ def test_errors_that_only_other_servers_give() -> None:
         assert type(found) is kind
         assert remedy in str(found)
         assert failures.may_pass(error) is passes
+    mixed = psycopg.errors.DuplicatePreparedStatement('prepared statement "_pg3_1" already exists')
+    assert "let it pool by session" in str(failures.translated(mixed, "postgresql://host/db"))

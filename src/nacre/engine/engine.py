@@ -267,7 +267,7 @@ class Nacre:
         return self._writer.remember(items, refused)
 
     def update(self, memory_id: str, *, unchanged_since: datetime | None = None, **changes: Unpack[Changes]) -> Memory:
-        """Change the named fields of a live memory. Its history keeps what they were.
+        """Change the named fields of a live memory. Its history keeps what they were; equal values change nothing.
 
         `unchanged_since` is the `updated` of the version that the caller knows. If the memory has changed since, it
         raises Outdated and changes nothing.

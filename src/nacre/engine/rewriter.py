@@ -79,6 +79,8 @@ class Rewriter:
             if notes:
                 checked = validation.memory(screened, self._parts.access, now, self._parts.limits)
             draft = entries.draft(checked, previous.id, now, self._extracts)
+            if not replaced(previous, draft.memory):
+                return replace(previous, notes=notes)
             texts = {} if checked.text == previous.text else {previous.id: checked.text}
             change = self._replacement(previous, draft, self._embedder.of(texts).get(previous.id))
             try:

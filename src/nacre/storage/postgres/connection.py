@@ -59,7 +59,8 @@ _READ_ONLY = (  # a replica, or a user that may only read
     "SELECT current_setting('transaction_read_only')::boolean "
     "OR NOT has_table_privilege(quote_ident(%s) || '.memories', 'INSERT')"
 )
-_CHECKS_ROWS = "SELECT row_security_active(quote_ident(%s) || '.memories')"
+_ABOUT_SESSION = "SELECT row_security_active(quote_ident(%s) || '.memories'), pg_backend_pid()"
+_PREPARED_AFTER = 5  # times that a statement was sent
 WRITTEN = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"  # how far the write-ahead log has come
 # Nobody upgrades the tables meanwhile; who was upgraded before is told so.
 _SHARES_STORE = f"SELECT pg_advisory_xact_lock_shared({STORE_KEY}); SELECT value FROM meta WHERE key = 'schema_version'"
@@ -276,7 +277,7 @@ class Connections:
             finally:
                 db.seen = None
             with suppress(psycopg.OperationalError):  # all is read
-                db.execute("COMMIT")
+                db.execute("COMMIT", prepare=False)
 
     @property
     def _viewing(self) -> Db | None:
@@ -287,6 +288,12 @@ class Connections:
     def write(self, work: Callable[Concatenate[Db, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Carry a function out in one transaction: all of it is stored, or nothing."""
         return self._write(lambda db: work(db, *args, **kwargs))
+
+    def write_once(self, work: Callable[[Db], T], is_stored: Callable[[Db], bool | None]) -> T:
+        """`write`. If its COMMIT was not answered, `is_stored` says what became of it: if it is not stored, it is
+        carried out again. None: it cannot be told.
+        """
+        return self._write(work, is_stored=is_stored)
 
     def write_soon(self, work: Callable[Concatenate[Db, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The same, but it does not wait for the disk: a crash of the server may undo it."""
@@ -308,12 +315,27 @@ class Connections:
         finally:
             self._own.held = ()
 
+    @contextmanager
+    def confirming(self, confirm: Callable[[], None]) -> Iterator[None]:
+        """Every write of this thread inside the block calls this before COMMIT. If it raises, nothing is written."""
+        self._own.confirm = confirm
+        try:
+            yield
+        finally:
+            self._own.confirm = None
+
     def write_alone(self, work: Callable[Concatenate[Db, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The same while no other writes, in any space. All other functions share the store."""
         return self._write(lambda db: work(db, *args, **kwargs), alone=True)
 
     def _write(
-        self, work: Callable[[Db], T], *, durable: bool = True, wait_ms: int | None = None, alone: bool = False
+        self,
+        work: Callable[[Db], T],
+        *,
+        durable: bool = True,
+        wait_ms: int | None = None,
+        alone: bool = False,
+        is_stored: Callable[[Db], bool | None] | None = None,
     ) -> T:
         waits_ms = self._busy_timeout_ms if wait_ms is None else wait_ms
         begin = f"{_WRITES}; SET LOCAL synchronous_commit = off" if not durable else _WRITES
@@ -330,22 +352,49 @@ class Connections:
                     if held := getattr(self._own, "held", ()):
                         hold(db, held)
                     result = work(db)
+                    if (confirm := getattr(self._own, "confirm", None)) is not None:
+                        confirm()
                     self._commit(db)
                     if durable and self._note_written is not None:
                         self._note_written(self._position(db))
                     return result
+            except _Unanswered as unanswered:
+                known = None if is_stored is None else self._looked_up(is_stored)
+                if known:
+                    if self._note_written is not None:
+                        self._note_written(self._position(unanswered.db))
+                    return result
+                if known is None or attempt + 1 >= _ATTEMPTS:
+                    raise MaybeStored(f"store: the connection to {self.location} was lost {failures.LOST}") from None
             except _Lost as lost:
                 self._wait(attempt, lost, until)
         raise AssertionError("the last attempt raises")
 
+    def _looked_up(self, is_stored: Callable[[Db], bool | None]) -> bool | None:
+        """Whether a write is stored: None, if the server does not say so.
+
+        It is acknowledged then, so the look writes, too: its own COMMIT waits for the standbys that the other's has to
+        wait for.
+        """
+
+        def look(db: Db) -> bool | None:
+            known = is_stored(db)
+            run(db, "UPDATE counters SET value = value WHERE name = 'revision'")
+            return known
+
+        try:
+            return self._write(look)
+        except NacreError:
+            return None
+
     def _commit(self, db: Db) -> None:
-        """End a writing transaction. What is raised says if it may be stored; then it is not repeated."""
+        """End a writing transaction. Raises _Unanswered if it may be stored, and MaybeStored if no standby has it."""
         db.warnings.clear()
         try:
             done = db.execute("COMMIT", prepare=False)
         except psycopg.Error as error:
             if failures.is_lost(db, error):
-                raise MaybeStored(f"store: the connection to {self.location} was lost {failures.LOST}") from None
+                raise _Unanswered(db) from error
             raise  # the server has undone it
         if done.statusmessage != "COMMIT":  # but ROLLBACK: a statement has failed before, and nobody noticed
             raise StoreError(f"store: {self.location} has undone this write; nothing was written")
@@ -455,7 +504,7 @@ class Connections:
                     db.close()
                 elif db.info.transaction_status != TransactionStatus.IDLE:
                     with suppress(psycopg.Error):
-                        db.execute("ROLLBACK")
+                        db.execute("ROLLBACK", prepare=False)
                 if lost or isinstance(error, failures.UNDONE):
                     raise _Lost(error) from error
                 if isinstance(error, errors.LockNotAvailable) and wait_ms > _SOON_MS:
@@ -534,7 +583,7 @@ class Connections:
         return db
 
     def _connect(self) -> Db:
-        db = Db.connect(self._conninfo, autocommit=True)
+        db = Db.connect(self._conninfo, autocommit=True, prepare_threshold=None)
         db.warnings = set()
         db.add_notice_handler(lambda said: db.warnings.add(said.sqlstate))
         return db
@@ -553,7 +602,10 @@ class Connections:
     def _make_ready(self, db: Db) -> None:
         halfvec.register(db, self._types)
         db.adapters.register_dumper(list, ListDumper)  # quoting the values of a list takes six times as long
-        db.checks_rows = bool(value(db, _CHECKS_ROWS, (self.schema,)))
+        ((db.checks_rows, process),) = fetch(db, _ABOUT_SESSION, (self.schema,))
+        # A pooler gives a number of its own, and maybe each transaction another session, without what others prepared.
+        if process == db.info.backend_pid:
+            db.prepare_threshold = _PREPARED_AFTER
 
     def _with_path(self, vectors: str, spaces: Sequence[str] | None) -> str:
         """The settings of each transaction. They are set in it, so that a connection may be shared with others."""
@@ -633,6 +685,14 @@ class _Lost(Exception):
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+class _Unanswered(Exception):
+    """The connection was lost while a transaction was committed."""
+
+    def __init__(self, db: Db) -> None:
+        super().__init__()
+        self.db = db
 
 
 @contextmanager

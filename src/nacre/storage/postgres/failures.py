@@ -26,8 +26,8 @@ from nacre.errors import (
 )
 
 LOST = "while this was written, and it may not be stored; search for it before you repeat it"
-UNDONE = (errors.SerializationFailure, errors.DeadlockDetected)  # by the server, which may carry it out the next time
 _NOT_HERE = "NC001"  # what the function hold_spaces raises
+UNDONE = (errors.SerializationFailure, errors.DeadlockDetected)  # by the server, which may carry it out the next time
 _ENDED = ("FATAL", "PANIC")  # after an error of this severity, the server closes the connection
 
 
@@ -186,6 +186,14 @@ _MEANINGS: tuple[tuple[tuple[type[psycopg.Error], ...], type[StoreError], str], 
         (
             "has too little memory, or another limit of the server is reached ({said}); nothing was written; write "
             "less at once, or raise the limit"
+        ),
+    ),
+    (
+        (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement),
+        StoreUnavailable,
+        (
+            "is behind a pooler that gives each transaction another session, and hides it ({said}); nothing was "
+            "written; let it pool by session, or name the server itself"
         ),
     ),
     (

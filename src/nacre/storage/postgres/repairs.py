@@ -6,7 +6,7 @@ from psycopg import sql as quoting
 
 from nacre.analysis.names import fold, predicate_words
 from nacre.storage.postgres import facts, rebuilding, schema, server_checks, space_usage, table_checks
-from nacre.storage.postgres.connection import Connections, fetch, run, run_many, value
+from nacre.storage.postgres.connection import Connections, fetch, run, run_many
 from nacre.storage.postgres.counters import bump_revision
 from nacre.storage.postgres.schema import Db
 from nacre.storage.postgres.table_checks import COUNTERS, DANGLING, NAMELESS, NUMBERS, ONE_SIDED, REFERENCES, TIMEOUT_MS
@@ -112,18 +112,13 @@ def make_indexes(connections: Connections) -> None:
     """Make what is missing, and what was left unfinished anew, while others write."""
     with connections.snapshot() as db:
         invalid, missing = server_checks.invalid_indexes(db), server_checks.missing_indexes(db)
-        vectors = value(db, "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'")
-    statements = [each.replace("INDEX", "INDEX CONCURRENTLY", 1) for each in missing.values()]
-    for name in invalid:
-        statements.append(f'DROP INDEX CONCURRENTLY "{name}"')
-        if name in schema.INDEXES:
-            statements.append(schema.INDEXES[name].replace("INDEX", "INDEX CONCURRENTLY", 1))
-    with connections.outside(TIMEOUT_MS) as db:
-        path = quoting.SQL("SET search_path = {}, {}")
-        db.execute(path.format(quoting.Identifier(connections.schema), quoting.SQL(vectors)))
-        try:
-            for each in statements:
-                db.execute(each)
-        finally:
-            db.execute("RESET search_path")
+    made = list(missing.values())
+    with connections.outside(TIMEOUT_MS) as db:  # which may have no settings: a pooler gives each command a session
+        for name in invalid:
+            db.execute(quoting.SQL("DROP INDEX CONCURRENTLY {}").format(connections.qualified(name)))
+            made += [schema.INDEXES[name]] if name in schema.INDEXES else []
+        within = quoting.Identifier(connections.schema).as_string(None)
+        for each in made:
+            begin, _, table = each.partition(" ON ")
+            db.execute(f"{begin.replace('INDEX', 'INDEX CONCURRENTLY', 1)} ON {within}.{table}")
     GraphBuilder(connections).build()

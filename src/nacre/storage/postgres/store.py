@@ -33,6 +33,7 @@ from nacre.storage.postgres import (
     recall_log,
     rows,
     token_vectors,
+    unanswered,
     updates,
     vocabulary,
     writes,
@@ -143,12 +144,18 @@ class PostgresStore:
     # ---- writing
 
     def add(self, entries: Sequence[Entry], model: str | None, token_model: str | None = None) -> list[Remembered]:
-        added = self._write(lifecycle.add, entries, model, token_model, self._quotas, self._location)
+        added = self._connections.write_once(
+            lambda db: lifecycle.add(db, entries, model, token_model, self._quotas, self._location),
+            lambda db: unanswered.added(db, entries),
+        )
         self._graph.wrote(sum(len(each.passages.spans) for each in entries if each.passages is not None))
         return added
 
     def replace(self, changes: Sequence[Replacement], model: str | None, token_model: str | None = None) -> None:
-        self._write(lifecycle.replace, changes, model, token_model, self._quotas, self._location)
+        self._connections.write_once(
+            lambda db: lifecycle.replace(db, changes, model, token_model, self._quotas, self._location),
+            lambda db: unanswered.replaced(db, changes),
+        )
 
     def forget(self, ids: Sequence[str], at: datetime) -> None:
         self._write(lifecycle.forget, ids, at)
@@ -283,7 +290,9 @@ class PostgresStore:
     # ---- facts and entities
 
     def add_facts(self, new: Sequence[Fact], at: datetime) -> None:
-        self._write(facts.add, new, at, self._quotas)
+        self._connections.write_once(
+            lambda db: facts.add(db, new, at, self._quotas), lambda db: unanswered.added_facts(db, new)
+        )
 
     def drop_facts(self, ids: Sequence[str], at: datetime) -> None:
         self._write(facts.drop, ids, at)
