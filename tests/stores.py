@@ -19,6 +19,7 @@ from nacre.storage.sqlite import SqliteStore
 from nacre.types.location import SCHEMA
 from postgres_server import MISSING, ReusedSchemas, needs_postgres, reused_schemas
 
+_NODES = 3  # that a store of this kind has
 _POSTGRES = pytest.param("postgres", marks=needs_postgres)
 REAL_STORES = ("sqlite", _POSTGRES)  # which keep what they are given
 LOCAL_STORES = ("sqlite", "reference")  # for what an engine does with any store
@@ -26,7 +27,8 @@ ALL_STORES = ("sqlite", "reference", _POSTGRES)
 # For tests by Hypothesis. A server takes several times as long for an example.
 REAL_KINDS = st.sampled_from([*["sqlite"] * 4, *([] if MISSING else ["postgres"])])
 
-Place: TypeAlias = Path | str | None  # a file, a schema, or nowhere
+Place: TypeAlias = Path | str | tuple[str, ...] | None  # a file, a schema, those of several nodes, or nowhere
+Select: TypeAlias = Callable[[str], list[tuple[Any, ...]]]  # runs a statement in a schema
 Opening: TypeAlias = Callable[..., nacre.Nacre]
 
 
@@ -42,7 +44,7 @@ class Stores:
         self._schemas: ReusedSchemas | None = None
 
     def __enter__(self) -> Stores:
-        if self.kind == "postgres":
+        if self.kind in ("postgres", "nodes"):
             self._schemas = self._stack.enter_context(reused_schemas())
         return self
 
@@ -56,7 +58,8 @@ class Stores:
         if self.kind == "reference":
             return None
         if self._schemas is not None:
-            return self._schemas.new(new=new)
+            several = tuple(self._schemas.new(new=new) for _ in range(_NODES if self.kind == "nodes" else 1))
+            return several if len(several) > 1 else several[0]
         self._places += 1
         return self._folder / ("memories.db" if self._places == 1 else f"memories-{self._places}.db")
 
@@ -67,6 +70,8 @@ class Stores:
             opened: Store = SqliteStore(place, **options)
         elif place is None:
             opened = MemoryStore(**options)
+        elif isinstance(place, tuple):
+            opened = self._nodes(place, options)
         else:
             from nacre.storage.postgres import PostgresStore
 
@@ -75,10 +80,26 @@ class Stores:
         self._opened.append(opened)
         return opened
 
+    def _nodes(self, place: tuple[str, ...], options: dict[str, Any]) -> Store:
+        from nacre.storage.nodes import NodesStore
+        from nacre.storage.postgres import PostgresNode
+
+        assert self._schemas is not None
+        dsn = self._schemas.dsn
+        return NodesStore([(each, partial(PostgresNode, dsn, each, **options)) for each in place])
+
     def named(self, place: Place) -> tuple[str, str]:
         """The name of a store and its schema, as `nacre.open` takes them. A file has no schema: the usual is given."""
         assert place is not None
         return (str(place), SCHEMA) if self._schemas is None else (self._schemas.dsn, str(place))
+
+    def shown(self, place: Place) -> list[str]:
+        """How messages name a store at a place."""
+        assert place is not None
+        if self._schemas is None:
+            return [str(place)]
+        several = (str(place),) if not isinstance(place, tuple) else place
+        return ["the nodes", *(f"{self._schemas.dsn} (schema {each})" for each in several)]
 
     def opener(self, place: Place = None) -> Opening:
         """`nacre.open` of a place, or of a new one: each call opens the same store."""
@@ -92,9 +113,7 @@ class Stores:
         elif place is not None:
             import postgres_checks
 
-            assert self._schemas is not None
-            with self._schemas.reading(place) as select:
-                postgres_checks.check_passages(select)
+            self._check_schemas(place, postgres_checks.check_passages)
 
     def check(self, place: Place) -> None:
         """What is derived equals a recount."""
@@ -104,6 +123,10 @@ class Stores:
         elif place is not None:
             import postgres_checks
 
-            assert self._schemas is not None
-            with self._schemas.reading(place) as select:
-                postgres_checks.check_derived_tables(select)
+            self._check_schemas(place, postgres_checks.check_derived_tables)
+
+    def _check_schemas(self, place: str | tuple[str, ...], check: Callable[[Select], None]) -> None:
+        assert self._schemas is not None
+        for each in (place,) if isinstance(place, str) else place:
+            with self._schemas.reading(each) as select:
+                check(select)

@@ -5,8 +5,6 @@ Three databases of one server are three nodes; where a node is killed, it is a s
 
 from __future__ import annotations
 
-import itertools
-import os
 import random
 import signal
 import subprocess
@@ -26,62 +24,30 @@ import nacre
 from nacre.analysis.names import fold
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
-from nacre.errors import InvalidInput, NacreError, SpaceMoved, StoreUnavailable
+from nacre.errors import EmbedderMismatch, InvalidInput, NacreError, QuotaExceeded, SpaceMoved, StoreUnavailable
 from nacre.storage.nodes import NodesStore
 from nacre.storage.nodes.placement import ranked
 from nacre.storage.postgres import PostgresNode, space_copy
 from nacre.storage.reference import MemoryStore
 from nacre.types.facts import FactQuery, NewFact
 from nacre.types.nodes import Member
+from nacre.types.quotas import NO_QUOTAS, Quotas
 from nacre.types.recall_log import ReceiptFilter
 from nacre.types.search import Filter, Mode
 from nacre.types.transfer import ExportRequest, Header
-from postgres_server import PostgresServer, needs_postgres, shared_server, waited_for
+from postgres_server import Databases, PostgresServer, fresh_databases, needs_postgres, waited_for
 
 pytestmark = [pytest.mark.slow, needs_postgres]
 
 SPACES = tuple(f"s{number}" for number in range(6))
 EVERYWHERE = Filter(spaces=SPACES)
 START = datetime(2026, 3, 1, tzinfo=UTC)
-_numbers = itertools.count()
-
-
-class Databases:
-    """Makes databases on one server, and drops them."""
-
-    def __init__(self, server: PostgresServer) -> None:
-        self._server = server
-        self._made: list[str] = []
-
-    def new(self, count: int) -> list[str]:
-        return [self._one() for _ in range(count)]
-
-    def execute(self, sql: str, database: str = "postgres") -> list[tuple[Any, ...]]:
-        import psycopg
-
-        with psycopg.connect(self._at(database), autocommit=True) as db:
-            found = db.execute(sql)
-            return found.fetchall() if found.description else []
-
-    def drop(self) -> None:
-        for name in self._made:
-            self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-
-    def _one(self) -> str:
-        name = f"nodes_{os.getpid()}_{next(_numbers)}"
-        self._made.append(name)
-        self.execute(f"CREATE DATABASE {name}")
-        return self._at(name)
-
-    def _at(self, database: str) -> str:
-        return f"{self._server.dsn.rpartition('/')[0]}/{database}"
 
 
 @pytest.fixture
 def databases() -> Iterator[Databases]:
-    made = Databases(shared_server())
-    yield made
-    made.drop()
+    with fresh_databases() as made:
+        yield made
 
 
 @pytest.fixture
@@ -381,6 +347,47 @@ def test_who_follows_the_changes_misses_none_and_sees_none_twice(three: list[str
             seen += [each.name for each in page.changes if each.action == "remembered"]
             number = page.seq
     assert sorted(seen) == sorted(written)
+
+
+def test_what_is_refused_changes_nothing_on_any_node(three: list[str]) -> None:
+    """Also a first write to a node that has no model yet, and no space."""
+    members = [Member(number, "", "") for number in range(3)]
+    space = next(each for each in SPACES if ranked(each, members)[0].number)
+    for quotas in (Quotas(bytes_max=5), NO_QUOTAS):
+        nodes = [(each, partial(PostgresNode, each, quotas=quotas)) for each in three]
+        with closing(Nacre(NodesStore(nodes), Hashing())) as memory:
+            store, before = store_of(memory), memory._store.sequence()
+            if quotas != NO_QUOTAS:
+                with pytest.raises(QuotaExceeded):
+                    memory.remember("the heron stands in the river", space=space)
+                assert (store.model(), store.token_model(), store.stats().events) == (None, None, 0)
+            else:
+                store.switch_model("another model")
+                before = store.sequence()
+                with pytest.raises(EmbedderMismatch):
+                    memory.remember("the heron stands in the river", space=space)
+                assert (store.model(), store.token_model()) == ("another model", None)
+            assert store.sequence() == before
+
+
+def test_of_two_first_writers_with_two_models_one_writes(three: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other finds out before its write is committed, and has written nothing."""
+    one, other = (NodesStore([(each, partial(PostgresNode, each)) for each in three]) for _ in range(2))
+    members = one.placement.members
+    here, there = (next(each for each in SPACES if ranked(each, members)[0].number == number) for number in (1, 2))
+    node = one.placement.connected(members[1].store_id).node()
+    with closing(Nacre(one, Hashing())) as memory, closing(Nacre(other, Hashing(32))) as quicker:
+        add = node.add
+
+        def add_later(*given: Any) -> Any:
+            quicker.remember("the kestrel hovers", space=there)
+            return add(*given)
+
+        monkeypatch.setattr(node, "add", add_later)
+        with pytest.raises(EmbedderMismatch):
+            memory.remember("the heron stands in the river", space=here)
+        assert one.model() == Hashing(32).fingerprint
+        assert (node.model(), node.stats().memories) == (None, 0)
 
 
 # ---------------------------------------------------------------- which nodes

@@ -6,7 +6,7 @@ an old place asks again. What it says of all its memories leaves out those that 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
@@ -61,7 +61,10 @@ class Node(Store, Protocol):
     def last_number(self) -> int: ...
 
     def adopt_models(self, model: str | None, token_model: str | None) -> tuple[str | None, str | None]:
-        """Set the models of the store where it has none yet. Returns those that it has."""
+        """Set the models of the store where it has none yet, and that of tokens only if the other is this one.
+
+        Returns those that it has.
+        """
 
     def follow_model(self, model: str) -> None:
         """`switch_model`, which another node has logged."""
@@ -111,6 +114,9 @@ class Node(Store, Protocol):
 
     def holding(self, spaces: Sequence[str]) -> AbstractContextManager[None]:
         """Writes of the calling thread raise SpaceMoved unless the node answers for all of these spaces."""
+
+    def confirming(self, confirm: Callable[[], None]) -> AbstractContextManager[None]:
+        """Writes of the calling thread call this last. If it raises, they store nothing."""
 
     # ---- the recall log, and purges
 

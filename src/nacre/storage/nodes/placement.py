@@ -20,10 +20,13 @@ _HOPS_MAX = 100  # from a node that a space has left to the one that has it
 
 
 def ranked(space: str, members: Sequence[Member]) -> list[Member]:
-    """The nodes in the order in which they would take a new space. A further node changes this for its share alone."""
+    """The nodes in the order in which they would take a new space. A further node changes this for its share alone.
+
+    It depends on the name and the numbers of the nodes alone, so it is the same for every store.
+    """
 
     def weight(member: Member) -> bytes:
-        return hashlib.sha256(f"{member.store_id}\x1f{space}".encode()).digest()
+        return hashlib.sha256(f"{member.number}\x1f{space}".encode()).digest()
 
     return sorted(members, key=weight, reverse=True)
 
@@ -34,7 +37,7 @@ class Placement:
     def __init__(self, nodes: Sequence[Connected], members: Sequence[Member]) -> None:
         self._nodes = tuple(nodes)
         self._members = {each.store_id: each for each in members}
-        self._home = min(members).store_id
+        self.home_id = min(members).store_id
         self._space_of: LruCache[str, str] = LruCache(_IDS_CACHED)
         self._known: dict[str, str] = {}  # by space, the id of a store
 
@@ -47,7 +50,7 @@ class Placement:
     @property
     def home(self) -> Connected:
         """The node that has the directory, and what belongs to no space."""
-        return self.connected(self._home)
+        return self.connected(self.home_id)
 
     def connected(self, store_id: str) -> Connected:
         """Raises StoreUnavailable if it is away or is not among the nodes that were named."""
@@ -127,7 +130,7 @@ class Placement:
         chosen = []
         for space in spaces:
             first = next((each for each in ranked(space, self.members) if each.store_id in reachable), None)
-            chosen.append((space, self._home if first is None else first.store_id))
+            chosen.append((space, self.home_id if first is None else first.store_id))
         given = self.home.asked(lambda node: node.assign(chosen))
         # Who follows the changes has seen all up to some number: those of a new space must come after it.
         last = max(each.asked(lambda node: node.last_change()) for each in reachable.values())

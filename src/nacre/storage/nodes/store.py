@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
-from nacre.errors import EmbedderMismatch, InvalidInput, NotFound, StoreUnavailable
+from nacre.errors import EmbedderMismatch, InvalidInput, NotFound, StoreBusy, StoreUnavailable
 from nacre.interfaces import Claimed, StoreCopying, TimePage
 from nacre.query.ast import Condition, ParsedQuery, Term, significant_terms
 from nacre.ranking.scoring import best_first
@@ -94,8 +94,9 @@ class NodesStore:
 
         def add(node: Node, spaces: list[str]) -> list[tuple[int, Remembered]]:
             places = [place for place, each in enumerate(entries) if each.memory.space in spaces]
-            keeps = self._agree(node, model if given else None, token_model if _has_tokens(given) else None)
-            written = node.add([entries[place] for place in places], model, token_model if keeps else None)
+            models = model if given else None, token_model if _has_tokens(given) else None
+            with self._agreeing(node, *models) as keeps:
+                written = node.add([entries[place] for place in places], model, token_model if keeps else None)
             return list(zip(places, written, strict=True))
 
         spaces = [each.memory.space for each in entries]
@@ -109,8 +110,9 @@ class NodesStore:
 
         def replace(node: Node, spaces: list[str]) -> None:
             own = [each for each in changes if each.entry.memory.space in spaces]
-            keeps = self._agree(node, model if given else None, token_model if _has_tokens(given) else None)
-            node.replace(own, model, token_model if keeps else None)
+            models = model if given else None, token_model if _has_tokens(given) else None
+            with self._agreeing(node, *models) as keeps:
+                node.replace(own, model, token_model if keeps else None)
 
         self._router.write([each.entry.memory.space for each in changes], replace, place=True)
 
@@ -133,13 +135,14 @@ class NodesStore:
 
         def embed(node: Node, spaces: list[str]) -> int:
             own = [each for each in texts if space_of.get(each) in spaces]
-            keeps = self._agree(node, model, token_model if _has_tokens(passages.values()) else None)
-            return node.embed(
-                {each: passages[each] for each in own},
-                {each: texts[each] for each in own},
-                model,
-                token_model if keeps else None,
-            )
+            tokens = token_model if _has_tokens(passages.values()) else None
+            with self._agreeing(node, model, tokens) as keeps:
+                return node.embed(
+                    {each: passages[each] for each in own},
+                    {each: texts[each] for each in own},
+                    model,
+                    token_model if keeps else None,
+                )
 
         return sum(self._router.write(space_of.values(), embed))
 
@@ -554,14 +557,31 @@ class NodesStore:
     def _number(self, connected: Connected) -> int:
         return next(each.number for each in self._placement.members if each.store_id == connected.store_id)
 
-    def _agree(self, node: Node, model: str | None, token_model: str | None) -> bool:
-        """Let a node adopt no other models than node 0 has. Returns whether it may keep these token vectors."""
-        if model is None or (node.model() is not None and (token_model is None or node.token_model() is not None)):
-            return True
-        agreed, tokens = self._router.of_home(lambda home: home.adopt_models(model, token_model))
-        if agreed != model:
-            raise _mismatch(agreed, model)
-        return tokens == token_model
+    @contextmanager
+    def _agreeing(self, node: Node, model: str | None, token_model: str | None) -> Iterator[bool]:
+        """Let a write to a node adopt no other models than node 0 has. Gives whether it may keep these token vectors.
+
+        Node 0 adopts them, too, when the write is about to be committed: one that is refused before leaves no model.
+        """
+        adopted = node.model() is not None and (token_model is None or node.token_model() is not None)
+        if model is None or adopted or node.store_id() == self._placement.home_id:
+            yield True
+            return
+        stored, tokens = self._router.of_home(lambda home: (home.model(), home.token_model()))
+        if stored not in (None, model):
+            raise _mismatch(stored, model)
+        keeps = tokens in (None, token_model)
+
+        def adopt() -> None:
+            given = token_model if keeps else None
+            agreed, agreed_tokens = self._router.of_home(lambda home: home.adopt_models(model, given))
+            if agreed != model:
+                raise _mismatch(agreed, model)
+            if given is not None and agreed_tokens != given:
+                raise StoreBusy("store: another process has written with another token model meanwhile; try again")
+
+        with node.confirming(adopt):
+            yield keeps
 
     def _check_model(self, model: str) -> None:
         stored = self.model()

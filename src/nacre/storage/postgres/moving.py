@@ -82,7 +82,7 @@ def _while_arriving(db: Db, space: str, source_id: str, work: Callable[[Db], Any
 
 def _advance(space: str, changes: int, last: dict[str, int], usage: list[tuple[Any, ...]], db: Db) -> None:
     """Count on from where the source is, so that what is written next comes after what was copied."""
-    placements.advance_changes(db, changes)
+    counters.advance(db, changes)
     for sequence, number in last.items():
         placements.advance_sequence(db, sequence, number)
     run(db, "DELETE FROM space_usage WHERE space = %s", (space,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime
@@ -62,7 +62,7 @@ class PostgresNode(PostgresStore):
         return self._read(counters.last, "events")
 
     def advance_changes(self, to: int) -> None:
-        self._write(placements.advance_changes, to)
+        self._write(counters.advance, to)
 
     def advance_rows(self, to: int) -> None:
         self._write(placements.advance_sequence, "memory_rows", to)
@@ -111,6 +111,9 @@ class PostgresNode(PostgresStore):
 
     def holding(self, spaces: Sequence[str]) -> AbstractContextManager[None]:
         return self._connections.writing_to(spaces)
+
+    def confirming(self, confirm: Callable[[], None]) -> AbstractContextManager[None]:
+        return self._connections.confirming(confirm)
 
     # ---- what is about all memories
 
@@ -184,6 +187,8 @@ def _adopt_models(db: Db, model: str | None, token_model: str | None) -> tuple[s
     for name, given in (("model", model), ("token_model", token_model)):
         if given is not None:
             run(db, "INSERT INTO meta VALUES (%s, %s) ON CONFLICT (key) DO NOTHING", (name, given))
+            if rows.meta(db, name) != given:
+                break
     return rows.meta(db, "model"), rows.meta(db, "token_model")
 
 

@@ -122,11 +122,6 @@ def reassign(db: Db, space: str, store_id: str) -> None:
 # ---------------------------------------------------------------- numbers that nodes have in common
 
 
-def advance_changes(db: Db, to: int) -> None:
-    """Give later changes higher numbers. It waits for those that are being written."""
-    run(db, "UPDATE counters SET value = %s WHERE name = 'events' AND value < %s", (to, to))
-
-
 def last_number(db: Db) -> int:
     """The greatest number of a row, fact or entity that may be taken."""
     return max(_last(db, each) for each in SEQUENCES)

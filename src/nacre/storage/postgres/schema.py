@@ -58,7 +58,7 @@ CREATE TABLE counters (
   name  text COLLATE "C" PRIMARY KEY,
   value bigint NOT NULL
 ) WITH (fillfactor = 50);
-INSERT INTO counters VALUES ('events', 0), ('revision', 0), ('receipts', 0), ('log_bytes', 0);
+INSERT INTO counters VALUES ('events', 0), ('skipped', 0), ('revision', 0), ('receipts', 0), ('log_bytes', 0);
 
 CREATE SEQUENCE memory_rows;
 CREATE SEQUENCE fact_numbers;

@@ -109,15 +109,18 @@ class MemoryStore(ServerTables):
             if any(entry.passages is not None for entry in entries):
                 self._adopt_model(model)
             keeps = self._keeps_tokens(token_model, (entry.passages for entry in entries))
-            remembered = []
+            remembered, new = [], []
             for entry in entries:
                 duplicate = entry.identity in known
                 remembered.append(Remembered(known.setdefault(entry.identity, entry.memory.id), duplicate))
                 if not duplicate:
                     self._write(entry, keeps)
                     self._facts.write_entry(entry)
-                    self._updates.link(entry.updates)
-                    self._log("remembered", entry.memory.id)
+                    new.append(entry)
+            for entry in new:
+                self._updates.link(entry.updates)
+            for entry in new:  # last, as in other stores
+                self._log("remembered", entry.memory.id)
             return remembered
 
     def replace(self, changes: Sequence[Replacement], model: str | None, token_model: str | None = None) -> None:
