@@ -79,13 +79,20 @@ def main() -> None:
                 speed_processes.write_texts(given, people)
                 for engine in engines:
                     row = _earlier(figures["rows"], engine, size) | report.circumstances()
-                    row |= measured(run, engine, size, given, parts)
+                    row |= measured(run, engine, size, given, parts, server)
                     figures["rows"] = merged(figures["rows"], row)
                     report.keep(options.name, figures, postgres_report.tables)
     print(report.keep(options.name, figures, postgres_report.tables))
 
 
-def measured(run: Run, engine: Installed, size: int, given: Path, parts: Sequence[str]) -> Row:
+def measured(
+    run: Run,
+    engine: Installed,
+    size: int,
+    given: Path,
+    parts: Sequence[str],
+    server: durable_server.DurableServer,
+) -> Row:
     row: Row = {"engine": engine.name, "memories": size, "version": engine.version, "load_before": load()}
     with speed.place_of(run, engine, size) as place:
         store = place / speed.STORE
@@ -100,22 +107,33 @@ def measured(run: Run, engine: Installed, size: int, given: Path, parts: Sequenc
         if "processes" in parts:
             say(f"{engine.name}, {size:,}: searching by several processes")
             row["searches_a_second"] = {
-                str(processes): speed_processes.together("search", engine.name, store, given, processes, PROCESSES_S)
+                str(processes): speed_processes.together(
+                    "search", engine.name, store, given, processes, PROCESSES_S
+                ).a_second
                 for processes in PROCESSES
             }
         if "writers" in parts:
             say(f"{engine.name}, {size:,}: writing by several processes")
-            row["written_a_second"] = dict(_writers(engine.name, store, given))
+            written = dict(_writers(engine.name, store, given, server))
+            row["written_a_second"] = {way: each.a_second for way, each in written.items()}
+            row["written_client_us"] = {way: each.client_us for way, each in written.items()}
+            if engine.name != FileEngine.name:
+                row["written_server_us"] = {way: each.server_us for way, each in written.items()}
     return row
 
 
-def _writers(engine: str, store: Path, given: Path) -> Iterator[tuple[str, float]]:
+def _writers(
+    engine: str, store: Path, given: Path, server: durable_server.DurableServer
+) -> Iterator[tuple[str, speed_processes.Together]]:
     """Memories a second by way of writing, into a copy of the store."""
+    measure = server.processor_s
     with _copy(engine, store) as copy:
         for name, (processes, space, batch) in WAYS.items():
             yield (
                 name,
-                speed_processes.together("write", engine, copy, given, processes, WRITERS_S, space=space, batch=batch),
+                speed_processes.together(
+                    "write", engine, copy, given, processes, WRITERS_S, measure, space=space, batch=batch
+                ),
             )
 
 

@@ -19,6 +19,9 @@ def tables(figures: Figures) -> Tables:
         "Recall@10 of the vectors against exact search": list(recall(rows)),
         "Searches a second by several processes": list(several(rows, "searches_a_second", "processes")),
         "Memories remembered a second, with vectors at hand": list(several(rows, "written_a_second", "way")),
+        "The same: processor time in \u00b5s a memory, of the processes that write and of the server": list(
+            costs(rows)
+        ),
         "Filling and disk": list(filling(rows)),
         "Circumstances": [*circumstances(rows), {"memories": "server", "store": figures.get("server", "")}],
     }
@@ -49,6 +52,16 @@ def recall(rows: Sequence[Figures]) -> Iterator[Row]:
         if "recall" in row:
             cells = {title: f"{row['recall'][share]['at_10']:.3f}" for share, title in SHARES.items()}
             yield {"memories": f"{row['memories']:,}", "store": STORES[row["engine"]], **cells}
+
+
+def costs(rows: Sequence[Figures]) -> Iterator[Row]:
+    for row in rows:
+        for way, client_us in row.get("written_client_us", {}).items():
+            server_us = row.get("written_server_us", {}).get(way)
+            yield {
+                "memories": f"{row['memories']:,}", "store": STORES[row["engine"]], "way": way,
+                "clients": f"{client_us:,}", "server": f"{server_us:,}" if server_us is not None else "",
+            }  # fmt: skip
 
 
 def several(rows: Sequence[Figures], field: str, title: str) -> Iterator[Row]:

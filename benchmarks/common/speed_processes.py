@@ -4,7 +4,7 @@ python -m benchmarks.common.speed_processes write ENGINE STORE QUESTIONS NUMBER 
 python -m benchmarks.common.speed_processes search ENGINE STORE QUESTIONS NUMBER - 1 SECONDS
 
 It prints a line when it is ready, begins when it reads one, and prints how many memories it has written, or searches it
-has made, and in how many seconds. `together` runs several.
+has made, in how many seconds and with how much processor time. `together` runs several.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,15 +42,33 @@ def main() -> None:
     next(act)
     print("ready", flush=True)
     sys.stdin.readline()
-    start = time.perf_counter()
+    start, processor_start = time.perf_counter(), time.process_time()
     done = 0
     while time.perf_counter() - start < float(seconds):
         done += next(act)
-    print(json.dumps({"done": done, "seconds": time.perf_counter() - start}), flush=True)
+    told = {"done": done, "seconds": time.perf_counter() - start, "processor_s": time.process_time() - processor_start}
+    print(json.dumps(told), flush=True)
 
 
-def together(what: str, engine: str, store: Path, given: Path, processes: int, seconds: float, **how: object) -> float:
-    """How many memories or searches a second these processes manage together."""
+class Together(NamedTuple):
+    """What several processes managed together."""
+
+    a_second: float  # memories or searches
+    client_us: int  # of processor time for each
+    server_us: int
+
+
+def together(
+    what: str,
+    engine: str,
+    store: Path,
+    given: Path,
+    processes: int,
+    seconds: float,
+    server_s: Callable[[], Mapping[str, float]] = dict,
+    **how: object,
+) -> Together:
+    """Run these processes at once. `server_s` gives the processor time so far of each process of their server."""
     running = []
     for number in range(processes):
         space = str(how.get("space", "-")).format(number)
@@ -57,14 +76,21 @@ def together(what: str, engine: str, store: Path, given: Path, processes: int, s
         command = [sys.executable, "-m", "benchmarks.common.speed_processes", *arguments]
         running.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
     _each(running, lambda process: process.stdout.readline())  # type: ignore[union-attr]
+    before = server_s()
     for process in running:
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
     told = [json.loads(line) for line in _each(running, lambda process: process.stdout.readline())]  # type: ignore[union-attr]
+    taken_s = sum(each - before.get(process, 0.0) for process, each in server_s().items())
     for process in running:
         process.communicate()
-    return round(float(sum(each["done"] / each["seconds"] for each in told)), 1)
+    done = sum(each["done"] for each in told)
+    return Together(
+        round(float(sum(each["done"] / each["seconds"] for each in told)), 1),
+        round(sum(each["processor_s"] for each in told) / done * 1e6),
+        round(taken_s / done * 1e6),
+    )
 
 
 def write_texts(folder: Path, people: Population) -> None:

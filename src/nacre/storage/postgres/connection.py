@@ -49,9 +49,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
-_READS = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# What a search looks for decides how: it is planned each time.
+_READS = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan"
 # A replica refuses READ WRITE by an error of its own. A table that was just filled has no statistics: the server takes
-# it for an empty one, and would read all of it for each row of a write.
+# it for an empty one, and would read all of it for each row of a write. So writes go by indexes; they may be planned
+# once.
 _WRITES = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off"
 # Operators may limit how long a transaction lasts.
 _LOCKS = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL transaction_timeout = 0"
@@ -610,7 +612,7 @@ class Connections:
     def _with_path(self, vectors: str, spaces: Sequence[str] | None) -> str:
         """The settings of each transaction. They are set in it, so that a connection may be shared with others."""
         path = sql.SQL("SET LOCAL search_path = {}, {}").format(sql.Identifier(self.schema), sql.Identifier(vectors))
-        settings = [path.as_string(None), "SET LOCAL plan_cache_mode = force_custom_plan", "SET LOCAL jit = off"]
+        settings = [path.as_string(None), "SET LOCAL jit = off"]
         if spaces is not None:
             bound = sql.Literal(row_security.setting(spaces)).as_string(None)
             settings.append(f"SET LOCAL {row_security.SETTING} = {bound}")

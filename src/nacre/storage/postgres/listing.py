@@ -49,6 +49,8 @@ def matching(db: Db, ids: Sequence[str], condition: Condition) -> set[str]:
 
 def by_time(db: Db, where: Filter, page: TimePage, must: Condition | None, forgotten: bool) -> list[Memory]:
     clause = search_clause(where, must, WordsOfSpaces(db, where.spaces).docs) & (FORGOTTEN if forgotten else LIVE)
+    if len(where.spaces) == 1:  # as a single value, it lets the server read the latest by the index and stop
+        clause &= Clause("m.space = %s", (where.spaces[0],))
     direction, beyond = ("ASC", ">") if page.oldest_first else ("DESC", "<")
     if page.after is not None:
         created, memory_id = page.after

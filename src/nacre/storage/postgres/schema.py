@@ -118,8 +118,10 @@ CREATE TABLE passages (
   end_char   integer NOT NULL,
   siblings   integer NOT NULL,            -- how many passages the memory has
   vector     halfvec NOT NULL,            -- the same 16-bit numbers that other stores keep
+  beside_graph boolean NOT NULL DEFAULT false, -- written since the graph was built, see vector_graph.py
   PRIMARY KEY (space, row, place)
 );
+CREATE INDEX passages_beside_graph ON passages (space) WHERE beside_graph;
 
 CREATE TABLE token_vectors (
   space   text COLLATE "C" NOT NULL,
@@ -501,13 +503,7 @@ CREATE TRIGGER events_cleared AFTER UPDATE ON events REFERENCING OLD TABLE AS ol
 FOR EACH STATEMENT EXECUTE FUNCTION events_are_counted();
 """
 
-# See vector_graph.py.
-_BESIDE_GRAPH = """
-ALTER TABLE passages ADD COLUMN beside_graph boolean NOT NULL DEFAULT false; -- written since the graph was built
-CREATE INDEX passages_beside_graph ON passages (space) WHERE beside_graph;
-"""
-
-MIGRATIONS = (_FIRST + _COUNTING + row_security.SCRIPT, _BESIDE_GRAPH)
+MIGRATIONS = (_FIRST + _COUNTING + row_security.SCRIPT,)
 VERSION = len(MIGRATIONS)
 # The indexes of all tables but primary keys, by name, each with the statement that makes it.
 INDEXES = {

@@ -191,8 +191,9 @@ class GraphBuilder:
     def _take_in(self) -> None:
         """Let the graph take in what was written to large spaces, unless another process has it do so."""
         for space in self._connections.read(_crowded):
-            while not self._closing.is_set() and self._connections.write_soon(_take_some_in, space):
-                pass
+            taken = _TAKEN_AT_ONCE
+            while taken == _TAKEN_AT_ONCE and not self._closing.is_set():
+                taken = self._connections.write_soon(_take_some_in, space)
 
     def _build_alone(self, db: Db, *, anew: bool) -> None:
         with db.transaction():
@@ -225,11 +226,14 @@ class GraphBuilder:
             db.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(in_schema(each)))
 
     def _take_all_in(self, db: Db) -> None:
-        taken = 1
-        while taken:
+        """Take in what is beside the graph now, and not what others write meanwhile."""
+        with db.transaction():
+            self._connections.set_path(db)
+            left = int(value(db, "SELECT count(*) FROM passages WHERE beside_graph"))
+        for _ in range(0, left, _TAKEN_AT_ONCE):
             with db.transaction():
                 self._connections.set_path(db)
-                taken = run(db, _TAKE_IN.format(where=""), (_TAKEN_AT_ONCE,))
+                run(db, _TAKE_IN.format(where=""), (_TAKEN_AT_ONCE,))
 
     def _statement(self, dimensions: int) -> sql.Composed:
         """Builds the graph while others write."""
