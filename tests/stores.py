@@ -115,6 +115,15 @@ class Stores:
 
             self._check_schemas(place, postgres_checks.check_passages)
 
+    def commits(self, place: Place) -> bytes:
+        """Another after every commit of any connection, and sometimes else; empty if that cannot be told."""
+        if isinstance(place, Path):
+            return store_checks.commits(place)
+        if self._schemas is None:
+            return b""
+        with self._schemas.reading(str(place)) as select:
+            return str(select("SELECT pg_current_wal_insert_lsn()")[0][0]).encode()
+
     def check(self, place: Place) -> None:
         """What is derived equals a recount."""
         if isinstance(place, Path):
