@@ -121,7 +121,7 @@ class Stores:
             return store_checks.commits(place)
         if self._schemas is None:
             return b""
-        with self._schemas.reading(str(place)) as select:
+        with self._schemas.reading("public") as select:  # of the whole server
             return str(select("SELECT pg_current_wal_insert_lsn()")[0][0]).encode()
 
     def check(self, place: Place) -> None:
