@@ -20,6 +20,7 @@ from benchmarks.common.scoring import Answer
 from nacre.config import embedders
 from nacre.config.settings import EMBEDDER
 from nacre.embedders.minilm import MiniLM
+from nacre.interfaces import TokenEmbedder
 from nacre.rerankers.nacre_rerank import NacreRerank
 from nacre.types.memory import DEFAULT_SPACE
 from nacre.types.search import Mode
@@ -131,9 +132,9 @@ def new_memory(document: Document, *, title_as_summary: bool) -> nacre.NewMemory
 def embedder_for(labelled: LabelledSet, threads: int, name: str = EMBEDDER) -> CachedEmbedder:
     """The shipped model, or another one with its token vectors, and a cache that has the questions in memory."""
     threads = threads or os.cpu_count() or 1
-    shipped = MiniLM(threads)
-    other = None if name == EMBEDDER else embedders.named(name, threads)
-    embedder = CachedEmbedder(shipped if other is None else embedders.BesideTokens(other, shipped), threads=threads)
+    chosen = MiniLM(threads) if name == EMBEDDER else embedders.named(name, threads)
+    assert isinstance(chosen, TokenEmbedder)
+    embedder = CachedEmbedder(chosen, threads=threads)
     embedder.load_queries([query.text for query in labelled.queries])
     return embedder
 

@@ -12,6 +12,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +70,24 @@ def unhurried_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(endpoint.KEY_VARIABLE, raising=False)
 
 
+@pytest.fixture
+def plain_cli(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The command line, without token vectors."""
+    monkeypatch.setenv("NACRE_TOKEN_VECTORS", "off")
+    return cli
+
+
 def on(server: FaultyServer, options: str = "") -> str:
     return f"{server.url}/v1#m{options}"
 
 
 def embedder_of(setting: str) -> Endpoint:
-    found = embedders.named(setting, 0)
+    found = embedders.foreign(setting)
     assert isinstance(found, Endpoint)
     return found
+
+
+opened = partial(nacre.open, token_vectors=False)  # those come from MiniLM, whatever the endpoint says
 
 
 @pytest.fixture
@@ -131,7 +142,7 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(monkeypatch: pyte
 
 def test_nothing_is_sent_before_a_text_is_embedded(path: Path) -> None:
     with faulty(good) as server:
-        with nacre.open(path, embedder=on(server), defer_embeddings=True) as memory:
+        with opened(path, embedder=on(server), defer_embeddings=True) as memory:
             memory.remember("apple pie")
             assert memory.search("apple", mode="keyword").hits
             memory.timeline()
@@ -141,7 +152,7 @@ def test_nothing_is_sent_before_a_text_is_embedded(path: Path) -> None:
 
 def test_a_store_is_filled_and_searched_by_meaning(path: Path) -> None:
     with faulty(good) as server:
-        with nacre.open(path, embedder=on(server)) as memory:
+        with opened(path, embedder=on(server)) as memory:
             memory.remember_many(["apple pie", "cherry cake", "a text of many words " * 200])
             hit = memory.search("apple pies", mode="semantic", rerank=False).hits[0]
             assert hit.text == "apple pie"
@@ -181,7 +192,7 @@ def test_any_text_can_be_sent(text: str) -> None:
 )
 def test_a_wrong_setting_is_refused(path: Path, cli: Cli, setting: str, said: str) -> None:
     with pytest.raises(InvalidInput) as refused_:
-        nacre.open(path, embedder=setting)
+        opened(path, embedder=setting)
     assert refused_.value.field == "embedder"
     assert said in refused_.value.problem
     assert "geheim" not in str(refused_.value)
@@ -242,9 +253,9 @@ FAULTS: dict[str, tuple[Answer, str]] = {
 def test_a_fault_stores_nothing_and_leaves_words(
     path: Path, fault: Answer, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with nacre.open(path, embedder="none") as memory:
+    with opened(path, embedder="none") as memory:
         kept = memory.remember("apple pie").id
-    with faulty(fault) as server, nacre.open(path, embedder=on(server)) as memory, caplog.at_level(logging.ERROR):
+    with faulty(fault) as server, opened(path, embedder=on(server)) as memory, caplog.at_level(logging.ERROR):
         before = memory.stats()
         with pytest.raises(EmbedderFailed, match=said) as failed:
             memory.remember_many(["cherry cake", "hot kiln"])
@@ -263,8 +274,8 @@ def test_a_fault_stores_nothing_and_leaves_words(
 
 
 @pytest.mark.parametrize("name", ["no answer", "no JSON", "NaN", "half a batch", "no model", "busy"])
-def test_a_fault_on_the_command_line(cli: Cli, name: str) -> None:
-    fault, _ = FAULTS[name]
+def test_a_fault_on_the_command_line(plain_cli: Cli, name: str) -> None:
+    cli, (fault, _) = plain_cli, FAULTS[name]
     assert cli("--embedder", "none", "remember", "apple pie").code == 0
     with faulty(fault) as server:
         failed = cli("--embedder", on(server), "remember", "cherry cake")
@@ -283,11 +294,11 @@ def test_a_fault_on_the_command_line(cli: Cli, name: str) -> None:
 
 
 def test_an_endpoint_that_is_down(path: Path, closed: str) -> None:
-    with nacre.open(path, embedder=closed) as memory:
+    with opened(path, embedder=closed) as memory:
         with pytest.raises(EmbedderFailed, match=r"cannot be reached .*refused"):
             memory.remember("apple pie")
         assert memory.stats().memories == 0
-    with nacre.open(path, embedder=closed, defer_embeddings=True) as memory:
+    with opened(path, embedder=closed, defer_embeddings=True) as memory:
         kept = memory.remember("apple pie").id
         result = memory.search("apple")
         assert [hit.id for hit in result.hits] == [kept]
@@ -301,7 +312,7 @@ def test_an_endpoint_that_is_slow(path: Path, trickles: bool) -> None:
         time.sleep(1.5)
         return None
 
-    with faulty(slow) as server, nacre.open(path, embedder=on(server, "?timeout=0.3")) as memory:
+    with faulty(slow) as server, opened(path, embedder=on(server, "?timeout=0.3")) as memory:
         with pytest.raises(EmbedderFailed, match=r"did not answer within 0\.3 s"):
             memory.remember("apple pie")
         assert memory.stats().memories == 0
@@ -310,7 +321,7 @@ def test_an_endpoint_that_is_slow(path: Path, trickles: bool) -> None:
 
 @pytest.mark.parametrize("passing", [answered(503, "", ""), answered(429, "", "Retry-After: 0\r\n"), refused])
 def test_what_passes_is_tried_again(path: Path, passing: Answer) -> None:
-    with faulty(passing, passing, good) as server, nacre.open(path, embedder=on(server)) as memory:
+    with faulty(passing, passing, good) as server, opened(path, embedder=on(server)) as memory:
         memory.remember("apple pie")
         assert memory.stats().pending == 0
         assert len(server.requests) == 3
@@ -366,7 +377,7 @@ def test_vectors_without_numbers_are_in_order() -> None:
 
 def test_a_failure_in_a_later_batch_keeps_what_was_acknowledged(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nacre.engine.writer.BATCH_EMBEDDED", 2)
-    with faulty(good, answered(400, "", "")) as server, nacre.open(path, embedder=on(server)) as memory:
+    with faulty(good, answered(400, "", "")) as server, opened(path, embedder=on(server)) as memory:
         acknowledged = []
         with pytest.raises(EmbedderFailed):  # noqa: PT012
             for batch in memory.remember_batches(["apple pie", "cherry cake", "hot kiln", "cold rain"]):
@@ -376,7 +387,7 @@ def test_a_failure_in_a_later_batch_keeps_what_was_acknowledged(path: Path, monk
 
 
 def test_an_update_that_cannot_be_embedded_changes_nothing(path: Path) -> None:
-    with faulty(good, answered(400, "", "")) as server, nacre.open(path, embedder=on(server)) as memory:
+    with faulty(good, answered(400, "", "")) as server, opened(path, embedder=on(server)) as memory:
         kept = memory.remember("apple pie").id
         with pytest.raises(EmbedderFailed):
             memory.update(kept, text="cherry cake")
@@ -388,22 +399,22 @@ def test_an_update_that_cannot_be_embedded_changes_nothing(path: Path) -> None:
 
 def test_another_model_is_refused_until_memories_are_embedded_again(path: Path) -> None:
     with faulty(good) as server:
-        with nacre.open(path, embedder=on(server)) as memory:
+        with opened(path, embedder=on(server)) as memory:
             memory.remember_many(["apple pie", "cherry cake"])
         other = f"{server.url}/v1#other"
         with pytest.raises(
             EmbedderMismatch, match="come from endpoint/m, not from endpoint/other; run `nacre reembed`"
         ):
-            nacre.open(path, embedder=other)
-        with nacre.open(path, embedder=other, switch_model=True) as memory:
+            opened(path, embedder=other)
+        with opened(path, embedder=other, switch_model=True) as memory:
             assert [state.done for state in memory.reembed()][-1] == 2
             assert memory.stats().model == "endpoint/other"
 
 
 def test_a_model_of_another_length_under_the_same_name(path: Path) -> None:
-    with faulty(good) as server, nacre.open(path, embedder=on(server)) as memory:
+    with faulty(good) as server, opened(path, embedder=on(server)) as memory:
         kept = memory.remember("apple pie").id
-    with faulty(good_of(24)) as server, nacre.open(path, embedder=on(server)) as memory:
+    with faulty(good_of(24)) as server, opened(path, embedder=on(server)) as memory:
         said = r"endpoint/m gives vectors of 24 numbers, and those of the store have 16: it is another model"
         with pytest.raises(EmbedderMismatch, match=said):
             memory.remember("cherry cake")
@@ -414,7 +425,7 @@ def test_a_model_of_another_length_under_the_same_name(path: Path) -> None:
 
 
 def test_a_length_that_changes_while_it_is_open(path: Path) -> None:
-    with faulty(good, good_of(24)) as server, nacre.open(path, embedder=on(server)) as memory:
+    with faulty(good, good_of(24)) as server, opened(path, embedder=on(server)) as memory:
         memory.remember("apple pie")
         with pytest.raises(EmbedderFailed, match="a vector of 24 numbers where others have 16"):
             memory.remember("cherry cake")
@@ -422,20 +433,20 @@ def test_a_length_that_changes_while_it_is_open(path: Path) -> None:
 
 def test_reembedding_goes_on_after_the_endpoint_was_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nacre.engine.writer.BATCH_EMBEDDED", 4)
-    with nacre.open(path, embedder="hashing") as memory:
+    with opened(path, embedder="hashing") as memory:
         memory.remember_many([f"apple number {number}" for number in range(20)])
     fails = answered(400, "", "")
-    with faulty(fails) as server, nacre.open(path, embedder=on(server), switch_model=True) as memory:
+    with faulty(fails) as server, opened(path, embedder=on(server), switch_model=True) as memory:
         with pytest.raises(EmbedderFailed):
             list(memory.reembed())
         assert memory.stats().model == Hashing().fingerprint  # what there was is still there
         assert memory.stats().pending == 0
-    with faulty(good, good, good, fails) as server, nacre.open(path, embedder=on(server), switch_model=True) as memory:
+    with faulty(good, good, good, fails) as server, opened(path, embedder=on(server), switch_model=True) as memory:
         with pytest.raises(EmbedderFailed):
             list(memory.reembed())
         done = 20 - memory.stats().pending
         assert 0 < done < 20
-    with faulty(good) as server, nacre.open(path, embedder=on(server)) as memory:
+    with faulty(good) as server, opened(path, embedder=on(server)) as memory:
         assert [state.done for state in memory.reembed()][-1] == 20 - done
         assert sum(len(body_of(each)["input"]) for each in server.requests) == 20 - done
         assert memory.stats().pending == 0
@@ -443,15 +454,15 @@ def test_reembedding_goes_on_after_the_endpoint_was_away(path: Path, monkeypatch
 
 def test_a_worker_asks_an_endpoint_again_that_was_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nacre.engine.pending.POLL_S", 0.01)
-    with nacre.open(path, embedder="hashing") as memory:
+    with opened(path, embedder="hashing") as memory:
         memory.remember("apple pie")
     told: list[Exception] = []
     with faulty(good) as server:
         setting = on(server)
-        with nacre.open(path, embedder=setting, switch_model=True) as memory:
+        with opened(path, embedder=setting, switch_model=True) as memory:
             list(memory.reembed())
         server.answers = [good, answered(400, "", ""), good]
-        with nacre.open(path, embedder=setting, defer_embeddings=True) as memory:
+        with opened(path, embedder=setting, defer_embeddings=True) as memory:
             memory.remember("cherry cake")
             states = memory.pending.run(batch=1, failed=told.append)
             for _ in states:
@@ -462,6 +473,30 @@ def test_a_worker_asks_an_endpoint_again_that_was_away(path: Path, monkeypatch: 
     assert len(told) == 1
 
 
+# ---------------------------------------------------------------- what reads texts
+
+
+def test_what_reads_texts_goes_with_any_endpoint(path: Path) -> None:
+    """Late interaction by MiniLM's token vectors, and the reranker."""
+    with faulty(good) as server, nacre.open(path, embedder=on(server)) as memory:
+        kept = memory.remember_many(
+            ["The kiln was fired on Monday.", "Ada bakes an apple pie.", "Rain fell all night."]
+        )
+        stats = memory.stats()
+        assert (stats.model, stats.pending, stats.pending_tokens) == ("endpoint/m", 0, 0)
+        assert (stats.token_model or "").startswith("nacre-tokens-v1")
+        hit = memory.search("Who bakes a pie with fruit?").hits[0]
+        assert hit.id == kept[1].id
+        assert {"maxsim", "rerank"} <= {each.signal for each in hit.reasons}
+        foreign = memory.search("кто печёт пирог")  # nothing that MiniLM could read
+        assert all("maxsim" not in {each.signal for each in other.reasons} for other in foreign.hits)
+    fault = answered(400, "", "")
+    with faulty(fault) as server, nacre.open(path, embedder=on(server)) as memory:
+        with pytest.raises(EmbedderFailed):
+            memory.remember("cherry cake")
+        assert (memory.stats().memories, len(server.requests)) == (3, 1)
+
+
 # ---------------------------------------------------------------- processes
 
 
@@ -469,7 +504,7 @@ def test_without_the_extra_an_error_says_what_to_install(
     path: Path, closed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with nacre.open(path, embedder=closed) as memory:
+    with opened(path, embedder=closed) as memory:
         with pytest.raises(EmbedderFailed, match=r"install it with `pip install 'nacre-memory\[embedders\]'`"):
             memory.remember("apple pie")
         assert any("nacre-memory[embedders]" in note for note in memory.search("apple").notes)

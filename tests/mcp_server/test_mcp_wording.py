@@ -14,6 +14,7 @@ from mcp import Client, MCPError
 import nacre
 from mcp_clients import asynchronous, engines_on, given, problem, served
 from nacre.embedders.hashing import Hashing
+from nacre.engine.embedding import _NOT_STORED
 from nacre.mcp_server.spaces import SpaceEngines
 from nacre.mcp_server.tools import chosen
 from nacre.mcp_server.wording import TOOLS, for_agents
@@ -86,6 +87,8 @@ def test_every_command_that_the_engine_names_has_words_for_agents() -> None:
          "ask the user to replace the CPU package, or x"),
         ("limit: is 0; 1 to 9 is allowed", (), "limit: is 0; 1 to 9 is allowed"),
         ("give the `next` of the page before", (), "give the `next` of the page before"),
+        (f"cannot be reached; {_NOT_STORED}", ALL,
+         "cannot be reached; the texts were not stored: try again, or ask the user to look after the embedder"),
         ("`nacre frobnicate`", ALL, "`nacre frobnicate`"),
         ("text: must be a text, not NoneType", (), "text: must be a text, not null"),
         ("tags: must be a list of texts, not dict (item 2 of the input)", (),

@@ -20,13 +20,22 @@ def models(arguments: Sequence[str], environment: Mapping[str, str]) -> list[Pat
     if command is None or _needs_none(arguments):
         return []
     embedder, tokens = _set(arguments, environment)
-    if embedder != "minilm":
+    named_elsewhere = _names_another(embedder)
+    if embedder != "minilm" and not named_elsewhere:
         return []
     from nacre.runtime.onnx_models import EMBEDDER, MODEL, RERANKER, TOKENS
 
-    if command not in _RERANKS or "--no-rerank" in arguments:
-        return [EMBEDDER / MODEL]
-    return [folder / MODEL for folder in (EMBEDDER, *([TOKENS] if tokens else []), RERANKER)]
+    reranks = command in _RERANKS and "--no-rerank" not in arguments
+    # Another model has the token vectors of this one, which a question does not need.
+    embeds = [EMBEDDER] if not named_elsewhere or (tokens and command not in _RERANKS) else []
+    return [folder / MODEL for folder in (*embeds, *([TOKENS] if tokens and reranks else []), *([RERANKER] * reranks))]
+
+
+def _names_another(embedder: object) -> bool:
+    """Whether it is a folder or an endpoint."""
+    from nacre.config.settings import ENDPOINT, FOLDER
+
+    return isinstance(embedder, str) and embedder.startswith((FOLDER, *ENDPOINT))
 
 
 def _needs_none(arguments: Sequence[str]) -> bool:

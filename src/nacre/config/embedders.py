@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from urllib.parse import unquote, urlsplit
 
+from nacre.config.settings import ENDPOINT, FOLDER
 from nacre.errors import EmbedderMismatch, InvalidInput
+from nacre.ranking import late_interaction
+from nacre.types.tokens import QueryTokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,12 +24,10 @@ if TYPE_CHECKING:
     from nacre.embedders.endpoint import EndpointModel
     from nacre.interfaces import Embedder, Store, TokenEmbedder
     from nacre.types.memory import FloatMatrix, FloatVector, Span
-    from nacre.types.tokens import QueryTokens, TokenFormat
+    from nacre.types.tokens import TokenFormat
 
 EmbedderName: TypeAlias = Literal["minilm", "minilm-cuda", "hashing", "none"]
 
-FOLDER = "onnx:"
-_SCHEMES = ("http://", "https://")
 _EXAMPLE = "http://127.0.0.1:11434/v1#nomic-embed-text"
 ALLOWED = f"{', '.join(get_args(EmbedderName))}, {FOLDER}DIR, or an endpoint like {_EXAMPLE}"
 _OPTIONS = ("query", "passage", "dimensions", "timeout")
@@ -38,7 +39,7 @@ def checked(field: str, value: object) -> str:
     """The name of an embedder, with the whole path of a folder. Raises InvalidInput if it can be none."""
     if isinstance(value, str) and value.startswith(FOLDER):
         return FOLDER + str(_folder(field, value))
-    if isinstance(value, str) and value.lower().startswith(_SCHEMES):
+    if isinstance(value, str) and value.startswith(ENDPOINT):
         endpoint(field, value)
         return value
     if value not in get_args(EmbedderName):
@@ -59,10 +60,17 @@ def named(name: str, threads: int) -> Embedder | None:
             return Hashing()
         case "none":
             return None
-        case folder if folder.startswith(FOLDER):
-            from nacre.embedders.onnx_folder.embedder import OnnxFolder
+    from nacre.embedders.minilm import MiniLM
 
-            return OnnxFolder(_folder("embedder", folder), threads=threads or None)
+    return BesideTokens(foreign(name, threads), MiniLM(threads=threads or None))
+
+
+def foreign(name: str, threads: int = 0) -> Embedder:
+    """The model in a folder or behind an endpoint alone."""
+    if name.startswith(FOLDER):
+        from nacre.embedders.onnx_folder.embedder import OnnxFolder
+
+        return OnnxFolder(_folder("embedder", name), threads=threads or None)
     from nacre.embedders.endpoint import KEY_VARIABLE, Endpoint
 
     return Endpoint(endpoint("embedder", name), os.environ.get(KEY_VARIABLE) or None)
@@ -123,26 +131,26 @@ def _folder(field: str, value: str) -> Path:
     return Path(os.path.abspath(Path(os.path.expandvars(said)).expanduser()))  # noqa: PTH100  links stay as they are
 
 
-def is_foreign(embedder: Embedder) -> bool:
-    """Whether it is a folder or an endpoint."""
-    from nacre.embedders.endpoint import Endpoint
-    from nacre.embedders.onnx_folder.embedder import OnnxFolder
-
-    return isinstance(embedder, OnnxFolder | Endpoint)
-
-
 # ---------------------------------------------------------------- token vectors beside
 
 
 class BesideTokens:
     """An embedder with the token vectors of another one, which embeds each text as well.
 
-    Passages are as long as both can represent.
+    Passages are as long as both can represent. A question in a language that only the embedder knows has no tokens.
     """
 
     def __init__(self, embedder: Embedder, tokens: TokenEmbedder) -> None:
         self._embedder = embedder
         self._tokens = tokens
+
+    def held_to(self, store: Store, space: str) -> BesideTokens:
+        """The same; an endpoint, which is known by its name only, is held to the vectors of the store."""
+        from nacre.embedders.endpoint import Endpoint
+
+        if not isinstance(self._embedder, Endpoint):
+            return self
+        return BesideTokens(SameDimensions(self._embedder, store, space), self._tokens)
 
     @property
     def fingerprint(self) -> str:
@@ -176,22 +184,17 @@ class BesideTokens:
         return self._embedder.embed_passages(texts), self._tokens.embed_with_tokens(texts)[1]
 
     def query_tokens(self, text: str) -> QueryTokens:
-        return self._tokens.query_tokens(text)
+        if late_interaction.can_judge(self._tokens.vocabulary_coverage(text)):
+            return self._tokens.query_tokens(text)
+        import numpy as np
+
+        return QueryTokens((), np.empty((0, self.token_format.dimensions), np.float32), np.empty(0, np.float32))
 
     def token_spans(self, text: str) -> list[Span]:
         return self._tokens.token_spans(text)
 
 
 # ---------------------------------------------------------------- the same model as before?
-
-
-def held_to(store: Store, embedder: Embedder | None, space: str) -> Embedder | None:
-    """The embedder; one that is known by its name only is held to the vectors of the store."""
-    if embedder is None:
-        return None
-    from nacre.embedders.endpoint import Endpoint
-
-    return SameDimensions(embedder, store, space) if isinstance(embedder, Endpoint) else embedder
 
 
 class SameDimensions:

@@ -198,10 +198,11 @@ def open_store(
         location, busy_timeout_ms, create, limited, _OfFiles(parameters, page_checksums, key), of_postgres
     )
     try:
-        _check_model(location, store.model(), models.embedder, switch_model=switch_model)
+        embedder = models.embedder
+        _check_model(location, store.model(), embedder, switch_model=switch_model)
         return Nacre(
             store,
-            embedders.held_to(store, models.embedder, space),
+            embedder.held_to(store, space) if isinstance(embedder, embedders.BesideTokens) else embedder,
             reranker=models.reranker,
             space=space,
             confined=confined,
@@ -568,7 +569,7 @@ def _reranker_for(embedder: Embedder | None, threads: int) -> Reranker | None:
         return None
     from nacre.embedders.minilm import MiniLM
 
-    if not isinstance(embedder, MiniLM) and not embedders.is_foreign(embedder):
+    if not isinstance(embedder, MiniLM | embedders.BesideTokens):
         return None
     from nacre.rerankers.nacre_rerank import NacreRerank
 

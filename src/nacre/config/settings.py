@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EMBEDDER = "minilm"  # unless another is named
+FOLDER, ENDPOINT = "onnx:", ("http://", "https://")  # what the names of other models begin with
 _APP = "nacre"  # the name of its folders
 
 

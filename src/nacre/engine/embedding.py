@@ -52,6 +52,8 @@ class PassageEmbedder:
         if tokens is not None:
             try:
                 return passages_of(embedder, tokens, texts)
+            except (EmbedderFailed, EmbedderMismatch):
+                raise
             except Exception as error:  # the vectors alone may still work
                 _log.warning("stored without token vectors (%s); `nacre reembed` adds them", error)
         return passages_of(embedder, None, texts)

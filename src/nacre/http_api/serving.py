@@ -69,7 +69,11 @@ class Served:
 
         _begin_logging(self.options.access_log)
         settings = self.settings
-        if settings.embedder.value == "minilm":  # the first search need not wait for the models
+        if settings.embedder.value not in (
+            "minilm-cuda",
+            "hashing",
+            "none",
+        ):  # the first search need not wait for the models
             load_ahead(
                 [each / MODEL for each in (EMBEDDER, *([TOKENS] if settings.token_vectors.value else []), RERANKER)]
             )
