@@ -22,6 +22,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "storage.changes",
         "storage.checksums",
         "storage.claims",
+        "storage.copying",
         "storage.merging",
         "storage.quotas",
     ),

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+import forked_programs
 import nacre
+from forked_programs import IN_A_CALL, IN_A_SNAPSHOT, SECONDS, WHILE_THREADS_WRITE_AND_SEARCH
 from store_checks import check_derived_tables, check_integrity
 
 pytestmark = [
@@ -20,53 +22,16 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="this platform has no fork"),
 ]
 
-SECONDS = 120  # until a program counts as hanging
-
-# What the programs share: a store, a child that does something with it, and what became of the child.
-BEGINNING = """
-import os, random, signal, sys, threading, time
-import nacre
-from nacre.embedders.hashing import Hashing
-from nacre.runtime import forks
-
+OPENED = """
 path = sys.argv[1]
-memory = nacre.open(path, embedder=Hashing())
-forks.WAIT_S = 60.0  # however busy the machine is
-memory.remember_many(f"text {number} about herons and boats" for number in range(40))
-memory.search("herons")  # a package that is imported while another thread forks makes Python complain
 
-def child(what):
-    pid = os.fork()
-    if pid == 0:
-        signal.alarm(30)  # a child that hangs is killed, which its status says
-        try:
-            what()
-        except BaseException as error:
-            print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
-            os._exit(1)
-        os._exit(0)
-    return pid
-
-def ended(pid):
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-def use(name):
-    "Write, find and read: as any process would."
-    written = memory.remember(name).id
-    assert memory.search(name).hits[0].id == written
-    assert memory.get(written)[0].id == written
-    memory.close()
-    print(written, flush=True)
+def opened():
+    return nacre.open(path, embedder=Hashing())
 """
 
 
 def run(path: Path, program: str) -> list[str]:
-    """What a program prints: ids of memories that it, or its children, have remembered."""
-    answer = subprocess.run(
-        [sys.executable, "-c", BEGINNING + program, str(path)], capture_output=True, text=True, timeout=SECONDS
-    )
-    assert (answer.returncode, answer.stderr) == (0, ""), answer.stderr
-    return answer.stdout.split()
+    return forked_programs.run(OPENED, program, str(path))
 
 
 def check(path: Path, written: list[str]) -> None:
@@ -78,37 +43,7 @@ def check(path: Path, written: list[str]) -> None:
 
 def test_forks_while_threads_write_and_search(path: Path) -> None:
     """Every child works, and so does the parent: all that either has acknowledged is there."""
-    written = run(
-        path,
-        """
-done = False
-acknowledged = []
-
-def write(name):
-    for number in range(10**6):
-        if done:
-            return
-        acknowledged.append(memory.remember(f"{name} wrote {number}").id)
-
-def search(name):
-    while not done:
-        memory.search(f"wrote {random.randrange(50)} herons", session=name)
-
-threads = [threading.Thread(target=work, args=(f"{work.__name__}{n}",)) for work in (write, search) for n in (1, 2)]
-for each in threads:
-    each.start()
-codes = []
-for number in range(12):
-    time.sleep(random.random() / 50)
-    codes.append(ended(child(lambda: use(f"child{number}"))))
-done = True
-for each in threads:
-    each.join()
-memory.close()
-print(*acknowledged)
-assert codes == [0] * 12, codes
-""",
-    )
+    written = run(path, "FORKS = 12" + WHILE_THREADS_WRITE_AND_SEARCH)
     assert len(written) > 12
     check(path, written)
 
@@ -156,71 +91,26 @@ use("parent")
     check(path, written)
 
 
-REFUSED = """
-def refused():
-    "Nothing works, nothing hangs, and the error says what to do."
-    for call in (
-        lambda: memory.remember("lost"),
-        lambda: memory.search("herons"),
-        lambda: memory.stats(),
-        lambda: nacre.open(path, embedder=None),
-    ):
-        try:
-            call()
-        except nacre.StoreUnavailable as error:
-            assert "spawn" in str(error), error
-        else:
-            raise AssertionError("not refused")
-    memory.close()
-"""
-
-
 def test_a_child_that_was_forked_in_the_middle_of_a_call_is_told_to_spawn(path: Path) -> None:
     """The call of another thread does not end in time. The child leaves the parent's files alone, also at its exit."""
     written = run(
         path,
-        REFUSED
-        + """
-forks.WAIT_S = 0.1
+        """
 begun, go = threading.Event(), threading.Event()
 
 def write():
     with memory._store._connections.writing():
         begun.set()
         go.wait()
-
-writer = threading.Thread(target=write)
-writer.start()
-begun.wait()
-pid = os.fork()
-if pid == 0:
-    signal.alarm(30)
-    refused()
-    del memory
-    sys.exit(0)  # an orderly end deletes objects, and must not close the parent's connections
-assert ended(pid) == 0
-go.set()
-writer.join()
-use("parent")
-""",
+"""
+        + IN_A_CALL,
     )
     check(path, written)
 
 
 def test_a_fork_in_the_middle_of_a_snapshot(path: Path) -> None:
     """The parent's snapshot goes on. The child cannot use it, nor anything else of SQLite."""
-    written = run(
-        path,
-        REFUSED
-        + """
-with memory._store.view():
-    before = memory._store.stats().memories
-    pid = child(refused)
-    assert ended(pid) == 0
-    assert memory._store.stats().memories == before
-use("parent")
-""",
-    )
+    written = run(path, IN_A_SNAPSHOT)
     check(path, written)
 
 
@@ -228,8 +118,7 @@ def test_a_fork_that_python_does_not_see(path: Path) -> None:
     """A library that forks by itself calls none of Python's hooks."""
     written = run(
         path,
-        REFUSED
-        + """
+        """
 import ctypes
 fork = ctypes.PyDLL(None).fork
 pid = fork()

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from nacre.errors import StoreUnavailable
-from nacre.storage import checksums
+from nacre.storage import checksums, copying
 from nacre.storage.postgres import access_tokens, change_log, export, load, purging, recall_log, rows
 from nacre.storage.postgres.connection import Connections, fetch, run, value
 from nacre.storage.postgres.schema import Db
-from nacre.types.copying import (
-    LOG_RECORDS,
-    Checksums,
-    CopyMark,
-    CopyRecord,
-    LogBegins,
-    LogRecord,
-    ReceiptRecord,
-    TokenRecord,
-    UsageRecord,
-)
+from nacre.types.copying import Checksums, CopyMark, CopyRecord, LogBegins, ReceiptRecord, TokenRecord, UsageRecord
 from nacre.types.quotas import NO_QUOTAS
 from nacre.types.recall_log import Delivery, Receipt, Usage
 from nacre.types.transfer import ExportRequest, LoadCounts, Record
 
 _CHUNK = 500  # receipts whose deliveries are read at once
 _ROWS = 2_000  # that are fetched at once of a cursor
-_MARK = "copied_from_"  # begins the name of a mark in `meta`
 
 
 class PostgresCopying:
@@ -46,20 +33,15 @@ class PostgresCopying:
                     f"store: the user of {self._connections.location} is bound to spaces, and a copy is about all of "
                     "them; name the owner, or a user who sees all"
                 )
-            if not request.since:
-                yield from checksums.after(_all_of(db, request))
-                return
-            yield from _all_of(db, request)
-            yield checksums.of(_all_of(db, replace(request, since=0)))
+            yield from copying.sent(request, lambda asked: _all_of(db, asked))
 
     def take(
         self, records: Sequence[CopyRecord], mark: CopyMark, model: str | None, token_model: str | None
     ) -> LoadCounts:
-        exported = [each for each in records if not isinstance(each, (*LOG_RECORDS, Checksums))]
-        logged = [each for each in records if isinstance(each, LOG_RECORDS)]
-        if not logged:
+        exported, log = copying.parted(records)
+        if log is None:
             return self._connections.write(_take, exported, mark, model, token_model)
-        if self._connections.write_alone(_take_log, logged, mark):
+        if self._connections.write_alone(_take_log, log, mark):
             purging.vacuum(self._connections)
         return LoadCounts()
 
@@ -68,8 +50,7 @@ class PostgresCopying:
             return checksums.of(_all_of(db, ExportRequest(datetime.now(UTC), vectors=True)))
 
     def mark(self, source: str) -> CopyMark | None:
-        found = self._connections.read(rows.meta, _MARK + source)
-        return None if found is None else CopyMark(source, *json.loads(found))
+        return copying.mark_of(source, self._connections.read(rows.meta, copying.mark_name(source)))
 
     def changed_since(self, number: int) -> bool:
         sql = (
@@ -85,26 +66,21 @@ def _take(db: Db, records: Sequence[Record], mark: CopyMark, model: str | None, 
     return counts
 
 
-def _take_log(db: Db, records: Sequence[LogRecord], mark: CopyMark) -> bool:
+def _take_log(db: Db, log: copying.Log, mark: CopyMark) -> bool:
     """Returns whether queries were deleted."""
     gone = 0
-    if any(isinstance(each, LogBegins) for each in records):
+    if log.begins:
         gone = recall_log.clear_all(db)
         run(db, "DELETE FROM access_tokens")
-    recall_log.restore(
-        db,
-        [each.receipt for each in records if isinstance(each, ReceiptRecord)],
-        [each for each in records if isinstance(each, UsageRecord)],
-    )
-    for each in records:
-        if isinstance(each, TokenRecord):
-            access_tokens.add(db, each.token, each.secret_hash)
+    recall_log.restore(db, log.receipts, log.usage)
+    for each in log.tokens:
+        access_tokens.add(db, each.token, each.secret_hash)
     _set_mark(db, mark)
     return gone > 0
 
 
 def _set_mark(db: Db, mark: CopyMark) -> None:
-    rows.set_meta(db, _MARK + mark.source, json.dumps([mark.seq, change_log.last(db)]))
+    rows.set_meta(db, copying.mark_name(mark.source), copying.mark_text(mark, change_log.last(db)))
 
 
 def _all_of(db: Db, request: ExportRequest) -> Iterator[CopyRecord]:

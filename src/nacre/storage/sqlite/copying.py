@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import apsw
 
-from nacre.storage import checksums
+from nacre.storage import checksums, copying
 from nacre.storage.sqlite import access_tokens, change_log, export, load, recall_log, rows, scrub
 from nacre.storage.sqlite.connection import Connections
-from nacre.types.copying import (
-    LOG_RECORDS,
-    Checksums,
-    CopyMark,
-    CopyRecord,
-    LogBegins,
-    LogRecord,
-    ReceiptRecord,
-    TokenRecord,
-    UsageRecord,
-)
+from nacre.types.copying import Checksums, CopyMark, CopyRecord, LogBegins, ReceiptRecord, TokenRecord, UsageRecord
 from nacre.types.recall_log import Delivery, Receipt, Usage
 from nacre.types.transfer import ExportRequest, LoadCounts
 
 _CHUNK = 200  # receipts whose deliveries are read at once
-_MARK = "copied_from_"  # begins the name of a mark in `meta`
 
 
 class SqliteCopying:
@@ -42,21 +29,17 @@ class SqliteCopying:
 
     def records(self, request: ExportRequest) -> Iterator[CopyRecord]:
         with self._connections.reading(latest=True) as db:
-            if not request.since:
-                yield from checksums.after(_all_of(db, request))
-                return
-            yield from _all_of(db, request)
-            yield checksums.of(_all_of(db, replace(request, since=0)))
+            yield from copying.sent(request, lambda asked: _all_of(db, asked))
 
     def take(
         self, records: Sequence[CopyRecord], mark: CopyMark, model: str | None, token_model: str | None
     ) -> LoadCounts:
-        exported = [each for each in records if not isinstance(each, (*LOG_RECORDS, Checksums))]
-        logged = [each for each in records if isinstance(each, LOG_RECORDS)]
+        exported, log = copying.parted(records)
         with self._writing() as db:
             counts = load.load(db, exported, None, model, token_model) if exported else LoadCounts()
-            _write_log(db, logged)
-            rows.set_meta(db, _MARK + mark.source, json.dumps([mark.seq, change_log.last(db)]))
+            if log is not None:
+                _write_log(db, log)
+            rows.set_meta(db, copying.mark_name(mark.source), copying.mark_text(mark, change_log.last(db)))
         return counts
 
     def checksums(self) -> Checksums:
@@ -65,8 +48,7 @@ class SqliteCopying:
 
     def mark(self, source: str) -> CopyMark | None:
         with self._connections.reading(latest=True) as db:
-            found = rows.meta(db, _MARK + source)
-        return None if found is None else CopyMark(source, *json.loads(found))
+            return copying.mark_of(source, rows.meta(db, copying.mark_name(source)))
 
     def changed_since(self, number: int) -> bool:
         sql = (
@@ -119,17 +101,12 @@ def _usage(db: apsw.Connection) -> Iterator[UsageRecord]:
         yield UsageRecord(memory_id, Usage(good, bad, seen, rows.moment(at_us)), *map(rows.maybe_moment, earned))
 
 
-def _write_log(db: apsw.Connection, records: Sequence[LogRecord]) -> None:
-    if any(isinstance(each, LogBegins) for each in records):
+def _write_log(db: apsw.Connection, log: copying.Log) -> None:
+    if log.begins:
         if recall_log.count(db):
             scrub.request(db)  # queries leave the file, too
         recall_log.clear_all(db)
         db.execute("DELETE FROM access_tokens")
-    recall_log.restore(
-        db,
-        [each.receipt for each in records if isinstance(each, ReceiptRecord)],
-        [each for each in records if isinstance(each, UsageRecord)],
-    )
-    for each in records:
-        if isinstance(each, TokenRecord):
-            access_tokens.add(db, each.token, each.secret_hash)
+    recall_log.restore(db, log.receipts, log.usage)
+    for each in log.tokens:
+        access_tokens.add(db, each.token, each.secret_hash)
