@@ -28,6 +28,7 @@ from benchmarks.common.speed_loading import opened
 from benchmarks.rivals.base import Question
 
 WRITERS = 8
+WARMING = 400  # memories that a writer writes before it is measured
 TEXTS_EACH = 4_000  # that a writer has at hand; then it begins again, with a number behind each text
 _TEXTS, _VECTORS = "writing.json", "writing.npy"
 
@@ -104,12 +105,18 @@ def write_texts(folder: Path, people: Population) -> None:
 
 
 def writing(name: str, store: Path, given: Path, number: int, space: str, batch: int) -> Iterator[int]:
-    """Writes one batch a step, after one of its own that is not counted. Yields how many memories it wrote."""
+    """Writes one batch a step, after some memories of its own that are not counted. Yields how many memories it wrote.
+
+    The first texts cost a process a tenth of a second more, for expressions that are compiled when they are needed.
+    """
     texts: list[str] = json.loads((given / _TEXTS).read_text("utf-8"))
     vectors = np.load(given / _VECTORS, mmap_mode="r")
     share = max(1, len(texts) // WRITERS)
     embedder = GivenVectors()
     memory = opened(name, store, embedder)
+    first = [number * share + place for place in range(min(WARMING, share))]
+    embedder.give_passages([texts[place] for place in first], np.array(vectors[first], np.float32))
+    memory.remember_many([nacre.NewMemory(text=texts[place], space=f"warming-{number}") for place in first])
     for at in count(0, batch):
         places = [number * share + (at + more) % share for more in range(batch)]
         again = at // share
