@@ -13,6 +13,9 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n $$(expr $$(getconf _NPROCESSO
 # Where npm is, the tests also run clients for Node.js. Without a registry they are skipped.
 NODE := $(if $(shell command -v npm),.node/.installed)
 
+# The multilingual model is a distribution of its own, which no archive of the sources has.
+MODELS := $(wildcard models/nacre-memory-multilingual)
+
 # SQLite with encryption, beside the environment: it has the module of apsw, too, and must not replace it.
 MC := .mc/.installed
 
@@ -59,10 +62,10 @@ clean:
 	rm -rf $(VENV) .node .mc dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(VENV)/.runtime: pyproject.toml
+$(VENV)/.runtime: pyproject.toml $(MODELS:%=%/pyproject.toml)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Nacre needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[server]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(MODELS:%=--editable ./%) --editable '.[server]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime

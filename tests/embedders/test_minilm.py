@@ -20,6 +20,7 @@ from nacre.embedders.minilm import FOLDER, MODEL_SHA256, TOKENS_FOLDER, TOKENS_S
 from nacre.errors import EmbedderUnavailable
 from nacre.interfaces import Embedder, TokenEmbedder
 from nacre.ranking.late_interaction import unpack
+from nacre.runtime import equal_lengths
 from nacre.storage.reference import MemoryStore
 from nacre.types.memory import Span
 from nacre.types.recipe import adjusted
@@ -80,17 +81,8 @@ def test_a_vector_does_not_depend_on_how_many_share_its_batch() -> None:
 def test_many_texts_pass_through_small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"number {number} {'again ' * (number % 7)}" for number in range(100)]
     whole = EMBEDDER.embed_passages(texts)
-    monkeypatch.setattr(minilm, "WINDOW_TEXTS", 7)
+    monkeypatch.setattr(equal_lengths, "WINDOW_TEXTS", 7)
     assert np.array_equal(EMBEDDER.embed_passages(texts), whole)
-
-
-def test_batches_hold_equal_lengths_and_few_pieces() -> None:
-    encoded = [[0] * length for length in (3, 256, 3, 40, 40, 40, 40, 2, 130)]
-    batches = list(minilm._batches(encoded))
-    assert sorted(row for batch in batches for row in batch) == list(range(9))
-    for batch in batches:
-        assert len({len(encoded[row]) for row in batch}) == 1
-        assert len(batch) == 1 or len(batch) * len(encoded[batch[0]]) <= minilm.BATCH_PIECES
 
 
 def test_no_texts() -> None:
@@ -254,7 +246,7 @@ def test_the_pass_for_token_vectors_gives_the_same_vectors() -> None:
 def test_many_texts_with_tokens_pass_through_small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"number {number} {'again ' * (number % 7)}" for number in range(40)]
     vectors, packed = EMBEDDER.embed_with_tokens(texts)
-    monkeypatch.setattr(minilm, "WINDOW_TEXTS", 7)
+    monkeypatch.setattr(equal_lengths, "WINDOW_TEXTS", 7)
     again, packed_again = EMBEDDER.embed_with_tokens(texts)
     assert np.array_equal(again, vectors)
     assert packed_again == packed

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nacre.ranking.late_interaction import pack
-from nacre.runtime import onnx_models
+from nacre.runtime import equal_lengths, onnx_models
 from nacre.types.memory import Span
 from nacre.types.tokens import QueryTokens, TokenFormat
 
@@ -36,7 +35,6 @@ SPECIAL_PIECES = 2  # [CLS] and [SEP] around the text
 PIECES_MAX = 256 - SPECIAL_PIECES
 BATCH_PIECES = 128  # small batches stay in the processor's cache
 BATCH_PIECES_CUDA = 65_536  # large ones keep a GPU busy
-WINDOW_TEXTS = 1024  # texts that are encoded at once and sorted by length
 QUERY_PIECES = 40  # that get token vectors, as in training
 # As in training/token_data.py: pieces of a text that get no token vector, besides punctuation. Dropping them nearly
 # halves what is stored.
@@ -158,23 +156,10 @@ class MiniLM:
             yield [0], alone, self._model.run(alone, outputs)
             return
         self._model.session()  # before the threads start, so that they do not wait for each other
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(self._threads) as workers:
-            for start in range(0, len(texts), WINDOW_TEXTS):
-                encoded = [pieces.encode(text, PIECES_MAX) for text in texts[start : start + WINDOW_TEXTS]]
-                batches = list(_batches(encoded, self._batch_pieces))
-                rows = [[encoded[row] for row in batch] for batch in batches]
-                runs = workers.map(lambda each: self._model.run(each, outputs), rows)
-                for batch, of_batch, found in zip(batches, rows, runs, strict=True):
-                    yield [start + row for row in batch], of_batch, found
-
-
-def _batches(encoded: Sequence[Sequence[int]], batch_pieces: int = BATCH_PIECES) -> Iterator[list[int]]:
-    """Batches of row numbers of texts of equal length. The longest come first, so that the last to finish are short."""
-    by_length = sorted(range(len(encoded)), key=lambda row: len(encoded[row]), reverse=True)
-    for length, rows in groupby(by_length, key=lambda row: len(encoded[row])):
-        same = list(rows)
-        size = max(batch_pieces // length, 1)
-        for start in range(0, len(same), size):
-            yield same[start : start + size]
+        yield from equal_lengths.runs(
+            texts,
+            lambda text: pieces.encode(text, PIECES_MAX),
+            lambda rows: self._model.run(rows, outputs),
+            threads=self._threads,
+            batch_pieces=self._batch_pieces,
+        )

