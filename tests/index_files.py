@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pytest
 
 import nacre
+from further_models import Bilingual
 from nacre.embedders.hashing import Hashing
 from nacre.interfaces import TimePage
 from nacre.storage.sqlite import BUSY_TIMEOUT_MS, SqliteStore
@@ -74,9 +75,12 @@ class Prescribed:
         return self._vectors[text]
 
 
-def reopened(path: Path, *, log: bool = False, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> nacre.Nacre:
+def reopened(
+    path: Path, *, log: bool = False, busy_timeout_ms: int = BUSY_TIMEOUT_MS, further: Bilingual | None = None
+) -> nacre.Nacre:
     """Without the log, in which every search would leave a trace that moves later scores."""
-    return nacre.open(path, embedder=Hashing(), log=log, busy_timeout_ms=busy_timeout_ms)
+    beside: Any = further or "off"
+    return nacre.open(path, embedder=Hashing(), log=log, busy_timeout_ms=busy_timeout_ms, multilingual=beside)
 
 
 # ---------------------------------------------------------------- inside

@@ -152,7 +152,11 @@ def _of_file(store: Any, memory_id: str) -> tuple[bytes, list[bytes], list[int]]
     """The hash of the text of a memory, its vectors, and the hashes of its sketch."""
     with store._connections.reading() as db:
         row, content_hash = rows.fetch(db, "SELECT row, content_hash FROM memories WHERE id = ?", (memory_id,))[0]
-        vectors = [vector for (vector,) in rows.fetch(db, "SELECT vector FROM passages WHERE row = ?", (row,))]
+        vectors = [
+            vector
+            for table in ("passages", "further_passages")
+            for (vector,) in rows.fetch(db, f"SELECT vector FROM {table} WHERE row = ?", (row,))
+        ]
         sketches = [hash_ for (hash_,) in rows.fetch(db, "SELECT hash FROM sketches WHERE row = ?", (row,))]
     return content_hash, vectors, sketches
 

@@ -86,6 +86,14 @@ class TokenEmbedder(Embedder, Protocol):
         """Where each kept token of a passage stands in its text, in the order of the packed vectors."""
 
 
+class FurtherEmbedder(Embedder, Protocol):
+    """An embedder that stands beside the store's own, for the languages that it knows."""
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """ISO 639-1 codes. Available without loading the model."""
+
+
 class RerankText(NamedTuple):
     """A text with its neighbours in its session. A missing neighbour is empty."""
 
@@ -137,9 +145,10 @@ class Claimed(NamedTuple):
 
     without_vectors: dict[str, str]
     without_tokens: dict[str, str]  # they have vectors, and lack token vectors only
+    without_further: dict[str, str]  # the further model that was asked for has yet to embed them
 
 
-NOTHING_CLAIMED = Claimed({}, {})
+NOTHING_CLAIMED = Claimed({}, {}, {})
 
 
 class TimePage(NamedTuple):
@@ -367,6 +376,10 @@ class StoreCopying(Protocol):
 class Store(FactStore, LogStore, ServerStore, Protocol):
     """Stores memories and finds candidates. Each channel is a method of its own; the engine fuses their results.
 
+    A store has a model of its own, and any number of further ones, each with vectors of its own. A method that takes
+    the fingerprint of a model works on its vectors; None is the store's own. Near-duplicates and updates are found by
+    that one alone.
+
     Each writing method is one transaction. After it returns, its changes are durable, and every later read of any
     process sees them. If it raises, nothing was written.
     """
@@ -381,13 +394,15 @@ class Store(FactStore, LogStore, ServerStore, Protocol):
 
         `model` is the fingerprint of the entries' vectors. A store without vectors adopts it; a store with vectors of
         another model raises EmbedderMismatch. `token_model` is that of their token vectors. A store without token
-        vectors adopts it; a store with those of another model, or without a model given, leaves the new ones out.
+        vectors adopts it; a store with those of another model, or without a model given, leaves the new ones out, and
+        a store without a further model those of that.
         """
 
     def replace(self, changes: Sequence[Replacement], model: str | None, token_model: str | None = None) -> None:
         """Replace memories by changed ones, in this order, and log the old values.
 
-        If a text is unchanged, passages of None keep the stored ones with their token vectors. Raises Conflict if a
+        If a text is unchanged, passages of None keep the stored ones with their token vectors, and those of further
+        models that are not given stay. Raises Conflict if a
         stored memory is no longer the `previous` one, or if another live memory has the new key or, without a key,
         the new text and no key. What has expired by then is forgotten before.
         """
@@ -418,8 +433,14 @@ class Store(FactStore, LogStore, ServerStore, Protocol):
     ) -> int:
         """Set the vectors and token vectors of these memories where missing, unless their text has changed.
 
-        Returns how many memories got some.
+        `model` may be a further one. Returns how many memories got some.
         """
+
+    def add_model(self, model: str) -> None:
+        """Keep vectors of a further model, if that is new. All memories become pending for it."""
+
+    def drop_model(self, model: str) -> None:
+        """Delete the vectors of a further model. One that is unknown has none."""
 
     def switch_model(self, model: str) -> None:
         """Drop the vectors of other models, and their token vectors. Memories without vectors become pending."""
@@ -431,6 +452,9 @@ class Store(FactStore, LogStore, ServerStore, Protocol):
 
     def model(self) -> str | None:
         """The fingerprint of the model that the store's vectors come from."""
+
+    def further_models(self) -> tuple[str, ...]:
+        """The fingerprints of the further models that the store has vectors of, or waits for."""
 
     def token_model(self) -> str | None:
         """The fingerprint of the model that the store's token vectors come from."""
@@ -493,7 +517,8 @@ class Store(FactStore, LogStore, ServerStore, Protocol):
         """The live memories with the best passages by cosine, best first, ties by id.
 
         A score is the cosine, less `gain_by_chance(passages, passages_weight)` of `ranking.passage_count`. `model` is
-        the fingerprint of the vector's model. Raises EmbedderMismatch if the store's vectors are of another.
+        the fingerprint of the vector's model, the store's own or a further one. Raises EmbedderMismatch if it is
+        neither, and the store has vectors.
         """
 
     def by_time(
@@ -516,16 +541,16 @@ class Store(FactStore, LogStore, ServerStore, Protocol):
     def spellings(self, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
         """Words of these spaces that `word` may be a misspelling of, each with its number of live memories."""
 
-    def vectors(self, memory_id: str) -> FloatMatrix | None:
-        """The vectors of a memory's passages, or None if it has none of the store's model."""
+    def vectors(self, memory_id: str, model: str | None = None) -> FloatMatrix | None:
+        """The vectors of a memory's passages, or None if it has none of the model."""
 
-    def without_vectors(self, ids: Sequence[str]) -> set[str]:
-        """Those of these live memories that have no vectors of the store's model."""
+    def without_vectors(self, ids: Sequence[str], model: str | None = None) -> set[str]:
+        """Those of these live memories that the model has yet to embed."""
 
-    def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
-        """(id, text) of live memories without vectors of the store's model."""
+    def pending(self, where: Filter | None, limit: int, model: str | None = None) -> list[tuple[str, str]]:
+        """(id, text) of live memories that the model has yet to embed."""
 
-    def pending_count(self, where: Filter | None) -> int: ...
+    def pending_count(self, where: Filter | None, model: str | None = None) -> int: ...
 
     def token_vectors(
         self, ids: Sequence[str], model: str, vector: FloatVector, passages_max: int
@@ -541,11 +566,12 @@ class Store(FactStore, LogStore, ServerStore, Protocol):
 
     def pending_tokens_count(self, where: Filter | None) -> int: ...
 
-    def claimed(self, limit: int, *, tokens: bool) -> AbstractContextManager[Claimed]:
+    def claimed(self, limit: int, *, tokens: bool, further: str | None = None) -> AbstractContextManager[Claimed]:
         """Claim memories that are pending and that nobody has claimed, until the block ends or the process does.
 
-        At most `limit`, those without vectors first; with `tokens`, then those that lack token vectors. None where
-        others have claimed all. Other calls neither wait for a claim nor need one.
+        At most `limit`, those without vectors first; with `tokens`, then those that lack token vectors; then those that
+        are pending for the `further` model. None where others have claimed all. Other calls neither wait for a claim
+        nor need one.
         """
 
     def history(self, memory_id: str) -> list[Event]:
@@ -577,7 +603,7 @@ class Store(FactStore, LogStore, ServerStore, Protocol):
 
         Of two versions of a memory the later wins, and the other becomes an event. Of several live memories with one
         key or text, the latest stays. `model` and `token_model` are those of the records' vectors; vectors of other
-        models than the store's are left out. Loading the same again changes nothing.
+        models than the store's and its further ones are left out. Loading the same again changes nothing.
         """
 
     def copying(self) -> StoreCopying: ...

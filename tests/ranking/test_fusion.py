@@ -610,3 +610,46 @@ def test_a_long_memory_is_placed_by_its_score_and_shows_its_cosine() -> None:
     assert isclose(reason.numbers["height"], (0.57 - 0.1) / (0.6 - 0.1))
     assert scoring.describe(reason).startswith("meaning: cosine 0.620 - 0.050 for its passages, rank 2 → ")
     assert scoring.describe(short.reasons[0]).startswith("meaning: cosine 0.600, rank 1 → ")
+
+
+# ---------------------------------------------------------------- a further model
+
+
+def test_a_further_model_by_hand() -> None:
+    """It speaks for z and y. Its best stands out by 1 - 0.1 / 0.5 = 0.8 of its score: where there are few matches, the
+    crowd and the floor are the cosine of unrelated texts. z has all of its height, y (0.3 - 0.1) / (0.5 - 0.1) = half.
+    What the store's own model says of z does not count. The own model's best stands out by 1 - 0.1 / 0.4 = 0.75."""
+    own = [Match("a", 0.4), Match("z", 0.25)]
+    further = fusion.Further([Match("z", 0.5), Match("a", 0.4), Match("y", 0.3)], 0.9, {"y", "z"})
+    recipe = adjusted(Recipe(), alpha=0.5)
+    found = {each.id: each for each in fusion.fuse([], own, recipe, further=further)}
+    tail = 0.001 * 0.5 * recipe.k
+    shares = {
+        "a": 0.5 * 0.75**2 * 1 + tail / (recipe.k + 1),
+        "z": 0.5 * 0.9**3 * 0.8**2 * 1 + tail / (recipe.k + 1),
+        "y": 0.5 * 0.9**3 * 0.8**2 * 0.5 + tail / (recipe.k + 3),
+    }
+    assert {each: found[each].score for each in shares} == pytest.approx(shares)
+    assert {each: found[each].reasons[0].signal for each in shares} == {
+        "a": "semantic",
+        "y": "multilingual",
+        "z": "multilingual",
+    }
+    assert all(each.score == scoring.score(each.reasons) and len(each.reasons) == 1 for each in found.values())
+    assert found["z"].semantic == Found(0.5, 1, None, None)
+
+
+@pytest.mark.parametrize("how", get_args(Fusion))
+def test_where_a_further_model_speaks_for_nothing_nothing_changes(how: Fusion) -> None:
+    recipe = adjusted(Recipe(), fusion=how)
+    lexical, semantic = matches(5.0, 3.0), matches(0.6, 0.5, 0.2, name="m")
+    further = fusion.Further(matches(0.9, 0.8, name="m"), 1.0, frozenset())
+    assert fusion.fuse(lexical, semantic, recipe, further=further) == fusion.fuse(lexical, semantic, recipe)
+
+
+def test_meaning_across_languages_wins_over_words_that_match_by_accident() -> None:
+    """A German question has a name and a number in common with some notes, far less than all of its words."""
+    lexical = [Match(f"a{number}", 3.0) for number in range(4)]
+    further = fusion.Further([Match("right", 0.62), *(Match(f"n{number:02}", 0.3) for number in range(30))])
+    ranked = fusion.fuse(lexical, [], Recipe(), ideal=25.0, further=further)
+    assert ranked[0].id == "right"

@@ -19,7 +19,7 @@ def threads() -> Iterator[Threads]:
 
 
 def test_a_result_is_computed_once_and_ahead_of_its_use(threads: Threads) -> None:
-    cache: AheadCache[str] = AheadCache(threads, 2)
+    cache: AheadCache[str, str] = AheadCache(threads, 2)
     begun, go_on = threading.Event(), threading.Event()
     computed: list[str] = []
 
@@ -42,7 +42,7 @@ def test_a_result_is_computed_once_and_ahead_of_its_use(threads: Threads) -> Non
 
 
 def test_a_failure_is_reported_where_the_result_is_used_and_then_forgotten(threads: Threads) -> None:
-    cache: AheadCache[str] = AheadCache(threads, 2)
+    cache: AheadCache[str, str] = AheadCache(threads, 2)
     failures = [ValueError("damaged")]
 
     def fails_once(text: str) -> str:
@@ -57,7 +57,7 @@ def test_a_failure_is_reported_where_the_result_is_used_and_then_forgotten(threa
 
 
 def test_nothing_is_started_after_closing(threads: Threads) -> None:
-    cache: AheadCache[str] = AheadCache(threads, 2)
+    cache: AheadCache[str, str] = AheadCache(threads, 2)
     cache.result("one", str.upper)
     threads.close()
     cache.start("two", str.upper)

@@ -28,6 +28,7 @@ from nacre.config import keys
 from nacre.embedders.hashing import Hashing
 from nacre.storage.sqlite import encryption
 from nacre.storage.sqlite.index import segment
+from nacre.storage.sqlite.index.segment import MAIN
 from nacre.types.search import Mode
 from purged_bytes import RandomStore
 from store_checks import check_derived_tables, check_integrity
@@ -128,7 +129,7 @@ def test_an_encrypted_store_finds_the_same(tmp_path: Path, monkeypatch: pytest.M
             memory.remember_many(flower_texts(50))
             found(memory, "tulip lily")
             settled(memory)
-            assert space_of(memory).graph is not None
+            assert space_of(memory).graphs.get(MAIN) is not None
             memory.forget([entry.id for entry in memory.timeline(limit=3).entries])
             hits = [memory.search(query, mode=mode).hits for query in QUESTIONS for mode in get_args(Mode)]
             answers.append([[(hit.text, round(hit.score, 9)) for hit in each] for each in hits])

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pytest
 
 import nacre
+from further_models import Bilingual
 from index_files import (
     EVERYTHING,
     FEW_CANDIDATES,
@@ -38,6 +39,7 @@ from index_files import (
     low_thresholds,
     nearest,
     randomise,
+    reopened,
     settled,
     space_of,
     truncate,
@@ -45,6 +47,7 @@ from index_files import (
 from nacre.storage.sqlite import vector_search as sqlite_semantic
 from nacre.storage.sqlite.index import hnsw as sqlite_graph
 from nacre.storage.sqlite.index import space_index as sqlite_index
+from nacre.storage.sqlite.index.segment import MAIN
 from nacre.types.memory import Span
 from nacre.types.recipe import adjusted
 
@@ -176,7 +179,7 @@ def check_recall_and_growth(engine: nacre.Nacre, right: Prescribed, passages: in
     """Recall is good before and after the background work, which brings the graph to this size."""
     assert recall(engine, right, queries) >= 0.95
     settled(engine)
-    graph = space_of(engine).graph
+    graph = space_of(engine).graphs.get(MAIN)
     assert graph is not None
     assert len(graph) == passages
     assert recall(engine, right, queries) >= 0.95
@@ -184,7 +187,7 @@ def check_recall_and_growth(engine: nacre.Nacre, right: Prescribed, passages: in
 
 def graph_after_search(engine: nacre.Nacre) -> sqlite_graph.Graph | None:
     found(engine, "query 0", 1)
-    return space_of(engine).graph
+    return space_of(engine).graphs.get(MAIN)
 
 
 # ---------------------------------------------------------------- finding
@@ -278,13 +281,13 @@ def test_what_was_forgotten_when_the_graph_was_built_comes_back(graphed: nacre.N
 def test_what_is_newer_than_the_graph_is_searched(
     graphed: nacre.Nacre, clustered: Prescribed, asked: list[int]
 ) -> None:
-    before = space_of(graphed).graph
+    before = space_of(graphed).graphs.get(MAIN)
     added = [graphed.remember(f"beside {number}").id for number in range(15)]
     changed = nearest(graphed, clustered, "query 9", 1)[0]
     graphed.update(changed, text="beside 99")
     assert set(found(graphed, "query 0", 16)) == {*added, changed}
     assert asked != []
-    assert space_of(graphed).graph is before
+    assert space_of(graphed).graphs.get(MAIN) is before
     graphed.update(added[3], kind="other")
     graphed.forget(added[4])
     passing = found(graphed, "query 0", 16, where=nacre.Filter(kinds=["note", "common", "rare"]))
@@ -356,7 +359,7 @@ def test_a_long_memory_in_the_graph(graph_path: Path, clustered: Prescribed) -> 
         right = nearest(engine, clustered, "query 0", 9)
         long_id = engine.remember(" ".join(f"word{number}" for number in range(5_000))).id
         engine.rebuild()
-        graph = space_of(engine).graph
+        graph = space_of(engine).graphs.get(MAIN)
         assert graph is not None
         assert len(graph) >= MEMORIES + 400
         assert found(engine, "query 0", recipe=FEW_CANDIDATES) == [long_id, *right]
@@ -557,7 +560,7 @@ def test_the_graph_grows_by_what_is_new(
     found(graphed, "query 0")
     settled(graphed)
     assert added == [BEHIND_MAX + 1]
-    graph = space_of(graphed).graph
+    graph = space_of(graphed).graphs.get(MAIN)
     assert graph is not None
     assert len(graph) == MEMORIES + BEHIND_MAX + 1
     assert recall(graphed, clustered, QUERIES[:10]) >= 0.95
@@ -578,7 +581,7 @@ def test_a_missing_graph_is_built_whoever_searches_first(
         engine.search("memory 7" if mode == "keyword" else "query 0", mode=mode)
         found(engine, "query 0")
         settled(engine)
-        assert space_of(engine).graph is not None
+        assert space_of(engine).graphs.get(MAIN) is not None
 
 
 def test_a_new_graph_leaves_out_what_is_gone(graphed: nacre.Nacre, graph_path: Path, clustered: Prescribed) -> None:
@@ -586,13 +589,13 @@ def test_a_new_graph_leaves_out_what_is_gone(graphed: nacre.Nacre, graph_path: P
     near = nearest(graphed, clustered, "query 0", 10)
     graphed.forget(near)
     shutil.rmtree(cache_folder(graph_path))
-    index_of(graphed)._spaces.put(SPACE, replace(space_of(graphed), graph=None))
+    index_of(graphed)._spaces.put(SPACE, replace(space_of(graphed), graphs={}))
     found(graphed, "query 0")
     settled(graphed)
-    graph = space_of(graphed).graph
+    graph = space_of(graphed).graphs.get(MAIN)
     assert graph is not None
     assert len(graph) == MEMORIES - 10
-    assert space_of(graphed).passages == MEMORIES
+    assert space_of(graphed).passages() == MEMORIES
 
 
 def test_a_graph_does_not_grow_for_what_is_gone(
@@ -667,7 +670,7 @@ def test_searches_and_writes_go_on_while_the_graph_is_built(
         assert recall(engine, clustered, QUERIES[:3]) == 1
         growing.opened.set()
         settled(engine)
-        assert space_of(engine).graph is not None
+        assert space_of(engine).graphs.get(MAIN) is not None
         assert found(engine, "query 0", 1) == [added]
         assert not set(near[:2]) & set(found(engine, "query 1", 20))
         engine.restore(near[0])
@@ -751,7 +754,7 @@ def test_a_purge_during_a_build_leaves_no_vectors_behind(
         settled(engine)
         found(engine, "query 0")
         settled(engine)
-        graph = space_of(engine).graph
+        graph = space_of(engine).graphs.get(MAIN)
         assert graph is not None
         assert len(graph) == engine.stats().passages == purged_key - 1
         assert memory_id not in found(engine, "query 0", 50)
@@ -771,13 +774,13 @@ def test_a_graph_made_of_segments_that_lag_behind_knows_what_it_lacks(
         engine.update(changed, text="beside 7")
         found(engine, "query 0")
         settled(engine)
-        assert space_of(engine).graph is not None
+        assert space_of(engine).graphs.get(MAIN) is not None
         assert found(engine, "query 0", 1) == [changed]
         assert recall(engine, clustered, QUERIES) >= 0.95
 
 
 def test_without_its_graph_a_space_answers_as_before(graphed: nacre.Nacre, clustered: Prescribed) -> None:
-    index_of(graphed)._spaces.put(SPACE, replace(space_of(graphed), graph=None))
+    index_of(graphed)._spaces.put(SPACE, replace(space_of(graphed), graphs={}))
     assert recall(graphed, clustered, QUERIES[:5]) == 1
 
 
@@ -835,3 +838,31 @@ def test_parameters_are_checked_before_a_file_is_created(path: Path, parameters:
         nacre.open(path, hnsw=parameters)
     assert caught.value.field == field
     assert not path.exists()
+
+
+# ---------------------------------------------------------------- a further model
+
+
+def test_a_further_model_has_a_graph_of_its_own(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    low_thresholds(monkeypatch, SAVED_MEMORIES_MIN=50, GRAPH_PASSAGES_MIN=100, GRAPH_BEHIND_MAX=50)
+    monkeypatch.setattr(sqlite_semantic, "SCANNED_MAX", 20)
+    further = Bilingual()
+    notes = [f"note {number} about the key of cellar {number % 17}" for number in range(200)]
+
+    def asked(engine: nacre.Nacre) -> list[str]:
+        return [hit.id for hit in engine.search("Wo liegt der Schlüssel für Keller 5?", mode="semantic").hits]
+
+    with reopened(path, further=further) as engine:
+        engine.remember_many(notes)
+        compared = asked(engine)
+        engine.rebuild()
+        settled(engine)
+        graphs = space_of(engine).graphs
+        assert sorted(map(len, graphs.values())) == [200, 200]
+        assert len(cache_files(path, ".hnsw")) == len(cache_files(path, ".hnsw1")) == 1
+        assert len(set(asked(engine)) & set(compared)) >= 9
+    with reopened(path, further=further) as engine:
+        engine.remember("another note about the key of cellar 5")
+        assert len(set(asked(engine)) & set(compared)) >= 8
+        assert len(space_of(engine).graphs) == 2
+    assert {each.level for each in nacre.check_store(path).findings if each.check in ("vectors", "caches")} == {"fine"}

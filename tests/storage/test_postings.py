@@ -24,7 +24,7 @@ from nacre.query.ast import Term, occurs, term_counts
 from nacre.ranking.bm25 import bm25, idf
 from nacre.storage.sqlite.index import postings, segment_builder
 from nacre.storage.sqlite.index.postings import TermWeights, best_of_segment, best_of_spaces
-from nacre.storage.sqlite.index.segment import Mask, Segment, Stamp, hashed
+from nacre.storage.sqlite.index.segment import Mask, Segment, Stamp, hashed, of_arrays
 from nacre.storage.sqlite.index.segment_builder import merge
 from nacre.storage.sqlite.index.space_index import Part, Space
 from nacre.types.memory import Tokens
@@ -417,7 +417,7 @@ def test_merged_segments_are_one_segment_of_what_is_alive(
         left += [each for at, each in enumerate(memories) if alive is None or alive[at]]
     pulses: list[None] = []
     with patch.multiple(segment_builder, _MERGED_POSTINGS=postings_at_once, _MERGED_PASSAGES=passages_at_once):
-        merged = Segment(**merge(parts, base, pulse=lambda: pulses.append(None)))
+        merged = of_arrays(merge(parts, base, pulse=lambda: pulses.append(None)))
     check_equal_segments(merged, segment_of(left, [] if base else sorted(touched)))
     assert pulses or not len(merged)
 
@@ -441,6 +441,6 @@ def test_a_memory_that_says_a_word_often() -> None:
     )
     assert few.counts.itemsize < many.counts.itemsize
     for parts in ([few, many], [many, few]):
-        merged = Segment(**merge([(part, None) for part in parts], True))
+        merged = of_arrays(merge([(part, None) for part in parts], True))
         assert merged.counts.tolist() == [200, 70_000]
         assert merged.most.tolist() == [70_000]

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import nacre
+from further_models import Bilingual
 from index_files import (
     QUESTIONS,
     Gate,
@@ -38,7 +39,7 @@ from nacre.storage.sqlite import page_checksums, scrub
 from nacre.storage.sqlite.index import hnsw as sqlite_graph
 from nacre.storage.sqlite.index import segment, segment_builder
 from nacre.storage.sqlite.index import space_index as sqlite_index
-from nacre.storage.sqlite.index.segment import hashed
+from nacre.storage.sqlite.index.segment import MAIN, hashed
 from nacre.storage.sqlite.index.segment_builder import having, quantised, with_metadata
 from nacre.storage.vectors import pack, unpack
 from purged_bytes import RandomStore
@@ -230,6 +231,27 @@ def test_a_purged_text_is_nowhere_in_the_files(path: Path, history: Callable[[na
     assert traces(path) == []
 
 
+@pytest.mark.usefixtures("low")
+def test_no_vector_of_a_further_model_is_left(path: Path) -> None:
+    further = Bilingual()
+    stored = pack(further.embed_query(SECRET))
+    quantum = quantised(unpack([stored])).tobytes()
+    with reopened(path, further=further) as engine:
+        engine.remember_many(flower_texts(50))
+        secret = engine.remember(SECRET).id
+        assert engine.search(f"Wo liegt der {MARKER}?").hits[0].id == secret
+        settled(engine)
+        files = [*path.parent.glob(f"{path.name}*"), *cache_files(path)]
+        assert any(quantum in file.read_bytes() for file in files if file.is_file())
+        engine.purge(secret)
+        settled(engine)
+        for file in [*path.parent.glob(f"{path.name}*"), *cache_files(path)]:
+            assert not file.is_file() or not {stored, quantum} & {
+                each for each in (stored, quantum) if each in file.read_bytes()
+            }
+        assert secret not in [hit.id for hit in engine.search(f"Wo liegt der {MARKER}?").hits]
+
+
 # ---------------------------------------------------------------- bytes
 
 
@@ -237,7 +259,7 @@ def test_a_purged_text_is_nowhere_in_the_files(path: Path, history: Callable[[na
 @pytest.mark.parametrize("seed", range(40))
 def test_no_byte_is_left_in_a_random_store(path: Path, seed: int) -> None:
     """Pages were split and merged while it was there, and its cells were moved."""
-    with reopened(path, log=True) as engine:
+    with reopened(path, log=True, further=Bilingual()) as engine:
         store = RandomStore(engine, seed)
         store.remember(30)
         for _ in range(4):
@@ -560,7 +582,7 @@ def test_a_graph_that_was_begun_before_a_purge(path: Path, monkeypatch: pytest.M
         assert in_the_caches(path) == []
         check(engine)
         settled(engine)
-        graph = space_of(engine).graph
+        graph = space_of(engine).graphs.get(MAIN)
         assert graph is not None
         assert len(graph) == 50
         check(engine)

@@ -91,7 +91,7 @@ def test_a_fresh_file(path: Path) -> None:
             ),
             *("facts", "relation_words", "entities", "entity_names", "links", "sketches", "similar", "updates"),
             *("receipts", "deliveries", "usage", "lenses", "token_vectors", "space_usage", "session_writes"),
-            *("access_tokens", "kept_answers"),
+            *("access_tokens", "kept_answers", "further_models", "further_passages", "further_pending"),
         }
         assert set(ours.values()) == {1}
         meta = dict(db.execute("SELECT key, value FROM meta"))

@@ -26,6 +26,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import store_checks
 from nacre.analysis import tokenizer
 from nacre.embedders.hashing import Hashing
+from nacre.engine.embedding import further_passages_of
 from nacre.engine.engine import Nacre
 from nacre.errors import NacreError, QuotaExceeded
 from nacre.interfaces import Store, TimePage
@@ -211,6 +212,8 @@ class Pair:
         ordered = exported[::-1] if crosswise else exported
         for store, lines in zip((self._real_store, self._reference_store), ordered, strict=True):
             header, mark = transfer.read_header(lines[0]), store.load_mark()
+            for model in header.further_models:
+                store.add_model(model)
             for start in range(1, len(lines), _BATCH):
                 batch = [transfer.read_record(line) for line in lines[start : start + _BATCH]]
                 store.load(batch, mark, header.model, header.token_model)
@@ -226,7 +229,13 @@ class Pair:
     def _engines(self, store: Store, numbering: Numbering) -> dict[bool, Nacre]:
         return {
             embedding: Nacre(
-                store, FewPieces(64) if embedding else None, clock=self.clock, make_ids=numbering, zone=ZONE, log=False
+                store,
+                FewPieces(64) if embedding else None,
+                further=Further(16),
+                clock=self.clock,
+                make_ids=numbering,
+                zone=ZONE,
+                log=False,
             )
             for embedding in (False, True)
         }
@@ -266,6 +275,18 @@ class FewPieces(Hashing):
     @property
     def pieces_max(self) -> int:
         return 6
+
+
+class Further(FewPieces):
+    """A further model, which does not know what has a letter `q`."""
+
+    languages = frozenset({"de", "en"})
+
+    def vocabulary_coverage(self, text: str) -> float:
+        return 0.0 if "q" in text else 1.0
+
+
+FURTHER, OTHER_FURTHER = Further(16).fingerprint, Further(8).fingerprint
 
 
 def comparable(stats: Stats) -> Stats:
@@ -423,6 +444,26 @@ def vectors(engine: Nacre, ids: Sequence[str]) -> dict[str, Any]:
     return {each: None if matrix is None else matrix.tolist() for each, matrix in found.items()}
 
 
+def further_vectors(engine: Nacre, ids: Sequence[str]) -> tuple[Any, ...]:
+    """What further models have made of memories, and what they have yet to do."""
+    store, where = engine._store, Filter(spaces=SPACES[:1])
+    found: list[Any] = []
+    for model in (FURTHER, OTHER_FURTHER):
+        matrices = {each: store.vectors(each, model) for each in ids} if model in store.further_models() else {}
+        found += [
+            {each: None if matrix is None else matrix.tolist() for each, matrix in matrices.items()},
+            store.without_vectors(ids, model),
+            [(sorted(store.pending(each, 100, model)), store.pending_count(each, model)) for each in (None, where)],
+        ]
+    return store.further_models(), found
+
+
+def near_by(engine: Nacre, model: str, question: ParsedQuery, where: Filter, limit: int) -> tuple[Any, ...]:
+    """The memories that are nearest by a further model."""
+    asked = Further(16 if model == FURTHER else 8).embed_query("tea for alice")
+    return tuple(engine._store.semantic(asked, model, question, where, limit, weight) for weight in (0.0, 0.05))
+
+
 def token_vectors(engine: Nacre, ids: Sequence[str]) -> tuple[Any, ...]:
     """What late interaction reads, of both models that the machine knows, and which memories lack it."""
     store = engine._store
@@ -438,6 +479,8 @@ def token_vectors(engine: Nacre, ids: Sequence[str]) -> tuple[Any, ...]:
 
 
 OTHER_TOKENS = "other tokens"
+NO_QUESTION = ParsedQuery((), None, "")
+CONDITIONED = [parse(query, START, ZONE) for query in ('"alice"', "kind:note", "-tea")]
 
 # ---------------------------------------------------------------- the machine
 
@@ -460,6 +503,7 @@ class Machine(RuleBasedStateMachine):
         self.checked: tuple[bytes, datetime] | None = None
         self.cursors: list[str] = []
         self.held = Held(), Held()
+        self.further_model(FURTHER, dropped=False)
         self.remember_many([*items, *(WELL_KNOWN if knowing else ())], embedding=True, bad=False)
 
     def change_constants(self, patch: pytest.MonkeyPatch) -> None:
@@ -622,6 +666,36 @@ class Machine(RuleBasedStateMachine):
         """Interrupted before the first vector: everything is pending, and writes with the old model are refused."""
         model = Hashing(dimensions).fingerprint
         self.pair.same(lambda nacre: nacre._store.switch_model(model))
+
+    @rule(model=st.sampled_from([FURTHER, OTHER_FURTHER]), dropped=st.booleans())
+    def further_model(self, model: str, dropped: bool) -> None:
+        def change(nacre: Nacre) -> None:
+            if dropped:
+                nacre._store.drop_model(model)
+            if model == FURTHER or not dropped:  # or an engine would add its own, by a call that is refused, too
+                nacre._store.add_model(model)
+
+        self.pair.same(change)
+
+    @rule(numbers=numbers, model=st.sampled_from([FURTHER, OTHER_FURTHER]), other=st.booleans())
+    def embed_further(self, numbers: list[int], model: str, other: bool) -> None:
+        """Of memories that may be gone, have vectors, or have another text by now."""
+        embedder = Further(16 if model == FURTHER else 8)
+
+        def embed(nacre: Nacre) -> int | None:
+            if model not in nacre._store.further_models():
+                return None
+            found = nacre._store.get(self.chosen(numbers))
+            texts = {each: f"{memory.text} then" if other else memory.text for each, memory in found.items()}
+            return nacre._store.embed(further_passages_of(embedder, texts), texts, model)
+
+        self.pair.same(embed)
+
+    @rule(question=st.sampled_from([NO_QUESTION, *CONDITIONED]), where=filters(), limit=st.integers(1, 20))
+    def search_by_further_model(self, question: ParsedQuery, where: Filter, limit: int) -> None:
+        filled = where if where.spaces else replace(where, spaces=SPACES)
+        for model in (FURTHER, OTHER_FURTHER):
+            self.pair.same(lambda nacre, model=model: near_by(nacre, model, question, filled, limit))  # type: ignore[misc]
 
     @rule(model=st.sampled_from([Hashing().token_fingerprint, OTHER_TOKENS]))
     def switch_token_model(self, model: str) -> None:
@@ -805,6 +879,7 @@ class Machine(RuleBasedStateMachine):
                 everything(nacre, self.ids),
                 vectors(nacre, [*self.ids, "never"]),
                 token_vectors(nacre, [*self.ids, "never"]),
+                further_vectors(nacre, [*self.ids, "never"]),
             )
 
     def _used_and_delivered(self, nacre: Nacre) -> tuple[Any, ...]:

@@ -57,10 +57,11 @@ def in_order(command: F, options: Sequence[Callable[[F], F]]) -> F:
 
 
 def common(command: F) -> F:
-    """--store, --space, --embedder, --key-file, --json and --printable, which the group and every command take."""
+    """--store, --space, --embedder, --multilingual, --key-file, --json and --printable, which every command takes."""
     named = (
         ("--space", "NAME", "The space to read and write."),
         ("--embedder", "NAME", "minilm, minilm-cuda, hashing, none, onnx:DIR or http://HOST/v1#MODEL."),
+        ("--multilingual", "WHEN", "auto: use the multilingual model where it is installed; off: use none."),
         ("--key-file", "FILE", "The key of an encrypted store; keyring:NAME is allowed."),
     )
     kept: dict[str, Any] = {"expose_value": False, "callback": _remember_flag}

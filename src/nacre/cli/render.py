@@ -516,6 +516,8 @@ def stats_lines(stats: Stats) -> Iterator[Line]:
     yield [("passages    ", _DIM), (f"{stats.passages:,}", ""), (f"  ({count_memories(stats.pending)} pending)", _DIM)]
     lacking = f"  ({count_memories(stats.pending_tokens)} without)"
     yield [("tokens      ", _DIM), (f"{stats.token_bytes / 1e6:.1f} MB of vectors", ""), (lacking, _DIM)]
+    for model, pending in stats.further_models.items():
+        yield [("also by     ", _DIM), (model, ""), (f"  ({count_memories(pending)} pending)", _DIM)]
     yield [("events      ", _DIM), (f"{stats.events:,}", "")]
     for name, counts in (("spaces", stats.spaces), ("kinds", stats.kinds), ("namespaces", stats.namespaces)):
         listed = ", ".join(f"{value} {number:,}" for value, number in counts.items())

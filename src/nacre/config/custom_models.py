@@ -42,6 +42,7 @@ _ANYTIME = ("question", "texts", "goes_on")  # of `scores_while`, which a rerank
 _KINDS = {
     str: "a text that is not empty",
     int: "a whole number from 1",
+    frozenset: "a frozenset of the codes of languages, such as de",
     TokenFormat: "a TokenFormat with an even number of dimensions and 4 or 8 bits",
 }
 
@@ -108,6 +109,11 @@ def _problem_of_vectors(several: FloatMatrix, alone: FloatMatrix, query: object)
         how = "from call to call, or beside others"
         return f"gives one text different vectors {how}; a vector must depend on its text alone"
     return None
+
+
+def check_further(value: object) -> None:
+    """Raises InvalidInput with everything that `nacre.interfaces.FurtherEmbedder` asks for and the object lacks."""
+    _check("multilingual", value, {**_EMBEDDER, "languages": frozenset})
 
 
 def check_reranker(value: object) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from urllib.parse import unquote, urlsplit
 
+from nacre.config import custom_models
 from nacre.config.settings import ENDPOINT, FOLDER
 from nacre.errors import EmbedderMismatch, InvalidInput
 from nacre.ranking import late_interaction
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from nacre.embedders.endpoint import EndpointModel
-    from nacre.interfaces import Embedder, Store, TokenEmbedder
+    from nacre.interfaces import Embedder, FurtherEmbedder, Store, TokenEmbedder
     from nacre.types.memory import FloatMatrix, FloatVector, Span
     from nacre.types.tokens import TokenFormat
 
 EmbedderName: TypeAlias = Literal["minilm", "minilm-cuda", "hashing", "none"]
+Multilingual: TypeAlias = Literal["auto", "off"]
 
 _EXAMPLE = "http://127.0.0.1:11434/v1#nomic-embed-text"
 ALLOWED = f"{', '.join(get_args(EmbedderName))}, {FOLDER}DIR, or an endpoint like {_EXAMPLE}"
@@ -74,6 +76,26 @@ def foreign(name: str, threads: int = 0) -> Embedder:
     from nacre.embedders.endpoint import KEY_VARIABLE, Endpoint
 
     return Endpoint(endpoint("embedder", name), os.environ.get(KEY_VARIABLE) or None)
+
+
+def beside(embedder: Embedder | None, multilingual: Multilingual | FurtherEmbedder) -> FurtherEmbedder | None:
+    """The model that stands beside the embedder."""
+    if isinstance(multilingual, str):
+        if multilingual not in get_args(Multilingual):
+            allowed = ", ".join(get_args(Multilingual))
+            raise InvalidInput(
+                "multilingual", f"{multilingual!r} is unknown; allowed: {allowed}, or a model of your own"
+            )
+        return None
+    if embedder is None:
+        raise InvalidInput(
+            "multilingual", "stands beside an embedder, and none is configured; give one, or leave it out"
+        )
+    custom_models.check_further(multilingual)
+    custom_models.check_vectors(multilingual)
+    if multilingual.fingerprint == embedder.fingerprint:
+        raise InvalidInput("multilingual", "is the embedder itself; give another model, or leave it out")
+    return multilingual
 
 
 def endpoint(field: str, value: str) -> EndpointModel:

@@ -22,7 +22,7 @@ from nacre.engine.engine import Nacre, system_clock
 from nacre.engine.recall_log import DELIVERED_MINUTES, LOG_DAYS, LOG_MEGABYTES
 from nacre.errors import EmbedderMismatch, InvalidInput, StoreUnavailable
 from nacre.intake import copying
-from nacre.interfaces import Embedder, Reranker, Store
+from nacre.interfaces import Embedder, FurtherEmbedder, Reranker, Store
 from nacre.runtime import private_files
 from nacre.storage.sqlite import BUSY_TIMEOUT_MS, SqliteStore
 from nacre.types.backups import Backup
@@ -65,6 +65,7 @@ class Models:
 
     embedder: Embedder | None
     reranker: Reranker | None
+    further: FurtherEmbedder | None = None
 
 
 class _OfFiles(NamedTuple):
@@ -91,6 +92,7 @@ def open_store(
     confined: bool | Sequence[str] = False,
     embedder: str | Embedder | None = "minilm",
     reranker: Literal["auto"] | Reranker | None = "auto",
+    multilingual: embedders.Multilingual | FurtherEmbedder = "auto",
     threads: int = 0,
     busy_timeout_ms: int = BUSY_TIMEOUT_MS,
     limits: Limits = LIMITS,
@@ -131,6 +133,9 @@ def open_store(
             `nacre.interfaces.Embedder`. None: keyword search only.
         reranker: An object with the methods of `nacre.interfaces.Reranker`, or None. "auto" is Nacre's own reranker
             where the embedder is MiniLM, a folder or an endpoint, and none for any other embedder.
+        multilingual: A second model, which finds what was written in one language by a question in another. "auto" is
+            the one of the extra `multilingual` beside MiniLM, where it is installed, and none beside any other
+            embedder; "off" is none. An object with the methods of `nacre.interfaces.FurtherEmbedder` stands beside any.
         threads: Threads of each model; 0 means one for each core.
         busy_timeout_ms: How long a write waits for another process.
         limits: Sizes that are refused when exceeded.
@@ -193,7 +198,7 @@ def open_store(
     of_postgres = _OfPostgres(
         schema_name("schema", schema), connections, replicas_of("replica", replica), float(staleness_s)
     )
-    models = load_models(embedder, reranker, threads)
+    models = load_models(embedder, reranker, threads, multilingual)
     store, note = _store(
         location, busy_timeout_ms, create, limited, _OfFiles(parameters, page_checksums, key), of_postgres
     )
@@ -203,6 +208,7 @@ def open_store(
         return Nacre(
             store,
             embedder.held_to(store, space) if isinstance(embedder, embedders.BesideTokens) else embedder,
+            further=models.further,
             reranker=models.reranker,
             space=space,
             confined=confined,
@@ -486,6 +492,7 @@ def open_from_settings(
         confined=confined,
         embedder=models.embedder,
         reranker=models.reranker,
+        multilingual=models.further or "off",
         threads=settings.threads.value,
         busy_timeout_ms=settings.busy_timeout_ms.value,
         create=create,
@@ -545,22 +552,28 @@ def _postgres_options(settings: Settings) -> dict[str, Any]:
 
 def models_from_settings(settings: Settings) -> Models:
     """The models that the settings name."""
-    return load_models(settings.embedder.value, "auto", settings.threads.value)
+    return load_models(settings.embedder.value, "auto", settings.threads.value, settings.multilingual.value)
 
 
-def load_models(embedder: str | Embedder | None, reranker: Literal["auto"] | Reranker | None, threads: int) -> Models:
+def load_models(
+    embedder: str | Embedder | None,
+    reranker: Literal["auto"] | Reranker | None,
+    threads: int,
+    multilingual: embedders.Multilingual | FurtherEmbedder = "auto",
+) -> Models:
     """The models of an engine. Their files are read when they are first needed."""
     chosen = embedders.named(embedder, threads) if isinstance(embedder, str) else embedder
     if chosen is not None and chosen is embedder:
         custom_models.check_embedder(chosen)
         custom_models.check_vectors(chosen)
+    further = embedders.beside(chosen, multilingual)
     if reranker == "auto":
-        return Models(chosen, _reranker_for(chosen, threads))
+        return Models(chosen, _reranker_for(chosen, threads), further)
     if isinstance(reranker, str):
         raise InvalidInput("reranker", f"{reranker!r} is unknown; allowed: auto, None, or a reranker of your own")
     if reranker is not None:
         custom_models.check_reranker(reranker)
-    return Models(chosen, reranker)
+    return Models(chosen, reranker, further)
 
 
 def _reranker_for(embedder: Embedder | None, threads: int) -> Reranker | None:

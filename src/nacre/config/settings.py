@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from nacre.analysis import encodings
 from nacre.config import project_space
@@ -22,6 +22,7 @@ from nacre.errors import InvalidInput
 
 # The command line reads the embedder's name before the rest of Nacre is imported, so imports of Nacre are late here.
 if TYPE_CHECKING:
+    from nacre.config.embedders import Multilingual
     from nacre.types.facts import FactType
     from nacre.types.location import Address, Location
     from nacre.types.secrets import SecretPolicy
@@ -46,6 +47,7 @@ class Settings:
     store: Sourced[Location]
     space: Sourced[str]
     embedder: Sourced[str]
+    multilingual: Sourced[Multilingual]
     threads: Sourced[int]
     busy_timeout_ms: Sourced[int]
     key_file: Sourced[str]
@@ -76,6 +78,7 @@ MEANINGS: Mapping[str, str] = {
     "store": "the file that holds the memories, or the address of a database: postgresql://user@host/database",
     "space": "the space to remember in and to search; folder:PATH is the space of a project",
     "embedder": "the model that embeds texts: minilm, minilm-cuda (on a GPU), hashing, none, onnx:DIR, or an endpoint http://…#MODEL",
+    "multilingual": "a second model for other languages than English: auto uses the installed one, off uses none",
     "threads": "threads of the embedder and of the reranker; 0: one for each core",
     "busy_timeout_ms": "how long a write waits for another process, in milliseconds",
     "key_file": "the file of the key of an encrypted store, or keyring:NAME",
@@ -131,6 +134,7 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
         "store": (_store, data_folder(environment) / "nacre.db"),
         "space": (_space, DEFAULT_SPACE),
         "embedder": (_embedder, EMBEDDER),
+        "multilingual": (_multilingual, "auto"),
         "threads": (_count, 0),
         "busy_timeout_ms": (_count, BUSY_TIMEOUT_MS),
         "key_file": (_key_file, ""),
@@ -269,6 +273,13 @@ def _embedder(field: str, value: object) -> str:
     from nacre.config import embedders
 
     return embedders.checked(field, value)
+
+
+def _multilingual(field: str, value: object) -> Multilingual:
+    said = "off" if value is False else str(value)  # TOML has a word of its own for off
+    if said not in ("auto", "off"):
+        raise InvalidInput(field, f"is {value!r}; auto or off is allowed")
+    return cast("Multilingual", said)
 
 
 def _secrets(field: str, value: object) -> SecretPolicy:

@@ -7,13 +7,13 @@ from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from nacre.analysis import tokenizer
 from nacre.analysis.wording import counted
 from nacre.engine.plan import SearchPlan
 from nacre.errors import EmbedderMismatch
-from nacre.interfaces import Embedder, Store, TimePage
+from nacre.interfaces import Embedder, FurtherEmbedder, Store, TimePage
 from nacre.query.ast import ParsedQuery, Phrase, Term, both, either
 from nacre.query.identifiers import Identifier
 from nacre.ranking.scoring import best_first
@@ -47,22 +47,30 @@ class Semantic(NamedTuple):
 class CandidateFinder:
     """Asks the channels for candidates. Keeps recent query vectors."""
 
-    def __init__(self, store: Store, embedder: Embedder | None, threads: Threads) -> None:
+    def __init__(
+        self, store: Store, embedder: Embedder | None, threads: Threads, further: FurtherEmbedder | None = None
+    ) -> None:
         self._store = store
         self._embedder = embedder
+        self._further = further
         self._threads = threads
-        self._query_vectors: AheadCache[FloatVector] = AheadCache(threads, QUERY_VECTORS_CACHED)
+        self._query_vectors: AheadCache[_Key, FloatVector] = AheadCache(threads, QUERY_VECTORS_CACHED)
 
     def preload(self, plan: SearchPlan) -> None:
         """Let the query be embedded while words are looked up. `semantic` reports what goes wrong."""
-        if self._embedder is not None and plan.is_hybrid and plan.query.meaning.strip():
+        embedder = self._asked(plan)
+        if embedder is not None and plan.is_hybrid and plan.query.meaning.strip():
             with suppress(ImportError):
                 native_packages.numpy()  # before the thread may import it, too
-            self._query_vectors.start(plan.query.meaning, partial(_embedded, self._embedder))
+            self._query_vectors.start(_key(embedder, plan.query.meaning), partial(_embedded, embedder))
 
-    def wait_for_vector(self, text: str) -> None:
+    def _asked(self, plan: SearchPlan) -> Embedder | None:
+        """The model that answers a query: the store's own, or a further one that knows its language."""
+        return self._further if plan.further else self._embedder
+
+    def wait_for_vector(self, embedder: Embedder, text: str) -> None:
         """Until a query that is being embedded has its vector."""
-        self._query_vectors.wait(text)
+        self._query_vectors.wait(_key(embedder, text))
 
     def find(self, plan: SearchPlan, frequencies: Frequencies) -> tuple[list[Match] | None, Semantic]:
         """Both channels; None for one whose weight is 0. What a further look finds comes in, too, however many others
@@ -95,52 +103,57 @@ class CandidateFinder:
     def semantic(self, plan: SearchPlan, limit: int) -> Semantic:
         """The nearest memories above the floor."""
         instead = "no results by meaning" if plan.recipe.alpha == 1 else "keyword results only"
-        text = plan.query.meaning
+        text, embedder = plan.query.meaning, self._asked(plan)
         if not text.strip():
             return Semantic(None)
-        if self._embedder is None:
+        if embedder is None:
             return Semantic(None, (f"no embedder is configured: {instead}",))
         try:
-            vector = self.query_vector(self._embedder, text)
+            vector = self.query_vector(embedder, text)
         except Exception as error:  # whatever the model's runtime raises, keyword search still answers
             _log.warning("the embedder failed (%s): %s", error, instead)
             return Semantic(None, (f"the embedder failed: {instead} ({error})",))
         try:
             matches = self._store.semantic(
-                vector, self._embedder.fingerprint, plan.query, plan.where, limit, plan.recipe.passages_weight
+                vector, embedder.fingerprint, plan.query, plan.where, limit, plan.recipe.passages_weight
             )
         except EmbedderMismatch as error:  # another process has changed the model
             return Semantic(None, (f"{error}; until then {instead}",))
-        pending = self._store.pending_count(plan.where)
+        pending = self._store.pending_count(plan.where, self._model(plan))
+        kind = "multilingual vectors" if plan.further else "vectors"
         notes = (
-            (f"{counted(pending, 'memory has', 'memories have')} no vectors yet: run `nacre reembed`",)
+            (f"{counted(pending, 'memory has', 'memories have')} no {kind} yet: run `nacre reembed`",)
             if pending
             else ()
         )
         return Semantic(_above_floor(matches, plan.recipe), notes, pending > 0)
 
-    def unembedded(self, lexical: Sequence[Match] | None, semantic: Semantic) -> Set[str]:
+    def _model(self, plan: SearchPlan) -> str | None:
+        """The further model that answers a query; None: it is the store's own."""
+        return self._further.fingerprint if plan.further and self._further is not None else None
+
+    def unembedded(self, plan: SearchPlan, lexical: Sequence[Match] | None, semantic: Semantic) -> Set[str]:
         """Those of what words found that meaning could not find, because they have no vectors yet."""
         if not lexical or not semantic.pending:
             return frozenset()
-        return self._store.without_vectors([match.id for match in lexical])
+        return self._store.without_vectors([match.id for match in lexical], self._model(plan))
 
     def cosines(self, plan: SearchPlan, memory_ids: Sequence[str]) -> dict[str, float] | str:
         """The cosines of memories that no semantic search has compared, those with vectors; or why there are none."""
-        text = plan.query.meaning
+        text, embedder, model = plan.query.meaning, self._asked(plan), self._model(plan)
         if not text.strip():
             return "the query has nothing to compare by meaning"
-        if self._embedder is None:
+        if embedder is None:
             return "no embedder is configured"
-        if self._store.model() not in (None, self._embedder.fingerprint):
+        if model is None and self._store.model() not in (None, embedder.fingerprint):
             return "the vectors are of another model"
         try:
-            vector = self.query_vector(self._embedder, text)
+            vector = self.query_vector(embedder, text)
         except Exception as error:  # whatever the model's runtime raises
             return f"the embedder failed ({error})"
         from nacre.storage.vectors import cosines
 
-        stored = ((each, self._store.vectors(each)) for each in memory_ids)
+        stored = ((each, self._store.vectors(each, model)) for each in memory_ids)
         return {each: float(cosines(vectors, vector).max()) for each, vectors in stored if vectors is not None}
 
     def naming(self, plan: SearchPlan, identifiers: Sequence[Identifier]) -> list[str]:
@@ -163,13 +176,14 @@ class CandidateFinder:
 
     def vocabulary_coverage(self, plan: SearchPlan) -> float:
         """The share of the query that the embedder's vocabulary knows."""
-        if self._embedder is None or not plan.is_hybrid or not plan.query.meaning.strip():
+        embedder = self._asked(plan)
+        if embedder is None or not plan.is_hybrid or not plan.query.meaning.strip():
             return 1.0
-        return self._embedder.vocabulary_coverage(plan.query.meaning)
+        return embedder.vocabulary_coverage(plan.query.meaning)
 
     def query_vector(self, embedder: Embedder, text: str) -> FloatVector:
         """The vector of a query. Raises what the embedder raises."""
-        return self._query_vectors.result(text, partial(_embedded, embedder))
+        return self._query_vectors.result(_key(embedder, text), partial(_embedded, embedder))
 
     def near(self, memory: Memory, where: Filter, recipe: Recipe, limit: int) -> Semantic:
         """Memories whose vectors are near those of a stored one. That needs no embedder."""
@@ -185,10 +199,17 @@ class CandidateFinder:
         return Semantic(_above_floor(matches, recipe))
 
 
-def _embedded(embedder: Embedder, text: str) -> FloatVector:
+_Key: TypeAlias = tuple[str, str]  # the fingerprint of a model, and a text
+
+
+def _key(embedder: Embedder, text: str) -> _Key:
+    return embedder.fingerprint, text
+
+
+def _embedded(embedder: Embedder, key: _Key) -> FloatVector:
     from nacre.storage.vectors import checked  # numpy is imported only where there are vectors
 
-    vector: FloatVector = checked([embedder.embed_query(text)], 1)[0]
+    vector: FloatVector = checked([embedder.embed_query(key[1])], 1)[0]
     return vector
 
 

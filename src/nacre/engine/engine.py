@@ -39,7 +39,7 @@ from nacre.engine.updates import UpdateService
 from nacre.engine.writer import Writer
 from nacre.errors import NacreError
 from nacre.ids import new_ids
-from nacre.interfaces import Embedder, Reranker, Store, TokenEmbedder
+from nacre.interfaces import Embedder, FurtherEmbedder, Reranker, Store, TokenEmbedder
 from nacre.query.lenses import Lens
 from nacre.runtime.threads import Threads
 from nacre.types.access_tokens import AccessToken, NewAccessToken, Role
@@ -101,6 +101,7 @@ class Nacre:
         store: Store,
         embedder: Embedder | None,
         *,
+        further: FurtherEmbedder | None = None,
         reranker: Reranker | None = None,
         space: str = DEFAULT_SPACE,
         confined: bool | Sequence[str] = False,
@@ -127,6 +128,7 @@ class Nacre:
             Nacre,
             store,
             embedder,
+            further=further,
             reranker=reranker,
             limits=limits,
             zone=zone,
@@ -159,6 +161,7 @@ class Nacre:
             make_ids,
             Threads(),
             token_embedder,
+            further=None if embedder is None else further,
             namespace_weights=weights,
             timer=timer,
             screening=Screening(validation.secret_policy("secrets", secrets)),

@@ -10,10 +10,11 @@ from nacre import validation
 from nacre.analysis.sketches import sketches
 from nacre.analysis.standing import standing_kind
 from nacre.analysis.tokenizer import tokens_of
+from nacre.engine.embedding import Embedded
 from nacre.errors import InvalidInput
 from nacre.ids import content_hash
 from nacre.types.facts import Fact, NewEntity, NewFact
-from nacre.types.memory import DEFAULT_KIND, Entry, Identity, Memory, NewMemory, Passages, Update
+from nacre.types.memory import DEFAULT_KIND, Entry, Identity, Memory, NewMemory, Update
 
 
 class Draft(NamedTuple):
@@ -93,7 +94,7 @@ def as_new(memory: Memory) -> NewMemory:
     )
 
 
-def entries(ready: Iterable[tuple[Draft, Passages | None, Sequence[Fact]]]) -> list[Entry]:
+def entries(ready: Iterable[tuple[Draft, Embedded, Sequence[Fact]]]) -> list[Entry]:
     """Entries for the store: drafts with their tokens, passages and facts."""
     listed = [(each, embedded, facts, tokens_of(each.memory)) for each, embedded, facts in ready]
     return [
@@ -101,11 +102,12 @@ def entries(ready: Iterable[tuple[Draft, Passages | None, Sequence[Fact]]]) -> l
             each.memory,
             each.content_hash,
             tokens,
-            embedded,
+            embedded.passages,
             tuple(facts),
             tuple(each.entities),
             sketch,
             tuple(Update(each.memory.id, older) for older in each.supersedes),
+            embedded.further,
         )
         for (each, embedded, facts, tokens), sketch in zip(listed, sketches([each[3] for each in listed]), strict=True)
     ]

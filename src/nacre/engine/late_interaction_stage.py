@@ -50,7 +50,7 @@ class LateInteractionStage:
         self._store = store
         self._embedder = embedder
         self._finder = finder
-        self._queries: AheadCache[QueryTokens] = AheadCache(threads, QUERY_TOKENS_CACHED)
+        self._queries: AheadCache[str, QueryTokens] = AheadCache(threads, QUERY_TOKENS_CACHED)
 
     def preload(self, plan: SearchPlan) -> None:
         """Let the query be encoded while the candidates are fused. `compare` reports what goes wrong."""
@@ -156,7 +156,7 @@ class LateInteractionStage:
 
     def _encoded(self, embedder: TokenEmbedder, text: str) -> QueryTokens:
         """The query's token vectors, after its vector: that is needed first, and two models at once slow each other."""
-        self._finder.wait_for_vector(text)
+        self._finder.wait_for_vector(embedder, text)
         return embedder.query_tokens(text)
 
     def _lacking(self, plan: SearchPlan, embedder: TokenEmbedder) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ class LateInteractionStage:
 
 
 def _wanted(plan: SearchPlan) -> bool:
-    if not plan.request.rerank or not plan.recipe.maxsim_weight or not plan.is_hybrid:
+    if plan.further or not plan.request.rerank or not plan.recipe.maxsim_weight or not plan.is_hybrid:
         return False
     # Where nothing but conditions is asked for, or the fusion is "boost", words decide.
     return not plan.query.listing and bool(plan.query.meaning.strip()) and plan.recipe.fusion != "boost"

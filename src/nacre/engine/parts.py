@@ -12,7 +12,7 @@ from nacre import validation
 from nacre.access import Access
 from nacre.engine.screening import Screening
 from nacre.errors import Conflict, NotFound
-from nacre.interfaces import Embedder, Store, TokenEmbedder
+from nacre.interfaces import Embedder, FurtherEmbedder, Store, TokenEmbedder
 from nacre.query.ast import Condition, Unexpired
 from nacre.runtime.threads import Threads
 from nacre.types.memory import Memory
@@ -42,6 +42,7 @@ class Parts:
     make_ids: Callable[[datetime, int], list[str]]
     threads: Threads
     token_embedder: TokenEmbedder | None = None  # the same embedder; None: it has no token vectors, or none are wanted
+    further: FurtherEmbedder | None = None  # beside the embedder, for other languages than English
     namespace_weights: Mapping[str, float] = field(default_factory=dict)  # of searches that bring none of their own
     timer: Callable[[], float] = monotonic  # in seconds, for time limits
     screening: Screening = field(default_factory=lambda: Screening(DEFAULT_SECRET_POLICY))  # of all that is stored

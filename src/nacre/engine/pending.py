@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from nacre.engine.embedding import passages_of
+from nacre.engine.embedding import further_passages_of, passages_of
 from nacre.engine.parts import Parts
 from nacre.engine.updates import UpdateService
 from nacre.errors import (
@@ -47,6 +47,7 @@ class _Batch:
     claim: ExitStack
     claimed: Claimed
     embedded: dict[str, Passages]
+    further: dict[str, Passages]
 
 
 class PendingEmbedder:
@@ -85,6 +86,8 @@ class PendingEmbedder:
     def _run(
         self, batch: int, once: bool, stop: threading.Event, failed: Callable[[NacreError], None]
     ) -> Iterator[Progress]:
+        if self._parts.further is not None:
+            self._store.add_model(self._parts.further.fingerprint)
         done, counted, seen = 0, monotonic(), None
         total, pause = self._count(), POLL_S
         yield Progress(0, total)
@@ -111,9 +114,14 @@ class PendingEmbedder:
             stop.wait(pause)
 
     def _count(self) -> int:
-        """How many memories lack vectors or token vectors, claimed ones included."""
+        """How many memories lack vectors or token vectors, and how many those of a further model, claimed ones
+        included."""
         count = self._store.pending_count(None)
-        return count if self._parts.token_embedder is None else count + self._store.pending_tokens_count(None)
+        if self._parts.token_embedder is not None:
+            count += self._store.pending_tokens_count(None)
+        if self._parts.further is not None:
+            count += self._store.pending_count(None, self._parts.further.fingerprint)
+        return count
 
     def _batches(self, limit: int, stop: threading.Event) -> Iterator[int]:
         """How much was written of each batch, until nothing is left to be claimed."""
@@ -141,21 +149,30 @@ class PendingEmbedder:
                 writing[0].claim.close()
 
     def _embedded(self, limit: int) -> _Batch | None:
-        tokens = self._parts.token_embedder
+        tokens, further = self._parts.token_embedder, self._parts.further
         with ExitStack() as stack:
-            claim: AbstractContextManager[Claimed] = self._store.claimed(limit, tokens=tokens is not None)
+            claim: AbstractContextManager[Claimed] = self._store.claimed(
+                limit, tokens=tokens is not None, further=None if further is None else further.fingerprint
+            )
             claimed = stack.enter_context(claim)
             texts = claimed.without_vectors | claimed.without_tokens
-            if not texts:
+            if not texts and not claimed.without_further:
                 return None
-            embedded = passages_of(self.embedder, tokens, texts)
-            return _Batch(stack.pop_all(), claimed, embedded)
+            embedded = passages_of(self.embedder, tokens, texts) if texts else {}
+            others = {} if further is None else further_passages_of(further, claimed.without_further)
+            return _Batch(stack.pop_all(), claimed, embedded, others)
 
     def _write(self, batch: _Batch) -> int:
         tokens = self._parts.token_embedder
         token_model = None if tokens is None else tokens.token_fingerprint
         texts = batch.claimed.without_vectors | batch.claimed.without_tokens
-        count = self._store.embed(batch.embedded, texts, self.embedder.fingerprint, token_model)
+        count = 0
+        if batch.further and self._parts.further is not None:
+            model = self._parts.further.fingerprint
+            count += self._store.embed(batch.further, batch.claimed.without_further, model)
+        if not texts:
+            return count
+        count += self._store.embed(batch.embedded, texts, self.embedder.fingerprint, token_model)
         if token_model is not None and self._store.token_model() != token_model:
             raise EmbedderMismatch(
                 f"embedder: another process has changed the token vectors from {token_model} to those of "

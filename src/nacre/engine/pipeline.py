@@ -175,7 +175,7 @@ class Pipeline:
             terms=highlight.HighlightTerms.of_query(plan.query, weights(plan.query.terms, frequencies)),
             lexical=lexical,
             semantic=semantic.matches,
-            unembedded=self._finder.unembedded(lexical, semantic),
+            unembedded=self._finder.unembedded(plan, lexical, semantic),
             listed=self._finder.listed(plan),
             relations=self._relations(plan),
             notes=(*ranking.notes, *semantic.notes),
@@ -187,9 +187,18 @@ class Pipeline:
         recipe, frequencies = plan.recipe, ranking.frequencies
         ideal = relevance.ideal(plan.query.terms, frequencies.memories, frequencies.having, recipe)
         coverage = self._finder.vocabulary_coverage(plan) if ranking.semantic else 1.0
-        channels = ranking.lexical or (), ranking.semantic or ()
         cosines = self._cosines_to_boost(plan, ranking)
-        ranked = fusion.fuse(*channels, recipe, ranking.listed, coverage, ideal, cosines, ranking.unembedded)
+        ranked = fusion.fuse(
+            ranking.lexical or (),
+            () if plan.further else ranking.semantic or (),
+            recipe,
+            ranking.listed,
+            coverage,
+            ideal,
+            cosines,
+            ranking.unembedded,
+            fusion.Further(ranking.semantic or (), coverage) if plan.further else None,
+        )
         if not plan.request.merge_relations or not ranking.relations:
             return ranking._replace(ranked=ranked)
         matched = [

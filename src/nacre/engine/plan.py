@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 
 from nacre import validation
+from nacre.analysis.language import is_english
+from nacre.engine.embedding import knows
 from nacre.engine.parts import Parts
 from nacre.engine.query_resolver import QueryResolver
 from nacre.query import identifiers, intent, lenses
@@ -70,6 +72,7 @@ class SearchPlan:
     identifiers: tuple[Identifier, ...] = ()  # what the query names exactly
     periods: tuple[Period, ...] = ()  # that it names; what lies inside one of them comes first
     vaguely: bool = False  # the periods have no clear border: "recently", or after an event
+    further: bool = False  # a further model answers it in place of the store's own, which does not know its language
     is_request: bool = False  # it asks for something to be done, so standing preferences and instructions count
     notes: tuple[str, ...] = ()
 
@@ -154,6 +157,7 @@ class Planner:
             until = request.as_of + _MOMENT
             where = replace(where, created_until=min(until, where.created_until or until))
         recipe = _for_mode(request.recipe, request.mode)
+        further = bool(recipe.alpha) and self._is_for_further_model(query.meaning)
         notes = list(query.notes)
         if not where.spaces:
             notes.append(f"space:{preview(','.join(query.spaces))} is not among the spaces this search may see")
@@ -170,6 +174,7 @@ class Planner:
             intent=intent.detect(query.meaning) if recipe.intent_weight and where.spaces else None,
             periods=query.periods if recipe.temporal_weight else (),
             vaguely=query.time is not None and is_vague(query.text, query.time),
+            further=further,
             is_request=bool(recipe.standing_weight) and is_request(query.meaning),
             identifiers=identifiers.find(query.meaning) if recipe.exact_weight and where.spaces else (),
             notes=tuple(notes),
@@ -188,6 +193,13 @@ class Planner:
             query=self._resolver.resolve(query, plan.where.spaces, plan.lens_condition),
             identifiers=identifiers.find(query.meaning) if plan.recipe.exact_weight else (),
         )
+
+    def _is_for_further_model(self, text: str) -> bool:
+        """Whether a query is in a language that the further model knows, and that the store's own does not."""
+        further = self._parts.further
+        if further is None or not text.strip() or is_english(text):
+            return False
+        return knows(further, text) and further.fingerprint in self._parts.store.further_models()
 
     # ---- lenses
 

@@ -255,7 +255,7 @@ def _new_scores(
 
 
 def _wanted(plan: SearchPlan) -> bool:
-    return bool(plan.request.rerank) and plan.recipe.rerank_weight > 0 and plan.is_hybrid
+    return bool(plan.request.rerank) and plan.recipe.rerank_weight > 0 and plan.is_hybrid and not plan.further
 
 
 def _attempt(call: Callable[[], T]) -> tuple[T | None, tuple[str, ...]]:

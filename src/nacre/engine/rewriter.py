@@ -13,7 +13,7 @@ from nacre import validation
 from nacre.analysis.fact_extraction import extract
 from nacre.analysis.names import fold
 from nacre.engine import entries, merging
-from nacre.engine.embedding import PassageEmbedder
+from nacre.engine.embedding import NOT_EMBEDDED, Embedded, PassageEmbedder
 from nacre.engine.entries import Draft
 from nacre.engine.facts import FactService
 from nacre.engine.parts import Parts
@@ -22,7 +22,7 @@ from nacre.errors import Conflict, InvalidInput, Outdated, StoreBusy, StoreError
 from nacre.facts import statements
 from nacre.storage.changes import replaced
 from nacre.types.facts import Fact
-from nacre.types.memory import Changes, Memory, Passages, Remembered, Replacement, Update
+from nacre.types.memory import Changes, Memory, Remembered, Replacement, Update
 
 _TRIES = 5
 _PART = "a part of what was given is stored"
@@ -81,8 +81,9 @@ class Rewriter:
             draft = entries.draft(checked, previous.id, now, self._extracts)
             if not replaced(previous, draft.memory):
                 return replace(previous, notes=notes)
-            texts = {} if checked.text == previous.text else {previous.id: checked.text}
-            change = self._replacement(previous, draft, self._embedder.of(texts).get(previous.id))
+            changed_text = [] if checked.text == previous.text else [draft.memory]
+            change = self._replacement(previous, draft, self._embedder.of(changed_text).get(previous.id, NOT_EMBEDDED))
+            self._embedder.add_model()
             try:
                 self._store.replace([change], self._embedder.model, self._embedder.token_model)
             except Conflict:
@@ -96,7 +97,7 @@ class Rewriter:
 
     # ---- what is remembered again
 
-    def say_again(self, drafts: Mapping[int, Draft], embedded: Mapping[bytes, Passages]) -> dict[int, Remembered]:
+    def say_again(self, drafts: Mapping[int, Draft], embedded: Mapping[bytes, Embedded]) -> dict[int, Remembered]:
         """Give stored memories what is said of them now, in order. The receipts name the fields that this changed.
 
         A key takes what is given in place of what is stored; a text without one gains what is new. `embedded` are
@@ -109,6 +110,7 @@ class Rewriter:
             receipts, changes = self._changes(drafts, embedded)
             try:
                 if changes:
+                    self._embedder.add_model()
                     self._store.replace(changes, self._embedder.model, self._embedder.token_model)
                 break
             except Conflict:
@@ -125,7 +127,7 @@ class Rewriter:
         return receipts
 
     def _changes(
-        self, drafts: Mapping[int, Draft], embedded: Mapping[bytes, Passages]
+        self, drafts: Mapping[int, Draft], embedded: Mapping[bytes, Embedded]
     ) -> tuple[dict[int, Remembered], list[Replacement]]:
         now = self._parts.clock()
         ids = self._store.identified([draft.identity for draft in drafts.values()], now)
@@ -149,12 +151,12 @@ class Rewriter:
                 known[stored.id] = becomes
         return receipts, changes
 
-    def _passages(self, stored: Memory, draft: Draft, embedded: Mapping[bytes, Passages]) -> Passages | None:
+    def _passages(self, stored: Memory, draft: Draft, embedded: Mapping[bytes, Embedded]) -> Embedded:
         if stored.text == draft.memory.text:
-            return None
+            return NOT_EMBEDDED
         if draft.content_hash in embedded:
             return embedded[draft.content_hash]
-        return self._embedder.of({stored.id: draft.memory.text}).get(stored.id)
+        return self._embedder.of([draft.memory]).get(draft.memory.id, NOT_EMBEDDED)
 
     def _tell(self, draft: Draft, receipt: Remembered) -> list[str]:
         """Add the facts and entities that are given and not there yet. Those of a text that is gone are dropped."""
@@ -182,10 +184,10 @@ class Rewriter:
 
     # ---- one change
 
-    def _replacement(self, previous: Memory, draft: Draft, passages: Passages | None) -> Replacement:
+    def _replacement(self, previous: Memory, draft: Draft, embedded: Embedded) -> Replacement:
         changed = previous.text != draft.memory.text
         facts = self._extracted_anew(draft) if changed else []
-        (entry,) = entries.entries([(draft._replace(entities=(), supersedes=()), passages, facts)])
+        (entry,) = entries.entries([(draft._replace(entities=(), supersedes=()), embedded, facts)])
         return Replacement(entry, previous)
 
     def _extracted_anew(self, draft: Draft) -> list[Fact]:

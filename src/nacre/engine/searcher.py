@@ -55,7 +55,7 @@ class Searcher:
         self._store = parts.store
         self._resolver = QueryResolver(parts.store, parts.limits, parts.zone)
         self._planner = Planner(parts, self._resolver)
-        self.candidates = CandidateFinder(parts.store, parts.embedder, parts.threads)
+        self.candidates = CandidateFinder(parts.store, parts.embedder, parts.threads, parts.further)
         rerank = RerankStage(reranker, parts.timer)
         self.late_interaction = LateInteractionStage(parts.store, parts.token_embedder, self.candidates, parts.threads)
         self.successors = SuccessorFinder(parts.store)

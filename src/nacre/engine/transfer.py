@@ -91,6 +91,8 @@ class TransferService:
             raise InvalidInput("records", "do not begin with a Header; give all records of an export")
         store = self._parts.store
         model, token_model = self._models(header)
+        for each in self._further_models(header):
+            store.add_model(each)
         mark, done = store.load_mark(), LoadCounts()
         yield done
         for batch in _batches(self._readable(records, refused)):
@@ -110,6 +112,15 @@ class TransferService:
         if tokens is not None and tokens.token_fingerprint != header.token_model:
             return header.model, None
         return header.model, header.token_model
+
+    def _further_models(self, header: Header) -> Sequence[str]:
+        """Those of the records' vectors, unless this engine makes others."""
+        own = self._parts.further
+        return (
+            header.further_models
+            if own is None
+            else [each for each in header.further_models if each == own.fingerprint]
+        )
 
     def _readable(self, records: Iterator[Record], refused: Refuse | None) -> Iterator[_Read]:
         """The records that may be stored, as they may be stored."""
@@ -191,8 +202,10 @@ class TransferService:
             name: getattr(checked, name) for name in _SCREENED if getattr(checked, name) != getattr(memory, name)
         }
         passages = _checked_passages(record.passages, memory.text) if "text" not in changed else None
+        further = {model: _checked_further(each, memory.text) for model, each in record.further.items()}
         events = tuple(map(self._event, record.events))
-        return MemoryRecord(replace(memory, **changed), events, passages), bool(notes)
+        kept = {} if "text" in changed else {model: each for model, each in further.items() if each is not None}
+        return MemoryRecord(replace(memory, **changed), events, passages, kept), bool(notes)
 
     def _event(self, event: EventRecord) -> EventRecord:
         for name in ("uid", "action", "memory_id", "space"):
@@ -296,6 +309,11 @@ def _checked_passages(given: StoredPassages | None, text: str) -> StoredPassages
     from nacre.storage.vectors import are_finite
 
     return given if are_finite(given.vectors) else None
+
+
+def _checked_further(given: StoredPassages, text: str) -> StoredPassages | None:
+    """The same of a further model, which may know nothing of the text."""
+    return _checked_passages(given, text) if given.spans else given
 
 
 def _plain(value: Any) -> Json:

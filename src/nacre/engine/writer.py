@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from nacre import validation
 from nacre.analysis.happened import happened
 from nacre.engine import entries
-from nacre.engine.embedding import PassageEmbedder, passages_of
+from nacre.engine.embedding import NOT_EMBEDDED, Embedded, PassageEmbedder, passages_of
 from nacre.engine.entries import Draft
 from nacre.engine.facts import FactService
 from nacre.engine.parts import Parts
@@ -30,7 +30,6 @@ from nacre.types.memory import (
     Forgotten,
     Identity,
     NewMemory,
-    Passages,
     Progress,
     Purged,
     Remembered,
@@ -58,7 +57,7 @@ class _Batch:
     drafts: Sequence[Draft]
     recalled: Mapping[int, tuple[str, ...]]  # by place: texts that only repeat what their session was given
     entries: Mapping[Identity, Entry]
-    embedded: Mapping[bytes, Passages]  # by content hash: of texts that take the place of others
+    embedded: Mapping[bytes, Embedded]  # by content hash: of texts that take the place of others
 
 
 class Writer:
@@ -151,13 +150,18 @@ class Writer:
         return Purged(named, self._store.purge(named, self._parts.clock()))
 
     def reembed(self) -> Iterator[Progress]:
-        """Embed every memory that has no vectors or token vectors of this model."""
+        """Embed every memory that has no vectors or token vectors of this model, or none of the further one."""
         embedder, tokens = self._pending.embedder, self._parts.token_embedder
         if self._store.model() not in (None, embedder.fingerprint):
             passages_of(embedder, None, {"": "text"})  # one that fails is not to cost the vectors that there are
         self._store.switch_model(embedder.fingerprint)
         if tokens is not None:
             self._store.switch_token_model(tokens.token_fingerprint)
+        further = self._parts.further
+        if further is not None:
+            for each in self._store.further_models():
+                if each != further.fingerprint:  # of another version
+                    self._store.drop_model(each)
         yield from self._pending.run(batch=BATCH_EMBEDDED, once=True)
 
     # ---- one batch
@@ -180,8 +184,7 @@ class Writer:
                 others.append(draft)
         changed = self._changed_texts(others, stored)
         embedded = self._embedder.of(
-            {each.memory.id: each.memory.text for key, each in new.items() if key not in in_flight}
-            | {each.memory.id: each.memory.text for each in changed}
+            [each.memory for key, each in new.items() if key not in in_flight] + [each.memory for each in changed]
         )
         superseding = [each for each in drafts if each.supersedes]
         if superseding:
@@ -194,11 +197,13 @@ class Writer:
         new: dict[Identity, Draft] = {}
         for draft in drafts:
             new.setdefault(draft.identity, draft)
-        embedded = self._embedder.of({each.memory.id: each.memory.text for each in new.values()})
+        embedded = self._embedder.of([each.memory for each in new.values()])
         return _Batch(drafts, {}, self._entries(new, embedded), {})
 
-    def _entries(self, new: Mapping[Identity, Draft], embedded: Mapping[str, Passages]) -> dict[Identity, Entry]:
-        ready = entries.entries((each, embedded.get(each.memory.id), self._facts_of(each)) for each in new.values())
+    def _entries(self, new: Mapping[Identity, Draft], embedded: Mapping[str, Embedded]) -> dict[Identity, Entry]:
+        ready = entries.entries(
+            (each, embedded.get(each.memory.id, NOT_EMBEDDED), self._facts_of(each)) for each in new.values()
+        )
         return dict(zip(new, ready, strict=True))
 
     def _changed_texts(self, drafts: Sequence[Draft], stored: Mapping[Identity, str]) -> list[Draft]:
@@ -285,6 +290,7 @@ class Writer:
         added: dict[Identity, Remembered] = {}
         if batch.entries:
             unread = {each.memory.id for each in batch.drafts if each.extract is False}
+            self._embedder.add_model()
             receipts = self._store.add(list(batch.entries.values()), self._embedder.model, self._embedder.token_model)
             added = dict(zip(batch.entries, receipts, strict=True))
             written = (batch.entries[each] for each, receipt in added.items() if not receipt.duplicate)

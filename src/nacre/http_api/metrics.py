@@ -74,6 +74,12 @@ class _OfStore:
         for space, count in stats.spaces.items():
             memories.add_metric([space], count)
         yield memories
+        waiting = GaugeMetricFamily(
+            "nacre_pending_further", "Live memories to embed by a further model.", labels=["model"]
+        )
+        for model, count in stats.further_models.items():
+            waiting.add_metric([model], count)
+        yield waiting
         for name, help_text, value in (
             ("nacre_forgotten_memories", "Forgotten memories.", stats.forgotten),
             ("nacre_passages", "Passages with vectors.", stats.passages),

@@ -19,7 +19,7 @@ from nacre.types.transfer import ExportRequest, Header, LoadCounts, MemoryRecord
 
 _BATCH_RECORDS = 5_000  # a word that many of them have is counted once
 _BATCH_BYTES = 8 << 20  # of texts and vectors
-_VECTORS = {"passages", "token_vectors"}
+_VECTORS = {"passages", "token_vectors", "further_passages"}
 _NO_MODEL = "none"
 
 
@@ -37,6 +37,8 @@ def copy(
         passed, found = again._replace(counts=passed.counts + again.counts), into.checksums()
     if _VECTORS.issuperset(differing := passed.expected.differing(found)) and differing:
         target.switch_model(_NO_MODEL)  # vectors were dropped in the source, as by a change of its model and back
+        for each in target.further_models():
+            target.drop_model(each)
         again = _passed(out, target, whole, progress)
         passed, found = again._replace(counts=passed.counts + again.counts), into.checksums()
     _compare(passed.expected, found, names)
@@ -81,6 +83,8 @@ def merge(
     records = source.dump(ExportRequest(at, vectors=True))
     header = next(records)
     assert isinstance(header, Header)
+    for each in header.further_models:
+        target.add_model(each)
     mark, done = target.load_mark(), LoadCounts()
     for batch in _batches(_counted(records, header.memories, progress)):
         exported: list[Record] = [each for each in batch if not isinstance(each, (*LOG_RECORDS, Checksums))]
@@ -121,6 +125,10 @@ def _adopt_models(target: Store, header: Header) -> None:
         target.switch_model(header.model)
     if header.token_model is not None:
         target.switch_token_model(header.token_model)
+    for each in set(target.further_models()).difference(header.further_models):
+        target.drop_model(each)
+    for each in header.further_models:
+        target.add_model(each)
 
 
 def _compare(expected: Checksums, found: Checksums, names: tuple[str, str]) -> None:
@@ -164,4 +172,5 @@ def _bytes(record: CopyRecord) -> int:
     size = len(record.memory.text)
     if record.passages is not None:
         size += sum(map(len, record.passages.vectors)) + sum(map(len, record.passages.tokens or ()))
+    size += sum(len(vector) for each in record.further.values() for vector in each.vectors)
     return size

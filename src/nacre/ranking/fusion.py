@@ -80,13 +80,15 @@ def by_words(matches: Sequence[Match], weight: float, recipe: Recipe, ideal: flo
     return Channel("lexical", "bm25", weight, best, crowd, floor)
 
 
-def by_meaning(matches: Sequence[Match], weight: float, recipe: Recipe, coverage: float) -> Channel:
-    """The semantic channel. In a small store the crowd is the cosine of unrelated texts."""
+def by_meaning(
+    matches: Sequence[Match], weight: float, recipe: Recipe, coverage: float, signal: str = "semantic"
+) -> Channel:
+    """The channel of a model. In a small store the crowd is the cosine of unrelated texts."""
     scores = [match.score for match in matches]
     least = min([*scores[-1:], UNRELATED])
     crowd = scores[recipe.tuning.crowd - 1] if len(scores) >= recipe.tuning.crowd else least
     floor = scores[recipe.pool - 1] if len(scores) >= recipe.pool else least
-    return Channel("semantic", "cosine", weight, scores[0] if scores else 0.0, max(0.0, crowd), floor, coverage)
+    return Channel(signal, "cosine", weight, scores[0] if scores else 0.0, max(0.0, crowd), floor, coverage)
 
 
 def places(matches: Sequence[Match], only: Container[str] | None = None) -> dict[str, Found]:
@@ -98,6 +100,14 @@ def places(matches: Sequence[Match], only: Container[str] | None = None) -> dict
     }
 
 
+class Further(NamedTuple):
+    """What a further model has found, best first."""
+
+    matches: Sequence[Match]
+    coverage: float = 1.0  # the share of the query that it understands
+    ids: Set[str] | None = None  # of those that it speaks for, in place of the store's own model; None: all
+
+
 def fuse(
     lexical: Sequence[Match],
     semantic: Sequence[Match],
@@ -107,8 +117,11 @@ def fuse(
     ideal: float = 0.0,
     cosines: Mapping[str, float] = _NONE,
     unembedded: Set[str] = frozenset(),
+    further: Further | None = None,
 ) -> list[Ranked]:
-    """One order out of two channels. A channel that was not asked is empty; ties are broken by id.
+    """One order out of the channels. A channel that was not asked is empty; ties are broken by id.
+
+    Of a memory that both models have found, one says how near it is: `further` for its ids.
 
     `listed` are ids that match the conditions of a query without having its words: they come after those that have,
     in their order. `coverage` is the share of the query that the embedder understands, `ideal` the BM25 score that a
@@ -117,10 +130,18 @@ def fuse(
     near they are, so each gets the share that those have that words rank around it.
     """
     in_words, in_meaning = places(lexical), places(semantic)
+    in_further = {} if further is None else places(further.matches, further.ids)
+    in_meaning |= in_further
     if recipe.fusion == "boost":
         ranked = _boosted(in_words, in_meaning, recipe.boost_weight, cosines, unembedded)
     else:
-        ranked = _added(in_words, in_meaning, lexical, semantic, recipe, coverage, ideal, unembedded)
+        words = by_words(lexical, 1 - recipe.alpha, recipe, ideal)
+        meaning = by_meaning(semantic, recipe.alpha, recipe, coverage)
+        if further is not None:
+            other = by_meaning(further.matches, recipe.alpha, recipe, further.coverage, "multilingual")
+            ranked = _added(in_words, in_meaning, words, meaning, recipe, unembedded, (other, in_further))
+        else:
+            ranked = _added(in_words, in_meaning, words, meaning, recipe, unembedded)
     least = min((each.score for each in ranked), default=1.0)
     others = (each for each in listed if each not in in_words and each not in in_meaning)
     ranked += [_listed(each, rank, recipe, least) for rank, each in enumerate(others, len(lexical) + 1)]
@@ -130,18 +151,20 @@ def fuse(
 def _added(
     in_words: Mapping[str, Found],
     in_meaning: Mapping[str, Found],
-    lexical: Sequence[Match],
-    semantic: Sequence[Match],
+    words: Channel,
+    meaning: Channel,
     recipe: Recipe,
-    coverage: float,
-    ideal: float,
     unembedded: Set[str],
+    further: tuple[Channel, Container[str]] | None = None,
 ) -> list[Ranked]:
-    """By height or by rank: the sum of a share of each channel."""
-    words = by_words(lexical, 1 - recipe.alpha, recipe, ideal)
-    meaning = by_meaning(semantic, recipe.alpha, recipe, coverage)
-    by_word, by_nearness = _sharing(words, recipe), _sharing(meaning, recipe)
-    near = {each: by_nearness(found) for each, found in in_meaning.items() if each in in_words}
+    """By height or by rank: the sum of a share of each channel. `further` speaks for the meaning of these ids."""
+    by_word, by_own = _sharing(words, recipe), _sharing(meaning, recipe)
+    by_further, foreign = (by_own, ()) if further is None else (_sharing(further[0], recipe), further[1])
+
+    def by_nearness(memory_id: str, found: Found) -> Reason:
+        return by_further(found) if memory_id in foreign else by_own(found)
+
+    near = {each: by_nearness(each, found) for each, found in in_meaning.items() if each in in_words}
     compared = {each: near[each].value if each in near else 0.0 for each in in_words if each not in unembedded}
     for each, (share, among) in _around(list(in_words), compared, unembedded).items():
         near[each] = Reason("semantic", "add", share, {"weight": meaning.weight, "compared": among})
@@ -155,7 +178,7 @@ def _added(
             ranked.append(Ranked(each, value, (reason, nearness), found, in_meaning.get(each)))
     for each, found in in_meaning.items():
         if each not in in_words:
-            reason = by_nearness(found)
+            reason = by_nearness(each, found)
             ranked.append(Ranked(each, reason.value, (reason,), None, found))
     return ranked
 

@@ -87,7 +87,7 @@ def describe(reason: Reason) -> str:
     if reason.signal in _SHARES:
         if "compared" in reason.numbers:
             return f"meaning: no vectors yet, so what those around it have → {reason.value:.5f}"
-        known = _SHARES["less" if "less" in reason.numbers else reason.signal]
+        known = _SHARES[f"{reason.signal}, less" if "less" in reason.numbers else reason.signal]
         return f"{known.format(**reason.numbers)} {_share(reason)}"
     if reason.signal in _MOVES:
         if reason.signal == "boost" and "compared" in reason.numbers:
@@ -118,7 +118,11 @@ def describe(reason: Reason) -> str:
 _SHARES = {
     "lexical": "words: BM25 {bm25:.2f}, rank {rank:.0f}",
     "semantic": "meaning: cosine {cosine:.3f}, rank {rank:.0f}",
-    "less": "meaning: cosine {cosine:.3f} - {less:.3f} for its passages, rank {rank:.0f}",
+    "semantic, less": "meaning: cosine {cosine:.3f} - {less:.3f} for its passages, rank {rank:.0f}",
+    "multilingual": "meaning, by the multilingual model: cosine {cosine:.3f}, rank {rank:.0f}",
+    "multilingual, less": (
+        "meaning, by the multilingual model: cosine {cosine:.3f} - {less:.3f} for its passages, rank {rank:.0f}"
+    ),
     "filter": "filter: matches every condition, rank {rank:.0f} by time",
     "relation": "relation: BM25 {bm25:.2f}, rank {rank:.0f}",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 P = ParamSpec("P")
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
@@ -63,41 +64,42 @@ def _as_part(call: Callable[[], T]) -> T:
         return call()
 
 
-class AheadCache(Generic[T]):
-    """Results by text. One may be computed in a thread ahead of its use, and the most recent are kept."""
+class AheadCache(Generic[K, T]):
+    """Results by text, or by what else they depend on. One may be computed in a thread ahead of its use, and the most
+    recent are kept."""
 
     def __init__(self, threads: Threads, maxsize: int) -> None:
         self._threads = threads
         self._maxsize = maxsize
-        self._started: LruCache[str, Future[T]] = LruCache(maxsize)
+        self._started: LruCache[K, Future[T]] = LruCache(maxsize)
         forks.renew_in_child(self)
 
     def after_fork(self) -> None:
         """What the parent's threads compute never arrives here."""
         self._started = LruCache(self._maxsize)
 
-    def start(self, text: str, call: Callable[[str], T]) -> None:
+    def start(self, key: K, call: Callable[[K], T]) -> None:
         """Compute a result in a thread. `result` reports what goes wrong."""
         with suppress(StoreUnavailable):
-            self._future(text, call)
+            self._future(key, call)
 
-    def wait(self, text: str) -> None:
+    def wait(self, key: K) -> None:
         """Until a result that was started is there, or has failed. Nothing is started."""
-        known = self._started.get(text)
+        known = self._started.get(key)
         if known is not None:
             known.exception()
 
-    def result(self, text: str, call: Callable[[str], T]) -> T:
+    def result(self, key: K, call: Callable[[K], T]) -> T:
         """A result, computed now unless it was started before. Raises what the call raises, and forgets it then."""
         try:
-            return self._future(text, call).result()
+            return self._future(key, call).result()
         except Exception:
-            self._started.pop(text)
+            self._started.pop(key)
             raise
 
-    def _future(self, text: str, call: Callable[[str], T]) -> Future[T]:
-        known = self._started.get(text)
+    def _future(self, key: K, call: Callable[[K], T]) -> Future[T]:
+        known = self._started.get(key)
         if known is None:
-            known = self._threads.start(call, text)
-            self._started.put(text, known)
+            known = self._threads.start(call, key)
+            self._started.put(key, known)
         return known

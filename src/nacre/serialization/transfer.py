@@ -135,7 +135,7 @@ def _encoded(record: Record) -> tuple[str, dict[str, Json]]:
 
 def _header(value: Header) -> dict[str, Json]:
     body = {each.name: getattr(value, each.name) for each in fields(Header)}
-    return {**body, "at": _time(value.at)}
+    return {**body, "at": _time(value.at), "further_models": list(value.further_models)}
 
 
 def memory_record(record: MemoryRecord) -> dict[str, Json]:
@@ -164,13 +164,18 @@ def memory_record(record: MemoryRecord) -> dict[str, Json]:
         "events": [_event(each) for each in record.events],
     }
     if record.passages is not None:
-        passages = record.passages
-        body["passages"] = {
-            "spans": [[span.start, span.end] for span in passages.spans],
-            "vectors": [b64encode(each).decode() for each in passages.vectors],
-            "tokens": None if passages.tokens is None else [b64encode(each).decode() for each in passages.tokens],
-        }
+        body["passages"] = _passages(record.passages)
+    if record.further:
+        body["further"] = {model: _passages(each) for model, each in record.further.items()}
     return body
+
+
+def _passages(passages: StoredPassages) -> dict[str, Json]:
+    return {
+        "spans": [[span.start, span.end] for span in passages.spans],
+        "vectors": [b64encode(each).decode() for each in passages.vectors],
+        "tokens": None if passages.tokens is None else [b64encode(each).decode() for each in passages.tokens],
+    }
 
 
 def fact_record(record: FactRecord) -> dict[str, Json]:
@@ -240,6 +245,7 @@ def read_header(line: bytes | str) -> Header:
         vectors=data.flag("vectors"),
         model=data.maybe_text("model"),
         token_model=data.maybe_text("token_model"),
+        further_models=data.texts("further_models") if "further_models" in data.values else (),
         memories=data.whole("memories"),
         version=version,
     )
@@ -362,6 +368,7 @@ def _read_memory(data: _Fields) -> MemoryRecord:
     passages = None
     if data.values.get("passages") is not None:
         passages = _read_passages(_Fields(data.values["passages"], "memory.passages"))
+    further = data.object("further") if "further" in data.values else {}
     return MemoryRecord(
         Memory(
             id=data.text("id"),
@@ -387,7 +394,13 @@ def _read_memory(data: _Fields) -> MemoryRecord:
         ),
         tuple(_read_event(_Fields(each, "memory.events")) for each in data.several("events")),
         passages,
+        {model: _read_further(_Fields(each, "memory.further")) for model, each in further.items()},
     )
+
+
+def _read_further(data: _Fields) -> StoredPassages:
+    """None at all: the model does not know the language."""
+    return _read_passages(data) if data.several("spans") else StoredPassages((), ())
 
 
 def _read_passages(data: _Fields) -> StoredPassages:

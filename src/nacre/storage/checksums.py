@@ -30,7 +30,18 @@ from nacre.types.transfer import (
 )
 
 SORTS = (
-    *("memories", "passages", "token_vectors", "events", "facts", "entities", "updates", "near_duplicates", "lenses"),
+    *(
+        "memories",
+        "passages",
+        "token_vectors",
+        "further_passages",
+        "events",
+        "facts",
+        "entities",
+        "updates",
+        "near_duplicates",
+        "lenses",
+    ),
     *("dropped", "receipts", "deliveries", "usage", "access_tokens"),
 )
 _HASH_BYTES = 16
@@ -117,6 +128,8 @@ def _of_memory(record: MemoryRecord) -> Iterator[tuple[str, Any]]:
         yield "passages", (memory.id, spans, record.passages.vectors)
         if record.passages.tokens is not None:
             yield "token_vectors", (memory.id, record.passages.tokens)
+    for model, each in record.further.items():
+        yield "further_passages", (memory.id, model, [tuple(span) for span in each.spans], each.vectors)
 
 
 def _of_event(event: EventRecord) -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,8 @@ from nacre.interfaces import NOTHING_CLAIMED, Claimed
 from nacre.runtime import forks
 from nacre.types.search import Filter
 
-Pending: TypeAlias = Callable[[Filter | None, int], list[tuple[str, str]]]
+Pending: TypeAlias = Callable[[Filter | None, int, str | None], list[tuple[str, str]]]
+PendingTokens: TypeAlias = Callable[[Filter | None, int], list[tuple[str, str]]]
 
 
 class Claims:
@@ -21,7 +22,7 @@ class Claims:
     def __init__(
         self,
         pending: Pending,
-        pending_tokens: Pending,
+        pending_tokens: PendingTokens,
         alone: Callable[[], AbstractContextManager[bool]] = lambda: nullcontext(True),
     ) -> None:
         self._pending = pending
@@ -32,11 +33,11 @@ class Claims:
         forks.renew_in_child(self)
 
     @contextmanager
-    def claimed(self, limit: int, *, tokens: bool) -> Iterator[Claimed]:
+    def claimed(self, limit: int, *, tokens: bool, further: str | None = None) -> Iterator[Claimed]:
         """As in `nacre.interfaces.Store`."""
         with self._lock:
-            found = self._free(limit, tokens) if self._may_claim() else NOTHING_CLAIMED
-            ids = {*found.without_vectors, *found.without_tokens}
+            found = self._free(limit, tokens, further) if self._may_claim() else NOTHING_CLAIMED
+            ids = {*found.without_vectors, *found.without_tokens, *found.without_further}
             self._taken |= ids
             self._users += 1
         try:
@@ -57,14 +58,18 @@ class Claims:
                 self._process = stack.pop_all()
         return True
 
-    def _free(self, limit: int, tokens: bool) -> Claimed:
+    def _free(self, limit: int, tokens: bool, further: str | None) -> Claimed:
         looked_at = limit + len(self._taken)
-        listed = self._pending(None, looked_at)
-        new = dict(islice((each for each in listed if each[0] not in self._taken), limit))
-        if not tokens or len(new) == limit:
-            return Claimed(new, {})
-        lacking = (each for each in self._pending_tokens(None, looked_at) if each[0] not in self._taken)
-        return Claimed(new, dict(islice(lacking, limit - len(new))))
+
+        def free(listed: list[tuple[str, str]], most: int) -> dict[str, str]:
+            return dict(islice((each for each in listed if each[0] not in self._taken), most))
+
+        new = free(self._pending(None, looked_at, None), limit)
+        left = limit - len(new)
+        lacking = free(self._pending_tokens(None, looked_at), left) if tokens and left else {}
+        left -= len(lacking)
+        others = free(self._pending(None, looked_at, further), left) if further is not None and left else {}
+        return Claimed(new, lacking, others)
 
     def after_fork(self) -> None:
         if self._process is not None:  # it is the parent's

@@ -247,6 +247,8 @@ class Entry:
     entities: tuple[NewEntity, ...] = ()
     sketch: tuple[int, ...] = ()  # by which near-duplicates are looked up
     updates: tuple[Update, ...] = ()  # of older memories by this one
+    # By fingerprint of a further model: passages of its own, none where it does not know the language of the text.
+    further: Mapping[str, Passages] = field(default_factory=dict)
 
     @property
     def identity(self) -> Identity:

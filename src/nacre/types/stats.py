@@ -74,6 +74,7 @@ class Stats:
     namespaces: Mapping[str, int]
     model: str | None  # fingerprint of the model the vectors come from
     token_model: str | None  # that of the token vectors
+    further_models: Mapping[str, int]  # by fingerprint of a further model, live memories that it has yet to embed
     stored_memories: Mapping[str, int]  # by space, forgotten ones included, as quotas count them
     stored_bytes: Mapping[str, int]  # by space, as quotas count them
     quotas: Mapping[str, int]  # that are set, by the names of their settings

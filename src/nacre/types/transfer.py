@@ -8,7 +8,7 @@ records wins.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -44,6 +44,7 @@ class Header:
     vectors: bool = False
     model: str | None = None
     token_model: str | None = None
+    further_models: tuple[str, ...] = ()  # whose vectors are among the records
     memories: int = 0  # how many follow
     version: int = FORMAT_VERSION
 
@@ -74,6 +75,7 @@ class MemoryRecord:
     memory: Memory
     events: tuple[EventRecord, ...] = ()  # the oldest first
     passages: StoredPassages | None = None
+    further: Mapping[str, StoredPassages] = field(default_factory=dict)  # by fingerprint of a further model
 
 
 @dataclass(frozen=True, slots=True)

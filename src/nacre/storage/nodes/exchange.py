@@ -163,6 +163,7 @@ def _merged(
         where=filter_text(request.where),
         model=next((each.model for each in headers if each.model is not None), None),
         token_model=next((each.token_model for each in headers if each.token_model is not None), None),
+        further_models=tuple(dict.fromkeys(model for each in headers for model in each.further_models)),
         memories=sum(each.memories for each in headers),
     )
     rests = [_Rest(each) for each in dumps]

@@ -65,6 +65,7 @@ def stats(several: Sequence[Stats], model: str | None, token_model: str | None) 
         namespaces=_by_name(summed(each.namespaces for each in several)),
         model=model,
         token_model=token_model,
+        further_models=summed(each.further_models for each in several),
         stored_memories=_by_name(summed(each.stored_memories for each in several)),
         stored_bytes=_by_name(summed(each.stored_bytes for each in several)),
         quotas=several[0].quotas,

@@ -132,11 +132,12 @@ class NodesStore:
         self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str, token_model: str | None = None
     ) -> int:
         space_of = self._router.spaces_of(list(texts))
+        further = model in self.further_models()
 
         def embed(node: Node, spaces: list[str]) -> int:
             own = [each for each in texts if space_of.get(each) in spaces]
             tokens = token_model if _has_tokens(passages.values()) else None
-            with self._agreeing(node, model, tokens) as keeps:
+            with self._agreeing(node, None if further else model, tokens) as keeps:
                 return node.embed(
                     {each: passages[each] for each in own},
                     {each: texts[each] for each in own},
@@ -145,6 +146,14 @@ class NodesStore:
                 )
 
         return sum(self._router.write(space_of.values(), embed))
+
+    def add_model(self, model: str) -> None:
+        for each in self._placement.every():
+            each.asked(lambda node: node.add_model(model))
+
+    def drop_model(self, model: str) -> None:
+        for each in self._placement.every():
+            each.asked(lambda node: node.drop_model(model))
 
     def switch_model(self, model: str) -> None:
         home, *others = self._placement.every()  # the others adopt what it has
@@ -160,6 +169,11 @@ class NodesStore:
 
     def model(self) -> str | None:
         return self._first(lambda node: node.model())
+
+    def further_models(self) -> tuple[str, ...]:
+        """Those of all nodes that answer. One that has joined since gets the others when they are added again."""
+        first, *others = self._router.of_reachable(lambda node: node.further_models()).values()
+        return tuple(each for each in first if all(each in several for several in others))
 
     def token_model(self) -> str | None:
         return self._first(lambda node: node.token_model())
@@ -222,7 +236,9 @@ class NodesStore:
             return node.semantic(vector, model, question, own, limit, passages_weight)
 
         found = self._best(where, limit, semantic)
-        if not found:  # no node may have been asked, or one that has no model yet
+        if (
+            not found and model not in self.further_models()
+        ):  # no node may have been asked, or one that has no model yet
             self._check_model(model)
         return found
 
@@ -247,30 +263,34 @@ class NodesStore:
         having = self.frequencies(words, spaces).having if len(found) > 1 else dict(chain.from_iterable(found))
         return [(each, having[each]) for each in words if each in having]
 
-    def vectors(self, memory_id: str) -> FloatMatrix | None:
-        return next(iter(self._router.of_ids([memory_id], lambda node, own: node.vectors(own[0]))), None)
+    def vectors(self, memory_id: str, model: str | None = None) -> FloatMatrix | None:
+        return next(iter(self._router.of_ids([memory_id], lambda node, own: node.vectors(own[0], model))), None)
 
-    def without_vectors(self, ids: Sequence[str]) -> set[str]:
-        return set[str]().union(*self._router.of_ids(ids, lambda node, own: node.without_vectors(own)))
+    def without_vectors(self, ids: Sequence[str], model: str | None = None) -> set[str]:
+        return set[str]().union(*self._router.of_ids(ids, lambda node, own: node.without_vectors(own, model)))
 
-    def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
-        return list(chain.from_iterable(self._where(where, lambda node, own: node.pending(own, limit))))[:limit]
+    def pending(self, where: Filter | None, limit: int, model: str | None = None) -> list[tuple[str, str]]:
+        return list(chain.from_iterable(self._where(where, lambda node, own: node.pending(own, limit, model))))[:limit]
 
-    def pending_count(self, where: Filter | None) -> int:
-        return sum(self._where(where, lambda node, own: node.pending_count(own)))
+    def pending_count(self, where: Filter | None, model: str | None = None) -> int:
+        return sum(self._where(where, lambda node, own: node.pending_count(own, model)))
 
     @contextmanager
-    def claimed(self, limit: int, *, tokens: bool) -> Iterator[Claimed]:
+    def claimed(self, limit: int, *, tokens: bool, further: str | None = None) -> Iterator[Claimed]:
         with ExitStack() as claims:
             new: dict[str, str] = {}
             lacking: dict[str, str] = {}
+            others: dict[str, str] = {}
             for each in self._placement.reachable():
-                left = limit - len(new) - len(lacking)
+                left = limit - len(new) - len(lacking) - len(others)
                 if left > 0:
-                    found = claims.enter_context(each.asked(lambda node, left=left: node.claimed(left, tokens=tokens)))  # type: ignore[misc]
+                    found = claims.enter_context(
+                        each.asked(lambda node, left=left: node.claimed(left, tokens=tokens, further=further))  # type: ignore[misc]
+                    )
                     new |= found.without_vectors
                     lacking |= found.without_tokens
-            yield Claimed(new, lacking)
+                    others |= found.without_further
+            yield Claimed(new, lacking, others)
 
     def token_vectors(
         self, ids: Sequence[str], model: str, vector: FloatVector, passages_max: int

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from nacre.analysis.names import fold
 from nacre.storage import merging
-from nacre.storage.postgres import change_log, facts, rows
+from nacre.storage.postgres import change_log, facts, further_vectors, rows
 from nacre.storage.postgres.connection import Connections, fetch, value
 from nacre.storage.postgres.filters import EVERYTHING, Clause, filter_clause
 from nacre.storage.postgres.halfvec import received
@@ -164,6 +164,7 @@ class _Dump:
             vectors=self._request.vectors,
             model=rows.meta(self._db, "model"),
             token_model=rows.meta(self._db, "token_model"),
+            further_models=further_vectors.models(self._db) if self._request.vectors else (),
             memories=int(value(self._db, counted, self._touched.parameters)),
         )
 
@@ -190,9 +191,12 @@ class _Dump:
             memories = [rows.memory(columns) for _, _, _, _, _, *columns in chunk]
             events = self._events([memory.id for memory in memories])
             passages = self._passages(chunk) if self._request.vectors else {}
+            further = further_vectors.of_memories(self._db, keys) if self._request.vectors else {}
             for (space, row, displaced, *_), memory in zip(chunk, memories, strict=True):
                 exported = replace(memory, deleted=None) if displaced and (space, row) not in stale else memory
-                yield MemoryRecord(exported, tuple(events[memory.id]), passages.get((space, row)))
+                yield MemoryRecord(
+                    exported, tuple(events[memory.id]), passages.get((space, row)), further.get((space, row), {})
+                )
 
     def _events(self, ids: Sequence[str]) -> dict[str, list[EventRecord]]:
         sql = f"SELECT {EVENT_COLUMNS} FROM events WHERE memory_id = ANY(%s) AND seq > %s ORDER BY seq"

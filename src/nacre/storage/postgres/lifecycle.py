@@ -12,6 +12,7 @@ from nacre.errors import Conflict
 from nacre.storage.changes import check_unexpired, identity, replaced, taken
 from nacre.storage.postgres import (
     facts,
+    further_vectors,
     near_duplicates,
     placements,
     rows,
@@ -62,6 +63,7 @@ def add(
     write_tokens(db, ((*key, entry.tokens) for key, entry in keyed))
     write_passages(db, ((key, entry.passages) for key, entry in keyed))
     token_vectors.write(db, ((key, entry.passages) for key, entry in keyed))
+    further_vectors.write(db, ((key, entry.further) for key, entry in keyed))
     vocabulary.add(db, ((*key, entry.tokens) for key, entry in keyed))
     facts.write_entries(db, written)
     near_duplicates.link(db, written)
@@ -121,6 +123,7 @@ def _replace(db: Db, change: Replacement, model: str | None, token_model: str | 
         if not token_vectors.adopt_model(db, token_model, [entry.passages]):
             (entry,) = token_vectors.left_out([entry])
         token_vectors.rewrite(db, [(stored.key, entry.passages)])
+    further_vectors.write(db, [(stored.key, entry.further)])
     if memory.text != stored.memory.text:
         facts.rewrite_entry(db, stored.row, entry)
         near_duplicates.rewrite(db, stored.row, entry)
@@ -180,6 +183,8 @@ def embed(
     location: str,
 ) -> int:
     hold_memories(db, texts)
+    if further_vectors.is_known(db, model):
+        return _embed_further(db, passages, texts, model)
     adopt_model(db, model, location)
     keeps = token_vectors.adopt_model(db, token_model, passages.values())
     written: list[tuple[Key, Passages]] = []
@@ -202,6 +207,19 @@ def embed(
     if added:  # after the events, as everywhere: counters are taken in one order
         bump_revision(db)
     return len(embedded) + added
+
+
+def _embed_further(db: Db, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str) -> int:
+    found = further_vectors.pending_texts(db, model, texts)
+    further_vectors.write(db, ((key, {model: passages[memory_id]}) for memory_id, key in found.items()))
+    log_events(
+        db,
+        "embedded",
+        (Touched(*key, memory_id) for memory_id, key in found.items() if passages[memory_id].spans),
+    )
+    if any(not passages[each].spans for each in found):
+        bump_revision(db)
+    return len(found)
 
 
 def switch_model(db: Db, model: str, *, logged: bool = True) -> None:

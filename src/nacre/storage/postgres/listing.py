@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nacre.interfaces import TimePage
 from nacre.query.ast import Condition, has_words
-from nacre.storage.postgres import rows
+from nacre.storage.postgres import further_vectors, rows
 from nacre.storage.postgres.connection import fetch, value
 from nacre.storage.postgres.filters import (
     FORGOTTEN,
@@ -62,14 +62,18 @@ def by_time(db: Db, where: Filter, page: TimePage, must: Condition | None, forgo
     return [rows.memory(row) for row in fetch(db, sql, (*clause.parameters, page.limit))]
 
 
-def vectors(db: Db, memory_id: str) -> FloatMatrix | None:
+def vectors(db: Db, memory_id: str, model: str | None) -> FloatMatrix | None:
+    given: tuple[str | int, ...] = (memory_id,)
+    table, also = "passages", "m.embedded"
+    if model is not None and further_vectors.is_known(db, model):
+        table, also, given = "further_passages", "p.model = %s", (memory_id, further_vectors.number_of(model))
     sql = (
-        "SELECT p.vector FROM memories AS m JOIN passages AS p ON p.space = m.space AND p.row = m.row "
-        "WHERE m.id = %s AND m.embedded ORDER BY p.place"
+        f"SELECT p.vector FROM memories AS m JOIN {table} AS p ON p.space = m.space AND p.row = m.row "
+        f"WHERE m.id = %s AND {also} ORDER BY p.place"
     )
-    sent = (db.seen or {}).get(vectors_of(memory_id))
+    sent = (db.seen or {}).get(vectors_of(memory_id)) if model is None else None
     if sent is None:
-        sent = [each for (each,) in fetch(db, sql, (memory_id,))]
+        sent = [each for (each,) in fetch(db, sql, given)]
     return unpack(all_received(sent)) if sent else None
 
 
@@ -78,21 +82,35 @@ def vectors_of(memory_id: str | None) -> tuple[str, str | None]:
     return "vectors", memory_id
 
 
-def without_vectors(db: Db, ids: Sequence[str]) -> set[str]:
-    sql = f"SELECT m.id FROM memories AS m WHERE m.id = ANY(%s) AND {PENDING}"
-    return {memory_id for (memory_id,) in fetch(db, sql, (list(ids),))}
+def without_vectors(db: Db, ids: Sequence[str], model: str | None) -> set[str]:
+    clause = Clause("m.id = ANY(%s)", (list(ids),)) & pending_clause(db, model)
+    return {
+        memory_id for (memory_id,) in fetch(db, f"SELECT m.id FROM memories AS m WHERE {clause.sql}", clause.parameters)
+    }
 
 
-def having(db: Db, condition: str, where: Filter | None, limit: int) -> list[tuple[str, str]]:
+def pending_clause(db: Db, model: str | None) -> Clause:
+    return Clause(PENDING, ()) if model is None else further_vectors.pending_clause(db, model)
+
+
+def pending(db: Db, where: Filter | None, limit: int, model: str | None) -> list[tuple[str, str]]:
+    return having(db, pending_clause(db, model), where, limit)
+
+
+def pending_count(db: Db, where: Filter | None, model: str | None) -> int:
+    return count_having(db, pending_clause(db, model), where)
+
+
+def having(db: Db, condition: Clause, where: Filter | None, limit: int) -> list[tuple[str, str]]:
     """(id, text) of the first memories that match a condition and the filter."""
-    clause = _HERE if where is None else filter_clause(where)
-    sql = f"SELECT m.id, m.text FROM memories AS m WHERE {condition} AND {clause.sql} ORDER BY m.row LIMIT %s"
+    clause = condition & (_HERE if where is None else filter_clause(where))
+    sql = f"SELECT m.id, m.text FROM memories AS m WHERE {clause.sql} ORDER BY m.row LIMIT %s"
     return [(memory_id, text) for memory_id, text in fetch(db, sql, (*clause.parameters, limit))]
 
 
-def count_having(db: Db, condition: str, where: Filter | None) -> int:
-    clause = _HERE if where is None else filter_clause(where)
-    sql = f"SELECT count(*) FROM memories AS m WHERE {condition} AND {clause.sql}"
+def count_having(db: Db, condition: Clause, where: Filter | None) -> int:
+    clause = condition & (_HERE if where is None else filter_clause(where))
+    sql = f"SELECT count(*) FROM memories AS m WHERE {clause.sql}"
     return int(value(db, sql, clause.parameters))
 
 

@@ -7,7 +7,7 @@ another is merged by itself. Events are written at the end.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
@@ -21,6 +21,7 @@ from nacre.storage.postgres import (
     counters,
     export,
     facts,
+    further_vectors,
     kept_answers,
     near_duplicates,
     placements,
@@ -96,6 +97,7 @@ class _Coming(NamedTuple):
 
     entry: Entry
     passages: StoredPassages | None
+    further: Mapping[str, StoredPassages]
 
 
 def load(
@@ -222,11 +224,13 @@ class _Loading:
         if not takes:
             assert old is not None
             self._log(told_of)
-            if record.passages is not None and memory.text == old.memory.text:
-                self._add_passages(old, record.passages)
+            if memory.text == old.memory.text:
+                if record.passages is not None:
+                    self._add_passages(old, record.passages)
+                self._add_further([(old.key, record.further)])
             return
         self._taken |= {_place(memory), *([] if old is None else [_place(old.memory)])}
-        coming = _Coming(_entry(memory), record.passages)
+        coming = _Coming(_entry(memory), record.passages, record.further)
         if old is None:
             self._insert([coming], displaced=True)
         else:
@@ -244,7 +248,7 @@ class _Loading:
         records = list(self._new.values())
         self._taken |= self._new_places
         self._new, self._new_places = {}, set()
-        self._insert([_Coming(_entry(each.memory), each.passages) for each in records], displaced=False)
+        self._insert([_Coming(_entry(each.memory), each.passages, each.further) for each in records], displaced=False)
         told = self._log([event for each in records for event in each.events])
         self._log([merging.imported_event(each.memory) for each in records if each.memory.id not in told])
         self.counts["added"] += len(records)
@@ -255,7 +259,7 @@ class _Loading:
         written = []
         passages: list[tuple[Key, StoredPassages, bool]] = []  # with token vectors or without
         waiting: list[Key] = []
-        for row, (entry, given) in zip(numbers(db, "memory_rows", len(coming)), coming, strict=True):
+        for row, (entry, given, _) in zip(numbers(db, "memory_rows", len(coming)), coming, strict=True):
             memory = entry.memory
             key = memory.space, row
             self._keys[memory.id] = key
@@ -278,6 +282,7 @@ class _Loading:
                 db, ((space, row, entry.tokens) for space, row, entry in numbered if entry.memory.deleted is None)
             )
         self._write_passages(passages)
+        self._add_further([(self._keys[each.entry.memory.id], each.further) for each in coming])
         near_duplicates.link(db, [(row, entry) for _, row, entry in numbered], below=self._mark or 0)
 
     def _replace(self, old: _Stored, coming: _Coming) -> None:
@@ -306,6 +311,7 @@ class _Loading:
             old = old._replace(embedded=False, has_tokens=False)
         if coming.passages is not None:
             self._add_passages(old, coming.passages)
+        self._add_further([(old.key, coming.further)])
         self._stored.pop(memory.id, None)
         if memory.text != old.memory.text:
             facts.rewrite_entry(db, old.row, entry)
@@ -345,6 +351,9 @@ class _Loading:
             "WHERE space = %s AND row = %s"
         )
         run(db, sql, (None if tokens is None else _token_passages(tokens), *stored.key))
+
+    def _add_further(self, given: Sequence[tuple[Key, Mapping[str, StoredPassages]]]) -> None:
+        further_vectors.add_packed(self._db, given)
 
     def _write_passages(self, written: Sequence[tuple[Key, StoredPassages, bool]]) -> None:
         if not written:

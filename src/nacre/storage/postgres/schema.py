@@ -1,10 +1,10 @@
 """The tables of a store in PostgreSQL, and the migrations from older versions.
 
-The source of truth are `memories`, `passages`, `token_vectors`, `events`, `facts`, `entities` with `entity_names` and
-`links`, `updates`, `near_duplicates`, `receipts`, `deliveries`, `usage`, `lenses`, `changes`, `displaced`,
-`session_writes`, `access_tokens`, `kept_answers`, `nodes`, `placements`, `directory`, `counters` and `meta`. `tokens`,
-`vocabulary`, `postings`, `corpus`, `sketches`, `relation_words`, `relation_counts` and `space_usage` are derived from
-these.
+The source of truth are `memories`, `passages`, `token_vectors`, `further_models` with `further_passages` and
+`further_pending`, `events`, `facts`, `entities` with `entity_names` and `links`, `updates`, `near_duplicates`,
+`receipts`, `deliveries`, `usage`, `lenses`, `changes`, `displaced`, `session_writes`, `access_tokens`, `kept_answers`,
+`nodes`, `placements`, `directory`, `counters` and `meta`. `tokens`, `vocabulary`, `postings`, `corpus`, `sketches`,
+`relation_words`, `relation_counts` and `space_usage` are derived from these.
 
 What belongs to a space has the space as the first column of its primary key, and no foreign key leads to another space,
 so that a table can be partitioned or distributed by space. Memories have no foreign keys that point at them: their
@@ -42,7 +42,10 @@ _EXTENSION_KEY = 0x4E61637265  # of the lock that guards what all schemas of a d
 
 # Tables with rows of one memory, by (space, row). Pairs are in `near_duplicates` and `updates`; `deliveries` name the
 # space of the memory beside their own.
-OF_MEMORIES = ("passages", "token_vectors", "tokens", "sketches", "links", "usage", "displaced")
+OF_MEMORIES = (
+    *("passages", "token_vectors", "further_passages", "further_pending", "tokens", "sketches", "links"),
+    *("usage", "displaced"),
+)
 # Tables that have a row of every space that has anything.
 HELD_BY_SPACE = ("memories", "events", "changes", "entities", "lenses", "receipts", "session_writes", "space_usage")
 
@@ -503,7 +506,51 @@ CREATE TRIGGER events_cleared AFTER UPDATE ON events REFERENCING OLD TABLE AS ol
 FOR EACH STATEMENT EXECUTE FUNCTION events_are_counted();
 """
 
-MIGRATIONS = (_FIRST + _COUNTING + row_security.SCRIPT,)
+# See further_vectors.py.
+_FURTHER = """
+CREATE TABLE further_models (
+  model       integer PRIMARY KEY,
+  fingerprint text COLLATE "C" NOT NULL UNIQUE,
+  added       bigint NOT NULL
+);
+CREATE TABLE further_passages (
+  space      text COLLATE "C" NOT NULL,
+  row        bigint NOT NULL,
+  model      integer NOT NULL,
+  place      integer NOT NULL,
+  start_char integer NOT NULL,
+  end_char   integer NOT NULL,
+  siblings   integer NOT NULL,
+  vector     halfvec NOT NULL,
+  beside_graph boolean NOT NULL DEFAULT false,
+  PRIMARY KEY (space, row, model, place)
+);
+CREATE INDEX further_passages_beside_graph ON further_passages (space) WHERE beside_graph;
+CREATE TABLE further_pending (
+  space text COLLATE "C" NOT NULL,
+  row   bigint NOT NULL,
+  model integer NOT NULL,
+  PRIMARY KEY (space, row, model)
+);
+CREATE FUNCTION memories_wait_for_models() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO further_pending SELECT m.space, m.row, f.model FROM new_rows AS m CROSS JOIN further_models AS f
+  ON CONFLICT DO NOTHING;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER memories_pending_further AFTER INSERT ON memories REFERENCING NEW TABLE AS new_rows
+FOR EACH STATEMENT EXECUTE FUNCTION memories_wait_for_models();
+CREATE FUNCTION text_waits_for_models() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM further_passages WHERE space = new.space AND row = new.row;
+  INSERT INTO further_pending SELECT new.space, new.row, model FROM further_models ON CONFLICT DO NOTHING;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER texts_pending_further AFTER UPDATE OF text ON memories
+FOR EACH ROW WHEN (old.text <> new.text) EXECUTE FUNCTION text_waits_for_models();
+""" + row_security.of_tables("further_passages", "further_pending")
+
+MIGRATIONS = (_FIRST + _COUNTING + row_security.SCRIPT, _FURTHER)
 VERSION = len(MIGRATIONS)
 # The indexes of all tables but primary keys, by name, each with the statement that makes it.
 INDEXES = {

@@ -28,6 +28,8 @@ TABLES: dict[str, str | None] = {
     "memories": "row",
     "passages": "row",
     "token_vectors": "row",
+    "further_passages": "row",
+    "further_pending": "row",
     "tokens": "row",
     "usage": "row",
     "displaced": "row",
@@ -50,7 +52,7 @@ TABLES: dict[str, str | None] = {
 }
 
 
-_OWN = ("passages", "beside_graph")  # tells what the graph of one server has
+_OWN = (("passages", "beside_graph"), ("further_passages", "beside_graph"))  # tells what the graph of one server has
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def table_of(db: Db, name: str) -> Table:
         "JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum "
         "WHERE i.indrelid = %s::regclass AND i.indisprimary ORDER BY k.place"
     )
-    names, types = zip(*(each for each in fetch(db, columns, (name,)) if (name, each[0]) != _OWN), strict=True)
+    names, types = zip(*(each for each in fetch(db, columns, (name,)) if (name, each[0]) not in _OWN), strict=True)
     keyed = tuple(column for (column,) in fetch(db, key, (name,)) if column != "space")
     return Table(name, TABLES[name], names, types, keyed)
 

@@ -23,6 +23,7 @@ from nacre.storage.postgres import (
     counters,
     entities,
     facts,
+    further_vectors,
     kept_answers,
     lenses,
     lifecycle,
@@ -40,6 +41,7 @@ from nacre.storage.postgres import (
 )
 from nacre.storage.postgres.connection import BUSY_TIMEOUT_MS, Connections
 from nacre.storage.postgres.facets import facet_counts
+from nacre.storage.postgres.filters import Clause
 from nacre.storage.postgres.keyword_search import lexical
 from nacre.storage.postgres.neighbours import neighbours
 from nacre.storage.postgres.posting_lists import KeptLists
@@ -149,6 +151,7 @@ class PostgresStore:
             lambda db: unanswered.added(db, entries),
         )
         self._graph.wrote(sum(len(each.passages.spans) for each in entries if each.passages is not None))
+        self._graph.wrote(sum(len(one.spans) for each in entries for one in each.further.values()))
         return added
 
     def replace(self, changes: Sequence[Replacement], model: str | None, token_model: str | None = None) -> None:
@@ -180,6 +183,14 @@ class PostgresStore:
         self._graph.wrote(sum(len(each.spans) for each in passages.values()))
         return embedded
 
+    def add_model(self, model: str) -> None:
+        if model not in self.further_models():
+            self._connections.write_alone(further_vectors.add, model)
+
+    def drop_model(self, model: str) -> None:
+        if model in self.further_models():
+            self._connections.write_alone(further_vectors.drop, model)
+
     def switch_model(self, model: str) -> None:
         if self.model() != model:
             self._connections.write_alone(lifecycle.switch_model, model)
@@ -192,6 +203,9 @@ class PostgresStore:
 
     def model(self) -> str | None:
         return self._read(rows.meta, "model")
+
+    def further_models(self) -> tuple[str, ...]:
+        return self._read(further_vectors.models)
 
     def token_model(self) -> str | None:
         return self._read(rows.meta, "token_model")
@@ -258,17 +272,17 @@ class PostgresStore:
     def spellings(self, word: str, spaces: Sequence[str]) -> list[tuple[str, int]]:
         return self._read(vocabulary.spellings, word, spaces)
 
-    def vectors(self, memory_id: str) -> FloatMatrix | None:
-        return self._read(listing.vectors, memory_id)
+    def vectors(self, memory_id: str, model: str | None = None) -> FloatMatrix | None:
+        return self._read(listing.vectors, memory_id, model)
 
-    def without_vectors(self, ids: Sequence[str]) -> set[str]:
-        return self._read(listing.without_vectors, ids)
+    def without_vectors(self, ids: Sequence[str], model: str | None = None) -> set[str]:
+        return self._read(listing.without_vectors, ids, model)
 
-    def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
-        return self._read(listing.having, listing.PENDING, where, limit)
+    def pending(self, where: Filter | None, limit: int, model: str | None = None) -> list[tuple[str, str]]:
+        return self._read(listing.pending, where, limit, model)
 
-    def pending_count(self, where: Filter | None) -> int:
-        return self._read(listing.count_having, listing.PENDING, where)
+    def pending_count(self, where: Filter | None, model: str | None = None) -> int:
+        return self._read(listing.pending_count, where, model)
 
     def token_vectors(
         self, ids: Sequence[str], model: str, vector: FloatVector, passages_max: int
@@ -276,10 +290,10 @@ class PostgresStore:
         return self._read(token_vectors.nearest, ids, model, vector, passages_max)
 
     def pending_tokens(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
-        return self._read(listing.having, listing.PENDING_TOKENS, where, limit)
+        return self._read(listing.having, Clause(listing.PENDING_TOKENS, ()), where, limit)
 
     def pending_tokens_count(self, where: Filter | None) -> int:
-        return self._read(listing.count_having, listing.PENDING_TOKENS, where)
+        return self._read(listing.count_having, Clause(listing.PENDING_TOKENS, ()), where)
 
     def history(self, memory_id: str) -> list[Event]:
         return self._read(listing.history, memory_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nacre.storage.postgres import rows, schema, space_usage, vector_graph
+from nacre.storage.postgres import further_vectors, listing, rows, schema, space_usage, vector_graph
 from nacre.storage.postgres.connection import fetch
 from nacre.storage.postgres.placements import HIDDEN, in_state
 from nacre.storage.postgres.schema import Db
@@ -54,6 +54,7 @@ def store_stats(db: Db, quotas: Quotas) -> Stats:
         spaces=by[3],
         kinds=by[5],
         namespaces=by[6],
+        further_models={each: listing.pending_count(db, None, each) for each in further_vectors.models(db)},
         model=rows.meta(db, "model"),
         token_model=rows.meta(db, "token_model"),
         stored_memories={space: each.memories for space, each in held.items()},

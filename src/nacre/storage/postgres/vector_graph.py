@@ -46,59 +46,72 @@ _POLLED_S = 0.2  # how often it is looked whether another process has ended its 
 State: TypeAlias = Literal["ready", "building", "missing"]
 
 _KEY = "hashtextextended(current_schema()::text, 2)"
-GRAPHS = (
+OWN, FURTHER = "passages", "further_passages"  # the tables of vectors: of the store's model, and of further ones
+TABLES = (OWN, FURTHER)
+_GRAPHS = (
     "SELECT c.relname::text AS name, i.indisvalid AS is_valid FROM pg_index AS i "
     "JOIN pg_class AS c ON c.oid = i.indexrelid "
-    "WHERE i.indrelid = 'passages'::regclass AND c.relname ^@ 'passages_by_vector_'"
+    "WHERE i.indrelid = '{0}'::regclass AND c.relname ^@ '{0}_by_vector_'"
 )
+EVERY_GRAPH = " UNION ALL ".join(map(_GRAPHS.format, TABLES))
 _CROWDED = (
     "SELECT c.space FROM corpus AS c WHERE c.memories > %s AND EXISTS "
-    "(SELECT FROM passages AS p WHERE p.space = c.space AND p.beside_graph OFFSET %s)"
+    "(SELECT FROM {table} AS p WHERE p.space = c.space AND p.beside_graph OFFSET %s)"
 )
 # Those that somebody else changes now are left for later.
 _TAKE_IN = (
-    "UPDATE passages SET beside_graph = false WHERE ctid = ANY(ARRAY("
-    "SELECT ctid FROM passages WHERE beside_graph{where} LIMIT %s FOR UPDATE SKIP LOCKED))"
+    "UPDATE {table} SET beside_graph = false WHERE ctid = ANY(ARRAY("
+    "SELECT ctid FROM {table} WHERE beside_graph{where} LIMIT %s FOR UPDATE SKIP LOCKED))"
 )
 _OWNED = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'passages'::regclass"
 _log = logging.getLogger("nacre")
 
 
 class _Found(NamedTuple):
-    """What there is and what there should be."""
+    """What graphs of a table there are, and what there should be."""
 
+    table: str
     dimensions: int | None  # of the vectors; None: these are few, or too long for a graph
     finished: Sequence[str]
     unfinished: Sequence[str]
 
     @property
     def is_missing(self) -> bool:
-        return self.dimensions is not None and name(self.dimensions) not in self.finished
+        return self.dimensions is not None and self.name not in self.finished
+
+    @property
+    def name(self) -> str:
+        """Of the graph that there should be."""
+        return name(self.dimensions or 0, self.table)
 
     @property
     def former(self) -> list[str]:
         """Graphs of a model that was replaced."""
-        wanted = None if self.dimensions is None else name(self.dimensions)
-        return [] if wanted is None else [each for each in self.finished if each != wanted]
+        return [] if self.dimensions is None else [each for each in self.finished if each != self.name]
+
+    @property
+    def state(self) -> State | None:
+        if self.dimensions is None:
+            return None
+        if not self.is_missing:
+            return "ready"
+        return "building" if self.name in self.unfinished else "missing"
 
 
-def name(dimensions: int) -> str:
-    return f"passages_by_vector_{dimensions:d}"
+def name(dimensions: int, table: str = OWN) -> str:
+    return f"{table}_by_vector_{dimensions:d}"
 
 
 def state(db: Db) -> State | None:
-    """None: so few vectors need none."""
-    found = _found(db)
-    if found.dimensions is None:
-        return None
-    if not found.is_missing:
-        return "ready"
-    return "building" if name(found.dimensions) in found.unfinished else "missing"
+    """The worst of all graphs. None: so few vectors need none."""
+    states = [_found(db, table).state for table in TABLES]
+    every: tuple[State, ...] = ("missing", "building", "ready")
+    return next((each for each in every if each in states), None)
 
 
-def is_there(db: Db, dimensions: int) -> bool:
+def is_there(db: Db, dimensions: int, table: str = OWN) -> bool:
     """Whether vectors of this length have a graph, be it unfinished."""
-    return bool(value(db, "SELECT to_regclass(%s) IS NOT NULL", (name(dimensions),)))
+    return bool(value(db, "SELECT to_regclass(%s) IS NOT NULL", (name(dimensions, table),)))
 
 
 class GraphBuilder:
@@ -190,15 +203,20 @@ class GraphBuilder:
 
     def _take_in(self) -> None:
         """Let the graph take in what was written to large spaces, unless another process has it do so."""
-        for space in self._connections.read(_crowded):
-            taken = _TAKEN_AT_ONCE
-            while taken == _TAKEN_AT_ONCE and not self._closing.is_set():
-                taken = self._connections.write_soon(_take_some_in, space)
+        for table in TABLES:
+            for space in self._connections.read(_crowded, table):
+                taken = _TAKEN_AT_ONCE
+                while taken == _TAKEN_AT_ONCE and not self._closing.is_set():
+                    taken = self._connections.write_soon(_take_some_in, table, space)
 
     def _build_alone(self, db: Db, *, anew: bool) -> None:
+        for table in TABLES:
+            self._build_of(db, table, anew=anew)
+
+    def _build_of(self, db: Db, table: str, *, anew: bool) -> None:
         with db.transaction():
             self._connections.set_path(db)
-            found, is_owned = _found(db), bool(value(db, _OWNED))
+            found, is_owned = _found(db, table), bool(value(db, _OWNED))
         if not (found.is_missing or found.former or found.unfinished or (anew and found.dimensions)):
             return
         if not is_owned:
@@ -216,26 +234,26 @@ class GraphBuilder:
                     return
         if found.dimensions is not None and (found.is_missing or anew):
             began = time.monotonic()
-            self._take_all_in(db)
+            self._take_all_in(db, table)
             if found.is_missing:
-                db.execute(self._statement(found.dimensions))
+                db.execute(self._statement(table, found.dimensions))
             else:
-                db.execute(sql.SQL("REINDEX INDEX CONCURRENTLY {}").format(in_schema(name(found.dimensions))))
+                db.execute(sql.SQL("REINDEX INDEX CONCURRENTLY {}").format(in_schema(found.name)))
             _log.info("built the index of vectors in %.0f s", time.monotonic() - began)
         for each in found.former:
             db.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(in_schema(each)))
 
-    def _take_all_in(self, db: Db) -> None:
+    def _take_all_in(self, db: Db, table: str) -> None:
         """Take in what is beside the graph now, and not what others write meanwhile."""
         with db.transaction():
             self._connections.set_path(db)
-            left = int(value(db, "SELECT count(*) FROM passages WHERE beside_graph"))
+            left = int(value(db, f"SELECT count(*) FROM {table} WHERE beside_graph"))
         for _ in range(0, left, _TAKEN_AT_ONCE):
             with db.transaction():
                 self._connections.set_path(db)
-                run(db, _TAKE_IN.format(where=""), (_TAKEN_AT_ONCE,))
+                run(db, _TAKE_IN.format(table=table, where=""), (_TAKEN_AT_ONCE,))
 
-    def _statement(self, dimensions: int) -> sql.Composed:
+    def _statement(self, table: str, dimensions: int) -> sql.Composed:
         """Builds the graph while others write."""
         vectors = sql.Identifier(self._connections.vectors_schema)
         return sql.SQL(
@@ -244,8 +262,8 @@ class GraphBuilder:
             "WITH (m = {connections}, ef_construction = {ef}) "
             "WHERE NOT beside_graph AND {vectors}.vector_dims(vector) = {dimensions}"
         ).format(
-            name=sql.Identifier(name(dimensions)),
-            table=self._connections.qualified("passages"),
+            name=sql.Identifier(name(dimensions, table)),
+            table=self._connections.qualified(table),
             vectors=vectors,
             dimensions=sql.Literal(dimensions),
             connections=sql.Literal(CONNECTIONS),
@@ -253,26 +271,26 @@ class GraphBuilder:
         )
 
 
-def _crowded(db: Db) -> list[str]:
+def _crowded(db: Db, table: str) -> list[str]:
     """Large spaces that have much beside the graph."""
-    return [space for (space,) in fetch(db, _CROWDED, (SCANNED_MAX, BESIDE_MAX))]
+    return [space for (space,) in fetch(db, _CROWDED.format(table=table), (SCANNED_MAX, BESIDE_MAX))]
 
 
-def _take_some_in(db: Db, space: str) -> int:
+def _take_some_in(db: Db, table: str, space: str) -> int:
     """How many passages of a space the graph has taken in; none where another process builds it or does the same."""
     if not value(db, f"SELECT pg_try_advisory_xact_lock({_KEY})"):
         return 0
-    return run(db, _TAKE_IN.format(where=" AND space = %s"), (space, _TAKEN_AT_ONCE))
+    return run(db, _TAKE_IN.format(table=table, where=" AND space = %s"), (space, _TAKEN_AT_ONCE))
 
 
-def _found(db: Db) -> _Found:
-    graphs = fetch(db, GRAPHS)
+def _found(db: Db, table: str) -> _Found:
+    graphs = fetch(db, _GRAPHS.format(table))
     finished = [each for each, is_valid in graphs if is_valid]
     unfinished = [each for each, is_valid in graphs if not is_valid]
-    dimensions = value(db, "SELECT vector_dims(vector) FROM passages LIMIT 1")
+    dimensions = value(db, f"SELECT vector_dims(vector) FROM {table} LIMIT 1")
     if dimensions is None or dimensions > DIMENSIONS_MAX:
-        return _Found(None, finished, unfinished)
+        return _Found(table, None, finished, unfinished)
     is_large = (
-        value(db, "SELECT count(*) FROM (SELECT FROM passages LIMIT %s) AS few", (SCANNED_MAX + 1,)) > SCANNED_MAX
+        value(db, f"SELECT count(*) FROM (SELECT FROM {table} LIMIT %s) AS few", (SCANNED_MAX + 1,)) > SCANNED_MAX
     )
-    return _Found(dimensions if is_large else None, finished, unfinished)
+    return _Found(table, dimensions if is_large else None, finished, unfinished)

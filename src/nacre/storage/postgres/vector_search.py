@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nacre.query.ast import ParsedQuery, matches_everything
 from nacre.ranking.passage_count import gain_by_chance, semantic_match
 from nacre.ranking.scoring import best_first
-from nacre.storage.postgres import vector_graph
+from nacre.storage.postgres import further_vectors, vector_graph
 from nacre.storage.postgres.connection import fetch
 from nacre.storage.postgres.filters import LIVE, Clause, estimated, search_clause
 from nacre.storage.postgres.halfvec import HalfVector, all_received
@@ -40,14 +40,14 @@ WIDER_MAX = 64  # times as many passages, before what the graph has found must d
 _GAINS_MAX = 512  # passages of one memory: of more, the server takes off too little, and what it finds is scored anyway
 _MARGIN = 0.004  # by less than this the server's cosine differs from ours: it rounds the query to 16 bits
 
-_JOINED = "passages AS p JOIN memories AS m ON m.space = p.space AND m.row = p.row"
+_JOINED = "{table} AS p JOIN memories AS m ON m.space = p.space AND m.row = p.row AND {of_model}"
 _DISTANCE = "coalesce(nullif((p.vector <=> %s)::float8, 'NaN'), 1)"  # a vector of zeros has no direction
 # Also sets how a graph is searched, for this transaction.
 _STATE = (
     "SELECT (SELECT value FROM meta WHERE key = 'model'), "
     "(SELECT coalesce(sum(memories), 0)::bigint FROM corpus WHERE space = ANY(%s)), "
-    f"EXISTS (SELECT 1 FROM ({vector_graph.GRAPHS}) AS graph WHERE graph.name = %s AND graph.is_valid), "
-    "EXISTS (SELECT FROM passages WHERE space = ANY(%s) AND beside_graph), "
+    f"EXISTS (SELECT 1 FROM ({vector_graph.EVERY_GRAPH}) AS graph WHERE graph.name = %s AND graph.is_valid), "
+    "EXISTS (SELECT FROM {table} WHERE space = ANY(%s) AND beside_graph), "
     "set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true), "
     f"set_config('hnsw.max_scan_tuples', '{TUPLES_MAX}', true)"
 )
@@ -56,7 +56,8 @@ _COLUMNS = "m.id, p.place, p.start_char, p.end_char, p.siblings, p.vector"
 # vectors have the right length, so it must not plan by that (OFFSET 0): it expects few.
 _OF_SPACES = (
     "SELECT m.id, p.place, p.start_char, p.end_char, p.siblings, p.vector, p.near FROM ("
-    "SELECT p.*, {score} AS near FROM passages AS p WHERE p.space = ANY(%s){beside} AND vector_dims(p.vector) = %s "
+    "SELECT p.*, {score} AS near FROM {table} AS p WHERE p.space = ANY(%s) AND {of_model}{beside} "
+    "AND vector_dims(p.vector) = %s "
     "ORDER BY near DESC LIMIT %s"
     ") AS p LEFT JOIN memories AS m ON m.space = p.space AND m.row = p.row AND m.deleted_us IS NULL "
     "ORDER BY p.near DESC"
@@ -94,16 +95,18 @@ def semantic(
     `lacks_graph` is called where a graph would be asked, and there is none.
     """
     spaces = list(where.spaces)
-    in_view = min(max(EF_SEARCH, limit + _BEYOND), EF_SEARCH_MAX)  # to look for more once these are read costs as much
-    asked = spaces, vector_graph.name(len(vector)), spaces, str(in_view)
-    ((stored, memories, is_ready, some_beside, *_),) = fetch(db, _STATE, asked)
-    if stored is None:
+    stored, memories, is_ready, some_beside = _state(db, vector_graph.OWN, spaces, len(vector), limit)
+    further = None
+    if stored != model and further_vectors.is_known(db, model):
+        further = further_vectors.number_of(model)
+        stored, memories, is_ready, some_beside = _state(db, vector_graph.FURTHER, spaces, len(vector), limit)
+    elif stored is None:
         return []
-    if stored != model:
+    elif stored != model:
         raise model_mismatch(stored, model, location)
     clause = search_clause(where, question.must, WordsOfSpaces(db, where.spaces).docs) & LIVE
     everything = matches_everything(where, question.must)
-    query = _Query(db, vector, where.spaces, clause, limit, passages_weight)
+    query = _Query(db, vector, further, where.spaces, clause, limit, passages_weight)
     if memories > vector_graph.SCANNED_MAX:
         matching = memories if everything else estimated(db, clause)
         if matching > vector_graph.SCANNED_MAX:
@@ -114,6 +117,17 @@ def semantic(
     return query.by_scan(everything=everything)
 
 
+def _state(
+    db: Db, table: str, spaces: Sequence[str], dimensions: int, limit: int
+) -> tuple[str | None, int, bool, bool]:
+    """The store's own model, how many memories these spaces have, whether a table of vectors has a graph, and whether
+    some of its vectors stay beside it."""
+    in_view = min(max(EF_SEARCH, limit + _BEYOND), EF_SEARCH_MAX)  # to look for more once these are read costs as much
+    asked = list(spaces), vector_graph.name(dimensions, table), list(spaces), str(in_view)
+    ((stored, memories, is_ready, some_beside, *_),) = fetch(db, _STATE.replace("{table}", table), asked)
+    return stored, memories, is_ready, some_beside
+
+
 class _Query:
     """One search: its vector as it is compared here and as the server compares it, and what must match."""
 
@@ -121,12 +135,18 @@ class _Query:
         self,
         db: Db,
         vector: FloatVector,
+        further: int | None,  # the number of a further model; None: the vector is of the store's own
         spaces: Sequence[str],
         clause: Clause,
         limit: int,
         passages_weight: float,
     ) -> None:
         self._db = db
+        self._of = {
+            "table": vector_graph.OWN if further is None else vector_graph.FURTHER,
+            "of_model": "true" if further is None else f"p.model = {further:d}",
+        }
+        self._joined = _JOINED.format(**self._of)
         self._spaces = list(spaces)
         self._vector = vector
         self._sent = HalfVector(pack(vector))
@@ -157,14 +177,14 @@ class _Query:
             score = f"{score} - (%s::float8[])[least(p.siblings, {_GAINS_MAX:d})]"
             given = (*given, list(_gains(self._passages_weight)))
         if everything:
-            sql = _OF_SPACES.format(score=score, beside=" AND p.beside_graph" if beside else "")
+            sql = _OF_SPACES.format(score=score, beside=" AND p.beside_graph" if beside else "", **self._of)
             given = (*given, self._spaces)
         elif beside:
             clause = "p.space = ANY(%s) AND p.beside_graph AND "
-            sql = _OF_MEMORIES.format(score=score, beside=clause, where=self._clause.sql)
+            sql = _OF_MEMORIES.format(score=score, beside=clause, where=self._clause.sql, **self._of)
             given = (*given, self._spaces, *self._clause.parameters)
         else:
-            sql = _OF_MEMORIES.format(score=score, beside="", where=self._clause.sql)
+            sql = _OF_MEMORIES.format(score=score, beside="", where=self._clause.sql, **self._of)
             given = (*given, *self._clause.parameters)
         return lambda count: self._fetched(sql, (*given, self._dimensions, count))
 
@@ -176,7 +196,7 @@ class _Query:
         first = count = self._limit + _BEYOND
         distance = f"(p.vector::halfvec({self._dimensions:d}) <=> %s::halfvec({self._dimensions:d}))"
         sql = (
-            f"SELECT {_COLUMNS}, 1 - {distance} AS near FROM {_JOINED} WHERE {self._clause.sql} "
+            f"SELECT {_COLUMNS}, 1 - {distance} AS near FROM {self._joined} WHERE {self._clause.sql} "
             f"AND NOT p.beside_graph AND vector_dims(p.vector) = {self._dimensions:d} ORDER BY {distance} LIMIT %s"
         )
         while True:
@@ -195,7 +215,7 @@ class _Query:
 
     def _fetched(self, sql: str, parameters: Sequence[Any]) -> list[_Passage]:
         found = [_Passage(*each) for each in fetch(self._db, sql, parameters)]
-        if self._db.seen is not None:
+        if self._db.seen is not None and self._of["table"] == vector_graph.OWN:
             self._db.seen |= {vectors_of(each.memory_id): [each.vector] for each in found if each.siblings == 1}
         return found
 

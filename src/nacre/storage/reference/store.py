@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NoReturn
 
 from nacre.analysis import tokenizer
-from nacre.errors import Conflict, EmbedderMismatch, NacreError, NotFound, StoreUnavailable
+from nacre.errors import Conflict, NacreError, NotFound, StoreUnavailable
 from nacre.interfaces import TimePage
 from nacre.query import spelling
 from nacre.query.ast import (
@@ -30,7 +30,6 @@ from nacre.query.ast import (
     term_counts,
 )
 from nacre.ranking.bm25 import bm25, idf
-from nacre.ranking.passage_count import semantic_match
 from nacre.ranking.scoring import best_first
 from nacre.runtime import forks
 from nacre.storage.changes import check_unexpired, replaced, taken
@@ -44,6 +43,7 @@ from nacre.storage.reference.server_store import ServerTables
 from nacre.storage.reference.space_usage import SessionWrites, usage_of
 from nacre.storage.reference.stored_memory import StoredMemory, blobs_of, token_blobs_of
 from nacre.storage.reference.updates import Updates
+from nacre.storage.reference.vector_tables import VectorTables
 from nacre.types.facts import Entity, Fact, FactQuery, NewEntity
 from nacre.types.health import Finding
 from nacre.types.memory import (
@@ -52,7 +52,6 @@ from nacre.types.memory import (
     Identity,
     Json,
     Memory,
-    Passages,
     Remembered,
     Replacement,
     Tokens,
@@ -67,10 +66,10 @@ from nacre.types.transfer import ExportRequest, LoadCounts, Record
 from nacre.types.views import Neighbours
 
 if TYPE_CHECKING:
-    from nacre.types.memory import FloatMatrix, FloatVector
+    from nacre.types.memory import FloatVector
 
 
-class MemoryStore(ServerTables):
+class MemoryStore(VectorTables, ServerTables):
     """Implements `nacre.interfaces.Store`. One lock makes every call a transaction."""
 
     def __init__(self, quotas: Quotas = NO_QUOTAS) -> None:
@@ -82,8 +81,6 @@ class MemoryStore(ServerTables):
         self._changes = ChangeLog()
         self._events: list[LoggedEvent] = []
         self._displaced: set[str] = set()  # forgotten only because a newer memory has the same key or text
-        self._model: str | None = None
-        self._token_model: str | None = None
         self._revision = 0
         self._lenses: dict[tuple[str, str], str] = {}
         self._facts = Facts(self._stored, self._changes)
@@ -156,11 +153,12 @@ class MemoryStore(ServerTables):
         self._write(entry, self._keeps_tokens(token_model, [entry.passages]))
         if old.content_hash != entry.content_hash:
             self._facts.rewrite_entry(entry)
-        elif entry.passages is None:
+        else:
             stored = self._memories[entry.memory.id]
-            self._memories[entry.memory.id] = replace(
-                stored, spans=old.spans, blobs=old.blobs, token_blobs=old.token_blobs
-            )
+            stored = replace(stored, further={**old.further, **stored.further})
+            if entry.passages is None:
+                stored = replace(stored, spans=old.spans, blobs=old.blobs, token_blobs=old.token_blobs)
+            self._memories[entry.memory.id] = stored
         self._log("updated", entry.memory.id, replaced(old.memory, entry.memory))
 
     def forget(self, ids: Sequence[str], at: datetime) -> None:
@@ -198,55 +196,7 @@ class MemoryStore(ServerTables):
                 self._log("purged", stored.memory.id, at=at, space=stored.memory.space)
         return None
 
-    def embed(
-        self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str, token_model: str | None = None
-    ) -> int:
-        with self._lock:
-            self._adopt_model(model)
-            keeps = self._keeps_tokens(token_model, passages.values())
-            done = 0
-            for memory_id, each in passages.items():
-                stored = self._memories.get(memory_id)
-                if stored is None or stored.memory.text != texts[memory_id]:
-                    continue
-                tokens = token_blobs_of(each) if keeps else None
-                if stored.lacks_vectors or (tokens is not None and stored.lacks_tokens and stored.spans != each.spans):
-                    self._memories[memory_id] = replace(
-                        stored, spans=each.spans, blobs=blobs_of(each), token_blobs=tokens
-                    )
-                    self._log("embedded", memory_id)
-                elif tokens is not None and stored.lacks_tokens:
-                    self._memories[memory_id] = replace(stored, token_blobs=tokens)
-                    self._revision += 1
-                else:
-                    continue
-                done += 1
-            return done
-
-    def switch_model(self, model: str) -> None:
-        with self._lock:
-            if model != self._model:
-                self._model, self._token_model = model, None
-                self._memories = {
-                    each: replace(stored, spans=None, blobs=(), token_blobs=None)
-                    for each, stored in self._memories.items()
-                }
-                self._log("model switched", "")
-
-    def switch_token_model(self, model: str) -> None:
-        with self._lock:
-            if model != self._token_model:
-                self._token_model = model
-                self._memories = {each: replace(stored, token_blobs=None) for each, stored in self._memories.items()}
-                self._revision += 1
-
     # ---- reading
-
-    def model(self) -> str | None:
-        return self._model
-
-    def token_model(self) -> str | None:
-        return self._token_model
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         with self._lock:
@@ -325,27 +275,6 @@ class MemoryStore(ServerTables):
                 matches.append(Match(stored.memory.id, score))
         return best_first(matches)[:limit]
 
-    def semantic(
-        self,
-        vector: FloatVector,
-        model: str,
-        question: ParsedQuery,
-        where: Filter,
-        limit: int,
-        passages_weight: float = 0.0,
-    ) -> list[Match]:
-        from nacre.storage.vectors import cosines, unpack
-
-        self._check_model(model)
-        matches = []
-        for stored in self._live():
-            if stored.spans and self._matches(stored, where, question.must):
-                scores = cosines(unpack(list(stored.blobs)), vector)
-                best = int(scores.argmax())
-                cosine, span = float(scores[best]), stored.spans[best]
-                matches.append(semantic_match(stored.memory.id, cosine, span, len(scores), passages_weight))
-        return best_first(matches)[:limit]
-
     def by_time(
         self, where: Filter, page: TimePage, *, must: Condition | None = None, forgotten: bool = False
     ) -> list[Memory]:
@@ -387,21 +316,6 @@ class MemoryStore(ServerTables):
         known = {each for tokens in self._corpus(spaces) for each in tokens.words}
         alike = [each for each in known if spelling.edits_between(word, each) is not None]
         return list(self.frequencies(alike, spaces).having.items())
-
-    def vectors(self, memory_id: str) -> FloatMatrix | None:
-        from nacre.storage.vectors import unpack
-
-        stored = self._memories.get(memory_id)
-        return unpack(list(stored.blobs)) if stored is not None and stored.blobs else None
-
-    def without_vectors(self, ids: Sequence[str]) -> set[str]:
-        return {each for each in ids if each in self._memories and self._memories[each].lacks_vectors}
-
-    def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
-        return self._having(lambda stored: stored.lacks_vectors, where, limit)
-
-    def pending_count(self, where: Filter | None) -> int:
-        return len(self.pending(where, len(self._memories)))
 
     def token_vectors(
         self, ids: Sequence[str], model: str, vector: FloatVector, passages_max: int
@@ -452,6 +366,7 @@ class MemoryStore(ServerTables):
             namespaces=_tally(memory.namespace for memory in live),
             model=self._model,
             token_model=self._token_model,
+            further_models={each: self.pending_count(None, each) for each in self._further_models},
             stored_memories={space: each.memories for space, each in held.items()},
             stored_bytes={space: each.bytes for space, each in held.items()},
             quotas=named_quotas(self._quotas),
@@ -709,7 +624,13 @@ class MemoryStore(ServerTables):
         blobs = () if entry.passages is None else blobs_of(entry.passages)
         token_blobs = token_blobs_of(entry.passages) if entry.passages is not None and keeps_tokens else None
         self._memories[entry.memory.id] = StoredMemory(
-            entry.memory, entry.content_hash, entry.tokens, spans, blobs, token_blobs
+            entry.memory,
+            entry.content_hash,
+            entry.tokens,
+            spans,
+            blobs,
+            token_blobs,
+            self._known_further(entry.further),
         )
 
     def _live(self) -> list[StoredMemory]:
@@ -741,24 +662,6 @@ class MemoryStore(ServerTables):
     def _unchanged_since(self, memory_id: str, at: datetime) -> bool:
         stored = self._stored(memory_id)
         return stored is not None and stored.is_live and stored.memory.updated <= at
-
-    def _adopt_model(self, model: str | None) -> None:
-        self._check_model(model)
-        self._model = model
-
-    def _check_model(self, model: str | None) -> None:
-        if self._model not in (None, model):
-            raise EmbedderMismatch(
-                f"embedder: the vectors come from {self._model}, not from {model}; run `nacre reembed`"
-            )
-
-    def _keeps_tokens(self, model: str | None, given: Iterable[Passages | None]) -> bool:
-        """Whether token vectors of this model can be stored. A store without any adopts the model."""
-        if model is None or not any(each is not None and each.tokens is not None for each in given):
-            return False
-        if self._token_model is None:
-            self._token_model = model
-        return self._token_model == model
 
     def _found(self, ids: Sequence[str]) -> list[StoredMemory]:
         missing = tuple(each for each in dict.fromkeys(ids) if each not in self._memories)

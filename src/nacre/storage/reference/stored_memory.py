@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from nacre.types.memory import Identity, Memory, Passages, Span, Tokens
 from nacre.types.tokens import TOKEN_PASSAGES_MAX
+
+
+class FurtherPassages(NamedTuple):
+    """The passages of a memory by a further model: none where it does not know the language."""
+
+    spans: tuple[Span, ...]
+    blobs: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +25,7 @@ class StoredMemory:
     spans: tuple[Span, ...] | None  # of its passages; None: no vectors of the store's model
     blobs: tuple[bytes, ...]  # the vectors of its passages
     token_blobs: tuple[bytes, ...] | None = None  # the token vectors of its first passages; None: none of that model
+    further: Mapping[str, FurtherPassages] = field(default_factory=dict)  # by fingerprint; missing: pending
 
     @property
     def identity(self) -> Identity:
@@ -28,6 +38,10 @@ class StoredMemory:
     @property
     def lacks_vectors(self) -> bool:
         return self.is_live and self.spans is None
+
+    def lacks_vectors_of(self, model: str | None) -> bool:
+        """Whether a further model has yet to embed it; None: the store's own."""
+        return self.lacks_vectors if model is None else self.is_live and model not in self.further
 
     @property
     def lacks_tokens(self) -> bool:

@@ -18,7 +18,7 @@ from nacre.storage import changes, merging
 from nacre.storage.quotas import check_usage
 from nacre.storage.reference import purging
 from nacre.storage.reference.change_log import LoggedEvent
-from nacre.storage.reference.stored_memory import StoredMemory
+from nacre.storage.reference.stored_memory import FurtherPassages, StoredMemory
 from nacre.types.memory import Entry, Identity, Json, Memory, Update
 from nacre.types.quotas import Usage
 from nacre.types.search import Filter
@@ -71,6 +71,7 @@ def dump(store: MemoryStore, request: ExportRequest) -> Iterator[Record]:
         vectors=request.vectors,
         model=store._model,
         token_model=store._token_model,
+        further_models=store._further_models if request.vectors else (),
         memories=len(chosen),
     )
     for stored in chosen:
@@ -78,7 +79,10 @@ def dump(store: MemoryStore, request: ExportRequest) -> Iterator[Record]:
         events = tuple(
             _event_record(store, each) for each in store._events if each.memory_id == memory.id and each.seq > since
         )
-        yield MemoryRecord(memory, events, _passages(stored) if request.vectors else None)
+        if request.vectors:
+            yield MemoryRecord(memory, events, _passages(stored), _further(stored))
+        else:
+            yield MemoryRecord(memory, events)
     seen = {each for each in store._memories if where is None or store._matches(store._memories[each], where, None)}
     touched = exported if since else seen  # memories whose facts and links follow
     yield from _fact_records(store, since, seen, touched)
@@ -175,6 +179,10 @@ def _event_record(store: MemoryStore, event: LoggedEvent) -> EventRecord:
     )
 
 
+def _further(stored: StoredMemory) -> dict[str, StoredPassages]:
+    return {model: StoredPassages(*each) for model, each in sorted(stored.further.items())}
+
+
 def _passages(stored: StoredMemory) -> StoredPassages | None:
     return None if stored.spans is None else StoredPassages(stored.spans, stored.blobs, stored.token_blobs)
 
@@ -228,7 +236,16 @@ class _Undo:
         self._store = store
         self._own = {
             name: copy(getattr(store, name))
-            for name in ("_memories", "_events", "_displaced", "_model", "_token_model", "_lenses", "_requests")
+            for name in (
+                "_memories",
+                "_events",
+                "_displaced",
+                "_model",
+                "_token_model",
+                "_further_models",
+                "_lenses",
+                "_requests",
+            )
         }
         names = ("_facts", "_entities", "_sketches", "_similar", "_apart")
         self._facts = deepcopy({name: getattr(store._facts, name) for name in names})
@@ -313,23 +330,24 @@ class _Loading:
         if takes:
             if not any(told):
                 self._log(merging.imported_event(memory), always=True)
-            self._write(memory, old, record.passages)
+            self._write(memory, old, record)
             for identity in {changes.identity(memory), *([changes.identity(old.memory)] if old is not None else [])}:
                 self._settle(identity)
-        elif record.passages is not None:
-            self._add_passages(memory, record.passages)
+        else:
+            self._add_passages(memory, record)
 
-    def _write(self, memory: Memory, old: StoredMemory | None, given: StoredPassages | None) -> None:
+    def _write(self, memory: Memory, old: StoredMemory | None, given: MemoryRecord) -> None:
         store = self._store
         store._displaced.discard(memory.id)
         tokens = tokens_of(memory)
         written = StoredMemory(memory, content_hash(memory.text), tokens, None, ())
         same_text = old is not None and old.content_hash == written.content_hash
         if old is not None and same_text:
-            written = replace(written, spans=old.spans, blobs=old.blobs, token_blobs=old.token_blobs)
+            written = replace(
+                written, spans=old.spans, blobs=old.blobs, token_blobs=old.token_blobs, further=old.further
+            )
         store._memories[memory.id] = written
-        if given is not None:
-            self._add_passages(memory, given)
+        self._add_passages(memory, given)
         if same_text:
             return
         if old is not None:
@@ -338,17 +356,25 @@ class _Loading:
         entry = Entry(memory, written.content_hash, tokens, None, sketch=near_duplicates.sketch(tokens))
         store._facts.link_similar(entry, self._known if old is None else self._of_changed)
 
-    def _add_passages(self, memory: Memory, given: StoredPassages) -> None:
-        """Add what is missing, if it is of the store's model and of this text."""
-        store = self._store
+    def _add_passages(self, memory: Memory, record: MemoryRecord) -> None:
+        """Add what is missing, if it is of this text and of the store's model or a further one."""
+        store, given = self._store, record.passages
         stored = store._memories[memory.id]
-        if self._model is None or store._model != self._model or stored.memory.text != memory.text:
+        if stored.memory.text != memory.text:
             return
-        if stored.spans is None:
-            stored = replace(stored, spans=given.spans, blobs=given.vectors)
-        fits = self._token_model is not None and store._token_model == self._token_model
-        if fits and stored.token_blobs is None and given.tokens is not None and stored.spans == given.spans:
-            stored = replace(stored, token_blobs=given.tokens)
+        further = {
+            model: FurtherPassages(each.spans, each.vectors)
+            for model, each in record.further.items()
+            if model in store._further_models
+        }
+        if not further.keys() <= stored.further.keys():
+            stored = replace(stored, further={**further, **stored.further})
+        if given is not None and self._model is not None and store._model == self._model:
+            if stored.spans is None:
+                stored = replace(stored, spans=given.spans, blobs=given.vectors)
+            fits = self._token_model is not None and store._token_model == self._token_model
+            if fits and stored.token_blobs is None and given.tokens is not None and stored.spans == given.spans:
+                stored = replace(stored, token_blobs=given.tokens)
         if stored is not store._memories[memory.id]:
             store._memories[memory.id] = stored
             store._revision += 1

@@ -10,7 +10,7 @@ import os
 import platform
 import shutil
 import stat
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ import apsw
 from nacre.analysis import tokenizer
 from nacre.analysis.wording import counted
 from nacre.errors import NacreError, StoreError, WrongKey
-from nacre.storage.sqlite import damage, encryption, page_checksums, rows, schema
+from nacre.storage.sqlite import damage, encryption, further_vectors, page_checksums, rows, schema
 from nacre.storage.sqlite.connection import integrity_problems
 from nacre.storage.sqlite.opened_file import open_file
 from nacre.types.health import Finding
@@ -212,11 +212,17 @@ def _vectors(checked: Checked) -> Iterator[Finding]:
         sizes[len(blob)] += 1
         broken += len(blob) % 2 != 0 or not np.isfinite(np.frombuffer(blob, np.float16)).all()
     odd = sum(sizes.values()) - max(sizes.values(), default=0)
+    of_models = defaultdict[int, Counter[int]](Counter)
+    for model, blob in db.execute("SELECT model, vector FROM further_passages"):
+        of_models[model][len(blob)] += 1
+        broken += len(blob) % 2 != 0 or not np.isfinite(np.frombuffer(blob, np.float16)).all()
+    odd += sum(sum(each.values()) - max(each.values()) for each in of_models.values())
+    complete = sum(sizes.values()) + sum(sum(each.values()) for each in of_models.values())
     if lacking or broken or odd:
         said = f"{lacking} memories lack theirs, {broken} are no numbers, {odd} have another size than the rest"
         yield _problem("vectors", f"vectors are wrong: {said}", "`nacre reembed` after `nacre doctor --fix`")
     else:
-        yield _fine("vectors", f"{counted(sum(sizes.values()), 'vector is', 'vectors are')} complete")
+        yield _fine("vectors", f"{counted(complete, 'vector is', 'vectors are')} complete")
 
 
 # ---------------------------------------------------------------- what is made from the memories
@@ -278,8 +284,11 @@ def _caches(checked: Checked) -> Iterator[Finding]:
     from nacre.storage.sqlite.index import hnsw, segment
 
     sound = {".segment": segment.is_sound, ".hnsw": hnsw.is_sound}
-    files = sorted(path for path in folder.iterdir() if path.suffix in sound)
-    bad = [path.name for path in files if not sound[path.suffix](path)]
+    kinds = {
+        path: path.suffix.rstrip("0123456789") for path in folder.iterdir()
+    }  # graphs of further models have numbers
+    files = sorted(path for path, kind in kinds.items() if kind in sound)
+    bad = [path.name for path in files if not sound[kinds[path]](path)]
     if bad:
         said = counted(len(bad), "index file is", "index files are")
         yield _problem("caches", f"{said} damaged: {_named(bad)}", "`nacre doctor --fix` removes them")
@@ -296,6 +305,9 @@ def _pending(checked: Checked) -> Iterator[Finding]:
     if waiting and rows.meta(db, "model") is not None:
         said = counted(waiting, "memory has", "memories have")
         yield _note("pending", f"{said} no vectors yet and are found by words only", "run `nacre reembed`")
+    elif further := sum(further_vectors.pending_count(db, each) for each in further_vectors.models(db)):
+        said = counted(further, "memory waits", "memories wait")
+        yield _note("pending", f"{said} for vectors of a further model", "run `nacre reembed`")
     else:
         yield _fine("pending", "nothing is left to be done")
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import apsw
 
 from nacre.runtime import private_files
-from nacre.storage.claims import Claims, Pending
+from nacre.storage.claims import Claims, Pending, PendingTokens
 
 SUFFIX = "-embedding"  # of an empty file beside the store, which is there as long as a process embeds
 
 
-def claims(store: Path, pending: Pending, pending_tokens: Pending) -> Claims:
+def claims(store: Path, pending: Pending, pending_tokens: PendingTokens) -> Claims:
     return Claims(pending, pending_tokens, partial(alone, store))
 
 

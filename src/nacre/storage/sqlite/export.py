@@ -14,7 +14,7 @@ import apsw
 
 from nacre.analysis.names import fold
 from nacre.storage import merging
-from nacre.storage.sqlite import change_log, entities, facts, rows
+from nacre.storage.sqlite import change_log, entities, facts, further_vectors, rows
 from nacre.storage.sqlite.connection import Connections
 from nacre.storage.sqlite.filters import EVERYTHING, Clause, filter_clause, one_of
 from nacre.storage.sqlite.token_vectors import PLACES
@@ -154,6 +154,7 @@ class _Dump:
             vectors=self._request.vectors,
             model=rows.meta(self._db, "model"),
             token_model=rows.meta(self._db, "token_model"),
+            further_models=further_vectors.models(self._db) if self._request.vectors else (),
             memories=int(self._db.execute(counted, self._touched.parameters).get or 0),
         )
 
@@ -169,9 +170,10 @@ class _Dump:
             memories = [rows.memory(columns) for _, _, _, _, *columns in chunk]
             events = self._events([memory.id for memory in memories])
             passages = self._passages(chunk) if self._request.vectors else {}
+            further = further_vectors.packed(self._db, [row for row, *_ in chunk]) if self._request.vectors else {}
             for (row, displaced, *_), memory in zip(chunk, memories, strict=True):
                 exported = replace(memory, deleted=None) if displaced and row not in stale else memory
-                yield MemoryRecord(exported, tuple(events[memory.id]), passages.get(row))
+                yield MemoryRecord(exported, tuple(events[memory.id]), passages.get(row), further.get(row, {}))
 
     def _events(self, ids: Sequence[str]) -> dict[str, list[EventRecord]]:
         sql = (

@@ -14,7 +14,16 @@ import apsw
 from nacre.analysis.quotations import Quotations, found_in, significant_tokens
 from nacre.errors import Conflict
 from nacre.storage.changes import check_unexpired, identity, labels_ever, replaced, stated, taken, texts_ever
-from nacre.storage.sqlite import entities, facts, kept_answers, near_duplicates, recall_log, rows, token_vectors
+from nacre.storage.sqlite import (
+    entities,
+    facts,
+    further_vectors,
+    kept_answers,
+    near_duplicates,
+    recall_log,
+    rows,
+    token_vectors,
+)
 from nacre.storage.sqlite.facts import rewrite_entry
 from nacre.storage.sqlite.vocabulary import absent_terms, update_counts
 from nacre.storage.sqlite.writes import (
@@ -58,6 +67,7 @@ def replace(db: apsw.Connection, change: Replacement, model: str | None, token_m
         if not token_vectors.adopt_model(db, token_model, [entry.passages]):
             (entry,) = token_vectors.left_out([entry])
         token_vectors.rewrite(db, row, entry.passages)
+    further_vectors.write(db, [(row, entry.further)])
     if memory.text != stored.text:
         rewrite_entry(db, row, entry, tokens)
     before = replaced(stored, memory)
@@ -82,6 +92,7 @@ def restore(db: apsw.Connection, ids: Sequence[str], at: datetime) -> None:
         )
     restored = [row for row, _, _ in forgotten]
     rekey_passages(db, restored)
+    further_vectors.rekey(db, restored)
     facts.index_relations(db, restored)
     facts.update_supersession(db, facts.groups_of_rows(db, restored))
     update_counts(db, ((row, memory.space, tokens) for row, memory, tokens in forgotten), 1)

@@ -23,6 +23,7 @@ from nacre.storage.sqlite import (
     entities,
     export,
     facts,
+    further_vectors,
     lifecycle,
     near_duplicates,
     rows,
@@ -155,15 +156,14 @@ class _Loading:
         if not takes:
             assert old is not None
             self._log([*record.events, *([] if lost is None else [merging.merged_event(lost)])])
-            if record.passages is not None and memory.text == old.memory.text:
-                self._add_passages(old.row, memory, record.passages)
+            if memory.text == old.memory.text:
+                self._add_vectors(old.row, record)
             return
         row = self._insert([_entry(memory)], displaced=True)[0] if old is None else self._replace(old, memory)
         told = self._log([*record.events, *([] if lost is None else [merging.merged_event(lost)])])
         if not told:
             self._log([merging.imported_event(memory)], always=True)
-        if record.passages is not None:
-            self._add_passages(row, memory, record.passages)
+        self._add_vectors(row, record)
         for identity in {changes.identity(memory), *([] if old is None else [changes.identity(old.memory)])}:
             self._settle(identity, arriving=memory.id)
         facts.update_supersession(self._db, facts.groups_of_rows(self._db, [row]))
@@ -180,8 +180,7 @@ class _Loading:
         untold = [each.memory for each in records if each.memory.id not in told]
         self._log([merging.imported_event(memory) for memory in untold], always=True)
         for each in records:
-            if each.passages is not None:
-                self._add_passages(row_of[each.memory.id], each.memory, each.passages)
+            self._add_vectors(row_of[each.memory.id], each)
         self.counts["added"] += len(records)
 
     def _insert(self, entries: Sequence[Entry], *, displaced: bool) -> list[int]:
@@ -240,6 +239,14 @@ class _Loading:
             token_vectors.rewrite(db, old.row, None)
             facts.rewrite_entry(db, old.row, entry, old.tokens, below=0 if self._mark is None else None)
         return old.row
+
+    def _add_vectors(self, row: int, record: MemoryRecord) -> None:
+        """Add what is missing, of the store's model and of further ones."""
+        if record.passages is not None:
+            self._add_passages(row, record.memory, record.passages)
+        for model, given in record.further.items():
+            if further_vectors.add_packed(self._db, row, model, given) and given.spans:
+                self._touch(row, record.memory)
 
     def _add_passages(self, row: int, memory: Memory, given: StoredPassages) -> None:
         """Add what is missing, if it is of the store's model."""
@@ -303,6 +310,7 @@ class _Loading:
         db = self._db
         db.execute("UPDATE memories SET deleted_us = NULL WHERE row = ?", (stored.row,))
         rekey_passages(db, [stored.row])
+        further_vectors.rekey(db, [stored.row])
         facts.index_relations(db, [stored.row])
         update_counts(db, [(stored.row, stored.memory.space, stored.tokens)], 1)
         facts.update_supersession(db, facts.groups_of_rows(db, [stored.row]))

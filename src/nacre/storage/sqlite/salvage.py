@@ -17,7 +17,7 @@ import apsw
 from nacre.analysis.wording import count_memories, counted
 from nacre.errors import InvalidInput, StoreCorrupt
 from nacre.ids import content_hash
-from nacre.storage.sqlite import damage, rows, schema, token_vectors
+from nacre.storage.sqlite import damage, further_vectors, rows, schema, token_vectors
 from nacre.storage.sqlite.connection import transaction
 from nacre.storage.sqlite.opened_file import open_file
 from nacre.storage.sqlite.store import SqliteStore
@@ -266,3 +266,4 @@ def _ask_for_vectors(target: apsw.Connection) -> None:
         f"DELETE FROM token_vectors WHERE key / {token_vectors.PLACES} IN "
         "(SELECT row FROM memories WHERE token_passages IS NULL)"
     )
+    further_vectors.let_pend(target)

@@ -1,10 +1,10 @@
 """The tables of a store file, and the migrations from older versions.
 
-The source of truth are `memories`, `passages`, `token_vectors`, `events`, `facts`, `entities`, `updates`, `receipts`
-with the tables that belong to them, `lenses`, `changes`, `displaced`, `session_writes`, `access_tokens`, `kept_answers`
-and `meta`. `tokens`, `tags`, `fts`, `vocabulary`, `corpus`, `sketches` and `space_usage` are derived from these (see
-`rebuild` in store.py). Times are microseconds since 1970 in UTC. A released migration is never changed; a new one is
-appended.
+The source of truth are `memories`, `passages`, `token_vectors`, `further_models`, `further_passages`,
+`further_pending`, `events`, `facts`, `entities`, `updates`, `receipts` with the tables that belong to them, `lenses`,
+`changes`, `displaced`, `session_writes`, `access_tokens`, `kept_answers` and `meta`. `tokens`, `tags`, `fts`,
+`vocabulary`, `corpus`, `sketches` and `space_usage` are derived from these (see `rebuild` in store.py). Times are
+microseconds since 1970 in UTC. A released migration is never changed; a new one is appended.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from nacre.storage.sqlite import (
     change_log,
     entities,
     facts,
+    further_vectors,
     kept_answers,
     near_duplicates,
     page_checksums,
@@ -276,9 +277,11 @@ _THIRTEENTH = change_log.TABLES
 # What a server keeps.
 _FOURTEENTH = f"{access_tokens.TABLES}{kept_answers.TABLES}"
 
+_FIFTEENTH = further_vectors.TABLES
+
 MIGRATIONS = (
     _FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH, _TENTH, _ELEVENTH, _TWELFTH,
-    _THIRTEENTH, _FOURTEENTH,
+    _THIRTEENTH, _FOURTEENTH, _FIFTEENTH,
 )  # fmt: skip
 VERSION = len(MIGRATIONS)
 

@@ -10,7 +10,7 @@ import json
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ from nacre.storage.sqlite import (
     embedding_lock,
     entities,
     facts,
+    further_vectors,
     kept_answers,
     lifecycle,
     near_duplicates,
@@ -56,6 +57,7 @@ from nacre.storage.sqlite.neighbours import neighbours
 from nacre.storage.sqlite.retokenising import retokenise
 from nacre.storage.sqlite.signals import signals
 from nacre.storage.sqlite.store_stats import store_stats
+from nacre.storage.sqlite.vector_writes import VectorWrites
 from nacre.storage.sqlite.vocabulary import frequencies, spellings, update_counts
 from nacre.storage.sqlite.writes import (
     adopt_model,
@@ -64,7 +66,6 @@ from nacre.storage.sqlite.writes import (
     insert,
     live_rows,
     log_events,
-    missing_vectors,
     model_mismatch,
     write_passages,
     write_tokens,
@@ -82,7 +83,6 @@ from nacre.types.memory import (
     Event,
     Identity,
     Memory,
-    Passages,
     Progress,
     Remembered,
     Replacement,
@@ -101,14 +101,14 @@ if TYPE_CHECKING:  # numpy is imported with the first vector, not with the store
     from nacre.types.memory import FloatMatrix, FloatVector
 
 _log = logging.getLogger("nacre")
-_PENDING = "m.embedded = 0 AND m.deleted_us IS NULL"
+PENDING = Clause("m.embedded = 0 AND m.deleted_us IS NULL", ())
 UNINDEXED_MEMORIES_MAX = 65_536  # written by this process; beyond, they are indexed in the background
 LEFT_MEMORIES_MAX = 4_096  # left unindexed at close: the next process indexes these in a tenth of a second
 SEARCHES_WITHOUT_INDEX = 3  # keyword searches of a smaller store; after that many, the import of numpy pays off
 INDEXED_MEMORIES_MIN = 50_000  # below, FTS5 answers a keyword search about as fast as numpy is imported
 
 
-class SqliteStore:
+class SqliteStore(VectorWrites):
     """Implements `nacre.interfaces.Store`. Safe to share between threads; processes may share the file."""
 
     def __init__(
@@ -159,6 +159,7 @@ class SqliteStore:
             update_counts(db, tokenised, 1)
             write_passages(db, ((row, entry.passages) for row, entry in written))
             token_vectors.write(db, ((row, entry.passages) for row, entry in written))
+            further_vectors.write(db, ((row, entry.further) for row, entry in written))
             write_entries(db, written)
             updates.link(db, [update for _, entry in written for update in entry.updates])
             new = [entry.memory.id for _, entry in written]
@@ -209,54 +210,15 @@ class SqliteStore:
             log_events(db, "purged", ((row, memory.space, memory.id, None) for row, memory in found), at)
         return self._scrub(self._scrub_wait_s)
 
-    def embed(
-        self, passages: Mapping[str, Passages], texts: Mapping[str, str], model: str, token_model: str | None = None
-    ) -> int:
-        with self._writing() as db:
-            adopt_model(db, model, self._path)
-            keeps = token_vectors.adopt_model(db, token_model, passages.values())
-            found = missing_vectors(db, texts)
-            written = []
-            added = 0
-            for memory_id, (row, space, spans) in found.items():
-                each = passages[memory_id]
-                has_tokens = keeps and each.tokens is not None
-                if spans is None or (has_tokens and spans != each.spans):  # texts were cut in another way before
-                    db.execute("DELETE FROM passages WHERE row = ?", (row,))
-                    write_passages(db, [(row, each)])
-                    db.execute("UPDATE memories SET embedded = 1 WHERE row = ?", (row,))
-                    written.append((row, space, memory_id, None))
-                elif has_tokens:
-                    added += 1
-                if has_tokens:
-                    token_vectors.rewrite(db, row, each)
-            log_events(db, "embedded", written)
-            if added:
-                bump_revision(db)
-        return len(written) + added
-
-    def switch_model(self, model: str) -> None:
-        from nacre.storage.sqlite.index.space_index import MODEL_SWITCHED
-
-        with self._writing() as db:
-            if rows.meta(db, "model") != model:
-                db.execute("DELETE FROM passages")
-                db.execute("UPDATE memories SET embedded = 0 WHERE embedded = 1")
-                rows.set_meta(db, "model", model)
-                token_vectors.drop_all(db, None)
-                log_events(db, MODEL_SWITCHED, [(0, "", "", None)])
-
-    def switch_token_model(self, model: str) -> None:
-        with self._writing() as db:
-            if rows.meta(db, "token_model") != model:
-                token_vectors.drop_all(db, model)
-                bump_revision(db)
-
     # ---- reading
 
     def model(self) -> str | None:
         with self._connections.reading() as db:
             return rows.meta(db, "model")
+
+    def further_models(self) -> tuple[str, ...]:
+        with self._connections.reading() as db:
+            return further_vectors.models(db)
 
     def token_model(self) -> str | None:
         with self._connections.reading() as db:
@@ -323,17 +285,19 @@ class SqliteStore:
     ) -> list[Match]:
         with self._connections.reading() as db:
             stored = rows.meta(db, "model")
-            if stored is None:
-                return []
-            if stored != model:
+            number = None if stored == model else further_vectors.number_of(db, model)
+            if number is None and stored != model:
+                if stored is None:
+                    return []
                 raise model_mismatch(stored, model, self._path)
-            from nacre.storage.sqlite.vector_search import semantic, semantic_by_rows
+            from nacre.storage.sqlite.vector_search import VectorQuery, semantic, semantic_by_rows
 
+            query = VectorQuery(vector, number, limit, passages_weight)
             try:
-                return semantic(db, self._ready_index, vector, question, where, limit, passages_weight)
+                return semantic(db, self._ready_index, query, question, where)
             except Exception as error:
                 self._give_up_index(error, where.spaces)
-            return semantic_by_rows(db, vector, question, where, limit, passages_weight)
+            return semantic_by_rows(db, query, question, where)
 
     def by_time(
         self, where: Filter, page: TimePage, *, must: Condition | None = None, forgotten: bool = False
@@ -362,27 +326,42 @@ class SqliteStore:
         with self._connections.reading() as db:
             return spellings(db, word, spaces)
 
-    def vectors(self, memory_id: str) -> FloatMatrix | None:
+    def vectors(self, memory_id: str, model: str | None = None) -> FloatMatrix | None:
         from nacre.storage.vectors import unpack
 
-        sql = (
-            "SELECT p.vector FROM passages AS p JOIN memories AS m ON m.row = p.row "
-            "WHERE m.id = ? AND m.embedded = 1 ORDER BY p.passage"
-        )
         with self._connections.reading() as db:
-            blobs = [blob for (blob,) in db.execute(sql, (memory_id,))]
-        return unpack(blobs) if blobs else None
+            number = None if model is None else further_vectors.number_of(db, model)
+            if number is None:
+                sql = (
+                    "SELECT p.vector FROM passages AS p JOIN memories AS m ON m.row = p.row "
+                    "WHERE m.id = ? AND m.embedded = 1 ORDER BY p.passage"
+                )
+                found = rows.fetch(db, sql, (memory_id,))
+            else:
+                sql = (
+                    "SELECT p.vector FROM further_passages AS p JOIN memories AS m ON m.row = p.row "
+                    "WHERE m.id = ? AND p.model = ? ORDER BY p.passage"
+                )
+                found = rows.fetch(db, sql, (memory_id, number))
+        return unpack([blob for (blob,) in found]) if found else None
 
-    def without_vectors(self, ids: Sequence[str]) -> set[str]:
-        sql = f"SELECT m.id FROM json_each(?) AS j CROSS JOIN memories AS m ON m.id = j.value WHERE {_PENDING}"
+    def without_vectors(self, ids: Sequence[str], model: str | None = None) -> set[str]:
         with self._connections.reading() as db:
-            return {memory_id for (memory_id,) in rows.fetch(db, sql, (rows.to_json(list(ids)),))}
+            pending = PENDING if model is None else further_vectors.pending_clause(db, model) & LIVE
+            sql = f"SELECT m.id FROM json_each(?) AS j CROSS JOIN memories AS m ON m.id = j.value WHERE {pending.sql}"
+            return {memory_id for (memory_id,) in rows.fetch(db, sql, (rows.to_json(list(ids)), *pending.parameters))}
 
-    def pending(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
-        return self._having(_PENDING, where, limit)
+    def pending(self, where: Filter | None, limit: int, model: str | None = None) -> list[tuple[str, str]]:
+        with self._connections.reading() as db:
+            pending = PENDING if model is None else further_vectors.pending_clause(db, model) & LIVE
+            return self._having(db, pending, where, limit)
 
-    def pending_count(self, where: Filter | None) -> int:
-        return self._count_having(_PENDING, "memories_pending", where)
+    def pending_count(self, where: Filter | None, model: str | None = None) -> int:
+        with self._connections.reading() as db:
+            if model is not None:
+                clause = EVERYTHING if where is None else filter_clause(where, few=True)
+                return further_vectors.pending_count(db, model, clause)
+            return self._count_having(db, PENDING, "memories_pending", where)
 
     def token_vectors(
         self, ids: Sequence[str], model: str, vector: FloatVector, passages_max: int
@@ -393,24 +372,26 @@ class SqliteStore:
             return token_vectors.nearest(db, ids, vector, passages_max)
 
     def pending_tokens(self, where: Filter | None, limit: int) -> list[tuple[str, str]]:
-        return self._having(token_vectors.PENDING, where, limit)
+        with self._connections.reading() as db:
+            return self._having(db, Clause(token_vectors.PENDING, ()), where, limit)
 
     def pending_tokens_count(self, where: Filter | None) -> int:
-        return self._count_having(token_vectors.PENDING, "memories_pending_tokens", where)
+        with self._connections.reading() as db:
+            return self._count_having(db, Clause(token_vectors.PENDING, ()), "memories_pending_tokens", where)
 
-    def _having(self, condition: str, where: Filter | None, limit: int) -> list[tuple[str, str]]:
+    @staticmethod
+    def _having(db: apsw.Connection, condition: Clause, where: Filter | None, limit: int) -> list[tuple[str, str]]:
         """(id, text) of the first memories that match a condition and the filter."""
-        clause = EVERYTHING if where is None else filter_clause(where)
-        sql = f"SELECT m.id, m.text FROM memories AS m WHERE {condition} AND {clause.sql} ORDER BY m.row LIMIT ?"
-        with self._connections.reading() as db:
-            return [(memory_id, text) for memory_id, text in rows.fetch(db, sql, (*clause.parameters, limit))]
+        clause = condition & (EVERYTHING if where is None else filter_clause(where))
+        sql = f"SELECT m.id, m.text FROM memories AS m WHERE {clause.sql} ORDER BY m.row LIMIT ?"
+        return [(memory_id, text) for memory_id, text in rows.fetch(db, sql, (*clause.parameters, limit))]
 
-    def _count_having(self, condition: str, index: str, where: Filter | None) -> int:
+    @staticmethod
+    def _count_having(db: apsw.Connection, condition: Clause, index: str, where: Filter | None) -> int:
         """How many memories match a condition and the filter: usually none, and the partial index has them."""
-        clause = EVERYTHING if where is None else filter_clause(where, few=True)
-        sql = f"SELECT count(*) FROM memories AS m INDEXED BY {index} WHERE {condition} AND {clause.sql}"
-        with self._connections.reading() as db:
-            return int(db.execute(sql, clause.parameters).get)
+        clause = condition & (EVERYTHING if where is None else filter_clause(where, few=True))
+        sql = f"SELECT count(*) FROM memories AS m INDEXED BY {index} WHERE {clause.sql}"
+        return int(db.execute(sql, clause.parameters).get)
 
     def history(self, memory_id: str) -> list[Event]:
         sql = "SELECT seq, at_us, action, memory_id, before FROM events WHERE memory_id = ? ORDER BY seq"

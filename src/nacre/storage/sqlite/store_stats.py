@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from nacre.storage.quotas import named_quotas
-from nacre.storage.sqlite import encryption, rows, schema, space_usage, token_vectors
+from nacre.storage.sqlite import encryption, further_vectors, rows, schema, space_usage, token_vectors
 from nacre.types.quotas import Quotas
 from nacre.types.stats import Stats
 
@@ -42,6 +42,7 @@ def store_stats(db: apsw.Connection, path: Path, quotas: Quotas) -> Stats:
         namespaces=by("namespace"),
         model=rows.meta(db, "model"),
         token_model=rows.meta(db, "token_model"),
+        further_models={each: further_vectors.pending_count(db, each) for each in further_vectors.models(db)},
         stored_memories={space: each.memories for space, each in held.items()},
         stored_bytes={space: each.bytes for space, each in held.items()},
         quotas=named_quotas(quotas),

@@ -23,7 +23,7 @@ from nacre.ranking.passage_count import gain_by_chance, semantic_match
 from nacre.ranking.scoring import best_first
 from nacre.storage.sqlite.filters import LIVE, search_clause
 from nacre.storage.sqlite.index.filter_mask import FilterMask, filter_mask, live_matches
-from nacre.storage.sqlite.index.segment import Array, IntArray, Mask, Segment, located
+from nacre.storage.sqlite.index.segment import MAIN, Array, IntArray, Mask, Segment, located
 from nacre.storage.sqlite.index.segment_builder import quantised
 from nacre.storage.sqlite.index.space_index import Index, Part, Space
 from nacre.storage.sqlite.rows import fetch
@@ -40,35 +40,71 @@ _ROWS = 4_096  # passages that are read at a time without the index
 _MARGIN = 0.004  # rounding to 8 bits changes a cosine by less, in all but odd cases
 
 
+class VectorQuery:
+    """The vector of a search, stored and quantised, with its limit and the weight of the number of passages.
+
+    `further` is the number of a further model; None: the vector is of the store's own.
+    """
+
+    def __init__(
+        self,
+        vector: FloatVector,
+        further: int | None,
+        limit: int,
+        passages_weight: float,
+        mask: FilterMask | None = None,
+    ) -> None:
+        self.vector = vector
+        self.model = MAIN if further is None else further
+        self.quantised = quantised(vector[None])[0]
+        self.norm = np.float32(max(np.sqrt(np.square(self.quantised.astype(np.float32)).sum()), 1e-12))
+        self.mask = mask
+        self.limit = limit
+        self.passages_weight = passages_weight
+
+    @property
+    def table(self) -> str:
+        return "passages" if self.model == MAIN else "further_passages"
+
+    def of_model(self, alias: str) -> str:
+        """The condition that a row of `table` is of the model."""
+        return "true" if self.model == MAIN else f"{alias}.model = {self.model:d}"
+
+    def adjusts(self, segment: Segment) -> bool:
+        """Whether some score of this segment is not the cosine."""
+        return self.passages_weight > 0 and segment.vectors(self.model).passage_numbers()[1] > 1
+
+    def near(self, segment: Segment, places: IntArray | None, cosines: Array) -> _Near:
+        """The passages at these places, or all of a segment, with their scores. `cosines` are not divided by `norm`."""
+        vectors = segment.vectors(self.model)
+        keys, owners = vectors.keys, vectors.owners
+        if places is not None:
+            keys, owners = keys[places], owners[places]
+        cosines = cosines / self.norm
+        if not self.adjusts(segment):
+            return _Near(keys, cosines, cosines)
+        numbers, most = vectors.passage_numbers()
+        return _Near(keys, cosines, cosines - _gains(most, self.passages_weight)[numbers[owners]])
+
+
 def semantic(
-    db: apsw.Connection,
-    index: Index,
-    vector: FloatVector,
-    question: ParsedQuery,
-    where: Filter,
-    limit: int,
-    passages_weight: float,
+    db: apsw.Connection, index: Index, query: VectorQuery, question: ParsedQuery, where: Filter
 ) -> list[Match]:
     """The live memories with the best passages by cosine, less what their number gains by chance, ties by id."""
-    query = _Query(vector, filter_mask(db, where, question.must), limit, passages_weight)
+    query.mask = filter_mask(db, where, question.must)
     matches: list[Match] = []
     for name in where.spaces:
         matches += _nearest(db, index.caught_up(db, name), query)
-    return best_first(matches)[:limit]
+    return best_first(matches)[: query.limit]
 
 
-def semantic_by_rows(
-    db: apsw.Connection,
-    vector: FloatVector,
-    question: ParsedQuery,
-    where: Filter,
-    limit: int,
-    passages_weight: float,
-) -> list[Match]:
+def semantic_by_rows(db: apsw.Connection, query: VectorQuery, question: ParsedQuery, where: Filter) -> list[Match]:
     """The same by comparing the stored vectors of all memories that match, for when the index fails."""
-    query = _Query(vector, None, limit, passages_weight)
     clause = search_clause(where, question.must) & LIVE
-    sql = f"SELECT p.passage FROM memories AS m JOIN passages AS p ON p.row = m.row WHERE {clause.sql}"
+    sql = (
+        f"SELECT p.passage FROM memories AS m JOIN {query.table} AS p ON p.row = m.row AND {query.of_model('p')} "
+        f"WHERE {clause.sql}"
+    )
     keys = [key for (key,) in fetch(db, sql, clause.parameters)]
     best: dict[str, Match] = {}
     for start in range(0, len(keys), _ROWS):
@@ -76,34 +112,7 @@ def semantic_by_rows(
             known = best.get(match.id)
             if known is None or match.cosine > known.cosine:
                 best[match.id] = match
-    return best_first(list(best.values()))[:limit]
-
-
-class _Query:
-    """The vector of a search, stored and quantised, with its filter, limit and weight of the number of passages."""
-
-    def __init__(self, vector: FloatVector, mask: FilterMask | None, limit: int, passages_weight: float) -> None:
-        self.vector = vector
-        self.quantised = quantised(vector[None])[0]
-        self.norm = np.float32(max(np.sqrt(np.square(self.quantised.astype(np.float32)).sum()), 1e-12))
-        self.mask = mask
-        self.limit = limit
-        self.passages_weight = passages_weight
-
-    def adjusts(self, segment: Segment) -> bool:
-        """Whether some score of this segment is not the cosine."""
-        return self.passages_weight > 0 and segment.passage_numbers()[1] > 1
-
-    def near(self, segment: Segment, places: IntArray | None, cosines: Array) -> _Near:
-        """The passages at these places, or all of a segment, with their scores. `cosines` are not divided by `norm`."""
-        keys, owners = segment.keys, segment.owners
-        if places is not None:
-            keys, owners = keys[places], owners[places]
-        cosines = cosines / self.norm
-        if not self.adjusts(segment):
-            return _Near(keys, cosines, cosines)
-        numbers, most = segment.passage_numbers()
-        return _Near(keys, cosines, cosines - _gains(most, self.passages_weight)[numbers[owners]])
+    return best_first(list(best.values()))[: query.limit]
 
 
 class _Near(NamedTuple):
@@ -120,14 +129,16 @@ def _gains(most: int, passages_weight: float) -> Array:
     return np.array([gain_by_chance(number, passages_weight) for number in range(most + 1)], np.float32)
 
 
-def _nearest(db: apsw.Connection, space: Space, query: _Query) -> list[Match]:
+def _nearest(db: apsw.Connection, space: Space, query: VectorQuery) -> list[Match]:
     """The best memories of one space."""
-    parts = [part for part in space.parts if len(part.segment.keys)]
-    if not parts or parts[0].segment.dimensions != len(query.quantised):
+    parts = [part for part in space.parts if len(part.segment.vectors(query.model).keys)]
+    if not parts or parts[0].segment.vectors(query.model).dimensions != len(query.quantised):
         return []
     masks = [live_matches(query.mask, part, space.name) for part in parts]
     memories = sum(len(part.segment) for part in parts)
-    count = int(query.limit * max(1.0, space.passages / memories)) + 1  # one passage of each memory is enough
+    count = (
+        int(query.limit * max(1.0, space.passages(query.model) / memories)) + 1
+    )  # one passage of each memory is enough
     while True:
         keys, exhausted = _candidates(space, parts, masks, query, count)
         matches = _scored(db, keys, query)
@@ -137,7 +148,7 @@ def _nearest(db: apsw.Connection, space: Space, query: _Query) -> list[Match]:
 
 
 def _candidates(
-    space: Space, parts: Sequence[Part], masks: Sequence[Mask | None], query: _Query, count: int
+    space: Space, parts: Sequence[Part], masks: Sequence[Mask | None], query: VectorQuery, count: int
 ) -> tuple[list[int], bool]:
     """Keys of about `count` nearest passages of memories that match, and whether there are no others."""
     found = _by_graph(space, parts, masks, query, count)
@@ -151,7 +162,7 @@ def _candidates(
 
 
 def _by_graph(
-    space: Space, parts: Sequence[Part], masks: Sequence[Mask | None], query: _Query, count: int
+    space: Space, parts: Sequence[Part], masks: Sequence[Mask | None], query: VectorQuery, count: int
 ) -> list[_Near] | None:
     """By part, the passages that the graph finds, and all that are newer than the graph.
 
@@ -159,7 +170,7 @@ def _by_graph(
     that, no other can be among them; if not, long memories took places of the nearest, and the graph is asked for more.
     None: there is no graph, or so few memories match that comparing all of them is faster.
     """
-    graph = space.graph
+    graph = space.graphs.get(query.model)
     if graph is None:
         return None
     memories = sum(len(part.segment) for part in parts)
@@ -175,11 +186,11 @@ def _by_graph(
         requested *= 4  # long memories take places among the nearest that they do not keep
     while requested < len(graph) // 8:
         nearest = graph.nearest(query.quantised, requested)
-        places = [_places(part, mask, nearest) for part, mask in zip(parts, masks, strict=True)]
+        places = [_places(part, mask, nearest, query.model) for part, mask in zip(parts, masks, strict=True)]
         if sum(map(len, places)) >= query.limit:  # else newer passages that are far would hide older ones that are near
             found = [_compared(part, own, query) for part, own in zip(parts, places, strict=True)]
             if requested >= most or _complete(found, count):
-                newer = [_newer(part, mask, graph.newest) for part, mask in zip(parts, masks, strict=True)]
+                newer = [_newer(part, mask, graph.newest, query.model) for part, mask in zip(parts, masks, strict=True)]
                 return found + [_compared(part, own, query) for part, own in zip(parts, newer, strict=True)]
         requested *= 4
     return None
@@ -194,39 +205,39 @@ def _complete(found: Sequence[_Near], count: int) -> bool:
     return count <= len(scores) and bool(np.partition(scores, -count)[-count] >= reach)
 
 
-def _places(part: Part, mask: Mask | None, keys: IntArray) -> IntArray:
+def _places(part: Part, mask: Mask | None, keys: IntArray, model: int) -> IntArray:
     """The places of those of these passages that the part has and whose memories match."""
-    segment = part.segment
-    at, here = located(segment.keys, keys)
+    vectors = part.segment.vectors(model)
+    at, here = located(vectors.keys, keys)
     own = at[here]
-    return own if mask is None else own[mask[segment.owners[own]]]
+    return own if mask is None else own[mask[vectors.owners[own]]]
 
 
-def _newer(part: Part, mask: Mask | None, newest: int) -> IntArray:
+def _newer(part: Part, mask: Mask | None, newest: int, model: int) -> IntArray:
     """The places of passages that are newer than the graph, of memories that match."""
-    segment = part.segment
-    own = np.arange(np.searchsorted(segment.keys, newest, side="right"), len(segment.keys))
-    return own if mask is None else own[mask[segment.owners[own]]]
+    vectors = part.segment.vectors(model)
+    own = np.arange(np.searchsorted(vectors.keys, newest, side="right"), len(vectors.keys))
+    return own if mask is None else own[mask[vectors.owners[own]]]
 
 
-def _compared(part: Part, own: IntArray, query: _Query) -> _Near:
+def _compared(part: Part, own: IntArray, query: VectorQuery) -> _Near:
     """The passages at these places."""
-    segment = part.segment
-    return query.near(segment, own, _dots(segment.matrix[own], query) / segment.norms[own])
+    vectors = part.segment.vectors(query.model)
+    return query.near(part.segment, own, _dots(vectors.matrix[own], query) / vectors.norms[own])
 
 
-def _scanned(part: Part, mask: Mask | None, query: _Query) -> _Near:
+def _scanned(part: Part, mask: Mask | None, query: VectorQuery) -> _Near:
     """All passages whose memories match."""
-    segment = part.segment
+    vectors = part.segment.vectors(query.model)
     if mask is None:
-        return query.near(segment, None, _dots(segment.matrix, query) / segment.norms)
-    own = np.flatnonzero(mask[segment.owners])
-    if len(own) < len(segment.keys) // 4:
+        return query.near(part.segment, None, _dots(vectors.matrix, query) / vectors.norms)
+    own = np.flatnonzero(mask[vectors.owners])
+    if len(own) < len(vectors.keys) // 4:
         return _compared(part, own, query)
-    return query.near(segment, own, (_dots(segment.matrix, query) / segment.norms)[own])
+    return query.near(part.segment, own, (_dots(vectors.matrix, query) / vectors.norms)[own])
 
 
-def _dots(matrix: Array, query: _Query) -> Array:
+def _dots(matrix: Array, query: VectorQuery) -> Array:
     if not len(matrix):
         return np.empty(0, np.float32)
     products = numkong.cdist(query.quantised[None], matrix, metric="dot")
@@ -241,12 +252,13 @@ def _top(scores: Array, count: int, limit: int) -> IntArray:
     return np.flatnonzero(scores >= min(ordered[-count], ordered[-limit] - _MARGIN))
 
 
-def _scored(db: apsw.Connection, keys: Sequence[int], query: _Query) -> list[Match]:
+def _scored(db: apsw.Connection, keys: Sequence[int], query: VectorQuery) -> list[Match]:
     """The best passage of each live memory by the stored vectors."""
-    number = "(SELECT count(*) FROM passages AS o WHERE o.row = p.row)" if query.passages_weight else "1"
+    counted = f"(SELECT count(*) FROM {query.table} AS o WHERE o.row = p.row AND {query.of_model('o')})"
+    number = counted if query.passages_weight else "1"
     sql = (
         f"SELECT m.id, p.start_char, p.end_char, {number}, p.vector FROM json_each(?) AS j "
-        "JOIN passages AS p ON p.passage = j.value JOIN memories AS m ON m.row = p.row "
+        f"JOIN {query.table} AS p ON p.passage = j.value JOIN memories AS m ON m.row = p.row "
         "WHERE m.deleted_us IS NULL ORDER BY p.passage"
     )
     found = fetch(db, sql, (json.dumps(keys),))

@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nacre.runtime import native_packages, private_files
-from nacre.storage.sqlite.index.segment import Array, DamagedCache, IntArray, Mask, Segment, is_old, remove
+from nacre.storage.sqlite.index.segment import MAIN, Array, DamagedCache, IntArray, Mask, Vectors, is_old, remove
 from nacre.types.hnsw import Hnsw
 
 SAVED_GROWTH = 2  # a graph that is being built is saved each time it has grown by this factor
@@ -51,6 +51,21 @@ class Graph:
         """Keys of about `count` passages, nearest first. Some may be deleted by now."""
         keys: IntArray = self.index.search(vector, min(count, len(self.index))).keys.astype(np.int64)
         return keys
+
+
+class Name(NamedTuple):
+    """What the name of a graph file begins and ends with."""
+
+    begin: str
+    suffix: str
+
+    def of(self, newest: int) -> str:
+        return f"{self.begin}-{newest}{self.suffix}"
+
+
+def suffix(model: int) -> str:
+    """Of the graph files of a model, by its number."""
+    return ".hnsw" if model == MAIN else f".hnsw{model}"
 
 
 def opened(
@@ -92,9 +107,9 @@ def opened(
 
 def grown(
     graph: Graph | None,
-    parts: Sequence[tuple[Segment, Mask | None]],
+    parts: Sequence[tuple[Vectors, Mask | None]],
     folder: Path | None,
-    name: str,
+    name: Name,
     go_on: Callable[[], None],
     fits: Callable[[], bool],
     threads: int,
@@ -117,9 +132,9 @@ def grown(
         index.add(keys.astype(np.uint64), vectors, threads=threads)
         newest = int(keys[-1])
         if len(index) >= SAVED_GROWTH * saved:
-            path, saved = _saved(index, folder, f"{name}-{newest}.hnsw", path, fits), len(index)
+            path, saved = _saved(index, folder, name.of(newest), path, fits), len(index)
     newest = max(newest, *(int(part.keys[-1]) for part, _ in parts if len(part.keys)))  # deleted keys count as known
-    path = _saved(index, folder, f"{name}-{newest}.hnsw", path, fits)
+    path = _saved(index, folder, name.of(newest), path, fits)
     mapped = _new(dimensions, parameters)  # its pages can be shared and dropped
     if path is not None and _read(mapped.view, path):
         return Graph(mapped, newest, path)
@@ -135,7 +150,7 @@ def _read(read: Callable[[str], object], path: Path) -> bool:
     return True
 
 
-def _additional(parts: Sequence[tuple[Segment, Mask | None]], newest: int) -> Any:
+def _additional(parts: Sequence[tuple[Vectors, Mask | None]], newest: int) -> Any:
     """Slices of keys and vectors that are not in the graph yet, in ascending order of keys over all parts."""
     places = []
     for number, (part, alive) in enumerate(parts):

@@ -19,9 +19,10 @@ import os
 import secrets
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -36,6 +37,8 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Allocate: TypeAlias = Callable[[str, Any, tuple[int, ...]], Array]  # name, dtype, shape
 Placed: TypeAlias = tuple[str, tuple[int, ...], int, int]  # of an array in a file: dtype, shape, offset, checksum
+
+MAIN = 0  # the number of the store's own model; further ones have theirs in the database
 
 _FORMAT = 3
 _HEADER_BYTES = 4096
@@ -78,18 +81,39 @@ class Segment:
     owners: Array  # uint32: the places of their memories
     matrix: Array  # int8: their vectors, each scaled by itself
     norms: Array  # float32: the norms of these vectors
+    further: Mapping[str, Array] = field(default_factory=dict)  # these four of further models, by `column_name`
     spread: dict[int, Array] = field(
         default_factory=dict, init=False, repr=False
     )  # a cache of postings.py, not in the file
-    counted: list[tuple[Array, int]] = field(default_factory=list, init=False, repr=False)  # see passage_numbers
+    of_models: dict[int, Vectors] = field(default_factory=dict, init=False, repr=False)  # see `vectors`
 
     def __len__(self) -> int:
         return len(self.rows)
 
+    def vectors(self, model: int) -> Vectors:
+        """The passages with their vectors by a model, which may be none."""
+        if model not in self.of_models:
+            self.of_models[model] = Vectors(self, model)
+        return self.of_models[model]
+
     @property
-    def dimensions(self) -> int:
-        """Of its vectors."""
-        return int(self.matrix.shape[1])
+    def further_names(self) -> Collection[str]:
+        """The names of the columns of further models."""
+        return self.further.keys()
+
+    @property
+    def models(self) -> list[int]:
+        """The numbers of the models that it has columns of."""
+        numbers = (each.rpartition("_")[2] for each in self.further_names if each.startswith("keys_"))
+        return [MAIN, *sorted(map(int, numbers))]
+
+    def column(self, name: str) -> Array:
+        """An array of a further model."""
+        return self.further[name]
+
+    def arrays(self) -> dict[str, Array]:
+        """All arrays by name, as they are saved."""
+        return {name: getattr(self, name) for name in NAMES} | {each: self.column(each) for each in self.further_names}
 
     def places(self, hashes: Array) -> IntArray:
         """Places of these hashes in `terms`; -1 for those that no memory here has."""
@@ -104,17 +128,59 @@ class Segment:
         """Slices of the label arrays with the labels of these terms."""
         return _between(self.label_ends, places)
 
-    def passage_numbers(self) -> tuple[Array, int]:
-        """By memory, how many passages it has, and the largest of these numbers. Counted once."""
-        if not self.counted:
-            numbers = np.bincount(self.owners, minlength=len(self))
-            self.counted.append((numbers, int(numbers.max(initial=0))))
-        return self.counted[0]
-
     def docs_of(self, rows: Array) -> IntArray:
         """Places of those of these rows that the segment has."""
         at, here = located(self.rows, rows)
         return at[here]
+
+
+class Vectors:
+    """The passages of a segment with their vectors by one model. An array is read when it is first used."""
+
+    def __init__(self, segment: Segment, model: int) -> None:
+        self._segment = segment
+        self._model = model
+        self._known = model == MAIN or column_name("keys", model) in segment.further_names
+
+    @cached_property
+    def keys(self) -> Array:
+        return self._column("keys", np.empty(0, np.int64))
+
+    @cached_property
+    def owners(self) -> Array:
+        return self._column("owners", np.empty(0, np.uint32))
+
+    @cached_property
+    def matrix(self) -> Array:
+        return self._column("matrix", np.empty((0, 0), np.int8))
+
+    @cached_property
+    def norms(self) -> Array:
+        return self._column("norms", np.empty(0, np.float32))
+
+    @property
+    def dimensions(self) -> int:
+        return int(self.matrix.shape[1])
+
+    @cached_property
+    def _numbers(self) -> tuple[Array, int]:
+        numbers = np.bincount(self.owners, minlength=len(self._segment))
+        return numbers, int(numbers.max(initial=0))
+
+    def passage_numbers(self) -> tuple[Array, int]:
+        """By memory, how many passages it has, and the largest of these numbers. Counted once."""
+        return self._numbers
+
+    def _column(self, name: str, none: Array) -> Array:
+        if self._model == MAIN:
+            column: Array = getattr(self._segment, name)
+            return column
+        return self._segment.column(column_name(name, self._model)) if self._known else none
+
+
+def column_name(name: str, model: int) -> str:
+    """The name of `keys`, `owners`, `matrix` or `norms` of a model."""
+    return name if model == MAIN else f"{name}_{model}"
 
 
 def located(ascending: Array, wanted: Array) -> tuple[IntArray, Mask]:
@@ -131,14 +197,14 @@ def _between(ends: Array, places: IntArray) -> list[slice]:
     return list(map(slice, begins.tolist(), ends[places].tolist()))
 
 
-NAMES = tuple(each.name for each in fields(Segment) if each.init)
+NAMES = tuple(each.name for each in fields(Segment) if each.init and each.name != "further")
 
 
 class _MappedSegment(Segment):
     """A segment whose arrays are in a mapped file. Raises DamagedCache where an array is not as it was written."""
 
     def __init__(self, path: Path, whole: npt.NDArray[np.uint8], placed: Mapping[str, Placed]) -> None:
-        for name, value in (("_path", path), ("_whole", whole), ("_placed", placed), ("spread", {}), ("counted", [])):
+        for name, value in (("_path", path), ("_whole", whole), ("_placed", placed), ("spread", {}), ("of_models", {})):
             object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Array:
@@ -156,8 +222,13 @@ class _MappedSegment(Segment):
         return array
 
     @property
-    def dimensions(self) -> int:
-        return int(self.__dict__["_placed"]["matrix"][1][1])
+    def further_names(self) -> Collection[str]:
+        placed: Mapping[str, Placed] = self.__dict__["_placed"]
+        return placed.keys() - NAMES
+
+    def column(self, name: str) -> Array:
+        column: Array = getattr(self, name)
+        return column
 
 
 def hashed(term: str) -> int:
@@ -178,6 +249,12 @@ class Hashes(dict[str, int]):
 
 def in_memory(_: str, dtype: Any, shape: tuple[int, ...]) -> Array:
     return np.empty(shape, dtype)
+
+
+def of_arrays(arrays: Mapping[str, Array]) -> Segment:
+    """A segment in memory, of its arrays by name."""
+    further = {name: array for name, array in arrays.items() if name not in NAMES}
+    return Segment(**{name: arrays[name] for name in NAMES}, further=further)
 
 
 # ---------------------------------------------------------------- files
@@ -324,8 +401,7 @@ class _Draft:
     def finish(self, stamp: Stamp, arrays: Mapping[str, Array]) -> None:
         placed: dict[str, Placed] = {}
         with self._path.open("r+b") as file:
-            for name in NAMES:
-                array = arrays[name]
+            for name, array in arrays.items():
                 if name not in self._offsets:
                     file.seek(self._end)
                     file.write(np.ascontiguousarray(array).tobytes())
@@ -376,7 +452,7 @@ def is_sound(path: Path) -> bool:
     """Whether a segment file, all of it, is as it was written."""
     try:
         found = _mapped(path, _header(path))
-        return all(getattr(found, name) is not None for name in NAMES)
+        return all(getattr(found, name) is not None for name in (*NAMES, *found.further_names))
     except (OSError, DamagedCache):
         return False
 

@@ -9,7 +9,17 @@ from typing import Any
 import apsw
 import numpy as np
 
-from nacre.storage.sqlite.index.segment import Allocate, Array, Hashes, IntArray, Mask, Segment, in_memory
+from nacre.storage.sqlite.index.segment import (
+    MAIN,
+    Allocate,
+    Array,
+    Hashes,
+    IntArray,
+    Mask,
+    Segment,
+    column_name,
+    in_memory,
+)
 from nacre.storage.sqlite.rows import fetch
 from nacre.storage.vectors import STORED
 from nacre.types.memory import Json
@@ -83,6 +93,11 @@ _PASSAGES = """
 SELECT p.passage, p.row, p.vector FROM json_each(?) AS j JOIN memories AS m ON m.row = j.value
 JOIN passages AS p ON p.row = j.value WHERE m.deleted_us IS NULL AND m.space = ? ORDER BY p.passage
 """
+_FURTHER_PASSAGES = """
+SELECT p.passage, p.row, p.vector FROM json_each(?) AS j JOIN memories AS m ON m.row = j.value
+JOIN further_passages AS p ON p.row = j.value WHERE m.deleted_us IS NULL AND m.space = ? AND p.model = ?
+ORDER BY p.passage
+"""
 
 
 def of_rows(db: apsw.Connection, space: str, changed: Sequence[int], hashes: Hashes) -> Segment:
@@ -113,7 +128,9 @@ def of_rows(db: apsw.Connection, space: str, changed: Sequence[int], hashes: Has
         created.append(created_us)
         importance.append(important)
     row_array = np.array(rows, np.int64)
-    keys, owners, matrix = _passages(db, listed, row_array)
+    further: dict[str, Array] = {}
+    for (number,) in fetch(db, "SELECT model FROM further_models ORDER BY model"):
+        further |= _columns(number, *_passages(db, _FURTHER_PASSAGES, (*listed, number), row_array))
     return Segment(
         rows=row_array,
         lengths=np.array(lengths, np.int32),
@@ -121,11 +138,14 @@ def of_rows(db: apsw.Connection, space: str, changed: Sequence[int], hashes: Has
         importance=np.array(importance, np.float64),
         superseded=np.array(sorted(changed), np.int64),
         **_postings(tokens, tokens_each, filters, filters_each, labels),
-        keys=keys,
-        owners=owners,
-        matrix=matrix,
-        norms=_norms(matrix),
+        **_columns(MAIN, *_passages(db, _PASSAGES, listed, row_array)),
+        further=further,
     )
+
+
+def _columns(model: int, keys: Array, owners: Array, matrix: Array) -> dict[str, Array]:
+    named = {"keys": keys, "owners": owners, "matrix": matrix, "norms": _norms(matrix)}
+    return {column_name(name, model): array for name, array in named.items()}
 
 
 def _postings(
@@ -180,8 +200,10 @@ def first_of_each(*columns: Array) -> IntArray:
     return np.flatnonzero(new)
 
 
-def _passages(db: apsw.Connection, listed: tuple[str, str], rows: IntArray) -> tuple[Array, Array, Array]:
-    found = fetch(db, _PASSAGES, listed)
+def _passages(
+    db: apsw.Connection, sql: str, parameters: tuple[str | int, ...], rows: IntArray
+) -> tuple[Array, Array, Array]:
+    found = fetch(db, sql, parameters)
     keys = np.array([key for key, _, _ in found], np.int64)
     owners = np.searchsorted(rows, np.array([row for _, row, _ in found], np.int64)).astype(np.uint32)
     if not found:
@@ -224,8 +246,9 @@ def merge(
         "created": _moved([part.created for part, _ in parts], placed, len(rows)),
         "importance": _moved([part.importance for part, _ in parts], placed, len(rows)),
         "superseded": superseded[:0] if base else superseded,
-        **_merged_passages([part for part, _ in parts], placed, allocate, pulse),
+        **_merged_passages([part for part, _ in parts], placed, MAIN, allocate, pulse),
         **_merged_postings([part for part, _ in parts], placed, allocate, pulse),
+        **_merged_further([part for part, _ in parts], placed, allocate, pulse),
     }
 
 
@@ -254,9 +277,23 @@ def _moved(columns: Sequence[Array], placed: Sequence[Array], many: int) -> Arra
     return moved
 
 
-def _merged_passages(
+def _merged_further(
     parts: Sequence[Segment], placed: Sequence[Array], allocate: Allocate, pulse: Callable[[], None]
 ) -> dict[str, Array]:
+    merged: dict[str, Array] = {}
+    for model in sorted({model for part in parts for model in part.models} - {MAIN}):
+        merged |= _merged_passages(parts, placed, model, allocate, pulse)
+    return merged
+
+
+def _merged_passages(
+    segments: Sequence[Segment],
+    placed: Sequence[Array],
+    model: int,
+    allocate: Allocate,
+    pulse: Callable[[], None],
+) -> dict[str, Array]:
+    parts = [each.vectors(model) for each in segments]
     owners = [places[part.owners] for part, places in zip(parts, placed, strict=True)]
     kept = [np.flatnonzero(each != _NOWHERE) for each in owners]
     keys = np.concatenate([part.keys[each] for part, each in zip(parts, kept, strict=True)])
@@ -264,7 +301,7 @@ def _merged_passages(
     at = np.concatenate(kept)
     order = np.argsort(keys, kind="stable")
     dimensions = max(part.matrix.shape[1] for part in parts)
-    matrix = allocate("matrix", np.int8, (len(keys), dimensions))
+    matrix = allocate(column_name("matrix", model), np.int8, (len(keys), dimensions))
     norms = np.empty(len(keys), np.float32)
     for start in range(0, len(keys), _MERGED_PASSAGES):
         pulse()
@@ -275,7 +312,8 @@ def _merged_passages(
                 matrix[start + own] = part.matrix[at[here[own]]]
                 norms[start + own] = part.norms[at[here[own]]]
     owned = np.concatenate([own[each] for own, each in zip(owners, kept, strict=True)])[order]
-    return {"keys": keys[order], "owners": owned, "matrix": matrix, "norms": norms}
+    named = {"keys": keys[order], "owners": owned, "matrix": matrix, "norms": norms}
+    return {column_name(name, model): array for name, array in named.items()}
 
 
 def _merged_postings(

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from nacre.storage.sqlite.connection import Connections, is_database_error
 from nacre.storage.sqlite.index import hnsw as graphs
 from nacre.storage.sqlite.index.hnsw import Graph
 from nacre.storage.sqlite.index.segment import (
-    NAMES,
+    MAIN,
     Allocate,
     Array,
     DamagedCache,
@@ -37,6 +37,7 @@ from nacre.storage.sqlite.index.segment import (
     Segment,
     Stamp,
     digest,
+    of_arrays,
     remove,
 )
 from nacre.storage.sqlite.index.segment_builder import merge, of_rows
@@ -86,16 +87,19 @@ class Space:
     model: str
     seq: int
     parts: tuple[Part, ...] = ()
-    graph: Graph | None = None
+    graphs: Mapping[int, Graph] = field(default_factory=dict)  # by number of the model
     purges: int = 0  # that this process has seen
 
     @property
-    def passages(self) -> int:
-        return sum(len(part.segment.keys) for part in self.parts)
+    def models(self) -> list[int]:
+        """The numbers of the models that it has vectors of."""
+        return sorted({model for part in self.parts for model in part.segment.models})
 
-    @property
-    def dimensions(self) -> int:
-        return max(part.segment.dimensions for part in self.parts)
+    def passages(self, model: int = MAIN) -> int:
+        return sum(len(part.segment.vectors(model).keys) for part in self.parts)
+
+    def dimensions(self, model: int) -> int:
+        return max(part.segment.vectors(model).dimensions for part in self.parts)
 
 
 class _Closing(Exception):
@@ -220,17 +224,19 @@ class Index:
             parts = [part.without(segment.superseded) for part in parts]
             parts.append(Part(stamp, segment, None, saved=True))
         space = Space(name, model, chain[-1][0].seq if chain else 0, tuple(parts))
-        return replace(space, graph=self._saved_graph(db, space, newest))
+        saved = {model: self._saved_graph(db, space, model, newest) for model in space.models}
+        return replace(space, graphs={model: graph for model, graph in saved.items() if graph is not None})
 
-    def _saved_graph(self, db: apsw.Connection, space: Space, newest: int) -> Graph | None:
-        if space.passages < GRAPH_PASSAGES_MIN:
+    def _saved_graph(self, db: apsw.Connection, space: Space, model: int, newest: int) -> Graph | None:
+        if space.passages(model) < GRAPH_PASSAGES_MIN:
             return None
 
         def named(seq: int) -> str | None:
             stamp = self._stamp(db, space.name, space.model, 0, seq)
-            return _graph_name(stamp, self._parameters) if seq <= newest else None
+            return _graph_name(stamp, model, self._parameters) if seq <= newest else None
 
-        return graphs.opened(self._files.files(space.name, ".hnsw"), named, space.dimensions, self._parameters)
+        files = self._files.files(space.name, graphs.suffix(model))
+        return graphs.opened(files, named, space.dimensions(model), self._parameters)
 
     def _with_changes(self, db: apsw.Connection, space: Space, until: int) -> Space:
         """The space as of event `until`."""
@@ -249,9 +255,9 @@ class Index:
             purged = [row for _, row, action in events if action == "purged"]
             if purged:
                 parts = [self._rewritten(part, np.array(purged, np.int64), seq) for part in parts]
-                for path in self._files.files(space.name, ".hnsw"):
+                for path in self._files.files(space.name, f"{graphs.suffix(MAIN)}*"):
                     remove(path)
-                space = replace(space, graph=None, purges=space.purges + 1)
+                space = replace(space, graphs={}, purges=space.purges + 1)
             parts.append(self._save(Part(stamp, segment, None, saved=False), newest))
             space = replace(space, seq=seq, parts=tuple(_merge_small(parts)))
         return space
@@ -260,7 +266,7 @@ class Index:
         """The part, saved if it is large enough."""
         if len(part.segment) < SAVED_MEMORIES_MIN or self._unwritable:
             return part
-        arrays = {name: getattr(part.segment, name) for name in NAMES}
+        arrays = part.segment.arrays()
         written = self._write(part.stamp, lambda _: arrays, seen)
         return replace(part, refused=True) if written is None else replace(part, segment=written, saved=True)
 
@@ -288,13 +294,13 @@ class Index:
             return part
         self._files.remove(part.stamp)
         alone = [(part.segment, part.alive)]
-        segment = Segment(**merge(alone, part.stamp.after == 0))
+        segment = of_arrays(merge(alone, part.stamp.after == 0))
         return self._save(replace(part, segment=segment, alive=None, saved=False, refused=False), seen)
 
     # ---- in the background
 
     def _tidy_later(self, space: Space) -> None:
-        if self._mergeable(space.parts, _SEARCHED_RATIO) is not None or self._graph_behind(space):
+        if self._mergeable(space.parts, _SEARCHED_RATIO) is not None or self._model_behind(space) is not None:
             self._searched.add(space.name)
             self._worker.wake()
 
@@ -368,10 +374,10 @@ class Index:
                 if begin is not None:
                     old = space.parts[begin:]
                     self._replace_parts(space, old, self._merged(old, space.seq))
-                elif searched and self._graph_behind(space):
+                elif searched and (model := self._model_behind(space)) is not None:
                     with self._connections.reading() as db:  # a graph must not skip events that are not indexed yet
                         space = self.caught_up(db, name)
-                    self._attach(space, self._grown(space, cores if alone else max(1, cores // 2)))
+                    self._attach(space, model, self._grown(space, model, cores if alone else max(1, cores // 2)))
                 else:
                     return
 
@@ -383,7 +389,7 @@ class Index:
             written = self._write(stamp, lambda allocate: merge(inputs, base, allocate, self._go_on), seen)
             if written is not None:
                 return Part(stamp, written, None, saved=True)
-        return Part(stamp, Segment(**merge(inputs, base, pulse=self._go_on)), None, saved=False, refused=True)
+        return Part(stamp, of_arrays(merge(inputs, base, pulse=self._go_on)), None, saved=False, refused=True)
 
     def _replace_parts(self, before: Space, old: Sequence[Part], new: Part) -> None:
         """Replace parts by the one merged from them, without memories that were deleted meanwhile."""
@@ -409,33 +415,40 @@ class Index:
 
     # ---- the graph
 
-    def _graph_behind(self, space: Space) -> bool:
-        if space.passages < GRAPH_PASSAGES_MIN:
-            return False
-        if space.graph is None:
-            return True
-        newest = space.graph.newest
-        known = [int(np.searchsorted(part.segment.keys, newest, side="right")) for part in space.parts]
-        return space.passages - sum(known) > GRAPH_BEHIND_MAX
+    def _model_behind(self, space: Space) -> int | None:
+        """The first model whose graph is to be built, or to grow."""
+        return next((model for model in space.models if self._graph_behind(space, model)), None)
 
-    def _grown(self, space: Space, threads: int) -> Graph:
-        graph, stamp = space.graph, space.parts[-1].stamp
+    def _graph_behind(self, space: Space, model: int) -> bool:
+        passages = space.passages(model)
+        if passages < GRAPH_PASSAGES_MIN:
+            return False
+        if model not in space.graphs:
+            return True
+        newest = space.graphs[model].newest
+        keys = [part.segment.vectors(model).keys for part in space.parts]
+        known = [int(np.searchsorted(each, newest, side="right")) for each in keys]
+        return passages - sum(known) > GRAPH_BEHIND_MAX
+
+    def _grown(self, space: Space, model: int, threads: int) -> Graph:
+        graph, stamp = space.graphs.get(model), space.parts[-1].stamp
         if graph is not None and (graph.path is None or not graph.path.is_file()):  # another process replaced it
             with self._connections.reading() as db:
-                graph = self._saved_graph(db, space, _now(db)[0]) or graph
-            if graph.newest > (space.graph.newest if space.graph else -1):
+                known = graph.newest
+                graph = self._saved_graph(db, space, model, _now(db)[0]) or graph
+            if graph.newest > known:
                 return graph
-        parts = [(part.segment, part.alive) for part in space.parts]
+        parts = [(part.segment.vectors(model), part.alive) for part in space.parts]
         fits = partial(self._fits, space.name, space.seq)
-        name = _graph_name(stamp, self._parameters)
+        name = graphs.Name(_graph_name(stamp, model, self._parameters), graphs.suffix(model))
         folder = self._files.folder if self._saved else None
         return graphs.grown(graph, parts, folder, name, self._go_on, fits, threads, self._parameters)
 
-    def _attach(self, before: Space, grown: Graph) -> None:
+    def _attach(self, before: Space, model: int, grown: Graph) -> None:
         with self._lock:
             space = self._spaces.get(before.name)
             if space is not None and (space.model, space.purges) == (before.model, before.purges):
-                self._spaces.put(space.name, replace(space, graph=grown))
+                self._spaces.put(space.name, replace(space, graphs={**space.graphs, model: grown}))
             elif grown.path is not None:  # purged or rebuilt meanwhile
                 remove(grown.path)
 
@@ -449,13 +462,14 @@ def _merge_small(parts: Sequence[Part]) -> list[Part]:
             break
         stamp = replace(second.stamp, after=first.stamp.after)
         arrays = merge([(first.segment, first.alive), (second.segment, second.alive)], stamp.after == 0)
-        gathered[-2:] = [Part(stamp, Segment(**arrays), None, saved=False)]
+        gathered[-2:] = [Part(stamp, of_arrays(arrays), None, saved=False)]
     return gathered
 
 
-def _graph_name(stamp: Stamp, parameters: Hnsw) -> str:
+def _graph_name(stamp: Stamp, model: int, parameters: Hnsw) -> str:
     """Identifies the store, model and history whose passages a graph has, and the parameters it was built with."""
-    known = f"{graphs.FORMAT} {stamp.store_id} {stamp.model} {stamp.event}"
+    of_model = stamp.model if model == MAIN else f"further {model}"
+    known = f"{graphs.FORMAT} {stamp.store_id} {of_model} {stamp.event}"
     built = parameters.connectivity, parameters.expansion_add
     if built != (USUAL_HNSW.connectivity, USUAL_HNSW.expansion_add):  # the usual ones were never part of a name
         known += f" {built}"
