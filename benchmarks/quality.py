@@ -245,6 +245,9 @@ def main() -> None:
     if any(mode != "keyword" for mode, _ in run.ways.values()):
         took_ms = milliseconds_to_embed(load(run.data, names[0]), run.embedder)
         notes.append(f"Embedding a question takes {took_ms:.1f} ms, which the times of searches do not include.")
+        if run.embedder != EMBEDDER:
+            other = embedders.foreign(run.embedder)
+            notes.append(f"Vectors by {other.fingerprint}, token vectors by {EMBEDDER}.")
     done, failed = measured(run, names, installed, options.jobs)
     results = in_order(done, names, [*run.ways, *installed])
     asked = "all questions" if run.part == "all" else f"the {run.part} half of the questions"

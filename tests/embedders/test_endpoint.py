@@ -18,15 +18,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mcp import Client
 
 import nacre
 from command_line import Cli
 from faulty_servers import Answer, FaultyServer, answered, cut, faulty, refused
+from mcp_clients import asynchronous, engines_on, given, problem, served
 from nacre import EmbedderFailed, EmbedderMismatch, InvalidInput
 from nacre.config import embedders
 from nacre.embedders import endpoint
 from nacre.embedders.endpoint import Endpoint
 from nacre.embedders.hashing import Hashing
+from nacre.mcp_server.tools import chosen
+from servers import error_of, serving
 
 JSON = "Content-Type: application/json\r\n"
 
@@ -138,6 +142,26 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(monkeypatch: pyte
         ):
             embedder.embed_query("cake")
         assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("key", ["sk-\x00geheim", "sk-geheim\r\nHost: elsewhere", "sk-gehëim"])
+def test_a_key_that_is_none_is_refused_and_not_shown(path: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "\x00" in key:  # no variable can have that
+        monkeypatch.setattr(os, "environ", {**os.environ, "NACRE_EMBEDDER_KEY": key})
+    else:
+        monkeypatch.setenv("NACRE_EMBEDDER_KEY", key)
+    with pytest.raises(InvalidInput, match=r"^NACRE_EMBEDDER_KEY: has characters that no key has") as refused_:
+        opened(path, embedder="http://127.0.0.1:1/v1#m")
+    assert "geh" not in str(refused_.value)
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "HTTPS_PROXY"])
+def test_an_environment_that_cannot_be_used(path: Path, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "nonsense://nowhere")
+    with opened(path, embedder="https://embeddings.invalid/v1#m") as memory:
+        with pytest.raises(EmbedderFailed, match=r"https://embeddings\.invalid/v1 cannot be asked"):
+            memory.remember("apple pie")
+        assert memory.stats().memories == 0
 
 
 def test_nothing_is_sent_before_a_text_is_embedded(path: Path) -> None:
@@ -471,6 +495,32 @@ def test_a_worker_asks_an_endpoint_again_that_was_away(path: Path, monkeypatch: 
                         break
                     memory.remember("hot kiln")
     assert len(told) == 1
+
+
+# ---------------------------------------------------------------- through servers
+
+
+def test_a_server_says_that_its_endpoint_is_away(path: Path, closed: str) -> None:
+    with serving(lambda: opened(path, embedder=closed)) as server:
+        with nacre.connect(server.url) as memory:
+            with pytest.raises(EmbedderFailed, match=r"cannot be reached .*; the texts were not stored: try again"):
+                memory.remember("apple pie")
+            assert memory.stats().memories == 0
+            assert any("the embedder failed: keyword results only" in each for each in memory.search("pie").notes)
+        with server.client() as client:
+            refused_ = error_of(client.post("/v1/memories", json={"text": "apple pie"}), 503)
+    assert refused_["type"] == "EmbedderFailed"
+
+
+@asynchronous
+async def test_an_agent_is_told_what_to_do(path: Path, tmp_path: Path, closed: str) -> None:
+    engines = engines_on(path, embedder=closed, token_vectors="off")
+    async with Client(served(engines, chosen("all"), tmp_path)) as client:
+        told = problem(await client.call_tool("remember", {"text": "apple pie"}))
+        assert told.endswith("the texts were not stored: try again, or ask the user to look after the embedder")
+        notes = given(await client.call_tool("search_memories", {"query": "pie"}))["notes"]
+        assert any("the embedder failed: keyword results only" in each for each in notes)
+    engines.close()
 
 
 # ---------------------------------------------------------------- what reads texts

@@ -392,6 +392,8 @@ def test_without_the_extra_an_error_says_what_to_install(
         result = memory.search("apple")  # everything is readable
         assert [hit.id for hit in result.hits] == [kept]
         assert any("nacre-memory[embedders]" in note for note in result.notes)
+        assert "apple pie" in memory.context("apple").text
+        assert memory.why("apple", kept) is not None
 
 
 # ---------------------------------------------------------------- the same model, or another

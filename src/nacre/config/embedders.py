@@ -75,7 +75,10 @@ def foreign(name: str, threads: int = 0) -> Embedder:
         return OnnxFolder(_folder("embedder", name), threads=threads or None)
     from nacre.embedders.endpoint import KEY_VARIABLE, Endpoint
 
-    return Endpoint(endpoint("embedder", name), os.environ.get(KEY_VARIABLE) or None)
+    key = os.environ.get(KEY_VARIABLE, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise InvalidInput(KEY_VARIABLE, "has characters that no key has; set it again")
+    return Endpoint(endpoint("embedder", name), key or None)
 
 
 def beside(embedder: Embedder | None, multilingual: Multilingual | FurtherEmbedder) -> FurtherEmbedder | None:

@@ -133,6 +133,8 @@ class Endpoint:
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
         import numpy as np
 
+        if not texts:
+            return np.empty((0, self._dimensions or 0), np.float32)
         given = [self._which.passage + each for each in texts]
         parts = [
             self._asked(given[start : start + TEXTS_AT_ONCE], self._which.timeout_s, math.inf, _ATTEMPTS)
@@ -208,11 +210,14 @@ class Endpoint:
         headers = {"User-Agent": "nacre", "Content-Type": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        client = httpx.Client(
-            headers=headers,
-            trust_env=httpx.URL(self._which.url).host not in _LOOPBACK,  # loopback is reached without a proxy
-            verify=httpx.create_ssl_context() if self._which.url.startswith("https:") else False,
-        )
+        try:
+            client = httpx.Client(
+                headers=headers,
+                trust_env=httpx.URL(self._which.url).host not in _LOOPBACK,  # loopback is reached without a proxy
+                verify=httpx.create_ssl_context() if self._which.url.startswith("https:") else False,
+            )
+        except Exception as error:  # of the address, the proxy or the certificates that the environment names
+            raise EmbedderFailed(f"embedder: {self._which.url} cannot be asked ({error})") from error
         self._closes = weakref.finalize(self, client.close)
         return client
 

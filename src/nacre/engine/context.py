@@ -16,7 +16,7 @@ from nacre.engine.plan import SearchPlan
 from nacre.engine.recall_log import RecallLog
 from nacre.engine.searcher import Searcher
 from nacre.engine.successors import is_about, says_little_else
-from nacre.errors import InvalidInput
+from nacre.errors import EmbedderError, InvalidInput
 from nacre.facts.confidence import is_current
 from nacre.ranking import token_budget
 from nacre.types.facts import Fact
@@ -211,9 +211,15 @@ class ContextBuilder:
         """Word pieces, or a token for each four bytes where that is more: in a script that the model does not know,
         a whole line is one piece."""
         validation.any_text("text", text)
+        return max(self._pieces(text), token_budget.tokens(text))
+
+    def _pieces(self, text: str) -> int:
+        """0 where there is no model, or one that cannot be used: what is known is given all the same."""
         embedder = self._parts.embedder
-        pieces = 0 if embedder is None else sum(pieces for _, pieces in embedder.weigh(text))
-        return max(pieces, token_budget.tokens(text))
+        try:
+            return 0 if embedder is None else sum(pieces for _, pieces in embedder.weigh(text))
+        except EmbedderError:
+            return 0
 
     def _counter(self, request: ContextRequest) -> Callable[[str], int]:
         return self.tokens if request.count is None else _checked_counter(request.count)
