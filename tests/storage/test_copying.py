@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nacre
+from further_models import Bilingual
 from nacre.embedders.hashing import Hashing
 from nacre.engine.engine import Nacre
 from nacre.errors import Conflict, InvalidInput, NacreError, StoreCorrupt, StoreUnavailable
@@ -67,6 +68,7 @@ class Source:
         return Nacre(
             self.store,
             Hashing(),
+            further=Bilingual(),
             space=space,
             clock=lambda: self.now,
             timer=lambda: 0.0,

@@ -81,7 +81,22 @@ def foreign(name: str, threads: int = 0) -> Embedder:
     return Endpoint(endpoint("embedder", name), key or None)
 
 
-def beside(embedder: Embedder | None, multilingual: Multilingual | FurtherEmbedder) -> FurtherEmbedder | None:
+def _is_minilm(embedder: Embedder | None) -> bool:
+    from nacre.embedders.minilm import MiniLM
+
+    return isinstance(embedder, MiniLM)
+
+
+def _installed(threads: int) -> FurtherEmbedder | None:
+    """The model of the extra `multilingual`, where it is installed."""
+    from nacre.embedders import use_multilingual
+
+    return use_multilingual.UseMultilingual(threads or None) if use_multilingual.installed() else None
+
+
+def beside(
+    embedder: Embedder | None, multilingual: Multilingual | FurtherEmbedder, threads: int
+) -> FurtherEmbedder | None:
     """The model that stands beside the embedder."""
     if isinstance(multilingual, str):
         if multilingual not in get_args(Multilingual):
@@ -89,7 +104,7 @@ def beside(embedder: Embedder | None, multilingual: Multilingual | FurtherEmbedd
             raise InvalidInput(
                 "multilingual", f"{multilingual!r} is unknown; allowed: {allowed}, or a model of your own"
             )
-        return None
+        return _installed(threads) if multilingual == "auto" and _is_minilm(embedder) else None
     if embedder is None:
         raise InvalidInput(
             "multilingual", "stands beside an embedder, and none is configured; give one, or leave it out"

@@ -566,7 +566,7 @@ def load_models(
     if chosen is not None and chosen is embedder:
         custom_models.check_embedder(chosen)
         custom_models.check_vectors(chosen)
-    further = embedders.beside(chosen, multilingual)
+    further = embedders.beside(chosen, multilingual, threads)
     if reranker == "auto":
         return Models(chosen, _reranker_for(chosen, threads), further)
     if isinstance(reranker, str):

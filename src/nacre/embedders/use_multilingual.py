@@ -63,6 +63,10 @@ class UseMultilingual:
         return f"use-multilingual-3/{DIMENSIONS}/{MODEL_SHA256[:12]}/{PIECES_SHA256[:12]}"
 
     @property
+    def languages(self) -> frozenset[str]:
+        return LANGUAGES
+
+    @property
     def pieces_max(self) -> int:
         return PIECES_MAX
 
