@@ -10,7 +10,8 @@ of each other, with the same ids. Half of the questions is asked, on which nothi
     python tools/build_use_multilingual.py --variant triples --out FOLDER
     python -m benchmarks.multilingual --variants FOLDER [FOLDER ...]
 
-compares other forms of the word table with the shipped one, instead. The first folder is what cosines are to.
+compares other forms of the word table with the shipped one, instead. The first folder is what cosines are to. `--cost`
+measures speed, start and memory, instead.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ SETS = (ENGLISH, *(f"xquad-{each}" for each in ("de", "es", "ru", "ar", "th", "z
 QUESTIONS_MAX = 1000
 RANKS = 10
 PASSES = 5
-FEW, SPEED_PASSAGES = 50, 1000
+FEW, SPEED_PASSAGES = 50, 500
 MODELS: dict[str, Callable[[], Embedder]] = {
     "USE-multilingual": lambda: UseMultilingual(threads=1),
     "MiniLM": lambda: MiniLM(threads=1),
@@ -58,6 +59,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS, help="(default: all)")
     parser.add_argument("--sizes", nargs="*", type=int, default=[], help="also try passages of so many pieces")
     parser.add_argument("--variants", nargs="+", type=Path, help="folders of other forms of the model")
+    parser.add_argument("--cost", action="store_true", help="measure speed, start and memory")
     parser.add_argument("--start", choices=list(MODELS), help="measure the start of this process, and no more")
     options = parser.parse_args()
     if options.start:
@@ -65,12 +67,11 @@ def main() -> None:
         return
     sets = [load(options.data, name) for name in options.sets]
     if options.variants:
-        report.write(options.name, {"Forms of the word table": variants(sets, options.variants)})
-        return
-    tables = {
-        "By meaning alone, nDCG@10": quality(sets, options.sizes),
-        "Cost": [cost(name, sets) for name in MODELS],
-    }
+        tables = {"Forms of the word table": variants(sets, options.variants)}
+    elif options.cost:
+        tables = {"Cost": [cost(name, sets) for name in MODELS]}
+    else:
+        tables = {"By meaning alone, nDCG@10": quality(sets, options.sizes)}
     report.write(options.name, tables)
 
 
@@ -191,8 +192,8 @@ def start(name: str) -> None:
 
 
 def resident() -> float:
-    """The most memory that this process had, in megabytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """Megabytes of this process in memory, on Linux."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
 
 
 if __name__ == "__main__":
