@@ -69,15 +69,6 @@ REVOKE EXECUTE ON FUNCTION clear_answers() FROM PUBLIC;
 """
 
 
-def of_tables(*names: str) -> str:
-    """The same for tables that a later version adds."""
-    return "".join(
-        f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY;\n"
-        f"CREATE POLICY own_spaces ON {name} USING ({_SEEN.format(column='space')});\n"
-        for name in names
-    )
-
-
 def setting(spaces: Sequence[str]) -> str:
     """The value of the setting that binds a transaction to these spaces: an array as PostgreSQL reads it."""
     quoted = (each.replace("\\", "\\\\").replace('"', '\\"') for each in spaces)

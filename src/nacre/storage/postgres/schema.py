@@ -548,9 +548,9 @@ BEGIN
 END $$;
 CREATE TRIGGER texts_pending_further AFTER UPDATE OF text ON memories
 FOR EACH ROW WHEN (old.text <> new.text) EXECUTE FUNCTION text_waits_for_models();
-""" + row_security.of_tables("further_passages", "further_pending")
+"""
 
-MIGRATIONS = (_FIRST + _COUNTING + row_security.SCRIPT, _FURTHER)
+MIGRATIONS = (_FIRST + _COUNTING + _FURTHER + row_security.SCRIPT,)
 VERSION = len(MIGRATIONS)
 # The indexes of all tables but primary keys, by name, each with the statement that makes it.
 INDEXES = {
