@@ -20,6 +20,7 @@ def to_eleventh(db: apsw.Connection) -> None:
         DROP INDEX memories_expiring;
         ALTER TABLE memories DROP COLUMN key;
         ALTER TABLE memories DROP COLUMN expires_us;
+        ALTER TABLE memories DROP COLUMN language;
         CREATE UNIQUE INDEX memories_live_text ON memories (space, content_hash) WHERE deleted_us IS NULL;
         UPDATE meta SET value = '11' WHERE key = 'schema_version';
         """

@@ -10,6 +10,7 @@ import numpy as np
 
 from nacre.analysis import near_duplicates, tokenizer
 from nacre.analysis.names import relation_words
+from nacre.analysis.word_forms import tokens_of
 from nacre.storage.postgres import rows
 from nacre.storage.postgres.postings import FIELDS, POSTING
 from nacre.storage.postgres.schema import FACT_BYTES, MEMORY_BYTES, OF_MEMORIES
@@ -40,7 +41,7 @@ class _Stored:
         self.row = row
         self.doc = doc
         self.memory = memory
-        self.tokens = tokenizer.tokens_of(memory)
+        self.tokens = tokens_of(memory)
 
 
 def check_derived_tables(select: Select) -> None:

@@ -59,6 +59,7 @@ OBJECTS = ("Berlin", "berlin", "Paris", "Acme", "Bob", "Al", "8080", "9090")
 
 # Prefixes of each other, beyond all letters, and before what cannot be written.
 CALLERS_KEYS = ("docs/a", "docs/ab", "k", "\U0010ffff", "docs/\ud7ff")
+LANGUAGES = ("de", "fr")
 KEY_PREFIXES = ("docs/", "docs/a", "k", "\U0010ffff", "docs/\ud7ff", "unknown")
 DURATIONS = (timedelta(minutes=30), timedelta(hours=23), timedelta(days=100))
 
@@ -122,6 +123,7 @@ def new_memories(draw: st.DrawFn) -> NewMemory:
         origin=draw(st.sampled_from([None, None, "a run"])),
         key=draw(st.sampled_from([None, None, None, *CALLERS_KEYS])),
         expires=draw(st.sampled_from([None, None, None, *DURATIONS])),
+        language=draw(st.sampled_from([None, None, None, *LANGUAGES])),
         facts=draw(st.one_of(st.just([]), st.lists(new_facts, max_size=3))),
         entities=draw(st.one_of(st.just([]), st.lists(new_entities, max_size=2))),
         extract=draw(st.sampled_from([None, True, False])),
@@ -163,6 +165,7 @@ changes = st.fixed_dictionaries(
         "origin": st.sampled_from([None, "another run"]),
         "key": st.sampled_from([None, *CALLERS_KEYS]),
         "expires": st.sampled_from([None, *DURATIONS, timedelta(0)]),  # the last one is refused
+        "language": st.sampled_from([None, *LANGUAGES, "deu"]),  # the last one is refused
     },
 )
 
@@ -181,6 +184,7 @@ def filters(draw: st.DrawFn) -> Filter:
         "sources": some((*SOURCES, *PATTERNS, "unknown")),
         "sessions": some((*SESSIONS, "unknown")),
         "key_prefixes": some(KEY_PREFIXES),
+        "languages": some((*LANGUAGES, "en", "zh")),
         "has": some(("facts", "tags", "source", "session", "summary", "metadata")),
         "fact_types": some(("preference", "location", "kv", "relationship", "temporal")),
         "created_from": st.sampled_from(MOMENTS),
@@ -203,7 +207,7 @@ FIELDS = (
     "has:tags", "has:summary,session", "has:facts", "has:metadata", "has:source",
     "fact-type:location", "-fact-type:kv", "Fact-Type:KV,preference", "fact-type:nothing",
     "since:1d", "until:2024-05-01", "on:yesterday", "on:2024-04", "since:2023", "until:2024-05-01T17:45",
-    "key:docs/", "-key:docs/a,k", "key:unknown",
+    "lang:de", "lang:en,FR", "-lang:de", "lang:german", "key:docs/", "-key:docs/a,k", "key:unknown",
     "space:other", "space:default,other", "space:ещё", "space:nowhere", "has:nothing", "since:whenever", "tag:,",
     "importance>=0.5", "importance<0.5", "importance:0.3..0.5", "-importance>0.5", "importance:0", "importance>=2",
 )  # fmt: skip
@@ -339,6 +343,7 @@ def varied_memories() -> list[NewMemory]:
             importance=(0.5, 1 / 3, 0.0, 1.0, 0.5)[at % 5],
             key=f"{CALLERS_KEYS[at % len(CALLERS_KEYS)]}{at}" if at % 4 == 1 else None,
             pinned=at % 8 == 0,
+            language=(None, "de", "en", "fr", None, "de")[at % 6],
             entities=["Alice"] if at % 9 == 0 else [],
         )
         for at in range(200)

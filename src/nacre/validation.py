@@ -88,6 +88,7 @@ HNSW_BOUNDS: Mapping[str, tuple[int, int]] = {
 }
 NAMESPACE_FACTORS = (0.5, 2.0)  # the least and the most
 _ANYTHING = Filter()
+LANGUAGE_CODE = re.compile("[A-Za-z]{2}")
 _SINGLE_FIELDS = ("created_from", "created_until", "metadata", "has", "importance_min", "importance_max")
 _FRACTIONS = (
     "recency_weight", "temporal_weight", "session_weight", "confidence_weight", "min_confidence", "entity_weight",
@@ -129,11 +130,19 @@ def memory(new: NewMemory, access: Access, now: datetime, limits: Limits) -> New
         origin=None if new.origin is None else _name("origin", new.origin, limits),
         key=None if new.key is None else _text("key", new.key, limits.key_chars_max),
         expires=None if new.expires is None else expiry(new.expires, now),
+        language=None if new.language is None else language("language", new.language),
         supersedes=_superseded(new.supersedes, limits),
         facts=facts(new.facts, limits) if new.facts != () else (),
         entities=entities(new.entities, limits) if new.entities != () else (),
         extract=new.extract if new.extract is None else yes_or_no("extract", new.extract),
     )
+
+
+def language(field: str, value: object) -> str:
+    """A language by its ISO 639-1 code."""
+    if not isinstance(value, str) or not LANGUAGE_CODE.fullmatch(value):
+        raise InvalidInput(field, "must be a code of ISO 639-1, two letters like en, de or zh")
+    return value.lower()
 
 
 def expiry(value: datetime | timedelta, now: datetime) -> datetime:
@@ -468,6 +477,7 @@ def where(value: Filter, access: Access, limits: Limits) -> Filter:
         for each in fields(Filter)
         if each.name not in _SINGLE_FIELDS
     }
+    listed["languages"] = tuple(language(f"where.languages[{at}]", each) for at, each in enumerate(listed["languages"]))
     for name, allowed in (("has", get_args(Part)), ("fact_types", get_args(FactType))):
         unknown = [each for each in _names(f"where.{name}", getattr(value, name), limits) if each not in allowed]
         if unknown:

@@ -174,6 +174,7 @@ FILTERS: list[dict[str, Any]] = [
     {"importance_min": 0.6},
     {"importance_max": 0},
     {"key_prefixes": ["docs/"]},
+    {"languages": ["de"]},
 ]
 
 

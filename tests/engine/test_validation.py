@@ -500,7 +500,7 @@ def test_an_unknown_id_has_no_history(shared: Nacre, unknown: str) -> None:
 @pytest.mark.parametrize("name", ["colour", "id", "space", "created", "updated", "deleted"])
 def test_an_unknown_field_cannot_be_changed(shared: Nacre, name: str) -> None:
     kept = shared.remember("a good one").id
-    with refused(shared, name, "allowed: expires, happened, importance, key, kind, metadata"):
+    with refused(shared, name, "allowed: expires, happened, importance, key, kind, language, metadata"):
         shared.update(kept, **{name: "x"})  # type: ignore[arg-type]
 
 

@@ -43,6 +43,7 @@ from nacre.types.search import Filter, Period
 from strategies import (
     KEY_PREFIXES,
     KEYS,
+    LANGUAGES,
     MOMENTS,
     SCALARS,
     SOURCES,
@@ -126,6 +127,7 @@ EXAMPLES: dict[str, list[Any]] = {
     "has": [[part] for part in PARTS] + [["tags", "summary"], list(PARTS)],
     "fact_types": [[each] for each in get_args(FactType)] + [["kv", "location"], list(get_args(FactType))],
     "key_prefixes": [[each] for each in KEY_PREFIXES] + [["docs/", "k"], ["unknown", "k"]],
+    "languages": [[each] for each in (*LANGUAGES, "en")] + [["de", "fr"], ["xx"], ["xx", "de"]],
     "importance_min": [0, 0.3, 1 / 3, 0.5, 1],
     "importance_max": [0, 0.3, 1 / 3, 0.5, 1],
 }

@@ -101,6 +101,7 @@ FILTERS = (
     Filter(importance_min=1 / 3, importance_max=0.9),
     Filter(importance_max=0),
     Filter(key_prefixes=["docs/a", "k"]),
+    Filter(languages=["de", "fr"]),
     Filter(kinds=["unknown"]),
 )
 

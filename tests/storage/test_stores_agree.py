@@ -1036,6 +1036,7 @@ small_filters = st.sampled_from(
         Filter(sources=("docs/*", "chat")),
         Filter(sessions=("s1",)),
         Filter(key_prefixes=("docs/", "k")),
+        Filter(languages=("de",)),
         Filter(has=("source", "tags")),
         Filter(created_from=START),
         Filter(importance_min=0.5),

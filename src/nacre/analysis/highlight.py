@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise
 
-from nacre.analysis import tokenizer
-from nacre.analysis.language import foreign_function_words, is_english
+from nacre.analysis import tokenizer, word_forms
 from nacre.query.ast import ParsedQuery, Term, wanted_phrases
 from nacre.types.memory import Span
 from nacre.types.search import Snippet
@@ -29,23 +28,24 @@ class HighlightTerms:
     """The terms of a query with their weights, ready to be located in texts.
 
     Function words are not highlighted, except in a quoted phrase, or where the query has no other words.
-    `function_words` are those that are not marked as common: those of another language.
+    `language` is that of the query: words have the forms of that language.
     """
 
-    def __init__(self, terms: Mapping[Term, float], function_words: Set[str] = frozenset()) -> None:
+    def __init__(self, terms: Mapping[Term, float], language: str | None = None) -> None:
         least = _SIGNIFICANT_SHARE * max(terms.values(), default=0)
         self.weights = {term.text: weight for term, weight in terms.items()}
-        self._hidden: Set[str] = {each.text for each in terms if each.common or each.text in function_words}
-        self.significant = _TermFinder((term for term, weight in terms.items() if weight >= least), self._hidden)
-        self.all = _TermFinder(terms, self._hidden)
+        self._hidden: Set[str] = {each.text for each in terms if each.common}
+        self.significant = _TermFinder(
+            (term for term, weight in terms.items() if weight >= least), self._hidden, language
+        )
+        self.all = _TermFinder(terms, self._hidden, language)
         self._phrases: Sequence[tuple[str, ...]] = ()
 
     @classmethod
     def of_query(cls, query: ParsedQuery, terms: Mapping[Term, float]) -> HighlightTerms:
         """`terms` are those of the query that memories have."""
-        foreign = frozenset[str]() if is_english(query.text) else foreign_function_words()
-        found = cls(terms, foreign)
-        if all(each.common or each.text in foreign for each in query.terms):
+        found = cls(terms, query.language)
+        if all(each.common for each in query.terms):
             found._hidden = frozenset()
         elif found._hidden and query.quoted:
             phrases = (each.words for each in wanted_phrases(query.must))
@@ -105,8 +105,9 @@ def summary(text: str, chars: int = SUMMARY_CHARS) -> str:
 class _TermFinder:
     """Locates terms in texts. `getName` matches several; it is found by one that is no function word."""
 
-    def __init__(self, terms: Iterable[Term], function_words: Set[str]) -> None:
+    def __init__(self, terms: Iterable[Term], function_words: Set[str], language: str | None) -> None:
         listed = list(terms)
+        self._language = language if word_forms.inflects(language) else None
         self._function_words = function_words
         self._exact = {term.text for term in listed if not term.prefix}
         self._prefixes = tuple(term.text for term in listed if term.prefix)
@@ -116,7 +117,7 @@ class _TermFinder:
         exact, prefixes, longest = self._exact, self._prefixes, _CACHED_CHUNK_CHARS_MAX
         chunks = text.split()
         if not prefixes:
-            chunks = [raw for raw in chunks if len(raw) > longest or not exact.isdisjoint(_chunk_tokens(raw))]
+            chunks = [raw for raw in chunks if len(raw) > longest or not exact.isdisjoint(self._tokens(raw))]
         found = []
         at = 0
         for raw in chunks:
@@ -125,11 +126,18 @@ class _TermFinder:
             for span, chunk in (
                 _chunk_parts(raw) if short else tokenizer.chunks_with_spans(raw, None if prefixes else exact)
             ):
+                if self._language is not None and short:
+                    more = word_forms.forms_in(self._language, raw[span.start : span.end])
+                    chunk = chunk._replace(forms=(*chunk.forms, *more))
                 hit = _matching_token(chunk, exact, prefixes, self._function_words)
                 if hit is not None:
                     found.append((Span(at + span.start, at + span.end), hit))
             at += len(raw)
         return found
+
+    def _tokens(self, raw: str) -> tuple[str, ...]:
+        tokens = _chunk_tokens(raw)
+        return tokens if self._language is None else (*tokens, *word_forms.forms_in(self._language, raw))
 
 
 def _phrase_spans(text: str, found: Sequence[tuple[Span, str]], phrases: Sequence[tuple[str, ...]]) -> Iterator[Span]:

@@ -14,12 +14,15 @@ import struct
 import zlib
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import accumulate, pairwise
+from math import log
 from pathlib import Path
 from typing import NamedTuple
 
-from nacre.analysis import tokenizer
+from nacre.types.memory import Memory
 
 _FOLDER = Path(__file__).parent / "ngrams"
 _READ_CHARS = 400
@@ -27,14 +30,24 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|[\n。！？]+")
 _MOST = 0.6  # of a text: the share of the sentences of its language
 
 # What the best language must be ahead by, in eighths of a natural logarithm, in a text of so many characters or more.
-_AHEAD = ((40, 10), (15, 16), (0, 24))
+_AHEAD = {
+    "latin": ((40, 10), (15, 16), (0, 24)),
+    "cyrillic": ((25, 10), (0, 16)),  # with letters of their own
+    "arabic": ((15, 8), (0, 16)),
+}
+_AHEAD_OF_ITS_LIKE = 5  # of languages that are nearly the same, the better one is better than none
+_ALIKE_CHARS_MIN = 25
+_ALIKE = {"cs": "sk", "sk": "cs", "da": "no", "no": "da"}
 _WORDS_MIN = 2
+_TELLING = 40  # a best score from which on others have to come near it
+_PLAUSIBLE_SHARE = 0.6  # of the best score: that of a language that a short question may be in
 _LIKELY = {"latin": "en", "cyrillic": "ru"}  # what most texts in a script are in, and by how much it is ahead
 _LIKELY_SCORE = 5
 _AHEAD_SHARE = 0.06  # of the best score: below, the sentences are read one by one
 _PLAIN_SHARE = 0.6  # of the chunks of a text that are words, not names in code
 
 _LANE = 16
+_SCALE = 8  # of the scores: eighths of a natural logarithm
 _WORD_BYTES_MAX = 70
 _CACHED_CHARS_MAX = 40
 _CACHED_CHUNKS_MAX = 1 << 15
@@ -89,7 +102,16 @@ _MARATHI = re.compile(
 _LETTERS = {
     "cyrillic": (("ru", "ыэё"), ("uk", "їєґ"), ("be", "ў"), ("sr", "јљњћђџ"), ("bg", "ъ")),
     "arabic": (("ur", "ٹڈڑںےہ"),),
-    "latin": (("vi", "ạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ"), ("tr", "ğ"), ("ro", "țș"), ("es", "¿¡")),
+    "latin": (
+        ("vi", "ạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ"),
+        ("tr", "ğ"),
+        ("ro", "țș"),
+        ("es", "¿¡"),
+        ("pl", "ł"),
+        ("hu", "őű"),
+        ("cs", "řě"),
+        ("de", "ß"),
+    ),
 }
 _LETTER_SCORE = 12
 
@@ -203,27 +225,60 @@ def language_of(text: str) -> str | None:
     return most if letters >= _MOST * votes.total() else None
 
 
-def _best(script: str, text: str) -> tuple[str | None, bool]:
-    """The language of a text in one script, and whether it is clear or there is no more to find out."""
+def likely_language(text: str, having: Mapping[str, int], memories: int) -> str | None:
+    """The likeliest language of a question that is too short to be clear, by how many memories are in each.
+
+    Memories in no language of `having` are taken as English. None: it is English, or there is nothing to go by.
+    """
+    script = _script_of(text[:_READ_CHARS])
+    if script not in _LETTERS or not having:
+        return None
+    languages, found, words, chunks = _sums(script, text[:_READ_CHARS])
+    if not words or words < _PLAIN_SHARE * chunks:
+        return None
+    most = max(found)
+    least = _PLAUSIBLE_SHARE * most if most >= _TELLING else 0.0
+    counts = {"en": memories - sum(having.values()), **having}
+    scores = {
+        language: score + _SCALE * log(counts[language] / memories)
+        for language, score in zip(languages, found, strict=True)
+        if counts.get(language, 0) > 0 and score >= least
+    }
+    best = max(scores, key=lambda language: scores[language], default="en")
+    return None if best == "en" else best
+
+
+def _sums(script: str, text: str) -> tuple[tuple[str, ...], list[int], int, int]:
+    """The languages of a script with the scores of a text, and how many of its chunks are words."""
     scores = _scores(script)
     total = sum(map(scores.__getitem__, text.split()))
     lanes = len(scores.languages) + 2
     *found, words, chunks = memoryview(total.to_bytes(2 * lanes, "little")).cast("H").tolist()
+    return scores.languages, found, words, chunks
+
+
+def _best(script: str, text: str) -> tuple[str | None, bool]:
+    """The language of a text in one script, and whether it is clear or there is no more to find out."""
+    languages, found, words, chunks = _sums(script, text)
     if words < _WORDS_MIN or words < _PLAIN_SHARE * chunks:
         return None, True
     if likely := _LIKELY.get(script):
-        found[scores.languages.index(likely)] += _LIKELY_SCORE
+        found[languages.index(likely)] += _LIKELY_SCORE
     own = set(text.lower())
     for language, letters in _LETTERS[script] if not text.isascii() else ():
         if not own.isdisjoint(letters):
-            found[scores.languages.index(language)] += _LETTER_SCORE
+            found[languages.index(language)] += _LETTER_SCORE
     best = max(found)
     place = found.index(best)
     found[place] = 0
-    ahead = best - max(found)
-    if ahead < next(wanted for least, wanted in _AHEAD if len(text) >= least):
+    second = max(found)
+    ahead = best - second
+    wanted = next(wanted for least, wanted in _AHEAD[script] if len(text) >= least)
+    if languages[found.index(second)] == _ALIKE.get(languages[place]) and len(text) >= _ALIKE_CHARS_MIN:
+        wanted = _AHEAD_OF_ITS_LIKE
+    if ahead < wanted:
         return None, False
-    return scores.languages[place], ahead >= _AHEAD_SHARE * best
+    return languages[place], ahead >= _AHEAD_SHARE * best
 
 
 def _script_of(text: str) -> str:
@@ -246,6 +301,12 @@ def _script_of(text: str) -> str:
     return "latin" if latin else ""
 
 
+def with_language(memory: Memory) -> Memory:
+    """The memory with its language recognised, if it has none."""
+    found = None if memory.language else language_of(memory.text)
+    return memory if found is None else replace(memory, language=found)
+
+
 def is_english(text: str) -> bool:
     """Whether a text may be English. The models were trained on English, and what they say of others means little.
 
@@ -256,33 +317,3 @@ def is_english(text: str) -> bool:
         return found == "en"
     words = _WORD.findall(text[:_READ_CHARS])
     return 2 * sum(not each.isascii() for each in words) <= len(words)
-
-
-# Function words of German, Dutch, French, Spanish, Portuguese, Italian, Polish, Turkish and Swedish.
-_OTHER = frozenset(
-    re.findall(
-        r"\S+",
-        """
-    aan al att au auch auf aus aux av avec bei bij bir ce ces cette che chez chi co com come como con cuál
-    cuándo czy cómo da dans das de degli del dem den depuis der des desde det değil di dla dos dove du dónde een
-    ein eine einem einen einer el elle elles en es est está están et eu för für gdzie gli het hoe hur ich ihr ik
-    il ile ils im inte io ist için jak je jest jullie kiedy kim komt kto la laat las le les leur lo los ma med
-    mes met mi mis mit mon mu mı na naar nach nas nasıl nel nell nella nerede nicht nie niet noch nog noi non
-    nos nosotros nous nur não när nós och od oder onde ook op ora oraz os ou où par para pas per plus po por
-    pour przez på qu qual quale quand quando quante que quel quelle quem qui quién quoi qué sa se seit ses seu
-    siamo sie sind sinds się soll sollen som son sono sont su sua suo sur sus são są till uit um uma un una unas
-    und une uno unos uns van ve vem vom von voor vous waar wann wanneer warum welche welcher welches wem wen wer
-    werden wie wij wir wird wo wordt wurde ya yo za zaman zijn zum zur är über
-    """,
-    )
-)
-# These do not tell the language: English has them as other words, or people leave their accents out.
-_ALSO = frozenset(
-    re.findall(r"\S+", "am bin cual cuando die donde era esta fue habe haben hat man quien son war waren zu")
-)
-
-
-@cache
-def foreign_function_words() -> frozenset[str]:
-    """The function words of other languages than English, as tokens of queries that are not English."""
-    return frozenset(token for word in _OTHER | _ALSO for token in tokenizer.query_tokens(word))

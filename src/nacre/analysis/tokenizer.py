@@ -24,9 +24,9 @@ from typing import NamedTuple, TypeAlias
 import Stemmer
 
 from nacre.analysis import stopwords
-from nacre.types.memory import BREAK, Memory, Span, Tokens
+from nacre.types.memory import BREAK, Span, Tokens
 
-VERSION = 2  # of the analysis; a store tokenised by another version is rebuilt when it is opened
+VERSION = 3  # of the analysis; a store tokenised by another version is rebuilt when it is opened
 TOKEN_CHARS_MAX = 64  # longer tokens are truncated: nobody types them, and they would bloat the vocabulary
 _CACHED_CHUNK_CHARS_MAX = 64
 _CACHED_CHUNKS_MAX = 1 << 16  # in each of the two generations of the cache
@@ -270,7 +270,7 @@ def _analyse_spaced(run: str) -> Chunk:
             continue
         for piece in (part,) if part.islower() else _CAMEL_CASE.split(part):
             exact = piece.casefold()[:TOKEN_CHARS_MAX]
-            word = _strip_diacritics(exact)
+            word = without_diacritics(exact)
             stem = _stem(exact) if word.isascii() == exact.isascii() else _stem(word)
             if stem == exact:
                 stem = word
@@ -284,11 +284,26 @@ def _analyse_spaced(run: str) -> Chunk:
                 folded += 1
             if not word.isalpha() and not word.isdigit() and _DIGIT.search(word):
                 forms += [_stem(each) for each in _LETTERS_OR_DIGITS.findall(word) if each != word]
-    whole = _stem(_strip_diacritics(bare.casefold()))
+    whole = _stem(without_diacritics(bare.casefold()))
     if words and len(whole) <= TOKEN_CHARS_MAX and (elided or len(words) > 1 or not _PART.fullmatch(whole)):
         forms.append(whole)
         query.append(whole)
     return Chunk(tuple(words), tuple(forms), tuple(query), len(words) + folded)
+
+
+def written_words(raw: str) -> Iterator[str]:
+    """The words of a chunk in a spaced script, case-folded, with their diacritics. What has digits is no word."""
+    normal = raw if raw.isascii() else unicodedata.normalize("NFKC", raw).translate(_WITHOUT_INVISIBLE)
+    for run in _RUN.finditer(normal):
+        core = _CORE.search(run.group()) if run.lastgroup == "spaced" else None
+        if core is None:
+            continue
+        whole = core.group()
+        elided = _ELIDED.match(whole)
+        for part in _PART.findall(_APOSTROPHES.sub("", whole[elided.end() :] if elided else whole)):
+            if not _DIGIT.search(part):
+                for piece in (part,) if part.islower() else _CAMEL_CASE.split(part):
+                    yield piece.casefold()[:TOKEN_CHARS_MAX]
 
 
 def is_common(token: str) -> bool:
@@ -315,7 +330,7 @@ def _is_inside_word(char: str) -> bool:
     return _PART.match(char) is not None and not is_unigram(char)
 
 
-def _strip_diacritics(text: str) -> str:
+def without_diacritics(text: str) -> str:
     """The text without diacritics. Vowel signs of Indic scripts stay, because they distinguish words."""
     if text.isascii():
         return text
@@ -335,10 +350,5 @@ def _stem(word: str) -> str:
     letter = ord(word[0])
     for letters, stemmer in _BY_SCRIPT:
         if letter in letters:
-            return _strip_diacritics(stemmer.stemWord(word)) or word
+            return without_diacritics(stemmer.stemWord(word)) or word
     return word
-
-
-def tokens_of(memory: Memory) -> Tokens:
-    """The tokens of a memory's text, summary, tags and source."""
-    return tokenise(memory.text, memory.summary or "", memory.tags, memory.source or "")

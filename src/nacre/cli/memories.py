@@ -60,6 +60,7 @@ def _fields(command: Any) -> Any:
         command,
         [
             *(click.option(name, metavar=metavar, help=text) for name, metavar, text in valued),
+            click.option("--lang", "language", metavar="CODE", help="Its language, as de or zh; default: recognised."),
             click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag. Repeatable."),
             click.option("--position", type=int, help="Position in the session."),
             click.option("--importance", type=float, help="A number from 0 to 1."),

@@ -253,6 +253,7 @@ def filters(command: F) -> F:
         ("--key-prefix", "TEXT", "Only with a key that begins so. Repeatable: any of them."),
         ("--has", "PART", f"Only with {', '.join(get_args(Part))}. Repeatable: all of them."),
         ("--fact-type", "TYPE", f"Only with a fact of this type: {', '.join(get_args(FactType))}. Repeatable: any."),
+        ("--lang", "CODE", "Only in this language: de, fr, zh. Repeatable: any of them."),
     )
     times = (
         ("--since", "Created at this time or later: 7d, yesterday, 2026-03-01."),
@@ -275,7 +276,7 @@ def filters(command: F) -> F:
 FILTER_OPTIONS = (
     "kind", "namespace", "tag", "any_tag", "no_tag", "source", "session", "in_space", "meta", "has", "fact_type",
     "since", "until", "min_importance", "max_importance",
-    "key_prefix",
+    "key_prefix", "lang",
 )  # fmt: skip
 
 
@@ -301,6 +302,7 @@ def to_filter(given: dict[str, Any]) -> Filter:
         importance_min=taken["min_importance"],
         importance_max=taken["max_importance"],
         key_prefixes=taken["key_prefix"],
+        languages=taken["lang"],
     )
 
 

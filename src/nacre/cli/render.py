@@ -309,6 +309,7 @@ def _full_lines(memory: Memory) -> Iterator[Line]:
         "happened": memory.happened and _local(memory.happened),
         "key": memory.key,
         "expires": memory.expires and _local(memory.expires),
+        "language": memory.language,
         "forgotten": memory.deleted and _local(memory.deleted),
     }
     yield [("  ".join(f"{name}: {value}" for name, value in about.items() if value), _DIM)]

@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from nacre import validation
+from nacre.analysis.language import language_of
 from nacre.analysis.sketches import sketches
 from nacre.analysis.standing import standing_kind
-from nacre.analysis.tokenizer import tokens_of
+from nacre.analysis.word_forms import tokens_of
 from nacre.engine.embedding import Embedded
 from nacre.errors import InvalidInput
 from nacre.ids import content_hash
@@ -65,6 +66,7 @@ def draft(checked: NewMemory, memory_id: str, updated: datetime, extracts: bool,
         origin=checked.origin,
         key=checked.key,
         expires=checked.expires,
+        language=checked.language or language_of(text),
     )
     # Names alone became entities when they were checked.
     entities = [each for each in checked.entities if isinstance(each, NewEntity)] if checked.entities else ()
@@ -72,7 +74,7 @@ def draft(checked: NewMemory, memory_id: str, updated: datetime, extracts: bool,
 
 
 def as_new(memory: Memory) -> NewMemory:
-    """A stored memory as input, to be changed and validated again."""
+    """A stored memory as input, to be changed and validated again. A language that was recognised, will be again."""
     return NewMemory(
         text=memory.text,
         space=memory.space,
@@ -91,6 +93,7 @@ def as_new(memory: Memory) -> NewMemory:
         origin=memory.origin,
         key=memory.key,
         expires=memory.expires,
+        language=None if memory.language == language_of(memory.text) else memory.language,
     )
 
 

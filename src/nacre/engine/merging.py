@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
+from nacre.analysis.language import language_of
 from nacre.types.memory import DEFAULT_IMPORTANCE, DEFAULT_KIND, DEFAULT_NAMESPACE, Json, Memory
 from nacre.validation import Limits
 
@@ -50,6 +51,7 @@ def merged_with_text(stored: Memory, given: Memory, limits: Limits) -> tuple[Mem
         happened=_unless(stored.happened, None, given.happened),
         pinned=stored.pinned or given.pinned,
         expires=_later(stored.expires, given.expires),
+        language=_unless(stored.language, language_of(stored.text), given.language),
         updated=stored.changed_at(given.updated),
     )
     return merged, tuple(notes)

@@ -149,9 +149,12 @@ class Planner:
         request = valid.request
         now = request.as_of or self._parts.clock()
         every = request.match == "all"
-        query = self._resolver.parse(request.query, now, every=every)
+        spaces = request.where.spaces
+        query = self._resolver.parse(request.query, now, spaces, every=every)
         if query.time is not None and not request.recipe.temporal_weight:  # then times are words like any other
-            query = replace(self._resolver.parse(request.query, now, timeless=True, every=every), time=query.time)
+            query = replace(
+                self._resolver.parse(request.query, now, spaces, timeless=True, every=every), time=query.time
+            )
         where = _aimed(query, valid.choices, request.where)
         if request.as_of is not None and request.as_of < _LAST:
             until = request.as_of + _MOMENT
@@ -186,7 +189,12 @@ class Planner:
         """The same plan for another query; with `split_phrases`, quoted words are searched one by one; with
         `timeless`, times are words."""
         query = self._resolver.parse(
-            text, plan.now, split_phrases=split_phrases, timeless=timeless, every=plan.request.match == "all"
+            text,
+            plan.now,
+            plan.where.spaces,
+            split_phrases=split_phrases,
+            timeless=timeless,
+            every=plan.request.match == "all",
         )
         return replace(
             plan,

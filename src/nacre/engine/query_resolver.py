@@ -10,6 +10,9 @@ from functools import lru_cache
 
 from nacre import validation
 from nacre.analysis import tokenizer
+from nacre.analysis.language import language_of, likely_language
+from nacre.analysis.languages import CODES
+from nacre.analysis.word_forms import marker, sought
 from nacre.interfaces import Store
 from nacre.query import entities, ordinary_words, spelling
 from nacre.query.ast import AllOf, Condition, ParsedQuery, Term, matches_everything
@@ -33,20 +36,45 @@ class QueryResolver:
         self._zone = zone
 
     def parse(
-        self, text: str, now: datetime, *, split_phrases: bool = False, timeless: bool = False, every: bool = False
+        self,
+        text: str,
+        now: datetime,
+        spaces: Sequence[str],
+        *,
+        split_phrases: bool = False,
+        timeless: bool = False,
+        every: bool = False,
     ) -> ParsedQuery:
         """Parse a query. Times such as "yesterday" are relative to `now`."""
         text = validation.findable(text)
         most = self._limits.query_chars_max
         # NFKC can expand one character into eighteen: the limit counts expanded characters.
         most = min(most, most * most // max(1, len(unicodedata.normalize("NFKC", text[:most]))))
-        query = parse(text[:most], now, self._zone, relaxed=split_phrases, timeless=timeless, every=every)
+        query = parse(
+            text[:most],
+            now,
+            self._zone,
+            relaxed=split_phrases,
+            timeless=timeless,
+            every=every,
+            language=self._language(text[:most], spaces),
+        )
         notes = []
         if len(text) > most:
             notes.append(f"the query has {len(text):,} characters; the first {most:,} were used")
         if not query.terms and not query.meaning.strip() and not query.listing:
             notes.append("the query asks for nothing: give some words")
         return replace(query, notes=(*query.notes, *notes)) if notes else query
+
+    def _language(self, text: str, spaces: Sequence[str]) -> str | None:
+        """The language whose forms of words are looked up: one that memories are in, if it is likely at all."""
+        found = language_of(text)
+        if found == "en":
+            return None
+        markers = {marker(code): code for code in CODES}
+        known = self._store.frequencies(list(markers), spaces)
+        having = {markers[token]: number for token, number in known.having.items()}
+        return found if found in having else likely_language(text, having, known.memories) or found
 
     def resolve(self, query: ParsedQuery, spaces: Sequence[str], also: Condition | None) -> ParsedQuery:
         """Add the aliases of the entities that a query names, and the condition `also`."""
@@ -66,7 +94,7 @@ class QueryResolver:
 
     def frequencies(self, query: ParsedQuery, spaces: Sequence[str]) -> Frequencies:
         """Document frequencies of the query's terms, and of words that may be misspelled."""
-        spelled = (token for word, _ in query.spelled for token in _tokens_of(word))
+        spelled = (token for word, _ in query.spelled for token in _tokens_of(word, query.language))
         tokens = list(dict.fromkeys([*(term.text for term in query.terms), *spelled]))
         return self._store.frequencies(tokens, spaces, [term.text for term in query.terms if term.prefix])
 
@@ -77,7 +105,8 @@ class QueryResolver:
         unknown = [
             each
             for each in query.spelled
-            if known.having.keys().isdisjoint(_tokens_of(each[0])) and not ordinary_words.is_listed(each[0])
+            if known.having.keys().isdisjoint(_tokens_of(each[0], query.language))
+            and not ordinary_words.is_listed(each[0])
         ]
         suggestions = {
             word: best
@@ -120,6 +149,6 @@ class QueryResolver:
 
 
 @lru_cache(maxsize=1 << 12)  # words repeat
-def _tokens_of(word: str) -> tuple[str, ...]:
+def _tokens_of(word: str, language: str | None) -> tuple[str, ...]:
     """The tokens any of which shows that a word is known."""
-    return word, *tokenizer.query_tokens(word)
+    return word, *(each.token for each in sought(word, language))

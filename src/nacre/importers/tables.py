@@ -41,6 +41,7 @@ GUESSES: Mapping[str, Sequence[str]] = {
     "importance": ("importance",),
     "origin": ("origin",),
     "pinned": ("pinned",),
+    "language": ("language", "lang"),
 }
 _TIMES = ("created", "happened", "expires")
 _PLAIN = re.compile(r"[^a-z0-9]")

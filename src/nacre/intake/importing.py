@@ -43,6 +43,7 @@ _COMPARED = (
     "importance",
     "pinned",
     "origin",
+    "language",
 )
 
 

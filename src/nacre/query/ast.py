@@ -26,8 +26,10 @@ class Term:
 
     text: str
     prefix: bool = False
-    # A word that any text may have, like "where". It weighs little even if it is rare. It follows from the text.
+    # A word that any text may have, like "where". It weighs little even if it is rare.
     common: bool = field(default=False, compare=False)
+    # Of the weight of a word that is looked up in several forms.
+    share: float = field(default=1.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,7 @@ class ParsedQuery:
     spelled: tuple[tuple[str, tuple[Span, ...]], ...] = ()
     spaces: tuple[str, ...] = ()
     time: TimeQuestion | None = None
+    language: str | None = None  # that it was read in; None: English, or it is not known
     quoted: bool = False  # a phrase is among the conditions
     # Words that are among the conditions because all were asked for, with their terms.
     every: Mapping[str, tuple[Term, ...]] = field(default_factory=dict)
@@ -286,6 +289,7 @@ def filter_matches(where: Filter, memory: Memory) -> bool:
         and (not where.namespaces or memory.namespace in where.namespaces)
         and (not where.sources or any(_source_matches(each, memory.source) for each in where.sources))
         and (not where.sessions or memory.session in where.sessions)
+        and (not where.languages or memory.language in where.languages)
         and (not where.key_prefixes or (memory.key or "").startswith(tuple(where.key_prefixes)))
         and (not where.tags_any or bool(tags.intersection(where.tags_any)))
         and tags.issuperset(where.tags_all)

@@ -2,6 +2,7 @@
 
     ns:decisions  kind:fact  session:x  space:work  source:docs/*      equal; a source also by pattern with * and ?
     tag:a,b                                                            either; `tag:a tag:b` is both
+    lang:de,fr                                                         in one of these languages
     key:docs/                                                          a key that begins so
     entity:"Ada Lovelace"                                              named in the memory, or linked to it
     since:7d  until:2026-03-01  on:yesterday                           created then, in the user's time zone
@@ -24,12 +25,12 @@ from nacre.query.ast import Condition, Only, either
 from nacre.query.lexer import preview
 from nacre.types.facts import FactType
 from nacre.types.search import Filter, Part
-from nacre.validation import WILDCARDS_MAX, too_many_wildcards
+from nacre.validation import LANGUAGE_CODE, WILDCARDS_MAX, too_many_wildcards
 
 VALUES_MAX = 100
 _LISTS = {"ns": "namespaces", "namespace": "namespaces", "tag": "tags_any", "kind": "kinds"} | {
     "space": "spaces", "source": "sources", "session": "sessions", "fact-type": "fact_types",
-    "key": "key_prefixes",
+    "key": "key_prefixes", "lang": "languages",
 }  # fmt: skip
 _TIMES = ("since", "until", "on")
 _CHOICES = {"has": get_args(Part), "fact-type": get_args(FactType)}
@@ -73,6 +74,11 @@ def to_condition(key: str, value: str, now: datetime, zone: tzinfo | None) -> Co
         unknown = [each for each in listed if each not in _CHOICES[key]]
         if unknown:
             return f"{key}:{preview(unknown[0])} is unknown; allowed: {', '.join(_CHOICES[key])}"
+    if key == "lang":
+        listed = tuple(map(str.lower, listed))
+        unknown = [each for each in listed if not LANGUAGE_CODE.fullmatch(each)]
+        if unknown:
+            return f"lang:{preview(unknown[0])} is not a language; write its two letters of ISO 639-1, like de or zh"
     if key == "has":
         parts = tuple(Only(Filter(has=(part,))) for part in get_args(Part) if part in listed)
         return either(parts)

@@ -38,7 +38,7 @@ _REQUEST_FIELDS = ("mode", "limit", "min_score", "token_budget", "rerank")
 
 # How two filters are intersected, by field. A memory has one kind, so the lists are intersected. It has many tags, so
 # two `tags_any` cannot be one list. Fields that are not listed here are never merged.
-_SINGLE_VALUED = ("kinds", "namespaces", "sessions")
+_SINGLE_VALUED = ("kinds", "namespaces", "sessions", "languages")
 _CONJUNCTIVE = ("tags_all", "tags_none", "has")
 _TIMES: Mapping[str, Callable[[datetime, datetime], datetime]] = {"created_from": max, "created_until": min}
 _NUMBERS: Mapping[str, Callable[[float, float], float]] = {"importance_min": max, "importance_max": min}

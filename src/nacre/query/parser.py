@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from functools import lru_cache
 
-from nacre.analysis import tokenizer
-from nacre.analysis.language import foreign_function_words, is_english
+from nacre.analysis import tokenizer, word_forms
+from nacre.analysis.language import language_of
 from nacre.analysis.names import fold
 from nacre.query import dates, filters, lexer, spelling, time_questions
 from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, ParsedQuery, Phrase, Term, Without, either
@@ -54,20 +54,23 @@ def parse(
     relaxed: bool = False,
     timeless: bool = False,
     every: bool = False,
+    language: str | None = None,
 ) -> ParsedQuery:
     """The parsed query. With `relaxed`, phrases are words that rank, not conditions; with `timeless`, so are times.
 
-    With `every`, plain words side by side are joined by AND, but for common ones.
+    With `every`, plain words side by side are joined by AND, but for common ones. `language` is the one that the words
+    are looked up in; None: the one that the query is in.
     """
     text = lexer.normalise(text)
+    language = language or language_of(text)
+    language = None if language == "en" else language
     found, notes = lexer.lex(text, filters.KEYS)
     quoted = any(each.role == "phrase" and not each.minus for each in found)
     if relaxed or _is_sentence(found):
         found = [_as_word(each) for each in found]
         quoted = False
     plain = all(each.role in ("word", "loose") and not each.minus for each in found)
-    optional = foreign_function_words() if every and not is_english(text) else frozenset[str]()
-    reader = _Parser(found, now, zone, every=every, optional=optional)
+    reader = _Parser(found, now, zone, every=every, language=language)
     if plain:
         time = None if timeless else time_questions.understand(text, now, zone)
         if time is not None and not asks_about_past(text, time):
@@ -76,8 +79,8 @@ def parse(
         searched = words_to_search(text, time) if time else " ".join(each.text for each in found)
         if every:  # the words of a period are not looked for
             words = [Lexeme("word", each, 0) for each in searched.split()]
-            reader = _Parser(words, now, zone, every=True, optional=optional)
-        group = _Group(_terms(searched), must=reader.alternatives().must if every else None)
+            reader = _Parser(words, now, zone, every=True, language=language)
+        group = _Group(_terms(searched, language), must=reader.alternatives().must if every else None)
     else:
         group = reader.alternatives()
     notes += reader.notes
@@ -90,7 +93,7 @@ def parse(
         asked = " ".join(text for _, text in sorted(group.meaning))
     if time is not None and time.listing:  # the period is all that is asked for
         inside = either(tuple(During(each.period) for each in time.mentions))
-        return ParsedQuery((), inside, "", tuple(notes), text, time=time, listing=True)
+        return ParsedQuery((), inside, "", tuple(notes), text, time=time, language=language, listing=True)
     return ParsedQuery(
         terms=tuple(terms[:TERMS_MAX]),
         must=group.must,
@@ -100,19 +103,15 @@ def parse(
         spelled=_misspelling_candidates([each for each in found if each.at in included]),
         spaces=tuple(dict.fromkeys(group.spaces)),
         time=time,
+        language=language,
         quoted=quoted,
         every=reader.demanded,
         listing=group.must is not None and (group.wordless or all(term.common for term in terms)),
     )
 
 
-def _terms(text: str) -> tuple[Term, ...]:
-    return tuple(map(_term, tokenizer.query_tokens(text)))
-
-
-@lru_cache(maxsize=1 << 12)  # words repeat
-def _term(token: str) -> Term:
-    return Term(token, common=tokenizer.is_common(token))
+def _terms(text: str, language: str | None) -> tuple[Term, ...]:
+    return tuple(Term(token, common=common, share=share) for token, share, common in word_forms.sought(text, language))
 
 
 def _periods_of(text: str, now: datetime, zone: tzinfo | None) -> TimeQuestion | None:
@@ -195,7 +194,7 @@ class _Parser:
         zone: tzinfo | None,
         *,
         every: bool = False,
-        optional: Set[str] = frozenset(),
+        language: str | None = None,
     ) -> None:
         self._lexemes = found
         self._now = now
@@ -203,7 +202,7 @@ class _Parser:
         self._at = 0
         self._phrase_words = 0
         self._every = every
-        self._optional = optional  # tokens that `every` does not ask for, beside common ones
+        self._language = language
         self.notes: list[str] = []
         self.demanded: dict[str, tuple[Term, ...]] = {}  # words that `every` made conditions
 
@@ -266,16 +265,13 @@ class _Parser:
 
     def _demanded(self, words: Sequence[_Group]) -> tuple[list[_Group], list[_Group]]:
         """Words that only rank, and words that a memory must have: all that are no stop words, if there are any."""
-        telling = [each for each in words if any(self._is_telling(term) for term in each.terms)] or words
+        telling = [each for each in words if not all(term.common for term in each.terms)] or words
         demanded = [each for each in telling if each.condition is not None]
         for each in demanded:
             star = "*" if any(term.prefix for term in each.terms) else ""
             self.demanded |= {text.strip(_PUNCTUATION) + star: each.terms for _, text in each.meaning}
         required = [replace(each, must=each.condition) for each in demanded]
         return [each for each in words if each not in demanded], required
-
-    def _is_telling(self, term: Term) -> bool:
-        return not term.common and term.text not in self._optional
 
     def _take_not(self) -> bool:
         """Take NOT or AND NOT before the next operand, and say whether there was one."""
@@ -314,7 +310,7 @@ class _Parser:
             (prefix,) = tokenizer.tokenise(lexeme.text).words
             term = Term(prefix, prefix=not tokenizer.is_unigram(prefix))
             return _Group((term,), term, None, meaning)
-        terms = _terms(lexeme.text)
+        terms = _terms(lexeme.text, self._language)
         if not terms:  # punctuation or an emoji: no terms, but it can be embedded
             return _Group((), None, None, meaning)
         if lexeme.role == "loose":
@@ -329,7 +325,10 @@ class _Parser:
         parts = tokenizer.tokenise(word).words
         if len(parts) > 1:
             return self._phrase(parts)
-        return next((term for term in terms if not term.text.isalnum()), terms[0])
+        if (whole := next((term for term in terms if not term.text.isalnum()), None)) is not None:
+            return whole
+        forms = tuple(term for term in terms if term.share < 1)
+        return either(forms or terms[:1])
 
     def _phrase(self, tokens: Sequence[str]) -> Condition:
         return phrase_condition(self._within_limit(tokens))

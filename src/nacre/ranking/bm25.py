@@ -32,11 +32,16 @@ def idf(documents: int, with_term: float, *, common: bool = False) -> float:
     return log(1 + (documents - with_term + 0.5) / (with_term + 0.5))
 
 
+def term_idf(term: Term, documents: int, with_term: float) -> float:
+    """What a term of a query weighs. Forms of one word share its weight."""
+    return term.share * idf(documents, with_term, common=term.common)
+
+
 def weights(terms: Sequence[Term], frequencies: Frequencies) -> dict[Term, float]:
     """The idf of each term that occurs. The frequency of a prefix is unknown: it weighs as much as the rarest term."""
     having = frequencies.having
     known = {
-        term: 0.0 if term.common else idf(frequencies.memories, having[term.text])
+        term: 0.0 if term.common else term_idf(term, frequencies.memories, having[term.text])
         for term in terms
         if term.text in having and not term.prefix
     }

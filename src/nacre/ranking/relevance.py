@@ -13,7 +13,7 @@ from math import exp, log
 from typing import NamedTuple
 
 from nacre.query.ast import Term, occurs, significant_terms
-from nacre.ranking.bm25 import idf
+from nacre.ranking.bm25 import term_idf
 from nacre.types.memory import Tokens
 from nacre.types.recipe import Recipe
 from nacre.types.search import Found, Match
@@ -229,15 +229,20 @@ def ideal(terms: Sequence[Term], memories: int, having: Mapping[str, int], recip
 
     A word that no memory has counts as the rarest there is: a query with such words is hardly answered here.
     """
-    idfs = (idf(memories, having.get(term.text, 0), common=term.common) for term in significant_terms(terms))
+    idfs = (term_idf(term, memories, having.get(term.text, 0)) for term in _counted(terms, having))
     return (recipe.tuning.bm25_k1 + 1) * sum(idfs)
+
+
+def _counted(terms: Sequence[Term], having: Mapping[str, int]) -> list[Term]:
+    """The significant terms; of a word in several forms, the lesser one only where a memory has it."""
+    return [term for term in significant_terms(terms) if term.share >= 0.5 or term.text in having]
 
 
 def words_once(tokens: Tokens, terms: Sequence[Term], frequencies: Frequencies) -> float:
     """BM25 of a memory of mean length that has the significant terms that these tokens have, each once: Σ idf."""
     memories, having, *_ = frequencies
-    standing = [term for term in significant_terms(terms) if occurs(term, tokens)]
-    return sum(idf(memories, having.get(term.text, 0), common=term.common) for term in standing)
+    standing = [term for term in _counted(terms, having) if occurs(term, tokens)]
+    return sum(term_idf(term, memories, having.get(term.text, 0)) for term in standing)
 
 
 def evidence(lexical: Found | None, semantic: Found | None, among: Others, unembedded: bool = False) -> Evidence:

@@ -127,10 +127,11 @@ _FILTERS: Mapping[str, tuple[str, Reader]] = {
     "tags": ("tags_all", texts),
     "sessions": ("sessions", texts),
     "fact_types": ("fact_types", texts),
+    "languages": ("languages", texts),
     "importance_min": ("importance_min", as_given),
     "importance_max": ("importance_max", as_given),
 }
-_SEARCH_FILTERS = ("namespaces", "kinds", "tags", "fact_types", "importance_min", "importance_max")
+_SEARCH_FILTERS = ("namespaces", "kinds", "tags", "fact_types", "languages", "importance_min", "importance_max")
 
 
 def _request_fields(

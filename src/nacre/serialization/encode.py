@@ -131,6 +131,7 @@ def memory(value: Memory) -> dict[str, Json]:
         "origin": value.origin,
         "key": value.key,
         "expires": _optional(value.expires),
+        "language": value.language,
         "facts": [fact(each) for each in value.facts],
         **_noted(value),
     }

@@ -14,7 +14,7 @@ from nacre.types.memory import Json, Memory
 
 COLUMNS = (
     "id", "key", "space", "kind", "namespace", "text", "summary", "tags", "source", "session", "position", "metadata",
-    "importance", "created", "updated", "happened", "expires", "pinned", "origin", "facts",
+    "importance", "created", "updated", "happened", "expires", "pinned", "origin", "language", "facts",
 )  # fmt: skip
 _TIMES = ("created", "updated", "happened", "expires")
 _JSON = ("tags", "metadata", "facts")

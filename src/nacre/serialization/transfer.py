@@ -12,6 +12,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, cast, get_args
 
+from nacre.analysis.language import language_of
 from nacre.errors import InvalidInput
 from nacre.serialization import decode, encode
 from nacre.types.facts import Fact, FactType, Origin
@@ -161,6 +162,7 @@ def memory_record(record: MemoryRecord) -> dict[str, Json]:
         "expires": _maybe_time(memory.expires),
         "pinned": memory.pinned,
         "origin": memory.origin,
+        "language": memory.language,
         "events": [_event(each) for each in record.events],
     }
     if record.passages is not None:
@@ -391,6 +393,8 @@ def _read_memory(data: _Fields) -> MemoryRecord:
             expires=data.maybe_time("expires"),
             pinned=data.flag("pinned"),
             origin=data.maybe_text("origin"),
+            # Exports of older versions have none.
+            language=data.maybe_text("language") if "language" in data.values else language_of(data.text("text")),
         ),
         tuple(_read_event(_Fields(each, "memory.events")) for each in data.several("events")),
         passages,

@@ -54,6 +54,7 @@ class MemoryFields(TypedDict, total=False):
     origin: str | None
     key: str | None
     expires: datetime | timedelta | None
+    language: str | None
 
 
 class NewMemoryFields(MemoryFields, total=False):
@@ -83,6 +84,7 @@ class NewMemory:
     `kind=None` means a note; with extraction, a text that is recognised as a preference or an instruction gets that
     kind. `supersedes` are the ids of memories that this one replaces. `key` is the caller's own name for it, unique in
     its space: remembering it again updates the memory. After `expires`, a time or a duration from now, it is forgotten.
+    `language` is the ISO 639-1 code of the language of the text; None: it is recognised, if it is clear.
     """
 
     text: str
@@ -102,6 +104,7 @@ class NewMemory:
     origin: str | None = None
     key: str | None = None
     expires: datetime | timedelta | None = None
+    language: str | None = None
     facts: Sequence[NewFact] = ()
     entities: Sequence[str | NewEntity] = ()
     extract: bool | None = None
@@ -132,6 +135,7 @@ class Memory:
     origin: str | None = None
     key: str | None = None
     expires: datetime | None = None
+    language: str | None = None
     facts: tuple[Fact, ...] = field(default=(), compare=False)  # loaded where a memory is returned in full, as by `get`
     notes: tuple[str, ...] = field(default=(), compare=False)  # of `update`: on private parts and secrets
 

@@ -34,6 +34,7 @@ class Filter:
     `created_from` is inclusive, `created_until` exclusive. `metadata` compares top-level keys with JSON
     scalars. `has` names parts that must be there. `fact_types` needs a fact of one of these types, current or not.
     `importance_min` and `importance_max` are both inclusive. `key_prefixes` needs a key that begins with one of these.
+    `languages` are ISO 639-1 codes.
     """
 
     spaces: Sequence[str] = ()
@@ -52,6 +53,7 @@ class Filter:
     importance_min: float | None = None
     importance_max: float | None = None
     key_prefixes: Sequence[str] = ()
+    languages: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from nacre.types.memory import Span
 from nacre.types.search import Period
 from nacre.types.times import Mention
 
+LANGUAGES = ("en", "de", "fr", "es", "zh", "ja")  # of times, by their codes
 _WESTERN = (ENGLISH, GERMAN, FRENCH, SPANISH)
 _WORD = re.compile(r"week-end|[^\W\d_]+|[0-9]")
 _DIGITS = frozenset("0123456789")

@@ -99,6 +99,7 @@ def _beyond_spaces(where: Filter) -> Clause:
         ("m.kind", where.kinds),
         ("m.namespace", where.namespaces),
         ("m.session", where.sessions),
+        ("m.language", where.languages),
     ):
         if values:
             clause &= one_of(column, values)

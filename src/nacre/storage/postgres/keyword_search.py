@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nacre.query.ast import ParsedQuery, Term, matches_everything, significant_terms, term_counts
-from nacre.ranking.bm25 import bm25, idf, length_damping, term_score
+from nacre.ranking.bm25 import bm25, length_damping, term_idf, term_score
 from nacre.ranking.scoring import best_first
 from nacre.storage.postgres import rows
 from nacre.storage.postgres.connection import fetch
@@ -71,7 +71,7 @@ def lexical(
     found = counted(db, [term.text for term, _ in known if not term.prefix], spaces)
     terms = []
     for term, frequency in known:
-        weight = idf(frequencies.memories, frequency, common=term.common)
+        weight = term_idf(term, frequencies.memories, frequency)
         rows_of = () if term.prefix else found.terms[term.text]
         terms.append(_Known(term, weight, frequency, _highest(weight, rows_of, mean_length, recipe), rows_of))
     clause = search_clause(where, question.must, WordsOfSpaces(db, spaces).docs) & LIVE

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from nacre.analysis import near_duplicates as similarity
-from nacre.analysis.tokenizer import tokens_of
+from nacre.analysis.word_forms import tokens_of
 from nacre.ids import content_hash
 from nacre.storage import changes, merging
 from nacre.storage.postgres import (

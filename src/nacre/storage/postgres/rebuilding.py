@@ -6,8 +6,9 @@ The index of vectors is built anew by vector_graph.py.
 from __future__ import annotations
 
 from nacre.analysis import tokenizer
+from nacre.analysis.language import with_language
 from nacre.analysis.near_duplicates import sketch
-from nacre.analysis.tokenizer import tokens_of
+from nacre.analysis.word_forms import tokens_of
 from nacre.storage.changes import identity
 from nacre.storage.postgres import near_duplicates, rows, space_usage, vocabulary
 from nacre.storage.postgres.connection import Connections, fetch, run, run_many
@@ -38,15 +39,23 @@ def retokenise(db: Db) -> None:
         "ORDER BY m.space, m.row LIMIT %s"
     )
     while batch := fetch(db, sql, (*after, _ROWS)):
-        memories = [(row, rows.memory(columns)) for row, *columns in batch]
+        memories = [(row, with_language(rows.memory(columns))) for row, *columns in batch]
         docs = numbers(db, "memory_rows", len(memories))
         tokenised = [(row, doc, memory, tokens_of(memory)) for doc, (row, memory) in zip(docs, memories, strict=True)]
         write_tokens(db, ((memory.space, row, tokens) for row, _, memory, tokens in tokenised))
         run_many(
             db,
-            "UPDATE memories SET doc = %s, metadata_pairs = %s, identity = %s WHERE space = %s AND row = %s",
+            "UPDATE memories SET doc = %s, metadata_pairs = %s, identity = %s, language = %s "
+            "WHERE space = %s AND row = %s",
             (
-                (doc, rows.pairs(memory.metadata), rows.identity_hash(identity(memory)), memory.space, row)
+                (
+                    doc,
+                    rows.pairs(memory.metadata),
+                    rows.identity_hash(identity(memory)),
+                    memory.language,
+                    memory.space,
+                    row,
+                )
                 for row, doc, memory, _ in tokenised
             ),
         )

@@ -23,7 +23,7 @@ _MICROSECOND = timedelta(microseconds=1)
 COLUMNS = (
     "m.id, m.space, m.kind, m.namespace, m.text, m.summary, m.tags, m.source, m.session, m.position, "
     "m.metadata, m.importance, m.created_us, m.updated_us, m.deleted_us, m.happened_us, m.pinned, m.origin, "
-    "m.key, m.expires_us"
+    "m.key, m.expires_us, m.language"
 )
 READ_COLUMNS = f"{COLUMNS}, m.content_hash"
 WORD_COLUMNS = "t.words, t.forms, t.length, t.summary, t.tags, t.source"
@@ -31,7 +31,7 @@ WORD_COLUMNS = "t.words, t.forms, t.length, t.summary, t.tags, t.source"
 WRITTEN_COLUMNS = f"{COLUMNS.replace('m.', '')}, metadata_pairs, content_hash, identity, embedded, token_passages"
 WRITTEN_TYPES = (
     *("text", "text", "text", "text", "text", "text", "text[]", "text", "text", "int8", "text", "float8", "int8"),
-    *("int8", "int8", "int8", "bool", "text", "text", "int8", "text[]", "bytea", "bytea", "bool", "int2"),
+    *("int8", "int8", "int8", "bool", "text", "text", "int8", "text", "text[]", "bytea", "bytea", "bool", "int2"),
 )
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -57,7 +57,7 @@ def memory(row: Iterable[Any]) -> Memory:
     (
         memory_id, space, kind, namespace, text, summary, tags, source, session, position,
         metadata, importance, created_us, updated_us, deleted_us, happened_us, pinned, origin,
-        key, expires_us, written_hash,
+        key, expires_us, language, written_hash,
     ) = row  # fmt: skip
     if content_hash(text) != written_hash:
         raise StoreCorrupt(
@@ -85,6 +85,7 @@ def memory(row: Iterable[Any]) -> Memory:
         origin=origin,
         key=key,
         expires=maybe_moment(expires_us),
+        language=language,
     )
 
 
@@ -96,7 +97,7 @@ def written(entry: Entry) -> tuple[Any, ...]:
         *(each.session, each.position, to_json(each.metadata) if each.metadata else "{}", float(each.importance)),
         *(microseconds(each.created), microseconds(each.updated), maybe_microseconds(each.deleted)),
         *(maybe_microseconds(each.happened), each.pinned, each.origin, each.key, maybe_microseconds(each.expires)),
-        *(pairs(each.metadata), entry.content_hash, identity_hash(entry.identity)),
+        *(each.language, pairs(each.metadata), entry.content_hash, identity_hash(entry.identity)),
         *(entry.passages is not None, token_passages(entry.passages)),
     )
 

@@ -550,7 +550,10 @@ CREATE TRIGGER texts_pending_further AFTER UPDATE OF text ON memories
 FOR EACH ROW WHEN (old.text <> new.text) EXECUTE FUNCTION text_waits_for_models();
 """
 
-MIGRATIONS = (_FIRST + _COUNTING + _FURTHER + row_security.SCRIPT,)
+# Memories have a language. That of older ones is recognised when they are tokenised again.
+_LANGUAGE = 'ALTER TABLE memories ADD COLUMN language text COLLATE "C";'
+
+MIGRATIONS = (_FIRST + _COUNTING + _FURTHER + row_security.SCRIPT, _LANGUAGE)
 VERSION = len(MIGRATIONS)
 # The indexes of all tables but primary keys, by name, each with the statement that makes it.
 INDEXES = {

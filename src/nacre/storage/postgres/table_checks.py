@@ -14,6 +14,7 @@ import numpy as np
 from nacre.analysis import tokenizer
 from nacre.analysis.names import fold, predicate_words, relation_words
 from nacre.analysis.near_duplicates import sketch
+from nacre.analysis.word_forms import tokens_of
 from nacre.analysis.wording import counted
 from nacre.errors import StoreCorrupt
 from nacre.storage import changes
@@ -140,7 +141,7 @@ def _examined(connections: Connections) -> _Memories:
                 except StoreCorrupt:
                     found.damaged.append(memory_id)
                     continue
-                tokens, stored = tokenizer.tokens_of(memory), columns[-_WORDS:]
+                tokens, stored = tokens_of(memory), columns[-_WORDS:]
                 if stored[0] is None or rows.tokens(stored) != tokens:
                     found.words.append(memory_id)
                 if sorted(set(sketch(tokens))) != hashes:

@@ -29,7 +29,7 @@ from nacre.query.ast import (
     significant_terms,
     term_counts,
 )
-from nacre.ranking.bm25 import bm25, idf
+from nacre.ranking.bm25 import bm25, term_idf
 from nacre.ranking.scoring import best_first
 from nacre.runtime import forks
 from nacre.storage.changes import check_unexpired, replaced, taken
@@ -265,7 +265,7 @@ class MemoryStore(VectorTables, ServerTables):
         self, question: ParsedQuery, frequencies: Frequencies, where: Filter, recipe: Recipe, limit: int
     ) -> list[Match]:
         known = [(term, n) for term in question.terms if (n := frequencies.of(term))]
-        idfs = [idf(frequencies.memories, n, common=term.common) for term, n in known]
+        idfs = [term_idf(term, frequencies.memories, n) for term, n in known]
         enough = significant_terms(question.terms)
         matches = []
         for stored in self._live():

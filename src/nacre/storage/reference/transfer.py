@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nacre.analysis import near_duplicates
 from nacre.analysis.names import fold
-from nacre.analysis.tokenizer import tokens_of
+from nacre.analysis.word_forms import tokens_of
 from nacre.errors import QuotaExceeded
 from nacre.ids import content_hash
 from nacre.storage import changes, merging

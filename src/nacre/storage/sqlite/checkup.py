@@ -20,6 +20,7 @@ from pathlib import Path
 import apsw
 
 from nacre.analysis import tokenizer
+from nacre.analysis.word_forms import tokens_of
 from nacre.analysis.wording import counted
 from nacre.errors import NacreError, StoreError, WrongKey
 from nacre.storage.sqlite import damage, encryption, further_vectors, page_checksums, rows, schema
@@ -244,7 +245,7 @@ def _words(checked: Checked) -> Iterator[Finding]:
     while batch := rows.fetch(db, sql, (after, _BATCH_ROWS)):
         for row, *columns in batch:
             memory, stored = rows.memory(columns[:-words]), columns[-words:]
-            tokens = tokenizer.tokens_of(memory)
+            tokens = tokens_of(memory)
             wrong += stored[0] is None or rows.tokens(stored) != tokens
             after = row
             if memory.deleted is None:

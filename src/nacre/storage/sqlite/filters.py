@@ -97,6 +97,7 @@ def _filter_beyond_spaces(where: Filter, few: bool) -> Clause:
         ("m.kind", where.kinds),
         ("m.namespace", where.namespaces),
         ("m.session", where.sessions),
+        ("m.language", where.languages),
     ):
         if values:
             clause &= one_of(column, values)

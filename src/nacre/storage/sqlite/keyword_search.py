@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import apsw
 
 from nacre.query.ast import AnyOf, ParsedQuery, Term, matches_everything, significant_terms, term_counts
-from nacre.ranking.bm25 import bm25, idf
+from nacre.ranking.bm25 import bm25, term_idf
 from nacre.ranking.scoring import best_first
 from nacre.storage.sqlite import rows
 from nacre.storage.sqlite.filters import Clause, fts_query, fts_spaces, placeholders, search_clause
@@ -57,7 +57,7 @@ def lexical(
     enough = [(term, frequency) for term, frequency in known if term in significant]
     if not enough or not memories:
         return []
-    idfs = [idf(frequencies.memories, frequency, common=term.common) for term, frequency in known]
+    idfs = [term_idf(term, frequencies.memories, frequency) for term, frequency in known]
     mean_length = frequencies.mean_length
     index = None if any(term.prefix for term in terms) else indexed(memories)
     ready = [index.ready(db, space) for space in spaces] if index is not None else [None]

@@ -15,7 +15,7 @@ import apsw
 
 from nacre.analysis import near_duplicates as similarity
 from nacre.analysis.names import fold
-from nacre.analysis.tokenizer import tokens_of
+from nacre.analysis.word_forms import tokens_of
 from nacre.ids import content_hash
 from nacre.storage import changes, merging
 from nacre.storage.sqlite import (

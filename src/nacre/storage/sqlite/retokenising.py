@@ -5,8 +5,9 @@ from __future__ import annotations
 import apsw
 
 from nacre.analysis import tokenizer
+from nacre.analysis.language import with_language
 from nacre.analysis.near_duplicates import sketch
-from nacre.analysis.tokenizer import tokens_of
+from nacre.analysis.word_forms import tokens_of
 from nacre.storage.sqlite import near_duplicates, rows
 from nacre.storage.sqlite.vocabulary import update_counts
 from nacre.storage.sqlite.writes import bump_revision, write_tokens
@@ -24,7 +25,9 @@ def retokenise(db: apsw.Connection) -> None:
     after = 0
     sql = f"SELECT m.row, {rows.READ_COLUMNS} FROM memories AS m WHERE m.row > ? ORDER BY m.row LIMIT ?"
     while batch := rows.fetch(db, sql, (after, _ROWS)):
-        memories = [(row, rows.memory(columns)) for row, *columns in batch]
+        memories = [(row, with_language(rows.memory(columns))) for row, *columns in batch]
+        found = [(memory.language, row) for row, memory in memories if memory.language]
+        db.executemany("UPDATE memories SET language = ? WHERE row = ? AND language IS NULL", found)
         tokenised = [(row, memory, tokens_of(memory)) for row, memory in memories]
         write_tokens(db, [(row, memory.space, tokens) for row, memory, tokens in tokenised])
         live = ((row, memory.space, tokens) for row, memory, tokens in tokenised if memory.deleted is None)

@@ -22,7 +22,7 @@ _MICROSECOND = timedelta(microseconds=1)
 COLUMNS = (
     "m.id, m.space, m.kind, m.namespace, m.text, m.summary, m.tags, m.source, m.session, m.position, "
     "m.metadata, m.importance, m.created_us, m.updated_us, m.deleted_us, m.happened_us, m.pinned, m.origin, "
-    "m.key, m.expires_us"
+    "m.key, m.expires_us, m.language"
 )
 RESTORE = "restore the last backup with `nacre restore BACKUP --force`"  # what to do with a damaged store
 READ_COLUMNS = f"{COLUMNS}, m.content_hash"
@@ -63,7 +63,7 @@ def memory(row: Iterable[Any]) -> Memory:
     (
         memory_id, space, kind, namespace, text, summary, tags, source, session, position,
         metadata, importance, created_us, updated_us, deleted_us, happened_us, pinned, origin,
-        key, expires_us, written_hash,
+        key, expires_us, language, written_hash,
     ) = row  # fmt: skip
     if content_hash(text) != written_hash:
         raise StoreCorrupt(
@@ -91,6 +91,7 @@ def memory(row: Iterable[Any]) -> Memory:
         origin=origin,
         key=key,
         expires=maybe_moment(expires_us),
+        language=language,
     )
 
 

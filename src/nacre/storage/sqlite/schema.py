@@ -279,9 +279,12 @@ _FOURTEENTH = f"{access_tokens.TABLES}{kept_answers.TABLES}"
 
 _FIFTEENTH = further_vectors.TABLES
 
+# Memories have a language. That of older ones is recognised when they are tokenised again.
+_SIXTEENTH = "ALTER TABLE memories ADD COLUMN language TEXT;"
+
 MIGRATIONS = (
     _FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH, _TENTH, _ELEVENTH, _TWELFTH,
-    _THIRTEENTH, _FOURTEENTH, _FIFTEENTH,
+    _THIRTEENTH, _FOURTEENTH, _FIFTEENTH, _SIXTEENTH,
 )  # fmt: skip
 VERSION = len(MIGRATIONS)
 

@@ -83,6 +83,8 @@ class FilterMask:
         if where.key_prefixes:
             keyed = Filter(spaces=(space,), key_prefixes=where.key_prefixes)
             matches &= self._listed(segment, filter_clause(keyed))
+        if where.languages:
+            matches &= self._listed(segment, filter_clause(Filter(spaces=(space,), languages=where.languages)))
         if "facts" in where.has:
             matches &= self._listed(segment, filter_clause(Filter(spaces=(space,), has=("facts",))))
         if where.fact_types:
