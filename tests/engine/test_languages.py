@@ -27,6 +27,7 @@ CASES = {
         STRASSE gesperrt | Die Straße zum Bahnhof ist bis Montag gesperrt
         Verträge kündigen | Den Vertrag mit dem Stromanbieter kündige ich im Herbst
         Fahrräder | Mein Fahrrad steht in der Garage hinter dem Auto
+        Vereinsvorsitzender | Der neue Vorsitzende des Vereins wurde gestern gewählt
         süße Äpfel | Im Garten wächst ein süßer Apfel neben der Birne
     """,
     "fr": """

@@ -7,8 +7,9 @@ and where a language was taken for another one, no exact match is lost. Both tog
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 import Stemmer
@@ -18,6 +19,8 @@ from nacre.analysis.languages import known
 from nacre.types.memory import Memory, Tokens
 
 STEM_SHARE = 0.7  # of the weight of a word: that of its stem; the word itself has the rest
+PART_SHARE = 0.3  # of each part of a compound, which only adds to the word
+_PART_CHARS_MIN = 4
 _CACHED_CHUNKS_MAX = 1 << 14
 _STEMMED_CHARS = range(3, 40)
 _WITHOUT_PREFIX_MIN = 3  # letters that a word must have without its prefixes
@@ -25,6 +28,9 @@ _HEBREW_ARTICLE = "ה"
 _PREFIXES_MAX = 2
 _TURKISH_CAPITALS = str.maketrans({"I": "ı", "İ": "i"})
 _ROMANIAN_CEDILLAS = str.maketrans("şţŞŢ", "șțȘȚ")
+
+
+NO_COMPOUNDS: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 class Sought(NamedTuple):
@@ -119,15 +125,44 @@ def _forms(language: str) -> Callable[[str], tuple[str, ...]]:
     return stemmed
 
 
-def sought(text: str, language: str | None) -> tuple[Sought, ...]:
-    """What a query with this text looks up, each token once, in order."""
+def splits(language: str, text: str) -> dict[str, list[tuple[str, str]]]:
+    """By word of a text, the stems of two words that it may be a compound of; those of most even length first."""
+    about = known(language)
+    if about is None or not about.linking:
+        return {}
+    words = {word.exact: word.plain for raw in dict.fromkeys(text.split()) for word in words_in(language, raw)}
+    found = {plain: list(_splits(language, exact)) for exact, plain in words.items()}
+    return {plain: pairs for plain, pairs in found.items() if pairs}
+
+
+@lru_cache(maxsize=_CACHED_CHUNKS_MAX)
+def _splits(language: str, word: str) -> Sequence[tuple[str, str]]:
+    about, forms = known(language), _forms(language)
+    assert about is not None
+    listed: dict[tuple[str, str], int] = {}
+    for at in range(_PART_CHARS_MIN, len(word) - _PART_CHARS_MIN + 1):
+        first, second = word[:at], word[at:]
+        for link in about.linking:
+            head = first.removesuffix(link) if first.endswith(link) else ""
+            if len(head) >= _PART_CHARS_MIN:
+                listed.setdefault((forms(head)[0], forms(second)[0]), min(len(head), len(second)))
+    return sorted(listed, key=lambda pair: -listed[pair])
+
+
+def sought(
+    text: str, language: str | None, compounds: Mapping[str, Sequence[str]] = NO_COMPOUNDS
+) -> tuple[Sought, ...]:
+    """What a query with this text looks up, each token once, in order. `compounds` are the parts of some words."""
     if language is None or not inflects(language):
         return tuple(_as_it_is(token, language) for token in tokenizer.query_tokens(text))
     found: dict[str, Sought] = {}
     for raw in text.split():
         for each in _sought_in(language, raw):
-            known = found.get(each.token)
-            found[each.token] = each if known is None or each.share > known.share else known
+            other = found.get(each.token)
+            found[each.token] = each if other is None or each.share > other.share else other
+        for word in words_in(language, raw) if compounds else ():
+            for part in compounds.get(word.plain, ()):
+                found.setdefault(part, Sought(part, PART_SHARE))
     return tuple(found.values())
 
 

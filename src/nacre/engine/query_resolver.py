@@ -12,7 +12,7 @@ from nacre import validation
 from nacre.analysis import tokenizer
 from nacre.analysis.language import language_of, likely_language
 from nacre.analysis.languages import CODES
-from nacre.analysis.word_forms import marker, sought
+from nacre.analysis.word_forms import marker, sought, splits
 from nacre.interfaces import Store
 from nacre.query import entities, ordinary_words, spelling
 from nacre.query.ast import AllOf, Condition, ParsedQuery, Term, matches_everything
@@ -24,6 +24,7 @@ from nacre.types.stats import Frequencies
 from nacre.validation import Limits
 
 _CORRECTED_WORDS_MAX = 5  # unknown words of one query that get a suggestion
+_PARTS_MAX = 2_000  # of compounds that are looked up; a longer text is no question
 _RELATED_TERMS_MAX = 24  # rarest words of a memory that `related` searches with
 
 
@@ -50,14 +51,17 @@ class QueryResolver:
         most = self._limits.query_chars_max
         # NFKC can expand one character into eighteen: the limit counts expanded characters.
         most = min(most, most * most // max(1, len(unicodedata.normalize("NFKC", text[:most]))))
+        text_read = text[:most]
+        language = self._language(text_read, spaces)
         query = parse(
-            text[:most],
+            text_read,
             now,
             self._zone,
             relaxed=split_phrases,
             timeless=timeless,
             every=every,
-            language=self._language(text[:most], spaces),
+            language=language,
+            compounds=self._compounds(text_read, language, spaces),
         )
         notes = []
         if len(text) > most:
@@ -75,6 +79,16 @@ class QueryResolver:
         known = self._store.frequencies(list(markers), spaces)
         having = {markers[token]: number for token, number in known.having.items()}
         return found if found in having else likely_language(text, having, known.memories) or found
+
+    def _compounds(self, text: str, language: str | None, spaces: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """The words of a text that are made of two words which memories have."""
+        pairs = splits(language, text) if language else {}
+        parts = list(dict.fromkeys(part for several in pairs.values() for pair in several for part in pair))
+        if not parts or len(parts) > _PARTS_MAX:
+            return {}
+        having = self._store.frequencies(parts, spaces).having.keys()
+        known = {word: next((pair for pair in several if having >= set(pair)), None) for word, several in pairs.items()}
+        return {word: pair for word, pair in known.items() if pair}
 
     def resolve(self, query: ParsedQuery, spaces: Sequence[str], also: Condition | None) -> ParsedQuery:
         """Add the aliases of the entities that a query names, and the condition `also`."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from functools import lru_cache
@@ -27,6 +27,7 @@ from functools import lru_cache
 from nacre.analysis import tokenizer, word_forms
 from nacre.analysis.language import language_of
 from nacre.analysis.names import fold
+from nacre.analysis.word_forms import NO_COMPOUNDS
 from nacre.query import dates, filters, lexer, spelling, time_questions
 from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, ParsedQuery, Phrase, Term, Without, either
 from nacre.query.entities import phrase_condition
@@ -55,11 +56,12 @@ def parse(
     timeless: bool = False,
     every: bool = False,
     language: str | None = None,
+    compounds: Mapping[str, Sequence[str]] = NO_COMPOUNDS,
 ) -> ParsedQuery:
     """The parsed query. With `relaxed`, phrases are words that rank, not conditions; with `timeless`, so are times.
 
     With `every`, plain words side by side are joined by AND, but for common ones. `language` is the one that the words
-    are looked up in; None: the one that the query is in.
+    are looked up in; None: the one that the query is in. `compounds` are the parts of some of its words, which rank.
     """
     text = lexer.normalise(text)
     language = language or language_of(text)
@@ -80,7 +82,7 @@ def parse(
         if every:  # the words of a period are not looked for
             words = [Lexeme("word", each, 0) for each in searched.split()]
             reader = _Parser(words, now, zone, every=True, language=language)
-        group = _Group(_terms(searched, language), must=reader.alternatives().must if every else None)
+        group = _Group(_terms(searched, language, compounds), must=reader.alternatives().must if every else None)
     else:
         group = reader.alternatives()
     notes += reader.notes
@@ -110,8 +112,9 @@ def parse(
     )
 
 
-def _terms(text: str, language: str | None) -> tuple[Term, ...]:
-    return tuple(Term(token, common=common, share=share) for token, share, common in word_forms.sought(text, language))
+def _terms(text: str, language: str | None, compounds: Mapping[str, Sequence[str]] = NO_COMPOUNDS) -> tuple[Term, ...]:
+    found = word_forms.sought(text, language, compounds)
+    return tuple(Term(token, common=common, share=share) for token, share, common in found)
 
 
 def _periods_of(text: str, now: datetime, zone: tzinfo | None) -> TimeQuestion | None:

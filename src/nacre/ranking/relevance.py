@@ -234,7 +234,7 @@ def ideal(terms: Sequence[Term], memories: int, having: Mapping[str, int], recip
 
 
 def _counted(terms: Sequence[Term], having: Mapping[str, int]) -> list[Term]:
-    """The significant terms; of a word in several forms, the lesser one only where a memory has it."""
+    """The significant terms; of a word in several forms or parts, the lesser one only where a memory has it."""
     return [term for term in significant_terms(terms) if term.share >= 0.5 or term.text in having]
 
 

@@ -7,6 +7,7 @@ from nacre.analysis.languages.language import Language
 LANGUAGE = Language(
     name="Danish",
     stemmer="danish",
+    linking=("", "s", "e"),
     stop_words="""
 ad af alle alt anden at blev blive bliver da de dem den denne der deres det dette dig din disse dog du efter
 eller en end er et for fra ham han hans har havde have hende hendes her hos hun hvad hvem hvilke hvilken

@@ -7,6 +7,7 @@ from nacre.analysis.languages.language import Language
 LANGUAGE = Language(
     name="German",
     stemmer="german",
+    linking=("", "s", "es", "n", "en", "er", "e"),
     stop_words="""
 aber alle allem allen aller alles als also am an ander andere anderm andern anders auch auf aus bei beim bin
 bis bist da daher damit dann darum das dass dazu daß dein deine deinem deinen deiner deines dem den denn der

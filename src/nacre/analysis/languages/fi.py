@@ -7,6 +7,7 @@ from nacre.analysis.languages.language import Language
 LANGUAGE = Language(
     name="Finnish",
     stemmer="finnish",
+    linking=("", "n"),
     stop_words="""
 aika aikaa aikoo aina ainoa aion aivan ajan alas alla alle alta antaa antoi apu asia asiaa asian asiat asti
 avun edes ehkä ei eikä eilen eivät eli ellei ellen ellet emme en ennen ensi ensin enää eri eräs eräät esi

@@ -12,7 +12,8 @@ class Language:
     `stemmer` is the algorithm of Snowball that texts in this language are stemmed with beside the one of their script.
     `endings` are those that it misses, each with what takes its place before a word is stemmed. `articles` are parts
     that are written together with the word that follows, the longest first: a word is looked up without them, too.
-    `prefixes` are single letters of that kind, of which a word may have several.
+    `prefixes` are single letters of that kind, of which a word may have several. `linking` is what may stand between
+    the words of a compound, if compounds are written as one word.
     """
 
     name: str
@@ -21,3 +22,4 @@ class Language:
     endings: tuple[tuple[str, str], ...] = ()
     articles: tuple[str, ...] = ()
     prefixes: str = ""
+    linking: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from nacre.analysis.languages.language import Language
 LANGUAGE = Language(
     name="Dutch",
     stemmer="dutch",
+    linking=("", "s", "e", "en", "n"),
     stop_words="""
 aan af al alles als altijd andere ben bij daar dan dat de der deze die dit doch doen door dus een eens en er
 ge geen geweest haar had heb hebben heeft hem het hier hij hoe hoeveel hun iemand iets ik in is ja je kan kon

@@ -7,6 +7,7 @@ from nacre.analysis.languages.language import Language
 LANGUAGE = Language(
     name="Norwegian",
     stemmer="norwegian",
+    linking=("", "s", "e"),
     stop_words="""
 alle at av bare begge ble blei bli blir blitt både båe da de deg dei deim deira deires dem den denne der dere
 deres det dette di din disse ditt du dykk dykkar då eg ein eit eitt eller elles en enn er et ett etter for

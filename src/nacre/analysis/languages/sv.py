@@ -8,6 +8,7 @@ LANGUAGE = Language(
     name="Swedish",
     stemmer="swedish",
     endings=(("eln", "l"), ("el", "l"), ("ordet", "ord"), ("orden", "ord"), ("an", "a")),
+    linking=("", "s"),
     stop_words="""
 adjö aldrig alla allas allt alltid alltså andra andras annan annat att av bakom bara behöva behövt beslut
 bland blev bli blir blivit bort borta bra bäst bättre båda bådas dag dagar dagen de del delen dem den deras
