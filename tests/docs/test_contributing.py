@@ -13,7 +13,7 @@ RECIPES = dict(re.findall(r"^## (Add a \w+)\n\n(.*?)\n(?=\n## )", TEXT, re.DOTAL
 
 
 def test_the_recipes_are_here() -> None:
-    assert list(RECIPES) == ["Add a signal", "Add a filter", "Add a verb", "Add a store"]
+    assert list(RECIPES) == ["Add a signal", "Add a filter", "Add a language", "Add a verb", "Add a store"]
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)

@@ -30,8 +30,9 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|[\n。！？]+")
 _MOST = 0.6  # of a text: the share of the sentences of its language
 
 # What the best language must be ahead by, in eighths of a natural logarithm, in a text of so many characters or more.
+CLEAR_CHARS = 40
 _AHEAD = {
-    "latin": ((40, 10), (15, 16), (0, 24)),
+    "latin": ((CLEAR_CHARS, 10), (15, 16), (0, 24)),
     "cyrillic": ((25, 10), (0, 16)),  # with letters of their own
     "arabic": ((15, 8), (0, 16)),
 }

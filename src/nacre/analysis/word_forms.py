@@ -41,6 +41,14 @@ class Sought(NamedTuple):
     common: bool = False
 
 
+class Words(NamedTuple):
+    """How the words of a query are read: its language, whether their forms in it are looked up, and parts of some."""
+
+    language: str | None
+    inflected: bool = True
+    compounds: Mapping[str, Sequence[str]] = NO_COMPOUNDS
+
+
 class Word(NamedTuple):
     """A word of a chunk, without diacritics, as it is written, and its forms in a language."""
 
@@ -125,6 +133,11 @@ def _forms(language: str) -> Callable[[str], tuple[str, ...]]:
     return stemmed
 
 
+def inflected(words: Words) -> str | None:
+    """The language in which forms of words are looked up, if there is one."""
+    return words.language if words.inflected and inflects(words.language) else None
+
+
 def splits(language: str, text: str) -> dict[str, list[tuple[str, str]]]:
     """By word of a text, the stems of two words that it may be a compound of; those of most even length first."""
     about = known(language)
@@ -149,12 +162,12 @@ def _splits(language: str, word: str) -> Sequence[tuple[str, str]]:
     return sorted(listed, key=lambda pair: -listed[pair])
 
 
-def sought(
-    text: str, language: str | None, compounds: Mapping[str, Sequence[str]] = NO_COMPOUNDS
-) -> tuple[Sought, ...]:
-    """What a query with this text looks up, each token once, in order. `compounds` are the parts of some words."""
-    if language is None or not inflects(language):
-        return tuple(_as_it_is(token, language) for token in tokenizer.query_tokens(text))
+def sought(text: str, words: Words) -> tuple[Sought, ...]:
+    """What a query with this text looks up, each token once, in order."""
+    language = inflected(words)
+    if language is None:
+        return tuple(_as_it_is(token, words.language) for token in tokenizer.query_tokens(text))
+    compounds = words.compounds
     found: dict[str, Sought] = {}
     for raw in text.split():
         for each in _sought_in(language, raw):

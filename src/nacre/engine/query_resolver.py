@@ -10,9 +10,9 @@ from functools import lru_cache
 
 from nacre import validation
 from nacre.analysis import tokenizer
-from nacre.analysis.language import language_of, likely_language
+from nacre.analysis.language import CLEAR_CHARS, language_of, likely_language
 from nacre.analysis.languages import CODES
-from nacre.analysis.word_forms import marker, sought, splits
+from nacre.analysis.word_forms import Words, marker, sought, splits
 from nacre.interfaces import Store
 from nacre.query import entities, ordinary_words, spelling
 from nacre.query.ast import AllOf, Condition, ParsedQuery, Term, matches_everything
@@ -71,14 +71,15 @@ class QueryResolver:
         return replace(query, notes=(*query.notes, *notes)) if notes else query
 
     def _language(self, text: str, spaces: Sequence[str]) -> str | None:
-        """The language whose forms of words are looked up: one that memories are in, if it is likely at all."""
+        """The language whose forms of words are looked up: one that memories are in, if it is likely."""
         found = language_of(text)
         if found == "en":
             return None
         markers = {marker(code): code for code in CODES}
         known = self._store.frequencies(list(markers), spaces)
         having = {markers[token]: number for token, number in known.having.items()}
-        return found if found in having else likely_language(text, having, known.memories) or found
+        clear = found in having and len(text) >= CLEAR_CHARS
+        return found if clear else likely_language(text, having, known.memories)
 
     def _compounds(self, text: str, language: str | None, spaces: Sequence[str]) -> dict[str, tuple[str, str]]:
         """The words of a text that are made of two words which memories have."""
@@ -165,4 +166,4 @@ class QueryResolver:
 @lru_cache(maxsize=1 << 12)  # words repeat
 def _tokens_of(word: str, language: str | None) -> tuple[str, ...]:
     """The tokens any of which shows that a word is known."""
-    return word, *(each.token for each in sought(word, language))
+    return word, *(each.token for each in sought(word, Words(language)))

@@ -27,7 +27,7 @@ from functools import lru_cache
 from nacre.analysis import tokenizer, word_forms
 from nacre.analysis.language import language_of
 from nacre.analysis.names import fold
-from nacre.analysis.word_forms import NO_COMPOUNDS
+from nacre.analysis.word_forms import NO_COMPOUNDS, PART_SHARE, Words
 from nacre.query import dates, filters, lexer, spelling, time_questions
 from nacre.query.ast import AllOf, AnyOf, Condition, During, Linked, Near, ParsedQuery, Phrase, Term, Without, either
 from nacre.query.entities import phrase_condition
@@ -60,19 +60,19 @@ def parse(
 ) -> ParsedQuery:
     """The parsed query. With `relaxed`, phrases are words that rank, not conditions; with `timeless`, so are times.
 
-    With `every`, plain words side by side are joined by AND, but for common ones. `language` is the one that the words
-    are looked up in; None: the one that the query is in. `compounds` are the parts of some of its words, which rank.
+    With `every`, plain words side by side are joined by AND, but for common ones. `language` is the one whose forms
+    of words are looked up, and `compounds` are the parts of some of its words, which rank. None: the words are looked
+    up as they are.
     """
     text = lexer.normalise(text)
-    language = language or language_of(text)
-    language = None if language == "en" else language
+    words = Words(language or language_of(text), inflected=language is not None, compounds=compounds)
     found, notes = lexer.lex(text, filters.KEYS)
     quoted = any(each.role == "phrase" and not each.minus for each in found)
     if relaxed or _is_sentence(found):
         found = [_as_word(each) for each in found]
         quoted = False
     plain = all(each.role in ("word", "loose") and not each.minus for each in found)
-    reader = _Parser(found, now, zone, every=every, language=language)
+    reader = _Parser(found, now, zone, every=every, words=words)
     if plain:
         time = None if timeless else time_questions.understand(text, now, zone)
         if time is not None and not asks_about_past(text, time):
@@ -80,9 +80,9 @@ def parse(
         asked = time.rest.strip() if time else text.strip()
         searched = words_to_search(text, time) if time else " ".join(each.text for each in found)
         if every:  # the words of a period are not looked for
-            words = [Lexeme("word", each, 0) for each in searched.split()]
-            reader = _Parser(words, now, zone, every=True, language=language)
-        group = _Group(_terms(searched, language, compounds), must=reader.alternatives().must if every else None)
+            lexemes = [Lexeme("word", each, 0) for each in searched.split()]
+            reader = _Parser(lexemes, now, zone, every=True, words=words)
+        group = _Group(_terms(searched, words), must=reader.alternatives().must if every else None)
     else:
         group = reader.alternatives()
     notes += reader.notes
@@ -95,7 +95,9 @@ def parse(
         asked = " ".join(text for _, text in sorted(group.meaning))
     if time is not None and time.listing:  # the period is all that is asked for
         inside = either(tuple(During(each.period) for each in time.mentions))
-        return ParsedQuery((), inside, "", tuple(notes), text, time=time, language=language, listing=True)
+        return ParsedQuery(
+            (), inside, "", tuple(notes), text, time=time, language=word_forms.inflected(words), listing=True
+        )
     return ParsedQuery(
         terms=tuple(terms[:TERMS_MAX]),
         must=group.must,
@@ -105,16 +107,15 @@ def parse(
         spelled=_misspelling_candidates([each for each in found if each.at in included]),
         spaces=tuple(dict.fromkeys(group.spaces)),
         time=time,
-        language=language,
+        language=word_forms.inflected(words),
         quoted=quoted,
         every=reader.demanded,
         listing=group.must is not None and (group.wordless or all(term.common for term in terms)),
     )
 
 
-def _terms(text: str, language: str | None, compounds: Mapping[str, Sequence[str]] = NO_COMPOUNDS) -> tuple[Term, ...]:
-    found = word_forms.sought(text, language, compounds)
-    return tuple(Term(token, common=common, share=share) for token, share, common in found)
+def _terms(text: str, words: Words) -> tuple[Term, ...]:
+    return tuple(Term(token, common=common, share=share) for token, share, common in word_forms.sought(text, words))
 
 
 def _periods_of(text: str, now: datetime, zone: tzinfo | None) -> TimeQuestion | None:
@@ -197,7 +198,7 @@ class _Parser:
         zone: tzinfo | None,
         *,
         every: bool = False,
-        language: str | None = None,
+        words: Words,
     ) -> None:
         self._lexemes = found
         self._now = now
@@ -205,7 +206,7 @@ class _Parser:
         self._at = 0
         self._phrase_words = 0
         self._every = every
-        self._language = language
+        self._words = words
         self.notes: list[str] = []
         self.demanded: dict[str, tuple[Term, ...]] = {}  # words that `every` made conditions
 
@@ -313,7 +314,7 @@ class _Parser:
             (prefix,) = tokenizer.tokenise(lexeme.text).words
             term = Term(prefix, prefix=not tokenizer.is_unigram(prefix))
             return _Group((term,), term, None, meaning)
-        terms = _terms(lexeme.text, self._language)
+        terms = _terms(lexeme.text, self._words)
         if not terms:  # punctuation or an emoji: no terms, but it can be embedded
             return _Group((), None, None, meaning)
         if lexeme.role == "loose":
@@ -330,7 +331,7 @@ class _Parser:
             return self._phrase(parts)
         if (whole := next((term for term in terms if not term.text.isalnum()), None)) is not None:
             return whole
-        forms = tuple(term for term in terms if term.share < 1)
+        forms = tuple(term for term in terms if PART_SHARE < term.share < 1)
         return either(forms or terms[:1])
 
     def _phrase(self, tokens: Sequence[str]) -> Condition:
