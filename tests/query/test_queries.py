@@ -635,6 +635,12 @@ KEYED: list[str | NewMemory] = [
     NewMemory(text="c: tea", key="notes"),
     NewMemory(text="d: tea"),
 ]
+LANGUAGES: list[str | NewMemory] = [
+    "Die Katze schläft auf dem Sofa im Wohnzimmer",
+    NewMemory(text="tea with milk", language="fr"),
+    "The cat sleeps on the sofa in the living room",
+    "E0502",
+]
 NOTES: list[str | NewMemory] = [
     NewMemory(
         text="Billing runs on Postgres",
@@ -764,6 +770,9 @@ FILTERS = [
     Row("has:tags", NOTES, "a > b > c"),
     Row("importance:0.5", NOTES, "a > b > c > d"),
     Row("importance>0.5", NOTES, ""),
+    Row("lang:de", LANGUAGES, "a"),
+    Row("lang:FR,de", LANGUAGES, "a b"),
+    Row("-lang:de", LANGUAGES, "b c d"),
     Row("key:docs/", KEYED, "a > b"),
     Row("tea key:docs/a,notes", KEYED, "a c"),
     Row("tea -key:docs/", KEYED, "c d"),

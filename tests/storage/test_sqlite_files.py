@@ -682,7 +682,9 @@ def test_a_full_disk_undoes_the_write(path: Path, unlogged: nacre.Nacre) -> None
 
 
 def test_what_needs_little_room_works_on_a_full_disk(path: Path, memory: nacre.Nacre) -> None:
-    ids = [receipt.id for receipt in memory.remember_many(f"tea number {number} " + "x " * 500 for number in range(30))]
+    ids = [
+        receipt.id for receipt in memory.remember_many(f"tea number {number} y " + "x " * 500 for number in range(30))
+    ]
     fill_to_the_brim(memory)
     with pytest.raises(StoreFull):
         memory.remember("word " * 40_000)

@@ -174,7 +174,7 @@ class _Scores(dict[str, int]):
         core = chunk.strip(_EDGES)
         score = self._chunk if core else 0
         if core and (core[1:] == core[1:].lower() or core.isupper()):
-            parts = [part.lower().encode()[:_WORD_BYTES_MAX] for part in _PARTS.split(core)]
+            parts = [part.lower().encode(errors="replace")[:_WORD_BYTES_MAX] for part in _PARTS.split(core)]
             if _NO_LETTER.search(_PARTS.sub("", core)) is None:
                 score = (score + self._word if len(core) > 1 else 0) + sum(map(self._of_word, parts))
         if len(chunk) <= _CACHED_CHARS_MAX:
@@ -252,7 +252,7 @@ def likely_language(text: str, having: Mapping[str, int], memories: int) -> str 
 def _sums(script: str, text: str) -> tuple[tuple[str, ...], list[int], int, int]:
     """The languages of a script with the scores of a text, and how many of its chunks are words."""
     scores = _scores(script)
-    total = sum(map(scores.__getitem__, text.split()))
+    total = sum(map(scores.__getitem__, set(text.split())))  # a word that is repeated tells nothing new
     lanes = len(scores.languages) + 2
     *found, words, chunks = memoryview(total.to_bytes(2 * lanes, "little")).cast("H").tolist()
     return scores.languages, found, words, chunks
