@@ -1,4 +1,4 @@
-"""Times in English and five other languages: what is read inside a question, and what is not."""
+"""Times in English and seven other languages: what is read inside a question, and what is not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nacre.query.dates import east_asian, find_mentions, french, german, may_mention_period, parse_period, spanish
+from nacre.query.dates import (
+    east_asian,
+    find_mentions,
+    french,
+    german,
+    italian,
+    may_mention_period,
+    parse_period,
+    portuguese,
+    spanish,
+)
 from nacre.query.dates.grammar import Form, Language, phrases
 from nacre.query.dates.words import fold_accents, fold_widths
 from nacre.types.search import Period
@@ -224,7 +234,84 @@ JAPANESE = [
     ("第3四半期の売上", "第3四半期", "2025-07-01", "2025-10-01"),
     ("2019年はどこに住んでいた", "2019年", "2019-01-01", "2020-01-01"),
 ]
-READ = [*ENGLISH, *GERMAN, *FRENCH, *SPANISH, *CHINESE, *JAPANESE]
+PORTUGUESE = [
+    ("o que decidimos na semana passada?", "na semana passada", "2026-06-08", "2026-06-15"),
+    ("quem ligou ontem à noite?", "ontem à noite", "2026-06-16", "2026-06-17"),
+    ("o que fizemos há três dias", "há três dias", "2026-06-14", "2026-06-15"),
+    ("duas semanas atrás falei com a Ana", "duas semanas atrás", "2026-06-01", "2026-06-08"),
+    ("as notas dos últimos 3 meses", "últimos 3 meses", "2026-03-17T15:30:45", "2026-06-17T15:30:45"),
+    ("o que mudou nos últimos dias", "nos últimos dias", "2026-06-10T15:30:45", "2026-06-17T15:30:45"),
+    ("o que aprendemos nas últimas semanas", "nas últimas semanas", "2026-05-18T15:30:45", "2026-06-17T15:30:45"),
+    ("o que gastamos nos últimos meses", "nos últimos meses", "2026-03-19T15:30:45", "2026-06-17T15:30:45"),
+    ("o que comemos hoje", "hoje", "2026-06-17", "2026-06-18"),
+    ("quem veio anteontem", "anteontem", "2026-06-15", "2026-06-16"),
+    ("quem tossiu na noite passada", "na noite passada", "2026-06-16T18:00", "2026-06-17T06:00"),
+    ("o que li recentemente", "recentemente", "2026-05-18T15:30:45", "2026-06-17T15:30:45"),
+    ("o que ele disse outro dia", "outro dia", "2026-06-03T15:30:45", "2026-06-17T15:30:45"),
+    ("notas desde segunda-feira", "desde segunda-feira", "2026-06-15", ""),
+    ("quem veio na sexta-feira", "na sexta-feira", "2026-06-12", "2026-06-13"),
+    ("quem faltou nesta terça", "nesta terça", "2026-06-16", "2026-06-17"),
+    ("o que aconteceu em março de 2025", "em março de 2025", "2025-03-01", "2025-04-01"),
+    ("as férias de março passado", "de março passado", "2026-03-01", "2026-04-01"),
+    ("reunião de 3 de maio", "de 3 de maio", "2026-05-03", "2026-05-04"),
+    ("o que mudou no mês passado", "no mês passado", "2026-05-01", "2026-06-01"),
+    ("quanto gastamos neste mês", "neste mês", "2026-06-01", "2026-07-01"),
+    ("o que fizemos no fim de semana", "no fim de semana", "2026-06-13", "2026-06-15"),
+    ("onde estivemos no último fim de semana", "no último fim de semana", "2026-06-13", "2026-06-15"),
+    ("viagem no verão passado", "no verão passado", "2025-06-01", "2025-09-01"),
+    ("o frio no inverno de 2024", "no inverno de 2024", "2024-12-01", "2025-03-01"),
+    ("as aulas nesta primavera", "nesta primavera", "2026-03-01", "2026-06-01"),
+    ("decisões do primeiro trimestre de 2025", "do primeiro trimestre de 2025", "2025-01-01", "2025-04-01"),
+    ("tudo antes de 2024", "antes de 2024", "", "2024-01-01"),
+    ("entre março e maio de 2025", "entre março e maio de 2025", "2025-03-01", "2025-06-01"),
+    ("as metas no início do ano", "no início do ano", "2026-01-01", "2026-05-01"),
+    ("a música dos anos 80", "anos 80", "1980-01-01", "1990-01-01"),
+    ("os planos no fim de maio", "no fim de maio", "2026-05-22", "2026-06-01"),
+    ("o que compramos no Natal", "no Natal", "2025-12-24", "2025-12-27"),
+    ("o calor em meados de 2025", "em meados de 2025", "2025-05-01", "2025-09-01"),
+    ("o começo do inverno de 2024", "o começo do inverno de 2024", "2024-12-01", "2025-01-01"),
+]
+ITALIAN = [
+    ("cosa abbiamo deciso la settimana scorsa?", "la settimana scorsa", "2026-06-08", "2026-06-15"),
+    ("chi ha chiamato ieri sera?", "ieri sera", "2026-06-16", "2026-06-17"),
+    ("cosa è successo tre giorni fa", "tre giorni fa", "2026-06-14", "2026-06-15"),
+    ("le note degli ultimi 3 mesi", "ultimi 3 mesi", "2026-03-17T15:30:45", "2026-06-17T15:30:45"),
+    ("cosa è cambiato negli ultimi giorni", "negli ultimi giorni", "2026-06-10T15:30:45", "2026-06-17T15:30:45"),
+    (
+        "cosa abbiamo imparato nelle ultime settimane",
+        "nelle ultime settimane",
+        "2026-05-18T15:30:45",
+        "2026-06-17T15:30:45",
+    ),
+    ("quanto abbiamo speso negli ultimi mesi", "negli ultimi mesi", "2026-03-19T15:30:45", "2026-06-17T15:30:45"),
+    ("cosa abbiamo mangiato oggi", "oggi", "2026-06-17", "2026-06-18"),
+    ("chi è venuto l'altro ieri", "l'altro ieri", "2026-06-15", "2026-06-16"),
+    ("chi ha tossito la notte scorsa", "la notte scorsa", "2026-06-16T18:00", "2026-06-17T06:00"),
+    ("cosa ho letto ultimamente", "ultimamente", "2026-05-18T15:30:45", "2026-06-17T15:30:45"),
+    ("note da lunedì", "da lunedì", "2026-06-15", ""),
+    ("chi è mancato questo martedì", "questo martedì", "2026-06-16", "2026-06-17"),
+    ("cosa è successo a marzo 2025", "a marzo 2025", "2025-03-01", "2025-04-01"),
+    ("le vacanze di marzo scorso", "di marzo scorso", "2026-03-01", "2026-04-01"),
+    ("la gita di questo marzo", "di questo marzo", "2026-03-01", "2026-04-01"),
+    ("la riunione del 3 maggio", "del 3 maggio", "2026-05-03", "2026-05-04"),
+    ("cosa è cambiato lo scorso mese", "lo scorso mese", "2026-05-01", "2026-06-01"),
+    ("dove eravamo il fine settimana scorso", "il fine settimana scorso", "2026-06-13", "2026-06-15"),
+    ("dove eravamo lo scorso weekend", "lo scorso weekend", "2026-06-13", "2026-06-15"),
+    ("viaggio dell'estate scorsa", "dell'estate scorsa", "2025-06-01", "2025-09-01"),
+    ("il freddo nell'inverno 2024", "nell'inverno 2024", "2024-12-01", "2025-03-01"),
+    ("le lezioni di questa primavera", "di questa primavera", "2026-03-01", "2026-06-01"),
+    ("decisioni del primo trimestre del 2025", "del primo trimestre del 2025", "2025-01-01", "2025-04-01"),
+    ("tutto prima del 2024", "prima del 2024", "", "2024-01-01"),
+    ("tra marzo e maggio 2025", "tra marzo e maggio 2025", "2025-03-01", "2025-06-01"),
+    ("gli obiettivi all'inizio dell'anno", "inizio dell'anno", "2026-01-01", "2026-05-01"),
+    ("la musica degli anni 80", "anni 80", "1980-01-01", "1990-01-01"),
+    ("i piani alla fine di maggio", "alla fine di maggio", "2026-05-22", "2026-06-01"),
+    ("cosa abbiamo comprato a Natale", "a Natale", "2025-12-24", "2025-12-27"),
+    ("il caldo a metà 2025", "a metà 2025", "2025-05-01", "2025-09-01"),
+    ("l'inizio dell'inverno 2024", "l'inizio dell'inverno 2024", "2024-12-01", "2025-01-01"),
+    ("chi ha scritto nel 2019", "nel 2019", "2019-01-01", "2020-01-01"),
+]
+READ = [*ENGLISH, *GERMAN, *FRENCH, *SPANISH, *PORTUGUESE, *ITALIAN, *CHINESE, *JAPANESE]
 
 
 @pytest.mark.parametrize(("text", "expected", "start", "end"), READ)
@@ -262,6 +349,8 @@ NOT_READ = [
     ),
     # every one of many, and durations
     *("jeden Montag", "montags", "bis Freitag fertig", "chaque lundi", "tous les lundis", "le lundi", "los lunes"),
+    *("às segundas", "ogni lunedì", "il lunedì", "segunda opção da lista", "la prima volta", "no 2025 plans"),
+    *("Meta 2025", "estate planning", "in estate law", "Santo Domingo", "a 2025 model", "the fine print"),
     *("cada lunes", "每周二开会", "毎週火曜日", "drei Tage lang", "pendant trois jours", "durante tres días", "三个月"),
     *(
         "dans trois jours",
@@ -395,8 +484,15 @@ WHOLE = [
     ("今週の火曜日", "2026-06-16", "2026-06-17"),
     ("二十三日前", "2026-05-25", "2026-05-26"),
     ("三月三十一号", "2026-03-31", "2026-04-01"),
+    ("dopodomani", "2026-06-19", "2026-06-20"),
 ]
-LANGUAGES = {"german": german.GERMAN, "french": french.FRENCH, "spanish": spanish.SPANISH}
+LANGUAGES = {
+    "german": german.GERMAN,
+    "french": french.FRENCH,
+    "spanish": spanish.SPANISH,
+    "portuguese": portuguese.PORTUGUESE,
+    "italian": italian.ITALIAN,
+}
 FORMS = [
     pytest.param(form, language, id=f"{name}: {form.pattern}")
     for name, language in (*LANGUAGES.items(), ("east_asian", east_asian.EAST_ASIAN))

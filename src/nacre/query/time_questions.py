@@ -272,10 +272,13 @@ _WHEN = (
     r"(?:what|which) (?:day|date|month|year|week|time)|"
     r"(?:seit |bis |ab )?wann|wie lange (?:ist|hat|haben|war|sind)|welche[mnr] (?:tag|datum|monat|jahr)|"
     r"(?:depuis )?quand(?! meme)|quelle? (?:date|jour|annee|mois)|"
-    r"(?:desde |hasta )?cuando|que (?:dia|fecha|ano|mes))\b|\bwhen\W*$|^when\b"
+    r"(?:desde |hasta )?cuando|que (?:dia|fecha|ano|mes)|"
+    r"(?:desde |ate |da |fino a )?quando|che (?:giorno|data|mese|anno)|"
+    r"(?:em )?que (?:data|semana))\b|\bwhen\W*$|^when\b"
 )
 _WHEN_CUES = """
-when long recently day date month year week time wann lange welchem welcher welchen quand quel quelle cuando que
+when long recently day date month year week time wann lange welchem welcher welchen quand quel quelle cuando que quando
+che
 """
 _WHEN_WORDS = frozenset(_WHEN_CUES.split())
 _WHEN_EAST = r"什么时候|甚麼時候|什麼時候|何时|何時|几月|几号|哪天|哪年|哪一年|多久以前|多久前|いつ|何年|何月|何日"

@@ -2,8 +2,8 @@
 
 `parse_period` parses a text that is one time expression; `find_mentions` finds expressions inside a question. Both
 use one grammar (grammar.py) with the forms of each language (english.py, german.py, french.py, spanish.py,
-east_asian.py for Chinese and Japanese), what the forms mean (meanings.py), the words for numbers, months and units
-(words.py), and the calendar (clock.py). past_tense.py tells reports from plans.
+portuguese.py, italian.py, and east_asian.py for Chinese and Japanese), what the forms mean (meanings.py), the words for
+numbers, months and units (words.py), and the calendar (clock.py). past_tense.py tells reports from plans.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from nacre.query.dates.english import ENGLISH
 from nacre.query.dates.french import FRENCH
 from nacre.query.dates.german import GERMAN
 from nacre.query.dates.grammar import Language, Phrase, is_meant_as_time, period_of, phrases
+from nacre.query.dates.italian import ITALIAN
+from nacre.query.dates.portuguese import PORTUGUESE
 from nacre.query.dates.spanish import SPANISH
 from nacre.query.dates.words import fold_accents, fold_widths
 from nacre.types.memory import Span
 from nacre.types.search import Period
 from nacre.types.times import Mention
 
-LANGUAGES = ("en", "de", "fr", "es", "zh", "ja")  # of times, by their codes
-_WESTERN = (ENGLISH, GERMAN, FRENCH, SPANISH)
+LANGUAGES = ("en", "de", "fr", "es", "pt", "it", "zh", "ja")  # of times, by their codes
+_WESTERN = (ENGLISH, GERMAN, FRENCH, SPANISH, PORTUGUESE, ITALIAN)
 _WORD = re.compile(r"week-end|[^\W\d_]+|[0-9]")
 _DIGITS = frozenset("0123456789")
 _WORDS = _DIGITS.union(*(each.words for each in _WESTERN))

@@ -33,11 +33,22 @@ def _weekday_counts(_: re.Match[str], place: Surroundings) -> bool:
     return "until" not in place.helpers and place.article != "il" and not nearby(_EVERY).search(place.before)
 
 
+def _season_counts(match: re.Match[str], place: Surroundings) -> bool:
+    """ "In estate" may be English."""
+    return _name_counts(match, place) and not (match[0].lower() == "estate" and place.helpers & {"in", "a"})
+
+
 def _year_counts(match: re.Match[str], place: Surroundings) -> bool:
-    return match[0][0] in "aA" or bool(place.helpers & (_HELPERS - {"from", "to"}))
+    """ "In 2000 words" is not Italian, which says "nel 2000"."""
+    return match[0][0] in "aA" or bool(place.helpers & (_HELPERS - {"in", "a", "ad", "from", "to"}))
 
 
-_EVERY = r"\b(?:ogni|di|tutti i)\s+$"
+def _part_counts(match: re.Match[str], place: Surroundings) -> bool:
+    """Not "Meta 2025"."""
+    return " d" in match[0].lower() or bool(place.article or place.helpers & {"a", "alla", "da", "since", "until"})
+
+
+_EVERY = r"\b(?:ogni|di|il|i)\s+$"
 _YEAR = "(?P<year>[0-9]{4})"
 _LAST = "scors[oaie]|passat[oaie]|ultim[oaie]|prossim[oaie]"
 _LONG = f"(?P<long>{any_of(*IT_UNITS)})"
@@ -91,13 +102,13 @@ _FORMS = (
     form(_THISES, f"{_THIS} {_MONTH}", meanings.month_or_quarter, kind="floating"),
     form(_WEEKDAYS | DIGIT, _DAY, meanings.calendar_day, kind="floating"),
     form(DIGIT | {"anno"}, f"(?:anno )?{_YEAR}", meanings.year_or_week, _year_counts),
-    form("anni", "anni (?:'|ottanta|novanta)?(?P<decade>(?:19|20)[0-9]0|[5-9]0)", meanings.decade),
+    form("anni", "anni (?P<decade>(?:19|20)[0-9]0|[5-9]0)", meanings.decade),
     form(_ORDINALS, f"{_QUARTER}{_MAYBE_YEAR}", meanings.month_or_quarter, kind="floating"),
-    form(_SEASONS, f"{_SEASON}{_MAYBE_YEAR}", meanings.season, _name_counts, "floating"),
+    form(_SEASONS, f"{_SEASON}{_MAYBE_YEAR}", meanings.season, _season_counts, "floating"),
     form(_SEASONS, f"{_SEASON} (?P<which>{_LAST})", meanings.season, kind="floating"),
     form(_THISES, f"{_THIS} {_SEASON}", meanings.season, kind="floating"),
     form("natale capodanno", f"{_HOLIDAY}{_MAYBE_YEAR}", meanings.holiday, _name_counts, "floating"),
-    *(form("inizio meta fine", _PART + pattern, meanings.third_of(whole)) for pattern, whole in _WHOLES),
+    *(form("inizio meta fine", _PART + pattern, meanings.third_of(whole), _part_counts) for pattern, whole in _WHOLES),
 )
 
 _HEADS = {"da": "since", "dal": "since", "dallo": "since", "dalla": "since", "dall'": "since", "dopo": "after"}

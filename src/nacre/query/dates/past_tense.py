@@ -1,4 +1,4 @@
-"""Verbs in the past tense, in English, German, French, Spanish, Chinese and Japanese, in a text without accents.
+"""Verbs in the past tense, in a text without accents, of all languages that times are read in.
 
 Endings alone are not certain; they are asked for beside a time or an event that may be past or to come.
 """
@@ -16,5 +16,8 @@ PAST_TENSE = (
     r"(?:\w+\s+)?"
     r"\w{2,}(?:e|es|ee|ees|i|is|it|u)\b|\b\w{2,}(?:amos|imos|aron|ieron)\b|"
     r"\b(?:que paso|ocurrio|sucedio|vino|llego|fui|fue|hice|hizo|hubo|dijo|estuve|estuvo|tuve|tuvo)\b|"
+    r"\b(?:foi|foram|eram|fez|fizemos|fizeram|disse|disseram|teve|tiveram|houve|aconteceu|veio|ligou|comprou|decidiu|chegou|"
+    r"decidimos|compramos|mudou|ficou)\b|\b(?:ho|hai|ha|abbiamo|avete|hanno|siamo)\s+(?:\w+\s+)?\w{2,}(?:at|ut|it|s|tt|rt)[oaie]\b|"
+    r"\b(?:sono|e)\s+(?:stat|successo|andat|venut|arrivat|cambiat)\w*\b|\b(?:era|erano|fu|furono)\b|"
     r"了|过|た(?:。|、|$|\s)|ました"
 )

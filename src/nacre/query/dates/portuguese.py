@@ -27,13 +27,14 @@ def _name_counts(match: re.Match[str], place: Surroundings) -> bool:
 
 
 def _weekday_counts(match: re.Match[str], place: Surroundings) -> bool:
-    """ "Segunda" is also "second": it needs "-feira", "na" or "passada". "Às segundas" is every Monday."""
-    said = part(match, "which") or part(match, "fair") or part(match, "weekday") in ("sabado", "domingo")
+    """ "Segunda" is also "second", and Domingo a name: they need "-feira", "na" or "passada"."""
+    said = part(match, "which") or part(match, "fair")
     return "until" not in place.helpers and bool(said or place.helpers & {"na", "no", "since", "from"})
 
 
 def _year_counts(match: re.Match[str], place: Surroundings) -> bool:
-    return match[0][0] in "aA" or bool(place.helpers & (_HELPERS - {"from", "to"}))
+    """ "No 2025" is not Portuguese."""
+    return match[0][0] in "aA" or bool(place.helpers & (_HELPERS - {"no", "na", "from", "to"}))
 
 
 _YEAR = "(?P<year>[0-9]{4})"
@@ -42,7 +43,7 @@ _LONG = f"(?P<long>{any_of(*PT_UNITS)})"
 _NUMBER = f"(?:(?P<digits>[0-9]{{1,9}})|(?P<word>um par de|{any_of(*PT_NUMBERS)}))"
 _AMOUNT = f"{_NUMBER} {_LONG}"
 _PART_OF_DAY = "(?: (?:de|a|pela) (?:manha|tarde|noite))?"
-_WEEKDAY = f"(?P<weekday>{any_of(*PT_WEEKDAYS)})(?P<fair>[- ]feira)?"
+_WEEKDAY = f"(?P<weekday>{any_of(*PT_WEEKDAYS)})(?P<fair> feira)?"
 _MONTH = f"(?P<month>{any_of(*PT_MONTHS)})"
 _ERA = "do ano (?P<era>passado)"
 _MAYBE_YEAR = f"(?: (?:de )?{_YEAR}| {_ERA})?"

@@ -80,6 +80,26 @@ ES_UNITS = _named(
     quarter="trimestre trimestres",
     year="ano anos",
 )
+PT_UNITS = _named(
+    second="segundo segundos",
+    minute="minuto minutos",
+    hour="hora horas",
+    day="dia dias",
+    week="semana semanas",
+    month="mes meses",
+    quarter="trimestre trimestres",
+    year="ano anos",
+)
+IT_UNITS = _named(
+    second="secondo secondi",
+    minute="minuto minuti",
+    hour="ora ore",
+    day="giorno giorni",
+    week="settimana settimane",
+    month="mese mesi",
+    quarter="trimestre trimestri",
+    year="anno anni",
+)
 CJK_UNITS = _named(
     minute="分钟 分鐘 分",
     hour="小时 小時 个小时 個小時 時間",
@@ -89,7 +109,7 @@ CJK_UNITS = _named(
     quarter="个季度 個季度 四半期",
     year="年 年間",
 )
-UNITS: Mapping[str, str] = EN_UNITS | EN_SHORT_UNITS | DE_UNITS | FR_UNITS | ES_UNITS | CJK_UNITS
+UNITS: Mapping[str, str] = EN_UNITS | EN_SHORT_UNITS | DE_UNITS | FR_UNITS | ES_UNITS | PT_UNITS | IT_UNITS | CJK_UNITS
 
 EN_MONTHS = numbered("january february march april may june july august september october november december")
 EN_SHORT_MONTHS = {name[:3]: number for name, number in EN_MONTHS.items()} | {"sept": 9}
@@ -98,15 +118,21 @@ FR_MONTHS = numbered("janvier fevrier mars avril mai juin juillet aout septembre
 ES_MONTHS = numbered(
     "enero febrero marzo abril mayo junio julio agosto septiembre/setiembre octubre noviembre diciembre"
 )
-MONTHS: Mapping[str, int] = EN_MONTHS | EN_SHORT_MONTHS | DE_MONTHS | FR_MONTHS | ES_MONTHS
+PT_MONTHS = numbered("janeiro fevereiro marco abril maio junho julho agosto setembro outubro novembro dezembro")
+IT_MONTHS = numbered("gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre")
+MONTHS: Mapping[str, int] = EN_MONTHS | EN_SHORT_MONTHS | DE_MONTHS | FR_MONTHS | ES_MONTHS | PT_MONTHS | IT_MONTHS
 
 EN_WEEKDAYS = numbered("monday tuesday wednesday thursday friday saturday sunday")
 EN_SHORT_WEEKDAYS = numbered("mon tue/tues wed thu/thur/thurs fri sat sun")
 DE_WEEKDAYS = numbered("montag dienstag mittwoch donnerstag freitag samstag/sonnabend sonntag")
 FR_WEEKDAYS = numbered("lundi mardi mercredi jeudi vendredi samedi dimanche")
 ES_WEEKDAYS = numbered("lunes martes miercoles jueves viernes sabado domingo")
+PT_WEEKDAYS = numbered("segunda terca quarta quinta sexta sabado domingo")
+IT_WEEKDAYS = numbered("lunedi martedi mercoledi giovedi venerdi sabato domenica")
 CJK_WEEKDAYS = numbered("一/月 二/火 三/水 四/木 五/金 六/土 日/天")
-WEEKDAYS: Mapping[str, int] = EN_WEEKDAYS | EN_SHORT_WEEKDAYS | DE_WEEKDAYS | FR_WEEKDAYS | ES_WEEKDAYS | CJK_WEEKDAYS
+WEEKDAYS: Mapping[str, int] = (
+    EN_WEEKDAYS | EN_SHORT_WEEKDAYS | DE_WEEKDAYS | FR_WEEKDAYS | ES_WEEKDAYS | CJK_WEEKDAYS | PT_WEEKDAYS | IT_WEEKDAYS
+)
 
 EN_NUMBERS = numbered("one/a/an two/couple three/few/several four five six seven eight nine ten eleven twelve")
 DE_NUMBERS = numbered(
@@ -117,7 +143,13 @@ FR_NUMBERS = numbered("un/une deux trois/quelques quatre cinq six sept huit neuf
 ES_NUMBERS = numbered(
     "un/una/uno dos/par tres/unos/unas/algunos/algunas/pocos/pocas cuatro cinco seis siete ocho nueve diez once doce"
 )
-NUMBERS: Mapping[str, int] = EN_NUMBERS | DE_NUMBERS | FR_NUMBERS | ES_NUMBERS
+PT_NUMBERS = numbered(
+    "um/uma dois/duas tres/uns/umas/alguns/algumas/poucos/poucas quatro cinco seis sete oito nove dez onze doze"
+)
+IT_NUMBERS = numbered(
+    "un/una/uno due/paio tre/alcuni/alcune/qualche/pochi/poche quattro cinque sei sette otto nove dieci undici dodici"
+)
+NUMBERS: Mapping[str, int] = EN_NUMBERS | DE_NUMBERS | FR_NUMBERS | ES_NUMBERS | PT_NUMBERS | IT_NUMBERS
 
 EN_ORDINALS = numbered("first/1st second/2nd third/3rd fourth/4th fifth/5th") | {"last": -1}
 DE_ORDINALS = numbered(
@@ -128,7 +160,11 @@ FR_ORDINALS = numbered("premier/1er deuxieme/2e/2eme troisieme/3e/3eme quatrieme
 FR_ORDINALS |= {"derniere": -1, "dernier": -1}
 ES_ORDINALS = numbered("primer segundo tercer cuarto quinto", "primera segunda tercera cuarta quinta")
 ES_ORDINALS |= {"ultima": -1, "ultimo": -1}
-ORDINALS: Mapping[str, int] = EN_ORDINALS | DE_ORDINALS | FR_ORDINALS | ES_ORDINALS
+PT_ORDINALS = numbered("primeiro segundo terceiro quarto quinto", "primeira segunda terceira quarta quinta")
+PT_ORDINALS |= {"ultima": -1, "ultimo": -1}
+IT_ORDINALS = numbered("primo secondo terzo quarto quinto", "prima seconda terza quarta quinta")
+IT_ORDINALS |= {"ultima": -1, "ultimo": -1}
+ORDINALS: Mapping[str, int] = EN_ORDINALS | DE_ORDINALS | FR_ORDINALS | ES_ORDINALS | PT_ORDINALS | IT_ORDINALS
 
 _CJK_DIGITS = {digit: value for value, digit in enumerate("一二三四五六七八九", 1)} | dict.fromkeys("两兩", 2)
 _CJK_DIGITS |= dict.fromkeys("几幾数數", 3)  # "a few"
@@ -148,9 +184,9 @@ def number(text: str) -> int:
 _WHICH = (
     *(("vorletzt", -2), ("antepasad", -2)),
     *((stem, -1) for stem in ("last", "past", "previous", "letzt", "vorig", "vergang", "dernier", "passe")),
-    *((stem, -1) for stem in ("pasad", "ultim")),
-    *((stem, 0) for stem in ("this", "these", "the", "dies", "est", "ce")),
-    *((stem, 1) for stem in ("next", "nachst", "naechst", "kommend", "prochain", "proxim")),
+    *((stem, -1) for stem in ("pasad", "ultim", "passad", "passat", "scors")),
+    *((stem, 0) for stem in ("this", "these", "the", "dies", "est", "ce", "nest", "dest", "quest")),
+    *((stem, 1) for stem in ("next", "nachst", "naechst", "kommend", "prochain", "proxim", "prossim")),
     *(("前年", -2), ("一昨年", -2), ("去年", -1), ("昨年", -1), ("今年", 0), ("明年", 1), ("来年", 1)),
     *(("上", -1), ("先", -1), ("这", 0), ("這", 0), ("本", 0), ("今", 0), ("下", 1), ("来", 1)),
 )
@@ -163,9 +199,10 @@ def which(word: str) -> int | None:
 
 # 0: the first third, 1: the second, 2: the last.
 _PARTS = _named(
-    early="early beginning start anfang beginn debut principios principio comienzos inicios 初 头 上旬 年初",
-    mid="mid middle mitte mi milieu mediados 中 中旬 半ば",
-    late="late end ende fin finales final 底 末 下旬 年底 年末",
+    early="early beginning start anfang beginn debut principios principio comienzos inicios inicio comeco inizio "
+    "初 头 上旬 年初",
+    mid="mid middle mitte mi milieu mediados meados meta 中 中旬 半ば",
+    late="late end ende fin finales final fim fine 底 末 下旬 年底 年末",
 )
 PARTS: Mapping[str, int] = {word: ("early", "mid", "late").index(name) for word, name in _PARTS.items()}
 
@@ -173,8 +210,12 @@ EN_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 DE_SEASONS = {"fruhling": 3, "fruehling": 3, "fruhjahr": 3, "fruehjahr": 3, "sommer": 6, "herbst": 9, "winter": 12}
 FR_SEASONS = {"printemps": 3, "ete": 6, "automne": 9, "hiver": 12}
 ES_SEASONS = {"primavera": 3, "verano": 6, "otono": 9, "invierno": 12}
+PT_SEASONS = {"primavera": 3, "verao": 6, "outono": 9, "inverno": 12}
+IT_SEASONS = {"primavera": 3, "estate": 6, "autunno": 9, "inverno": 12}
 CJK_SEASONS = {"春": 3, "夏": 6, "秋": 9, "冬": 12}
-SEASONS: Mapping[str, int] = EN_SEASONS | DE_SEASONS | FR_SEASONS | ES_SEASONS | CJK_SEASONS  # the first month
+SEASONS: Mapping[str, int] = (
+    EN_SEASONS | DE_SEASONS | FR_SEASONS | ES_SEASONS | PT_SEASONS | IT_SEASONS | CJK_SEASONS
+)  # the first month
 
 
 def _holidays(day: tuple[int, int, int], names: str) -> dict[str, tuple[int, int, int]]:
@@ -183,11 +224,13 @@ def _holidays(day: tuple[int, int, int], names: str) -> dict[str, tuple[int, int
 
 # Month, day, number of days.
 HOLIDAYS: Mapping[str, tuple[int, int, int]] = {
-    **_holidays((12, 24, 3), "christmas/weihnachten/noel/navidad/navidades"),
+    **_holidays((12, 24, 3), "christmas/weihnachten/noel/navidad/navidades/natal/natale"),
     **_holidays((12, 24, 1), "christmas eve/heiligabend/nochebuena"),
     **_holidays((12, 25, 1), "christmas day"),
     **_holidays((12, 31, 1), "new year's eve/new years eve/silvester/saint sylvestre/nochevieja"),
-    **_holidays((1, 1, 1), "new year's day/new years day/new year's/new year/neujahr/nouvel an/ano nuevo"),
+    **_holidays(
+        (1, 1, 1), "new year's day/new years day/new year's/new year/neujahr/nouvel an/ano nuevo/ano novo/capodanno"
+    ),
     **_holidays((10, 31, 1), "halloween"),
     **_holidays((2, 14, 1), "valentine's day/valentines day/valentine's/valentines"),
     **_holidays((12, 24, 3), "圣诞节/圣诞/聖誕節/クリスマス"),
