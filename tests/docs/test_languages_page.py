@@ -11,7 +11,9 @@ from nacre.analysis.word_forms import inflects
 from nacre.query import dates
 
 PAGE = Path(__file__).parents[2] / "docs" / "languages.md"
-ROW = re.compile(r"^\| ([A-Z]\w+) \| `([a-z]{2})` \| (script|n-grams) \| (yes|–) \| (yes|–) \| (yes|–) \|$", re.M)
+ROW = re.compile(
+    r"^\| ([A-Z]\w+) \| `([a-z]{2})` \| (script|n-grams) \| (yes|–) \| (yes|–) \| (yes|–) \| (yes|–) \|$", re.M
+)
 BY_SCRIPT_STEMMED = {"ru", "el", "hi"}  # by the tokenizer, whatever the language
 
 
@@ -20,15 +22,16 @@ def rows() -> dict[str, tuple[str, ...]]:
 
 
 def test_every_language_is_on_the_page() -> None:
-    assert rows().keys() == {*CODES, "en", "ja", "zh"}
+    assert rows().keys() == {*CODES, "en"}
 
 
 def test_the_page_says_what_is_known_of_each() -> None:
     by_ngrams = {code for script in ("latin", "cyrillic", "arabic") for code in language._scores(script).languages}
-    for code, (name, recognised, stems, stop_words, times) in rows().items():
+    for code, (name, recognised, stems, stop_words, intent, times) in rows().items():
         about = known(code)
         assert recognised == ("n-grams" if code in by_ngrams else "script"), name
         assert (stems == "yes") == (inflects(code) or code in {*BY_SCRIPT_STEMMED, "en"}), name
         assert (stop_words == "yes") == (about is not None or code == "en"), name
+        assert (intent == "yes") == (code == "en" or (about is not None and bool(about.intents))), name
         assert (times == "yes") == (code in dates.LANGUAGES), name
         assert about is None or about.name == name

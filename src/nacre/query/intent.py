@@ -2,8 +2,8 @@
 
 A text is read word by word. Some words begin a cue, which has a pattern of what follows, an intent, and its strength
 at the beginning of the text and elsewhere. The strongest cue wins; the strongest cue of another intent reduces its
-confidence. Questions of other forms ("who", "when", "how many") get low confidence, whatever cues they have. English
-only: a question without cues is general.
+confidence. Questions of other forms ("who", "when", "how many") get low confidence, whatever cues they have. For other
+languages than English there are fewer patterns (`analysis/languages/`). A question without cues is general.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
+from nacre.analysis.language import language_of
+from nacre.analysis.languages import known
 from nacre.types.intents import NAMESPACE_WEIGHTS, Intent, IntentName
 
 __all__ = ["NAMESPACE_WEIGHTS", "Intent", "IntentName", "detect"]
@@ -208,12 +210,20 @@ def detect(text: str) -> Intent:
             if strength > found.get(intent, 0) and _compiled(follows).match(text, word.end()):
                 found[intent] = strength
     if not found:
-        return GENERAL
+        return _in_another_language(text)
     if _compiled(_OTHER_FORM).match(text, beginning):
         found = {each: min(strength, _WEAK[0]) for each, strength in found.items()}
     ranked = sorted(found, key=lambda each: (-found[each], _ORDER.index(each)))
     rival = found[ranked[1]] if len(ranked) > 1 else 0.0
     return Intent(ranked[0], round(min(found[ranked[0]], _SURE[0]) - _RIVALRY * rival, 2))
+
+
+def _in_another_language(text: str) -> Intent:
+    about = known(language_of(text))
+    for intent, pattern in about.intents.items() if about else ():
+        if cue := _compiled(pattern).search(text):
+            return Intent(intent, _FORM[cue.start() > 0])
+    return GENERAL
 
 
 _compiled = cache(re.compile)  # on first use: all together take milliseconds, and a question needs few of them

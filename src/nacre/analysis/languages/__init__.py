@@ -12,8 +12,8 @@ from importlib import import_module
 from nacre.analysis.languages.language import Language
 
 CODES = (
-    "ar", "bg", "ca", "cs", "da", "de", "el", "es", "fa", "fi", "fr", "he", "hi", "hu", "id", "it", "ko", "nl", "no",
-    "pl", "pt", "ro", "ru", "sk", "sv", "tr", "uk", "vi",
+    "ar", "bg", "ca", "cs", "da", "de", "el", "es", "fa", "fi", "fr", "he", "hi", "hu", "id", "it", "ja", "ko",
+    "nl", "no", "pl", "pt", "ro", "ru", "sk", "sv", "tr", "uk", "vi", "zh",
 )  # fmt: skip
 
 

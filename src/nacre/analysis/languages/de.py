@@ -8,6 +8,21 @@ LANGUAGE = Language(
     name="German",
     stemmer="german",
     linking=("", "s", "es", "n", "en", "er", "e"),
+    intents={
+        "troubleshoot": (
+            r"\b(?:fehler\w*|absturz|stürzt|abgestürzt|kaputt|(?:geht|funktioniert|startet|klappt|läuft) nicht)\b"
+        ),
+        "comparison": (
+            r"\bunterschiede? zwischen\b|\bim vergleich\b|\b(?:besser|schlechter|schneller|billiger) als\b|"
+            r"\bvor- und nachteile\b"
+        ),
+        "how-to": r"^wie (?:kann|soll|sollte|muss|\w+) (?:ich|wir|man)\b|\banleitung (?:für|zum|zur)\b",
+        "location": (
+            r"^wo (?:ist|sind|liegt|liegen|steht|stehen|finde|finden|wird|werden)\b|^in welche[mr] (?:datei|"
+            r"ordner)\b"
+        ),
+        "explanation": r"^(?:warum|weshalb|wieso)\b",
+    },
     stop_words="""
 aber alle allem allen aller alles als also am an ander andere anderm andern anders auch auf aus bei beim bin
 bis bist da daher damit dann darum das dass dazu daß dein deine deinem deinen deiner deines dem den denn der

@@ -7,6 +7,13 @@ from nacre.analysis.languages.language import Language
 LANGUAGE = Language(
     name="Spanish",
     stemmer="spanish",
+    intents={
+        "troubleshoot": r"\b(?:errore?s?|falla|fallo|se cae|no (?:funciona|arranca|inicia|carga|abre))\b",
+        "comparison": r"\bdiferencias? entre\b|\bcomparad[oa]s? con\b|\b(?:mejor|peor|más rápido) que\b",
+        "how-to": r"^¿?cómo (?:puedo|podemos|se|hago|hacemos|debo|\w+ar|\w+er|\w+ir)\b",
+        "location": r"^¿?dónde (?:está|están|se|encuentro|puedo|queda)\b|^¿?en qué (?:archivo|carpeta)\b",
+        "explanation": r"^¿?por qué\b",
+    },
     stop_words="""
 a además adónde afirmó agregó ahora ahí al algo alguna alguno algún ambos ante antes apenas aquel aqui aquí
 arriba así atras aun aunque ayer añadió aún bajo bien buen buena buenas bueno buenos cada casi cerca cierta

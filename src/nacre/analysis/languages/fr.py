@@ -7,6 +7,13 @@ from nacre.analysis.languages.language import Language
 LANGUAGE = Language(
     name="French",
     stemmer="french",
+    intents={
+        "troubleshoot": r"\b(?:erreurs?|plante|panne|échoue|ne (?:marche|fonctionne|démarre) (?:pas|plus))\b",
+        "comparison": r"\bdifférences? entre\b|\bpar rapport à\b|\b(?:mieux|meilleure?s?|pire|plus rapide) que\b",
+        "how-to": r"^comment (?:puis-je|peut-on|faire|dois-je|on|je|\w+er)\b",
+        "location": r"^où (?:est|sont|se trouve|se trouvent|trouver|puis-je)\b|^dans quel (?:fichier|dossier)\b",
+        "explanation": r"^pourquoi\b",
+    },
     stop_words="""
 a ai aie ait alors après as attendu au aucun aura auraient aurait auront aussi autre autres aux avaient avais
 avait avant avec avoir avons ayant bien car ce ceci cela ces cet cette ceux chaque chez ci combien comme

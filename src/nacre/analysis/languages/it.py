@@ -7,6 +7,16 @@ from nacre.analysis.languages.language import Language
 LANGUAGE = Language(
     name="Italian",
     stemmer="italian",
+    intents={
+        "troubleshoot": r"\b(?:errore|errori|guasto|fallisce|non (?:funziona|parte|si avvia|carica))\b",
+        "comparison": (
+            r"\bdifferenz[ae] (?:tra|fra)\b|\brispetto a\b|\b(?:meglio|migliore|peggio|più veloce) (?:di|del|"
+            r"della|che)\b"
+        ),
+        "how-to": r"^come (?:posso|possiamo|si|faccio|facciamo|devo|\w+re)\b",
+        "location": (r"^dov['’]?\s?è\b|^dove (?:sono|si trova|si trovano|trovo|posso)\b|^in quale (?:file|cartella)\b"),
+        "explanation": r"^perch[ée]\b",
+    },
     stop_words="""
 a abbia ad adesso agl agli ai al alcuno all alla alle allo allora altri altro anche ancora assai avemmo avendo
 avere avesse avessi aveste avesti avete aveva avevi avevo avrai avrei avremo avrete avrà avrò avuta avute

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nacre.types.intents import IntentName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +16,8 @@ class Language:
     `endings` are those that it misses, each with what takes its place before a word is stemmed. `articles` are parts
     that are written together with the word that follows, the longest first: a word is looked up without them, too.
     `prefixes` are single letters of that kind, of which a word may have several. `linking` is what may stand between
-    the words of a compound, if compounds are written as one word.
+    the words of a compound, if compounds are written as one word. `intents` are patterns of what questions of a kind
+    have, in lower case, the most specific kind first.
     """
 
     name: str
@@ -23,3 +27,4 @@ class Language:
     articles: tuple[str, ...] = ()
     prefixes: str = ""
     linking: tuple[str, ...] = ()
+    intents: Mapping[IntentName, str] = field(default_factory=dict)

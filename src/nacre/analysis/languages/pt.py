@@ -8,6 +8,13 @@ LANGUAGE = Language(
     name="Portuguese",
     stemmer="portuguese",
     endings=(("ões", "ão"), ("ães", "ão"), ("ens", "em"), ("uns", "um"), ("ins", "im"), ("oes", "ao")),
+    intents={
+        "troubleshoot": r"\b(?:erros?|falha|travou|não (?:funciona|inicia|carrega|abre))\b",
+        "comparison": r"\bdiferenças? entre\b|\bcomparad[oa]s? com\b|\b(?:melhor|pior|mais rápido) (?:do )?que\b",
+        "how-to": r"^como (?:posso|podemos|se|faço|fazemos|devo|\w+ar|\w+er|\w+ir)\b",
+        "location": r"^onde (?:está|estão|fica|ficam|encontro|posso)\b|^em que (?:arquivo|pasta)\b",
+        "explanation": r"^por ?qu[eê]\b",
+    },
     stop_words="""
 acerca agora alguns ali ambos antes ao aos apontar após aquela aquelas aquele aqueles aqui aquilo as atrás até
 bem bom cada caminho cima com como comprido conhecido contra corrente da das de debaixo dentro depois desde
