@@ -9,6 +9,7 @@ def to_eleventh(db: apsw.Connection) -> None:
     """Take back the versions of the schema after it: keys and expiry, what exports need, and what a server keeps."""
     db.execute(
         """
+        DROP INDEX memories_by_language;
         DROP TRIGGER memories_pending_further; DROP TRIGGER texts_pending_further;
         DROP TABLE further_models; DROP TABLE further_passages; DROP TABLE further_pending;
         DROP TABLE access_tokens; DROP TABLE kept_answers;

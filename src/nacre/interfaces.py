@@ -535,6 +535,9 @@ class Store(FactStore, LogStore, ServerStore, Protocol):
         Unless the question is a listing, a memory must also have one of its significant terms.
         """
 
+    def has_language(self, spaces: Sequence[str], languages: Sequence[str]) -> bool:
+        """Whether a live memory of these spaces is in one of these languages, none of which is English."""
+
     def frequencies(self, tokens: Sequence[str], spaces: Sequence[str], prefixes: Sequence[str] = ()) -> Frequencies:
         """The number of live memories of these spaces, of those that have each token, and their length together."""
 

@@ -178,3 +178,43 @@ def test_a_store_that_is_opened_without_the_model_has_everything(open_one: Openi
 def test_a_model_that_cannot_stand_beside_the_embedder(open_one: Opening, given: Any, problem: str) -> None:
     with pytest.raises(nacre.InvalidInput, match=re.escape(problem)):
         open_one(embedder=Hashing(), multilingual=given)
+
+
+LONG = "Der Schlüssel für den Keller ist unter dem Blumentopf, und der Gärtner hat einen"
+
+
+def test_an_english_question_finds_memories_in_other_languages_beside_the_own_model(any_store: Store) -> None:
+    own, further = English(), Bilingual()
+    with opened(any_store, *NOTES[1:], embedder=own, further=further) as memory:
+        before = memory.search("where is the key of the cellar").hits
+        assert own.asked == ["where is the key of the cellar"]
+        assert "where is the key of the cellar" not in further.asked  # nothing is in another language
+        german = memory.remember(LONG).id
+        hits = memory.search("where is the key of the cellar").hits
+        assert hits[0].id == german
+        reasons = {reason.signal: reason for reason in hits[0].reasons}
+        assert {"multilingual", "maxsim"} <= reasons.keys()
+        assert "semantic" not in reasons
+        assert "no token vectors" in describe(reasons["maxsim"])  # it gets what those around it have
+        assert hits[0].score == score(hits[0].reasons)
+        of_english = {hit.id: [reason for reason in hit.reasons if reason.signal == "semantic"] for hit in hits[1:]}
+        assert of_english == {
+            hit.id: [reason for reason in hit.reasons if reason.signal == "semantic"]
+            for hit in before
+            if hit.id in of_english
+        }
+
+
+def test_what_is_in_the_language_of_the_question_is_compared_token_by_token(any_store: Store) -> None:
+    with opened(any_store, LONG, f"{LONG} Hut", further=Bilingual()) as memory:
+        assert all("maxsim" in [reason.signal for reason in hit.reasons] for hit in memory.search(CELLAR).hits)
+        memory.remember(NOTES[0])  # nothing is known of it, and it may answer better
+        assert not any("maxsim" in [reason.signal for reason in hit.reasons] for hit in memory.search(CELLAR).hits)
+
+
+@pytest.mark.parametrize("query", ["flask routes add", "chanterelle mushrooms", "Kaiser Franz Joseph"])
+def test_words_alone_are_no_question_in_another_language(any_store: Store, query: str) -> None:
+    own = English()
+    with opened(any_store, *NOTES, embedder=own, further=Bilingual()) as memory:
+        memory.search(query)
+        assert own.asked == [query]

@@ -11,6 +11,7 @@ import multilingual_model
 import nacre
 from nacre.embedders.hashing import Hashing
 from nacre.embedders.use_multilingual import UseMultilingual
+from nacre.ranking.scoring import score
 
 NOTES = {
     "key": "The key of the cellar is under the flowerpot",
@@ -77,3 +78,68 @@ def test_beside_minilm_it_is_found_where_it_is_installed(path: Path) -> None:
     with nacre.open(path, log=False, multilingual="off") as memory:
         memory.remember("The attic is empty")
         assert list(memory.stats().further_models.values()) == [1]
+
+
+FOREIGN = {
+    "Der Schlüssel für den Keller liegt unter dem Blumentopf neben der Tür": "where is the key of the cellar?",
+    "Ada hat im März die Heizung repariert, und sie läuft wieder": "who repaired the heating?",
+    "La cita con el dentista se ha cambiado al viernes a las nueve": "when is my appointment with the dentist?",
+    "Последний поезд домой отправляется в 23:40 с четвёртой платформы": "when does the last train home leave?",
+    "我们决定计费服务使用 PostgreSQL 数据库，因为它支持事务": "which database did we choose for billing?",
+}
+ENGLISH = [
+    "The meeting about the budget is on Tuesday at seven",
+    "My daughter is allergic to nuts",
+    "Grandmother's apple cake needs six eggs and an hour in the oven",
+    "Deploy to staging first, and to production only after the smoke tests",
+    "The garage door sticks when it is cold",
+    "School starts again on the second of September",
+    "The bicycle has a new chain and new brakes",
+]
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nacre.Nacre]:
+    path = tmp_path_factory.mktemp("mixed") / "memories.db"
+    with nacre.open(path, multilingual=UseMultilingual(folder=multilingual_model.FOLDER), log=False) as opened:
+        opened.remember_many([*ENGLISH, *FOREIGN])
+        yield opened
+
+
+@pytest.mark.parametrize(("note", "question"), FOREIGN.items())
+def test_an_english_question_finds_a_note_in_another_language(mixed: nacre.Nacre, note: str, question: str) -> None:
+    hit = mixed.search(question).hits[0]
+    assert hit.text == note
+    assert "multilingual" in [reason.signal for reason in hit.reasons]
+    assert hit.score == score(hit.reasons)
+
+
+@pytest.mark.parametrize("question", ["what is my daughter allergic to?", "how many eggs?", "bicycle chain"])
+def test_english_notes_are_ranked_by_minilm_as_ever(mixed: nacre.Nacre, question: str) -> None:
+    hit = mixed.search(question).hits[0]
+    assert hit.text in ENGLISH
+    assert "multilingual" not in [reason.signal for reason in hit.reasons]
+
+
+NEAR = {  # what shares words with the question, and does not answer it
+    "My daughter is allergic to nuts": (
+        "Wogegen ist meine Tochter allergisch?",
+        "Die Tochter der Nachbarn lernt jetzt Geige",
+    ),
+    "The password of the old server is in the safe": (
+        "Wo ist das Passwort des alten Servers?",
+        "Der neue Server steht im Keller und ist laut",
+    ),
+    "Grandmother's apple cake needs six eggs and an hour in the oven": (
+        "Wie viele Eier braucht der Apfelkuchen?",
+        "Der Apfelbaum im Garten trägt dieses Jahr viel",
+    ),
+}
+
+
+def test_an_english_answer_comes_before_what_only_shares_the_words_of_the_question(path: Path) -> None:
+    with nacre.open(path, multilingual=UseMultilingual(folder=multilingual_model.FOLDER), log=False) as memory:
+        memory.remember_many([*NEAR, *(distractor for _, distractor in NEAR.values()), *ENGLISH])
+        assert {question: memory.search(question).hits[0].text for question, _ in NEAR.values()} == {
+            question: note for note, (question, _) in NEAR.items()
+        }

@@ -14,7 +14,7 @@ from nacre.engine.engine import Nacre
 from nacre.errors import NotFound, StoreUnavailable
 from nacre.serialization import arguments
 from nacre.serialization.routes import ROUTES
-from nacre.storage.postgres import PostgresStore
+from nacre.storage.postgres import PostgresStore, schema
 from nacre.types.search import Filter
 from postgres_roles import Roles, fresh_roles
 from postgres_server import needs_postgres
@@ -110,7 +110,7 @@ def test_only_the_owner_creates_and_upgrades(roles: Roles, user: str) -> None:
         with pytest.raises(StoreUnavailable, match="owner"):
             PostgresStore(roles.dsn(user))
     finally:
-        roles.execute("UPDATE nacre.meta SET value = '1' WHERE key = 'schema_version'", "owner")
+        roles.execute(f"UPDATE nacre.meta SET value = '{schema.VERSION}' WHERE key = 'schema_version'", "owner")
 
 
 # ---------------------------------------------------------------- bound to spaces

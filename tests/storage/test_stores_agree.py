@@ -455,6 +455,7 @@ def further_vectors(engine: Nacre, ids: Sequence[str]) -> tuple[Any, ...]:
             store.without_vectors(ids, model),
             [(sorted(store.pending(each, 100, model)), store.pending_count(each, model)) for each in (None, where)],
         ]
+    found += [store.has_language(SPACES[:1], languages) for languages in (("de",), ("ru", "fr", "zh"), ())]
     return store.further_models(), found
 
 

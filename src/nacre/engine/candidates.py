@@ -14,8 +14,9 @@ from nacre.analysis.wording import counted
 from nacre.engine.plan import SearchPlan
 from nacre.errors import EmbedderMismatch
 from nacre.interfaces import Embedder, FurtherEmbedder, Store, TimePage
-from nacre.query.ast import ParsedQuery, Phrase, Term, both, either
+from nacre.query.ast import Only, ParsedQuery, Phrase, Term, both, either
 from nacre.query.identifiers import Identifier
+from nacre.ranking.fusion import Further
 from nacre.ranking.scoring import best_first
 from nacre.runtime import native_packages
 from nacre.runtime.threads import AheadCache, Threads
@@ -42,6 +43,7 @@ class Semantic(NamedTuple):
     matches: list[Match] | None
     notes: tuple[str, ...] = ()
     pending: bool = False  # whether some of the memories that the search may see have no vectors yet
+    further: Further | None = None  # what the further model found of memories in other languages, beside the own model
 
 
 class CandidateFinder:
@@ -80,7 +82,9 @@ class CandidateFinder:
             narrow = replace(plan, query=replace(plan.query, must=both(plan.query.must, condition)))
             found, near = self._both(narrow, frequencies)
             lexical = _joined(lexical, found)
-            semantic = semantic._replace(matches=_joined(semantic.matches, near.matches))
+            semantic = semantic._replace(
+                matches=_joined(semantic.matches, near.matches), further=_joined_further(semantic.further, near.further)
+            )
         return lexical, semantic
 
     def _both(self, plan: SearchPlan, frequencies: Frequencies) -> tuple[list[Match] | None, Semantic]:
@@ -126,7 +130,27 @@ class CandidateFinder:
             if pending
             else ()
         )
-        return Semantic(_above_floor(matches, plan.recipe), notes, pending > 0)
+        return Semantic(_above_floor(matches, plan.recipe), notes, pending > 0, self._foreign(plan, limit))
+
+    def _foreign(self, plan: SearchPlan, limit: int) -> Further | None:
+        """For a question that the own model answers: what the further model says of memories in other languages.
+
+        It is asked for the nearest of all: what is in English may be nearer, and then nothing else stands out.
+        """
+        embedder = self._further
+        if not plan.foreign or embedder is None:
+            return None
+        try:
+            vector = self.query_vector(embedder, plan.query.meaning)
+            matches = self._store.semantic(
+                vector, embedder.fingerprint, plan.query, plan.where, limit, plan.recipe.passages_weight
+            )
+        except Exception as error:  # whatever the model's runtime raises, the own model still answers
+            _log.warning("the multilingual model failed (%s): memories in other languages are found by words", error)
+            return None
+        near = [match.id for match in _above_floor(matches, plan.recipe)]
+        ids = self._store.matching(near, Only(Filter(languages=plan.foreign))) if near else set()
+        return Further(matches, embedder.vocabulary_coverage(plan.query.meaning), ids) if ids else None
 
     def _model(self, plan: SearchPlan) -> str | None:
         """The further model that answers a query; None: it is the store's own."""
@@ -215,6 +239,13 @@ def _embedded(embedder: Embedder, key: _Key) -> FloatVector:
 
 def _joined(one: list[Match] | None, other: list[Match] | None) -> list[Match] | None:
     return None if one is None else best_first({match.id: match for match in (*one, *(other or ()))}.values())
+
+
+def _joined_further(one: Further | None, other: Further | None) -> Further | None:
+    if one is None or other is None:
+        return one or other
+    ids = {*(one.ids or ()), *(other.ids or ())}
+    return one._replace(matches=_joined(list(one.matches), list(other.matches)) or (), ids=ids)
 
 
 def _above_floor(matches: list[Match], recipe: Recipe) -> list[Match]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from typing import NamedTuple
 
@@ -54,7 +54,7 @@ class LateInteractionStage:
 
     def preload(self, plan: SearchPlan) -> None:
         """Let the query be encoded while the candidates are fused. `compare` reports what goes wrong."""
-        if self._embedder is not None and self._coverage(plan, self._embedder) is not None:
+        if self._embedder is not None and not plan.further and self._coverage(plan, self._embedder) is not None:
             native_packages.numpy()  # before the thread may import it, too
             self._queries.start(plan.query.meaning, partial(self._encoded, self._embedder))
 
@@ -75,10 +75,12 @@ class LateInteractionStage:
         selection: Selection,
         beside: Mapping[str, Sequence[str]],
         stated: Mapping[str, str],
+        foreign: Set[str] = frozenset(),
     ) -> Compared:
         """Add the share of each that was selected. If the encoder fails, the order stays, with a note.
 
         `beside` has the turns next to each of them that may be seen, `stated` the relation by which one was found.
+        `foreign` are in languages that the encoder does not know: they get what those around them have.
         """
         embedder = self._embedder
         near = {each: beside[each] for each in selection.ids}
@@ -94,7 +96,7 @@ class LateInteractionStage:
             return Compared(ranked, (f"late interaction failed: ranked without it ({error})",))
         if not len(query.weights):
             return Compared(ranked)
-        texts = {each: [blob for _, blob in passages] for each, passages in packed.items()}
+        texts = {each: [blob for _, blob in passages] for each, passages in packed.items() if each not in foreign}
         scores = late_interaction.maxsim(query, texts, near, embedder.token_format)
         weight = late_interaction.weight_among(near, plan.recipe)
         return Compared(late_interaction.blended(ranked, scores, len(near), weight, selection.coverage))
@@ -146,7 +148,7 @@ class LateInteractionStage:
         if not _wanted(plan) or self._store.token_model() != embedder.token_fingerprint:
             return None
         try:
-            coverage = self._finder.vocabulary_coverage(plan)
+            coverage = embedder.vocabulary_coverage(plan.query.meaning)
         except Exception:  # the vocabulary is missing or damaged; the semantic channel says so
             return None
         return coverage if late_interaction.can_judge(coverage) else None
@@ -170,7 +172,7 @@ class LateInteractionStage:
 
 
 def _wanted(plan: SearchPlan) -> bool:
-    if plan.further or not plan.request.rerank or not plan.recipe.maxsim_weight or not plan.is_hybrid:
+    if not plan.request.rerank or not plan.recipe.maxsim_weight or not plan.is_hybrid:
         return False
     # Where nothing but conditions is asked for, or the fusion is "boost", words decide.
     return not plan.query.listing and bool(plan.query.meaning.strip()) and plan.recipe.fusion != "boost"

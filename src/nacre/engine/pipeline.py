@@ -24,9 +24,21 @@ from nacre.engine.successors import SuccessorFinder
 from nacre.facts import confidence
 from nacre.interfaces import Store, TimePage
 from nacre.query import entities
-from nacre.query.ast import During, ParsedQuery, Term, either, matches_everything, scope_condition
+from nacre.query.ast import During, Only, ParsedQuery, Term, either, matches_everything, scope_condition
 from nacre.query.lexer import preview
-from nacre.ranking import boosts, dedupe, exact, fusion, hops, neighbours, relevance, superseded, temporal, token_budget
+from nacre.ranking import (
+    boosts,
+    dedupe,
+    exact,
+    fusion,
+    hops,
+    neighbours,
+    relevance,
+    rerank,
+    superseded,
+    temporal,
+    token_budget,
+)
 from nacre.ranking.bm25 import weights
 from nacre.ranking.scoring import best_first, has_ties, important_first
 from nacre.types.memory import STANDING_KINDS, Memory
@@ -49,6 +61,7 @@ FINDING = (
 SHOWING = ("dedupe", "relevance", "cut", "fetch", "highlight", "budget")
 STAGES = FINDING + SHOWING
 
+_IN_LANGUAGE = 10  # hits that must all be in the language of a query, if it is not English, for English models to read
 _FIRST = 3  # hits whose language shows that of the store
 
 
@@ -175,6 +188,8 @@ class Pipeline:
             terms=highlight.HighlightTerms.of_query(plan.query, weights(plan.query.terms, frequencies)),
             lexical=lexical,
             semantic=semantic.matches,
+            further=semantic.further,
+            foreign=(semantic.further.ids if semantic.further else None) or frozenset(),
             unembedded=self._finder.unembedded(plan, lexical, semantic),
             listed=self._finder.listed(plan),
             relations=self._relations(plan),
@@ -188,6 +203,8 @@ class Pipeline:
         ideal = relevance.ideal(plan.query.terms, frequencies.memories, frequencies.having, recipe)
         coverage = self._finder.vocabulary_coverage(plan) if ranking.semantic else 1.0
         cosines = self._cosines_to_boost(plan, ranking)
+        if plan.further and plan.is_hybrid:
+            recipe = replace(recipe, alpha=recipe.alpha * fusion.FURTHER_WEIGHT)
         ranked = fusion.fuse(
             ranking.lexical or (),
             () if plan.further else ranking.semantic or (),
@@ -197,8 +214,10 @@ class Pipeline:
             ideal,
             cosines,
             ranking.unembedded,
-            fusion.Further(ranking.semantic or (), coverage) if plan.further else None,
+            fusion.Further(ranking.semantic or (), coverage) if plan.further else ranking.further,
         )
+        if plan.further:
+            ranking = ranking._replace(foreign=self._not_in_language(plan, ranked))
         if not plan.request.merge_relations or not ranking.relations:
             return ranking._replace(ranked=ranked)
         matched = [
@@ -212,6 +231,18 @@ class Pipeline:
         ranked, winning = fusion.merged(ranked, matched, recipe, ideal)
         found = {each: FoundRelation(ranking.relations[at].fact, matched[at].words) for each, at in winning.items()}
         return ranking._replace(ranked=ranked, found_relations=found)
+
+    def _not_in_language(self, plan: SearchPlan, ranked: Sequence[Ranked]) -> Set[str]:
+        """Of the best, those that are not in the language of the query; all, if one of the first is not.
+
+        English models read a question together with a text in its own language well enough, and would put a text that
+        shares its words before one in another language that answers it.
+        """
+        best = [each.id for each in ranked[: plan.recipe.maxsim_pool]]
+        if plan.language is None or not best:
+            return frozenset(best)
+        others = frozenset(best) - self._store.matching(best, Only(Filter(languages=(plan.language,))))
+        return frozenset(best) if others.intersection(best[:_IN_LANGUAGE]) else others
 
     def _cosines_to_boost(self, plan: SearchPlan, ranking: Ranking) -> Mapping[str, float]:
         """For boost fusion, the cosines of what words found and meaning did not."""
@@ -262,17 +293,19 @@ class Pipeline:
     def _late_interaction(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Add how well the tokens of the best match those of the query, or those of their neighbours."""
         selection = self._tokens.select(plan, ranking.ranked, ranking.semantic)
+        if ranking.foreign >= set(selection.ids):
+            return ranking if plan.further else ranking._replace(notes=(*ranking.notes, *selection.notes))
         ranking = ranking._replace(notes=(*ranking.notes, *selection.notes))
-        if not selection.ids:
-            return ranking
         ranking = self._with_beside(plan, ranking, selection.ids)
-        ranked, notes = self._tokens.compare(plan, ranking.ranked, selection, ranking.beside, ranking.stated)
+        ranked, notes = self._tokens.compare(
+            plan, ranking.ranked, selection, ranking.beside, ranking.stated, ranking.foreign
+        )
         return ranking._replace(ranked=ranked, notes=(*ranking.notes, *notes))
 
     def _rerank(self, plan: SearchPlan, ranking: Ranking) -> Ranking:
         """Add what the cross-encoder says of the best, each read with its neighbours."""
         selection = self._reranker.select(plan, ranking.ranked)
-        best, notes = selection.best, selection.notes
+        best, notes = [each for each in selection.best if each.id not in ranking.foreign], selection.notes
         if not best:
             return ranking._replace(notes=(*ranking.notes, *notes)) if notes else ranking
         ids = [each.id for each in best]
@@ -280,8 +313,9 @@ class Pipeline:
         memories = self._memories([*ids, *(each for one in ids for each in ranking.beside[one])], ranking)
         texts = rerank_texts(best, memories, ranking.stated, ranking.neighbours, ranking.terms)
         done = self._reranker.rerank(plan, ranking.ranked, texts, selection)
+        unread = [each.id for each in selection.best if each.id in ranking.foreign]
         return ranking._replace(
-            ranked=done.ranked,
+            ranked=rerank.beside(done.ranked, [each.id for each in selection.best], unread) if unread else done.ranked,
             rerank_leads=done.leads,
             answers={each: value * selection.coverage**3 for each, value in done.answers.items()},
             unread=done.unread,

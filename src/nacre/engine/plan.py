@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 
 from nacre import validation
-from nacre.analysis.language import is_english
+from nacre.analysis.language import is_english, language_of
+from nacre.analysis.languages import known
 from nacre.engine.embedding import knows
 from nacre.engine.parts import Parts
 from nacre.engine.query_resolver import QueryResolver
@@ -24,6 +26,7 @@ from nacre.types.memory import STANDING_KINDS
 from nacre.types.recipe import USUAL_RECIPE, Recipe
 from nacre.types.search import Filter, Mode, ModeAlias, Period, RelatedRequest, SearchRequest
 
+_WORD = re.compile(r"[^\W\d_]+")
 _MOMENT = timedelta(microseconds=1)
 _LAST = datetime.max.replace(tzinfo=UTC)
 # These do not identify a result: the lens is applied already, `where` and `recipe` are compared by their text.
@@ -72,7 +75,9 @@ class SearchPlan:
     identifiers: tuple[Identifier, ...] = ()  # what the query names exactly
     periods: tuple[Period, ...] = ()  # that it names; what lies inside one of them comes first
     vaguely: bool = False  # the periods have no clear border: "recently", or after an event
+    language: str | None = None  # that it is in, if that is clear
     further: bool = False  # a further model answers it in place of the store's own, which does not know its language
+    foreign: tuple[str, ...] = ()  # languages in which the further model finds memories beside the store's own model
     is_request: bool = False  # it asks for something to be done, so standing preferences and instructions count
     notes: tuple[str, ...] = ()
 
@@ -161,6 +166,7 @@ class Planner:
             where = replace(where, created_until=min(until, where.created_until or until))
         recipe = _for_mode(request.recipe, request.mode)
         further = bool(recipe.alpha) and self._is_for_further_model(query.meaning)
+        foreign = self._foreign(query.meaning, where) if recipe.alpha and not further else ()
         notes = list(query.notes)
         if not where.spaces:
             notes.append(f"space:{preview(','.join(query.spaces))} is not among the spaces this search may see")
@@ -177,7 +183,9 @@ class Planner:
             intent=intent.detect(query.meaning) if recipe.intent_weight and where.spaces else None,
             periods=query.periods if recipe.temporal_weight else (),
             vaguely=query.time is not None and is_vague(query.text, query.time),
+            language=language_of(query.meaning) if further else None,
             further=further,
+            foreign=foreign,
             is_request=bool(recipe.standing_weight) and is_request(query.meaning),
             identifiers=identifiers.find(query.meaning) if recipe.exact_weight and where.spaces else (),
             notes=tuple(notes),
@@ -205,9 +213,17 @@ class Planner:
     def _is_for_further_model(self, text: str) -> bool:
         """Whether a query is in a language that the further model knows, and that the store's own does not."""
         further = self._parts.further
-        if further is None or not text.strip() or is_english(text):
+        if further is None or not text.strip() or is_english(text) or _may_be_english(text):
             return False
         return knows(further, text) and further.fingerprint in self._parts.store.further_models()
+
+    def _foreign(self, text: str, where: Filter) -> tuple[str, ...]:
+        """The languages that the further model adds to an English question, where memories are in any of them."""
+        further = self._parts.further
+        if further is None or not where.spaces or not text.strip() or not knows(further, text):
+            return ()
+        others = tuple(sorted(further.languages - {"en"}))
+        return others if self._parts.store.has_language(where.spaces, others) else ()
 
     # ---- lenses
 
@@ -248,6 +264,12 @@ class Planner:
             own = {name: lenses.from_json(json.loads(body)) for name, body in bodies.items()}
             self._lenses = sequence, own
         return own
+
+
+def _may_be_english(text: str) -> bool:
+    """Whether the letters of a query are English, and no function word tells that it is not: names, or words alone."""
+    about = known(language_of(text)) if text.isascii() else None
+    return about is not None and set(about.stop_words.split()).isdisjoint(_WORD.findall(text.lower()))
 
 
 def pool_size(request: SearchRequest | RelatedRequest) -> int:

@@ -101,7 +101,7 @@ class RerankStage:
     def preload(self, plan: SearchPlan) -> None:
         """Let the model load, once, while the candidates are searched. `rerank` reports what goes wrong."""
         preload = getattr(self._reranker, "preload", None)
-        if preload is not None and not self._preloaded and _wanted(plan):
+        if preload is not None and not self._preloaded and _wanted(plan) and not plan.further:
             self._preloaded = True
             with suppress(Exception):
                 preload()
@@ -255,7 +255,7 @@ def _new_scores(
 
 
 def _wanted(plan: SearchPlan) -> bool:
-    return bool(plan.request.rerank) and plan.recipe.rerank_weight > 0 and plan.is_hybrid and not plan.further
+    return bool(plan.request.rerank) and plan.recipe.rerank_weight > 0 and plan.is_hybrid
 
 
 def _attempt(call: Callable[[], T]) -> tuple[T | None, tuple[str, ...]]:

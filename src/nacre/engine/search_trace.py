@@ -10,6 +10,7 @@ from nacre.analysis import highlight
 from nacre.engine.hits import NO_TERMS
 from nacre.engine.plan import SearchPlan
 from nacre.query.identifiers import Identifier
+from nacre.ranking.fusion import Further
 from nacre.types.facts import Fact
 from nacre.types.memory import Memory
 from nacre.types.search import DidYouMean, Hit, Match, Ranked, RelationHit, SearchResult, Signals, Successor
@@ -34,6 +35,8 @@ class Ranking(NamedTuple):
     # candidates
     lexical: Sequence[Match] | None = None  # None: the channel was not asked
     semantic: Sequence[Match] | None = None
+    further: Further | None = None  # what a further model found beside it
+    foreign: Set[str] = frozenset()  # of the best, those in another language than the query: no encoder compares them
     unembedded: Set[str] = frozenset()  # of those that words found, those without vectors yet
     listed: Sequence[str] = ()  # ids that match conditions without words
     frequencies: Frequencies = _UNKNOWN

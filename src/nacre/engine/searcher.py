@@ -161,7 +161,7 @@ class Searcher:
         query = self._resolver.like(known, where.spaces)
         frequencies = self._resolver.frequencies(query, where.spaces)
         lexical = self._store.lexical(query, frequencies, where, recipe, pool) if recipe.alpha < 1 else []
-        semantic, notes, _ = self.candidates.near(known, where, recipe, pool) if recipe.alpha > 0 else Semantic([])
+        semantic, notes, *_ = self.candidates.near(known, where, recipe, pool) if recipe.alpha > 0 else Semantic([])
         unembedded = self._store.without_vectors([match.id for match in lexical]) if semantic else frozenset()
         memories = self._parts.visible(list({match.id for match in (*lexical, *(semantic or ()))} - {known.id}))
         memories = {each: memory for each, memory in memories.items() if memory.deleted is None}

@@ -114,3 +114,22 @@ def reranked(
         return Reason("rerank", "add", share * above, numbers)
 
     return [scoring.with_reason(each, reason(each.id)) if each.id in scores else each for each in ranked]
+
+
+def beside(ranked: Sequence[Ranked], order: Sequence[str], unread: Sequence[str]) -> list[Ranked]:
+    """Give those that the reranker cannot read, because of their language, the share that those around them have.
+
+    `order` are the ids of all that were chosen, best first before reranking.
+    """
+    shares = {each.id: reason.value for each in ranked for reason in each.reasons if reason.signal == "rerank"}
+    places = [place for place, each in enumerate(order) if each in shares]
+    if not places:
+        return list(ranked)
+    values = [shares[order[place]] for place in places]
+    given = {each: scoring.around(places, values, order.index(each)) for each in unread}
+    return scoring.best_first(
+        scoring.with_reason(each, Reason("rerank", "add", given[each.id], {"compared": len(values)}))
+        if each.id in given
+        else each
+        for each in ranked
+    )

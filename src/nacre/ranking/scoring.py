@@ -99,6 +99,8 @@ def describe(reason: Reason) -> str:
     match reason.signal:
         case "echo":
             return f"echo: next to {_times(reason.numbers['neighbours'])} in the session → {reason.value:.5f}"
+        case "rerank" if "rank" not in reason.numbers:
+            return f"rerank: in another language, so what those around it have → {reason.value:.5f}"
         case "rerank":
             above = f"{reason.numbers['above']:.2f}"
             return f"rerank: rank {reason.numbers['rank']:.0f} of {_reranked(reason)} {_lead_share(reason, above)}"
@@ -157,7 +159,7 @@ def briefly(reasons: Sequence[Reason]) -> str:
         name = _SHORT.get(reason.signal, reason.signal)
         if reason.signal == "echo" or reason.signal in _MOVES:
             said.append(name)
-        elif reason.signal in ("maxsim", "semantic") and "rank" not in reason.numbers:
+        elif reason.signal in ("maxsim", "semantic", "rerank") and "rank" not in reason.numbers:
             continue  # there were no vectors to compare
         elif reason.effect == "add":
             said.append(f"{name} {reason.numbers['rank']:.0f}")

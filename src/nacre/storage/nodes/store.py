@@ -251,6 +251,9 @@ class NodesStore:
     def facet_counts(self, question: ParsedQuery, where: Filter) -> FacetCounts:
         return merging.facets(self._filtered(where, lambda node, own: node.facet_counts(question, own)))
 
+    def has_language(self, spaces: Sequence[str], languages: Sequence[str]) -> bool:
+        return any(self._router.of_spaces(spaces, lambda node, own: node.has_language(own, languages)))
+
     def frequencies(self, tokens: Sequence[str], spaces: Sequence[str], prefixes: Sequence[str] = ()) -> Frequencies:
         found = merging.frequencies(
             self._router.of_spaces(spaces, lambda node, own: node.frequencies(tokens, own, prefixes))

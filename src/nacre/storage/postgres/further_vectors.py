@@ -175,6 +175,14 @@ def of_memories(db: Db, keys: Sequence[Key]) -> dict[Key, dict[str, StoredPassag
     return found
 
 
+def has_language(db: Db, spaces: Sequence[str], languages: Sequence[str]) -> bool:
+    sql = (
+        "SELECT EXISTS (SELECT FROM memories AS m WHERE m.space = ANY(%s) AND m.language = ANY(%s) "
+        "AND m.language <> 'en' AND m.deleted_us IS NULL)"
+    )
+    return bool(value(db, sql, (list(spaces), list(languages))))
+
+
 def pending_clause(db: Db, model: str) -> Clause:
     """Live memories `m` that a further model has yet to embed: all, if it is unknown."""
     if not is_known(db, model):

@@ -553,7 +553,12 @@ FOR EACH ROW WHEN (old.text <> new.text) EXECUTE FUNCTION text_waits_for_models(
 # Memories have a language. That of older ones is recognised when they are tokenised again.
 _LANGUAGE = 'ALTER TABLE memories ADD COLUMN language text COLLATE "C";'
 
-MIGRATIONS = (_FIRST + _COUNTING + _FURTHER + row_security.SCRIPT, _LANGUAGE)
+# By which it is known at once that a space has nothing in another language than English.
+_BY_LANGUAGE = """
+CREATE INDEX memories_by_language ON memories (space, language) WHERE language <> 'en' AND deleted_us IS NULL;
+"""
+
+MIGRATIONS = (_FIRST + _COUNTING + _FURTHER + row_security.SCRIPT, _LANGUAGE, _BY_LANGUAGE)
 VERSION = len(MIGRATIONS)
 # The indexes of all tables but primary keys, by name, each with the statement that makes it.
 INDEXES = {

@@ -266,6 +266,9 @@ class PostgresStore:
     def facet_counts(self, question: ParsedQuery, where: Filter) -> FacetCounts:
         return self._read(facet_counts, question, where)
 
+    def has_language(self, spaces: Sequence[str], languages: Sequence[str]) -> bool:
+        return self._read(further_vectors.has_language, spaces, languages)
+
     def frequencies(self, tokens: Sequence[str], spaces: Sequence[str], prefixes: Sequence[str] = ()) -> Frequencies:
         return self._read(vocabulary.frequencies, tokens, spaces, prefixes)
 

@@ -304,6 +304,9 @@ class MemoryStore(VectorTables, ServerTables):
             created=Counter(_quarter(memory.created) for memory in matched),
         )
 
+    def has_language(self, spaces: Sequence[str], languages: Sequence[str]) -> bool:
+        return any(each.memory.space in spaces and each.memory.language in languages for each in self._live())
+
     def frequencies(self, tokens: Sequence[str], spaces: Sequence[str], prefixes: Sequence[str] = ()) -> Frequencies:
         corpus = self._corpus(spaces)
         having = {token: sum(occurs(Term(token), each) for each in corpus) for token in tokens}

@@ -45,6 +45,15 @@ CREATE TRIGGER texts_pending_further AFTER UPDATE OF text ON memories WHEN old.t
   INSERT OR IGNORE INTO further_pending SELECT new.row, model FROM further_models;
 END;
 """
+# By which it is known at once that a space has nothing in another language than English.
+LANGUAGES = """
+CREATE INDEX memories_by_language ON memories (space, language) WHERE language <> 'en' AND deleted_us IS NULL;
+"""
+IN_LANGUAGES = (
+    "SELECT EXISTS (SELECT 1 FROM json_each(?) AS s CROSS JOIN json_each(?) AS l "
+    "CROSS JOIN memories AS m INDEXED BY memories_by_language ON m.space = s.value AND m.language = l.value "
+    "WHERE m.language <> 'en' AND m.deleted_us IS NULL)"
+)
 _COLUMNS = "row, model, start_char, end_char, vector"
 
 

@@ -282,9 +282,11 @@ _FIFTEENTH = further_vectors.TABLES
 # Memories have a language. That of older ones is recognised when they are tokenised again.
 _SIXTEENTH = "ALTER TABLE memories ADD COLUMN language TEXT;"
 
+_SEVENTEENTH = further_vectors.LANGUAGES
+
 MIGRATIONS = (
     _FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH, _TENTH, _ELEVENTH, _TWELFTH,
-    _THIRTEENTH, _FOURTEENTH, _FIFTEENTH, _SIXTEENTH,
+    _THIRTEENTH, _FOURTEENTH, _FIFTEENTH, _SIXTEENTH, _SEVENTEENTH,
 )  # fmt: skip
 VERSION = len(MIGRATIONS)
 

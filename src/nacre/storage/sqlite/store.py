@@ -318,6 +318,14 @@ class SqliteStore(VectorWrites):
         with self._connections.reading() as db:
             return facet_counts(db, question, where)
 
+    def has_language(self, spaces: Sequence[str], languages: Sequence[str]) -> bool:
+        with self._connections.reading() as db:
+            return bool(
+                db.execute(
+                    further_vectors.IN_LANGUAGES, (rows.to_json(list(spaces)), rows.to_json(list(languages)))
+                ).get
+            )
+
     def frequencies(self, tokens: Sequence[str], spaces: Sequence[str], prefixes: Sequence[str] = ()) -> Frequencies:
         with self._connections.reading() as db:
             return frequencies(db, tokens, spaces, prefixes)
