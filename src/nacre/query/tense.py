@@ -20,17 +20,18 @@ _MAY_LIE_AHEAD = (
     r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|mon|tue|wed|thu|fri|sat|sun|"
     r"montags?|dienstags?|mittwochs?|donnerstags?|freitags?|samstags?|sonntags?|"
     r"lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|segunda|terça|quarta|quinta|sexta|feira|sábado|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|lunes|martes|miércoles|jueves|viernes|sábado|domingo|"
-    r"this|today|tonight|heute|aujourd'hui|hoy|hoje|oggi|tomorrow|morgen|demain|mañana|weekend|week|month|year|woche|wochenende|"
-    r"to|and|through|bis|und|monat|jahr|semaine|mois|année|semana|mes|año|mês|ano|settimana|mese|anno|今天|今日|明天|明日|本周|这周|今週|\W)+"
+    r"this|today|tonight|heute|aujourd'hui|hoy|hoje|oggi|сегодня|завтра|tomorrow|morgen|demain|mañana|weekend|week|month|year|woche|wochenende|"
+    r"понедельника?|вторника?|сред[уы]|четверга?|пятниц[уы]|суббот[уы]|воскресень[ея]|выходны[ех]|недел[еюи]|месяце?|году|"
+    r"в|на|до|по|с|эт(?:от|у|ой|ом|и)|to|and|through|bis|und|monat|jahr|semaine|mois|année|semana|mes|año|mês|ano|settimana|mese|anno|今天|今日|明天|明日|本周|这周|今週|\W)+"
 )
 _IS_OVER = (
     r"\b(?:last|past|previous|yesterday|ago|recent(?:ly)?|letzte[nrsm]?|vorige[nrsm]?|vergangene[nrsm]?|gestern|vor|hier|"
-    r"ontem|ieri|atrás|fa|h[áa]|passad[oa]s?|scors[oaie]|"
+    r"вчера|позавчера|назад|прошл\w+|последни\w+|ontem|ieri|atrás|fa|h[áa]|passad[oa]s?|scors[oaie]|"
     r"derni[eè]re?s?|passée?s?|il y a|ayer|pasad[oa]s?|hace|últim[oa]s?|[0-9]{4})\b|昨|上[个周月]|去年|先|前"
 )
 _VAGUE = (
     r"recent|lately|the other day|these days|a while|kürzlich|neulich|in letzter zeit|récemment|dernièrement|"
-    r"recientemente|últimamente|hace poco|recentemente|ultimamente|há pouco|poco fa|最近|近来|この頃"
+    r"recientemente|últimamente|hace poco|recentemente|ultimamente|há pouco|poco fa|недавно|最近|近来|この頃"
 )
 
 

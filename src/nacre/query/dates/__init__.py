@@ -2,8 +2,8 @@
 
 `parse_period` parses a text that is one time expression; `find_mentions` finds expressions inside a question. Both
 use one grammar (grammar.py) with the forms of each language (english.py, german.py, french.py, spanish.py,
-portuguese.py, italian.py, and east_asian.py for Chinese and Japanese), what the forms mean (meanings.py), the words for
-numbers, months and units (words.py), and the calendar (clock.py). past_tense.py tells reports from plans.
+portuguese.py, italian.py, russian.py, and east_asian.py for Chinese and Japanese), what the forms mean (meanings.py),
+the words for numbers, months and units (words.py), and the calendar (clock.py). past_tense.py tells reports from plans.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from nacre.query.dates.german import GERMAN
 from nacre.query.dates.grammar import Language, Phrase, is_meant_as_time, period_of, phrases
 from nacre.query.dates.italian import ITALIAN
 from nacre.query.dates.portuguese import PORTUGUESE
+from nacre.query.dates.russian import RUSSIAN
 from nacre.query.dates.spanish import SPANISH
-from nacre.query.dates.words import fold_accents, fold_widths
+from nacre.query.dates.words import fold_accents, fold_widths, in_latin_letters
 from nacre.types.memory import Span
 from nacre.types.search import Period
 from nacre.types.times import Mention
 
-LANGUAGES = ("en", "de", "fr", "es", "pt", "it", "zh", "ja")  # of times, by their codes
+LANGUAGES = ("en", "de", "fr", "es", "pt", "it", "ru", "zh", "ja")  # of times, by their codes
 _WESTERN = (ENGLISH, GERMAN, FRENCH, SPANISH, PORTUGUESE, ITALIAN)
 _WORD = re.compile(r"week-end|[^\W\d_]+|[0-9]")
+_RUSSIAN = re.compile("[А-яЁё]")
 _DIGITS = frozenset("0123456789")
 _WORDS = _DIGITS.union(*(each.words for each in _WESTERN))
 _QUOTED = re.compile(r'"[^"]*"|“[^“”]*”|「[^「」]*」')
@@ -48,6 +50,8 @@ def parse_period(text: str, now: datetime, zone: tzinfo | None = None) -> Period
 def may_mention_period(text: str) -> bool:
     """Whether a text has a word or digit that every time expression needs. A cheap test: most questions have none."""
     if is_eastern(text) and starts().search(text):
+        return True
+    if _RUSSIAN.search(text) and _of_language(in_latin_letters(text), RUSSIAN):
         return True
     return not _WORDS.isdisjoint(_WORD.findall(fold_accents(text).lower()))
 
@@ -71,6 +75,12 @@ def find_mentions(text: str, now: datetime, zone: tzinfo | None = None) -> list[
     return found
 
 
+def _of_language(text: str, language: Language) -> bool:
+    """Whether a text has a word or a number that every time of a language has."""
+    words = set(_WORD.findall(text.lower()))
+    return not words.isdisjoint(language.words) or not (words.isdisjoint(_DIGITS) or words.isdisjoint(language.dated))
+
+
 def _readings(text: str) -> list[tuple[str, Language]]:
     """The languages that a text without accents may have times in, each with the text as its patterns expect it."""
     words = set(_WORD.findall(text.lower()))
@@ -80,6 +90,8 @@ def _readings(text: str) -> list[tuple[str, Language]]:
         for each in _WESTERN
         if not words.isdisjoint(each.words) or (numbers and (each is ENGLISH or not words.isdisjoint(each.dated)))
     ]
+    if _RUSSIAN.search(text) and _of_language(latin := in_latin_letters(text), RUSSIAN):
+        found.append((latin, RUSSIAN))
     if is_eastern(text):
         found.append((fold_widths(text), EAST_ASIAN))
     return found

@@ -19,5 +19,6 @@ PAST_TENSE = (
     r"\b(?:foi|foram|eram|fez|fizemos|fizeram|disse|disseram|teve|tiveram|houve|aconteceu|veio|ligou|comprou|decidiu|chegou|"
     r"decidimos|compramos|mudou|ficou)\b|\b(?:ho|hai|ha|abbiamo|avete|hanno|siamo)\s+(?:\w+\s+)?\w{2,}(?:at|ut|it|s|tt|rt)[oaie]\b|"
     r"\b(?:sono|e)\s+(?:stat|successo|andat|venut|arrivat|cambiat)\w*\b|\b(?:era|erano|fu|furono)\b|"
+    r"\b[а-я]{2,}(?:л|ла|ло|ли|лся|лась|лось|лись)\b|"
     r"了|过|た(?:。|、|$|\s)|ました"
 )

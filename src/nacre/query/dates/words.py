@@ -18,6 +18,16 @@ def fold_accents(text: str) -> str:
     return text if text.isascii() else text.translate(_FOLDED)
 
 
+# Patterns are of ASCII letters, so Russian is read in letters of one to one. Two that no words differ by may share one.
+_LATIN = "abvgdeejziyklmnoprstufxchwq'yqeua"
+_CYRILLIC = str.maketrans("абвгдеёжзийклмнопрстуфхцчшщъыьэюя" + "АБВГДЕЁЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ", 2 * _LATIN)
+
+
+def in_latin_letters(text: str) -> str:
+    """The text with other letters for Russian ones. Every character keeps its place."""
+    return text.translate(_CYRILLIC)
+
+
 def fold_widths(text: str) -> str:
     """The text with ASCII digits. Every character keeps its place."""
     return text.translate(_WIDE)
@@ -100,6 +110,16 @@ IT_UNITS = _named(
     quarter="trimestre trimestri",
     year="anno anni",
 )
+RU_UNITS = _named(
+    second=in_latin_letters("секунда секунды секунд секунду"),
+    minute=in_latin_letters("минута минуты минут минуту"),
+    hour=in_latin_letters("час часа часов"),
+    day=in_latin_letters("день дня дней дни"),
+    week=in_latin_letters("неделя недели недель неделю неделе"),
+    month=in_latin_letters("месяц месяца месяцев месяцы месяце"),
+    quarter=in_latin_letters("квартал квартала кварталов квартале"),
+    year=in_latin_letters("год года лет году годы"),
+)
 CJK_UNITS = _named(
     minute="分钟 分鐘 分",
     hour="小时 小時 个小时 個小時 時間",
@@ -109,7 +129,9 @@ CJK_UNITS = _named(
     quarter="个季度 個季度 四半期",
     year="年 年間",
 )
-UNITS: Mapping[str, str] = EN_UNITS | EN_SHORT_UNITS | DE_UNITS | FR_UNITS | ES_UNITS | PT_UNITS | IT_UNITS | CJK_UNITS
+UNITS: Mapping[str, str] = (
+    EN_UNITS | EN_SHORT_UNITS | DE_UNITS | FR_UNITS | ES_UNITS | PT_UNITS | IT_UNITS | RU_UNITS | CJK_UNITS
+)
 
 EN_MONTHS = numbered("january february march april may june july august september october november december")
 EN_SHORT_MONTHS = {name[:3]: number for name, number in EN_MONTHS.items()} | {"sept": 9}
@@ -120,7 +142,17 @@ ES_MONTHS = numbered(
 )
 PT_MONTHS = numbered("janeiro fevereiro marco abril maio junho julho agosto setembro outubro novembro dezembro")
 IT_MONTHS = numbered("gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre")
-MONTHS: Mapping[str, int] = EN_MONTHS | EN_SHORT_MONTHS | DE_MONTHS | FR_MONTHS | ES_MONTHS | PT_MONTHS | IT_MONTHS
+RU_MONTHS = numbered(
+    in_latin_letters(
+        "январь/января/январе/январем февраль/февраля/феврале/февралем март/марта/марте/мартом "
+        "апрель/апреля/апреле/апрелем май/мая/мае/маем июнь/июня/июне/июнем июль/июля/июле/июлем "
+        "август/августа/августе/августом сентябрь/сентября/сентябре/сентябрем октябрь/октября/октябре/октябрем "
+        "ноябрь/ноября/ноябре/ноябрем декабрь/декабря/декабре/декабрем"
+    )
+)
+MONTHS: Mapping[str, int] = (
+    EN_MONTHS | EN_SHORT_MONTHS | DE_MONTHS | FR_MONTHS | ES_MONTHS | PT_MONTHS | IT_MONTHS | RU_MONTHS
+)
 
 EN_WEEKDAYS = numbered("monday tuesday wednesday thursday friday saturday sunday")
 EN_SHORT_WEEKDAYS = numbered("mon tue/tues wed thu/thur/thurs fri sat sun")
@@ -129,9 +161,23 @@ FR_WEEKDAYS = numbered("lundi mardi mercredi jeudi vendredi samedi dimanche")
 ES_WEEKDAYS = numbered("lunes martes miercoles jueves viernes sabado domingo")
 PT_WEEKDAYS = numbered("segunda terca quarta quinta sexta sabado domingo")
 IT_WEEKDAYS = numbered("lunedi martedi mercoledi giovedi venerdi sabato domenica")
+RU_WEEKDAYS = numbered(
+    in_latin_letters(
+        "понедельник/понедельника вторник/вторника среда/среду/среды четверг/четверга пятница/пятницу/пятницы "
+        "суббота/субботу/субботы воскресенье/воскресенья"
+    )
+)
 CJK_WEEKDAYS = numbered("一/月 二/火 三/水 四/木 五/金 六/土 日/天")
 WEEKDAYS: Mapping[str, int] = (
-    EN_WEEKDAYS | EN_SHORT_WEEKDAYS | DE_WEEKDAYS | FR_WEEKDAYS | ES_WEEKDAYS | CJK_WEEKDAYS | PT_WEEKDAYS | IT_WEEKDAYS
+    EN_WEEKDAYS
+    | EN_SHORT_WEEKDAYS
+    | DE_WEEKDAYS
+    | FR_WEEKDAYS
+    | ES_WEEKDAYS
+    | CJK_WEEKDAYS
+    | PT_WEEKDAYS
+    | IT_WEEKDAYS
+    | RU_WEEKDAYS
 )
 
 EN_NUMBERS = numbered("one/a/an two/couple three/few/several four five six seven eight nine ten eleven twelve")
@@ -149,7 +195,12 @@ PT_NUMBERS = numbered(
 IT_NUMBERS = numbered(
     "un/una/uno due/paio tre/alcuni/alcune/qualche/pochi/poche quattro cinque sei sette otto nove dieci undici dodici"
 )
-NUMBERS: Mapping[str, int] = EN_NUMBERS | DE_NUMBERS | FR_NUMBERS | ES_NUMBERS | PT_NUMBERS | IT_NUMBERS
+RU_NUMBERS = numbered(
+    in_latin_letters(
+        "один/одна/одну два/две/пару три/несколько четыре пять шесть семь восемь девять десять одиннадцать двенадцать"
+    )
+)
+NUMBERS: Mapping[str, int] = EN_NUMBERS | DE_NUMBERS | FR_NUMBERS | ES_NUMBERS | PT_NUMBERS | IT_NUMBERS | RU_NUMBERS
 
 EN_ORDINALS = numbered("first/1st second/2nd third/3rd fourth/4th fifth/5th") | {"last": -1}
 DE_ORDINALS = numbered(
@@ -164,7 +215,14 @@ PT_ORDINALS = numbered("primeiro segundo terceiro quarto quinto", "primeira segu
 PT_ORDINALS |= {"ultima": -1, "ultimo": -1}
 IT_ORDINALS = numbered("primo secondo terzo quarto quinto", "prima seconda terza quarta quinta")
 IT_ORDINALS |= {"ultima": -1, "ultimo": -1}
-ORDINALS: Mapping[str, int] = EN_ORDINALS | DE_ORDINALS | FR_ORDINALS | ES_ORDINALS | PT_ORDINALS | IT_ORDINALS
+RU_ORDINALS = numbered(
+    in_latin_letters(
+        "первый/первого/первом второй/второго/втором третий/третьего/третьем четвертый/четвертого/четвертом"
+    )
+)
+ORDINALS: Mapping[str, int] = (
+    EN_ORDINALS | DE_ORDINALS | FR_ORDINALS | ES_ORDINALS | PT_ORDINALS | IT_ORDINALS | RU_ORDINALS
+)
 
 _CJK_DIGITS = {digit: value for value, digit in enumerate("一二三四五六七八九", 1)} | dict.fromkeys("两兩", 2)
 _CJK_DIGITS |= dict.fromkeys("几幾数數", 3)  # "a few"
@@ -187,6 +245,8 @@ _WHICH = (
     *((stem, -1) for stem in ("pasad", "ultim", "passad", "passat", "scors")),
     *((stem, 0) for stem in ("this", "these", "the", "dies", "est", "ce", "nest", "dest", "quest")),
     *((stem, 1) for stem in ("next", "nachst", "naechst", "kommend", "prochain", "proxim", "prossim")),
+    *((in_latin_letters("прошл"), -1), (in_latin_letters("последн"), -1), (in_latin_letters("следующ"), 1)),
+    *((in_latin_letters(word), 0) for word in ("этот", "эта", "эту", "этой", "этом", "этого", "это")),
     *(("前年", -2), ("一昨年", -2), ("去年", -1), ("昨年", -1), ("今年", 0), ("明年", 1), ("来年", 1)),
     *(("上", -1), ("先", -1), ("这", 0), ("這", 0), ("本", 0), ("今", 0), ("下", 1), ("来", 1)),
 )
@@ -200,9 +260,10 @@ def which(word: str) -> int | None:
 # 0: the first third, 1: the second, 2: the last.
 _PARTS = _named(
     early="early beginning start anfang beginn debut principios principio comienzos inicios inicio comeco inizio "
-    "初 头 上旬 年初",
-    mid="mid middle mitte mi milieu mediados meados meta 中 中旬 半ば",
-    late="late end ende fin finales final fim fine 底 末 下旬 年底 年末",
+    "初 头 上旬 年初 " + in_latin_letters("начало начале начала"),
+    mid="mid middle mitte mi milieu mediados meados meta 中 中旬 半ば "
+    + in_latin_letters("середина середине середины"),
+    late="late end ende fin finales final fim fine 底 末 下旬 年底 年末 " + in_latin_letters("конец конце конца"),
 )
 PARTS: Mapping[str, int] = {word: ("early", "mid", "late").index(name) for word, name in _PARTS.items()}
 
@@ -212,9 +273,19 @@ FR_SEASONS = {"printemps": 3, "ete": 6, "automne": 9, "hiver": 12}
 ES_SEASONS = {"primavera": 3, "verano": 6, "otono": 9, "invierno": 12}
 PT_SEASONS = {"primavera": 3, "verao": 6, "outono": 9, "inverno": 12}
 IT_SEASONS = {"primavera": 3, "estate": 6, "autunno": 9, "inverno": 12}
+RU_SEASONS = {
+    in_latin_letters(word): month
+    for month, words in {
+        3: "весна весну весной весны",
+        6: "лето летом лета",
+        9: "осень осенью осени",
+        12: "зима зиму зимой зимы",
+    }.items()
+    for word in words.split()
+}
 CJK_SEASONS = {"春": 3, "夏": 6, "秋": 9, "冬": 12}
 SEASONS: Mapping[str, int] = (
-    EN_SEASONS | DE_SEASONS | FR_SEASONS | ES_SEASONS | PT_SEASONS | IT_SEASONS | CJK_SEASONS
+    EN_SEASONS | DE_SEASONS | FR_SEASONS | ES_SEASONS | PT_SEASONS | IT_SEASONS | RU_SEASONS | CJK_SEASONS
 )  # the first month
 
 
