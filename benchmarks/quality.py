@@ -3,6 +3,7 @@
     python -m benchmarks.quality [--modes hybrid] [--sets locomo,scifact] [--set bm25_b=0.4] [--rivals all]
     python -m benchmarks.quality --half choose --sweep bm25_k1=0.9,1.2 --sweep bm25_b=0.3,0.4,0.75
     python -m benchmarks.quality --modes hybrid --ablate
+    python -m benchmarks.quality --modes hybrid --multilingual --sets xquad-de:xquad-en,xquad-de
 
 Each set gets its own store, and each scope of it its own space. A question searches its own space with the defaults,
 except for what the options say. Means are over sets, and every set has the same weight. Rivals search the same
@@ -35,7 +36,7 @@ from typing import Any, get_args
 import nacre
 from benchmarks.common import quality_report, report
 from benchmarks.common.filled_store import LIMIT, Part, Way, embedder_for, filled, queries_of
-from benchmarks.common.labelled_sets import Document, LabelledSet, load
+from benchmarks.common.labelled_sets import ON, Document, LabelledSet, load
 from benchmarks.common.paths import EVAL
 from benchmarks.common.quality_report import SETS, Results
 from benchmarks.common.scoring import Answer, Judged, judged
@@ -68,6 +69,7 @@ class Run:
     title_as_summary: bool
     audited: bool
     threads: int
+    multilingual: bool
     embedder: str
 
 
@@ -85,7 +87,12 @@ def engine_on(run: Run, name: str) -> Measured:
     ways = [Way(mode, adjusted(nacre.Recipe(), **special)) for mode, special in run.ways.values()]
     most: Mode = "keyword" if {way.mode for way in ways} == {"keyword"} else "hybrid"
     with filled(
-        labelled, most, title_as_summary=run.title_as_summary, threads=run.threads, embedder_name=run.embedder
+        labelled,
+        most,
+        title_as_summary=run.title_as_summary,
+        threads=run.threads,
+        embedder_name=run.embedder,
+        multilingual=run.multilingual,
     ) as store:
         answers = store.answers(ways, run.part, run.limit)
     found = (judged(each, labelled.qrels, labelled.queries) for each in answers)
@@ -115,7 +122,8 @@ def rival_on(run: Run, rival: str, name: str) -> Measured:
 
 def measured(run: Run, names: Sequence[str], rivals: Sequence[str], jobs: int) -> tuple[list[Measured], list[str]]:
     """All contenders on all sets, and a line for each failure. The largest sets come first, so that no core idles."""
-    names = sorted(names, key=lambda name: -sum(file.stat().st_size for file in (run.data / name).iterdir()))
+    sizes = {name: sum(file.stat().st_size for file in (run.data / name.split(ON)[-1]).iterdir()) for name in names}
+    names = sorted(names, key=lambda name: -sizes[name])
     done: list[Measured] = []
     failed: list[str] = []
     # Spawned, not forked: the packages of the rivals start threads.
@@ -234,7 +242,7 @@ def main() -> None:
         run = run_of(options)
         there = sets_in(options.data)
         names = options.sets.split(",") if options.sets else there
-        check_names("--sets", names, there)
+        check_names("--sets", [part for name in names for part in name.split(ON)], there)
         check_names("--rivals", rivals, list(QUALITY))
     except (ValueError, nacre.InvalidInput) as error:
         parser.error(str(error))
@@ -252,7 +260,12 @@ def main() -> None:
     results = in_order(done, names, [*run.ways, *installed])
     asked = "all questions" if run.part == "all" else f"the {run.part} half of the questions"
     products = ", ".join(dict.fromkeys(version for version in versions.values() if version)) or "no rivals"
-    given = [*options.set, *([options.fields] if options.fields else []), *(["audited"] if options.audited else [])]
+    given = [
+        *options.set,
+        *(["the multilingual model"] if run.multilingual else []),
+        *([options.fields] if options.fields else []),
+        *(["audited"] if options.audited else []),
+    ]
     notes = [f"{asked[0].upper()}{asked[1:]}, limit {run.limit}, {products}.", *notes]
     notes += [*([f"With {', '.join(given)}."] if given else []), *failed]
     documents = {each.name: each.documents for each in done}
@@ -271,7 +284,9 @@ def main() -> None:
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=EVAL, help="the folder of labelled sets (default: %(default)s)")
-    parser.add_argument("--sets", help="comma-separated names (default: all)")
+    parser.add_argument(
+        "--sets", help=f"comma-separated names (default: all); A{ON}B asks the questions of A on the documents of B"
+    )
     parser.add_argument("--modes", default=",".join(get_args(Mode)), help="(default: %(default)s)")
     parser.add_argument(
         "--half",
@@ -299,6 +314,7 @@ def arguments() -> argparse.ArgumentParser:
         default=EMBEDDER,
         help="as in the settings, with the token vectors of minilm (default: %(default)s)",
     )
+    parser.add_argument("--multilingual", action="store_true", help="use the multilingual model beside the embedder")
     parser.add_argument("--jobs", type=int, default=2, help="parallel processes (default: %(default)s)")
     parser.add_argument("--name", help="write the results to benchmarks/results/NAME.json and .md")
     return parser
@@ -324,6 +340,7 @@ def run_of(options: argparse.Namespace) -> Run:
         audited=options.audited,
         threads=max(1, (os.cpu_count() or 1) // options.jobs),
         embedder=embedders.checked("--embedder", options.embedder),
+        multilingual=options.multilingual,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,9 @@ from typing import Any
 import apsw
 
 from nacre.analysis import near_duplicates, tokenizer
+from nacre.analysis.word_forms import tokens_of
 from nacre.storage.sqlite import near_duplicates as sqlite_similar
+from nacre.storage.sqlite import rows
 from nacre.storage.sqlite import space_usage as sqlite_usage
 
 
@@ -25,13 +26,10 @@ def check_derived_tables(path: Path) -> None:
     check_token_vectors(path)
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        listed = "SELECT row, space, text, tags, deleted_us, summary, source FROM memories"
-        rows: list[tuple[Any, ...]] = db.execute(listed).fetchall()
-        live = [
-            (row, space, tokenizer.tokenise(text, summary or "", json.loads(tags), source or ""))
-            for row, space, text, tags, deleted, summary, source in rows
-            if deleted is None
-        ]
+        listed = f"SELECT m.row, {rows.READ_COLUMNS} FROM memories AS m"
+        memories = [(row, rows.memory(columns)) for row, *columns in db.execute(listed).fetchall()]
+        every = [(row, memory, tokens_of(memory)) for row, memory in memories]
+        live = [(row, memory.space, tokens) for row, memory, tokens in every if memory.deleted is None]
         db.execute("CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, fts, instance)")
         postings = Counter(db.execute("SELECT doc, term, col FROM temp.postings").fetchall())
         expected = Counter[Any]()
@@ -53,9 +51,9 @@ def check_derived_tables(path: Path) -> None:
             (space, memories, lengths[space]) for space, memories in counted.items()
         )
         hashes = {
-            (key ^ sqlite_similar._salt(space), row)
-            for row, space, text, *_ in rows
-            for key in near_duplicates.sketch(tokenizer.tokenise(text))
+            (key ^ sqlite_similar._salt(memory.space), row)
+            for row, memory in memories
+            for key in near_duplicates.sketch(tokens_of(memory))
         }
         assert set(db.execute("SELECT hash, row FROM sketches").fetchall()) == hashes
         space_usage = "SELECT space, memories, bytes FROM space_usage WHERE memories <> 0 OR bytes <> 0 ORDER BY space"
@@ -63,7 +61,7 @@ def check_derived_tables(path: Path) -> None:
         with db:
             sqlite_usage.recount(db)
             assert db.execute(space_usage).fetchall() == counted_before
-        tagged = {(tag, row) for row, _, _, tags, *_ in rows for tag in json.loads(tags)}
+        tagged = {(tag, row) for row, memory in memories for tag in memory.tags}
         assert set(db.execute("SELECT tag, row FROM tags").fetchall()) == tagged
     finally:
         db.close()

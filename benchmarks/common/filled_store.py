@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import nacre
 from benchmarks.common.embedding_cache import CachedEmbedder
@@ -20,6 +20,7 @@ from benchmarks.common.scoring import Answer
 from nacre.config import embedders
 from nacre.config.settings import EMBEDDER
 from nacre.embedders.minilm import MiniLM
+from nacre.embedders.use_multilingual import UseMultilingual
 from nacre.interfaces import TokenEmbedder
 from nacre.rerankers.nacre_rerank import NacreRerank
 from nacre.types.memory import DEFAULT_SPACE
@@ -90,13 +91,14 @@ def filled(
     threads: int = 0,
     namespaces: Sequence[str] = (),
     embedder_name: str = EMBEDDER,
+    multilingual: bool = False,
 ) -> Iterator[Filled]:
     """Fill a store in a temporary folder, which is deleted afterwards. Namespaces are assigned in turn."""
     clock = Clock(labelled)
     embedder = None if mode == "keyword" else embedder_for(labelled, threads, embedder_name)
     with (
         tempfile.TemporaryDirectory() as folder,
-        opened(path := Path(folder) / "quality.db", embedder, clock, threads) as memory,
+        opened(path := Path(folder) / "quality.db", embedder, clock, threads, multilingual) as memory,
     ):
         new = (
             replace(
@@ -112,10 +114,18 @@ def filled(
         yield Filled(labelled, memory, mode, documents, clock, path)
 
 
-def opened(path: Path, embedder: CachedEmbedder | None, clock: Clock, threads: int = 0) -> nacre.Nacre:
-    """Nacre with its defaults, except that vectors come from the cache and nothing is logged."""
+def opened(
+    path: Path, embedder: CachedEmbedder | None, clock: Clock, threads: int = 0, multilingual: bool = False
+) -> nacre.Nacre:
+    """Nacre with its defaults, except that vectors come from the cache and nothing is logged.
+
+    The vectors of the multilingual model are not cached.
+    """
     reranker = NacreRerank(threads or None)
-    return nacre.open(path, embedder=embedder, reranker=reranker, clock=clock, time_zone=UTC, log=False)
+    further: Any = UseMultilingual(threads or None) if multilingual and embedder is not None else "off"
+    return nacre.open(
+        path, embedder=embedder, reranker=reranker, multilingual=further, clock=clock, time_zone=UTC, log=False
+    )
 
 
 def new_memory(document: Document, *, title_as_summary: bool) -> nacre.NewMemory:

@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -22,6 +22,7 @@ from nacre.evaluation.metrics import Grades
 
 Half: TypeAlias = Literal["choose", "report"]
 
+ON = ":"  # between the set of the questions and that of the documents
 _SPOKEN_AT = "%I:%M %p on %d %B, %Y"  # 1:56 pm on 8 May, 2023
 
 
@@ -57,7 +58,13 @@ class LabelledSet:
 
 
 def load(folder: Path, name: str, *, audited: bool = False) -> LabelledSet:
-    """The set `name` under `folder`. `audited` uses corrected labels, where the set has them."""
+    """The set `name` under `folder`. `audited` uses corrected labels, where the set has them.
+
+    `A:B` are the questions of A on the documents of B, which have the same ids.
+    """
+    asked, _, on = name.partition(ON)
+    if on:
+        return replace(load(folder, asked, audited=audited), name=name, documents=load(folder, on).documents)
     corrected = folder / name / "qrels_audited.tsv.gz"
     labels = corrected if audited and corrected.is_file() else folder / name / "qrels.tsv.gz"
     qrels: dict[str, dict[str, int]] = defaultdict(dict)

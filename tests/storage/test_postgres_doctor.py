@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import nacre
+from further_models import Bilingual
 from nacre.embedders.hashing import Hashing
 from postgres_server import MISSING, Schemas, fresh_schemas, needs_postgres
 from strategies import WELL_KNOWN
@@ -284,6 +285,31 @@ def test_vectors_that_were_dropped_are_pending(schemas: Schemas, schema: str) ->
     with nacre.open(schemas.dsn, schema=schema, embedder=Hashing()) as memory:
         assert memory.stats().pending == 1
         list(memory.reembed())
+    assert "pending" not in notes(checked(schemas, schema))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM further_passages WHERE place = 0 AND siblings > 1",
+        "UPDATE further_passages SET vector = '[1, 2]' WHERE row = (SELECT min(row) FROM further_passages)",
+        "INSERT INTO further_pending SELECT space, row, model FROM further_passages LIMIT 1",
+    ],
+)
+def test_vectors_of_a_further_model_that_are_wrong_are_made_anew(schemas: Schemas, schema: str, damage: str) -> None:
+    long = " ".join(f"word{number}" for number in range(600))  # of several passages
+    with nacre.open(schemas.dsn, schema=schema, embedder=Hashing(), multilingual=Bilingual()) as memory:
+        list(memory.reembed())
+        memory.remember(long)
+    before = checked(schemas, schema)
+    assert "vectors" not in problems(before)
+    schemas.execute(damage, schema)
+    assert problems(checked(schemas, schema)) == {"vectors"}
+    fixed = checked(schemas, schema, fix=True)
+    assert fixed.sound
+    assert "1 memory waits for vectors of a further model" in notes(fixed)["pending"]
+    with nacre.open(schemas.dsn, schema=schema, embedder=Hashing(), multilingual=Bilingual()) as memory:
+        assert list(memory.reembed())[-1].done == 1
     assert "pending" not in notes(checked(schemas, schema))
 
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from nacre.storage.postgres import rows, vector_graph
-from nacre.storage.postgres.connection import copy, fetch, run, value
+from nacre.storage.postgres.connection import copy, fetch, run, run_many, value
 from nacre.storage.postgres.counters import bump_revision
 from nacre.storage.postgres.filters import Clause
 from nacre.storage.postgres.halfvec import HalfVector, received
@@ -173,6 +173,43 @@ def of_memories(db: Db, keys: Sequence[Key]) -> dict[Key, dict[str, StoredPassag
         place = (space, row), model
         found[space, row][fingerprint] = StoredPassages(tuple(spans[place]), tuple(vectors[place]))
     return found
+
+
+def pending_count(db: Db, model: str) -> int:
+    clause = pending_clause(db, model)
+    return int(value(db, f"SELECT count(*) FROM memories AS m WHERE {clause.sql}", clause.parameters))
+
+
+# Passages of a memory that are not complete, not as long as most of the model, or of a model that has yet to make them.
+_ODD = """
+WITH sizes AS (
+  SELECT model, mode() WITHIN GROUP (ORDER BY vector_dims(vector)) AS dimensions FROM further_passages GROUP BY model
+)
+SELECT p.space, p.row, p.model FROM further_passages AS p JOIN sizes AS s ON s.model = p.model
+LEFT JOIN further_pending AS w ON w.space = p.space AND w.row = p.row AND w.model = p.model
+GROUP BY p.space, p.row, p.model, s.dimensions
+HAVING (count(*), min(p.place)) <> (max(p.place) + 1, 0) OR (min(p.siblings), max(p.siblings)) <> (count(*), count(*))
+  OR (min(vector_dims(p.vector)), max(vector_dims(p.vector))) <> (s.dimensions, s.dimensions) OR count(w.model) > 0
+  OR NOT EXISTS (SELECT FROM further_models AS f WHERE f.model = p.model)
+"""
+
+
+def odd(db: Db) -> list[tuple[str, int, int]]:
+    """Space, row and model of passages that are wrong."""
+    return [(space, row, model) for space, row, model in fetch(db, _ODD)]
+
+
+def drop_odd(db: Db) -> None:
+    """Let the models embed these memories again."""
+    wrong = odd(db)
+    if wrong:
+        keys = "space = %s AND row = %s AND model = %s"
+        run_many(db, f"DELETE FROM further_passages WHERE {keys}", wrong)
+        sql = (
+            "INSERT INTO further_pending SELECT m.space, m.row, f.model FROM memories AS m "
+            "JOIN further_models AS f ON m.space = %s AND m.row = %s AND f.model = %s ON CONFLICT DO NOTHING"
+        )
+        run_many(db, sql, wrong)
 
 
 def has_language(db: Db, spaces: Sequence[str], languages: Sequence[str]) -> bool:

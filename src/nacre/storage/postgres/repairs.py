@@ -5,7 +5,7 @@ from __future__ import annotations
 from psycopg import sql as quoting
 
 from nacre.analysis.names import fold, predicate_words
-from nacre.storage.postgres import facts, rebuilding, schema, server_checks, space_usage, table_checks
+from nacre.storage.postgres import facts, further_vectors, rebuilding, schema, server_checks, space_usage, table_checks
 from nacre.storage.postgres.connection import Connections, fetch, run, run_many
 from nacre.storage.postgres.counters import bump_revision
 from nacre.storage.postgres.schema import Db
@@ -65,6 +65,7 @@ def _drop_vectors(db: Db, keys: list[tuple[str, int]]) -> None:
     run_many(db, "DELETE FROM token_vectors WHERE space = %s AND row = %s", keys)
     sql = "UPDATE memories SET embedded = false, token_passages = NULL WHERE space = %s AND row = %s"
     run_many(db, sql, keys)
+    further_vectors.drop_odd(db)
     bump_revision(db)
 
 

@@ -18,7 +18,7 @@ from nacre.analysis.word_forms import tokens_of
 from nacre.analysis.wording import counted
 from nacre.errors import StoreCorrupt
 from nacre.storage import changes
-from nacre.storage.postgres import postings, rows, space_usage
+from nacre.storage.postgres import further_vectors, postings, rows, space_usage
 from nacre.storage.postgres.connection import Connections, fetch, value
 from nacre.storage.postgres.schema import OF_MEMORIES, Db
 from nacre.types.health import Finding
@@ -301,14 +301,16 @@ def odd_vectors(connections: Connections) -> list[tuple[str, int]]:
 
 
 def vectors(connections: Connections) -> Iterator[Finding]:
-    odd = odd_vectors(connections)
+    odd: list[Any] = [*odd_vectors(connections)]
+    with connections.snapshot(TIMEOUT_MS) as db:
+        odd += further_vectors.odd(db)
     if odd:
         said = counted(len(odd), "memory has", "memories have")
         text = f"{said} vectors that are missing, too many, or of another size than the rest"
         yield problem("vectors", text, "`nacre doctor --fix` deletes these, and `nacre reembed` makes them anew")
         return
     with connections.snapshot(TIMEOUT_MS) as db:
-        total = int(value(db, "SELECT count(*) FROM passages"))
+        total = int(value(db, "SELECT (SELECT count(*) FROM passages) + (SELECT count(*) FROM further_passages)"))
     yield fine("vectors", f"{counted(total, 'vector is', 'vectors are')} complete")
 
 
@@ -435,8 +437,12 @@ def pending(connections: Connections) -> Iterator[Finding]:
     with connections.snapshot(TIMEOUT_MS) as db:
         waiting = int(value(db, "SELECT count(*) FROM memories WHERE NOT embedded AND deleted_us IS NULL"))
         has_model = rows.meta(db, "model") is not None
+        further = sum(further_vectors.pending_count(db, each) for each in further_vectors.models(db))
     if waiting and has_model:
         said = counted(waiting, "memory has", "memories have")
         yield note("pending", f"{said} no vectors yet and are found by words only", "run `nacre reembed`")
+    elif further:
+        said = counted(further, "memory waits", "memories wait")
+        yield note("pending", f"{said} for vectors of a further model", "run `nacre reembed`")
     else:
         yield fine("pending", "nothing is left to be done")
