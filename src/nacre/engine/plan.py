@@ -220,10 +220,11 @@ class Planner:
     def _foreign(self, text: str, where: Filter) -> tuple[str, ...]:
         """The languages that the further model adds to an English question, where memories are in any of them."""
         further = self._parts.further
-        if further is None or not where.spaces or not text.strip() or not knows(further, text):
+        if further is None or not where.spaces or not text.strip():
             return ()
         others = tuple(sorted(further.languages - {"en"}))
-        return others if self._parts.store.has_language(where.spaces, others) else ()
+        there = self._parts.store.has_language(where.spaces, others)
+        return others if there and knows(further, text) else ()
 
     # ---- lenses
 
