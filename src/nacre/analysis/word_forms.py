@@ -72,10 +72,15 @@ def inflects(language: str | None) -> bool:
 def tokens_of(memory: Memory) -> Tokens:
     """The tokens of a memory's text, summary, tags and source."""
     tokens = tokenizer.tokenise(memory.text, memory.summary or "", memory.tags, memory.source or "")
-    if memory.language is None or not inflects(memory.language):
+    return with_forms(tokens, memory.text, memory.language)
+
+
+def with_forms(tokens: Tokens, text: str, language: str | None) -> Tokens:
+    """The tokens of a text with the forms that its words have in its language."""
+    if language is None or not inflects(language):
         return tokens
-    more = [form for raw in memory.text.split() for form in forms_in(memory.language, raw)]
-    return tokens._replace(forms=(*tokens.forms, *more, marker(memory.language)))
+    more = [form for raw in text.split() for form in forms_in(language, raw)]
+    return tokens._replace(forms=(*tokens.forms, *more, marker(language)))
 
 
 @lru_cache(maxsize=_CACHED_CHUNKS_MAX)

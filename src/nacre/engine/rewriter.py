@@ -144,7 +144,8 @@ class Rewriter:
             else:
                 becomes, notes = merging.merged_with_text(stored, draft.memory, self._parts.limits)
             changed = tuple(replaced(stored, becomes))
-            receipts[place] = Remembered(stored.id, duplicate=True, notes=notes, changed=changed)
+            said = tuple(name for name in changed if name != "language" or "text" not in changed)  # it follows the text
+            receipts[place] = Remembered(stored.id, duplicate=True, notes=notes, changed=said)
             if changed:
                 again = draft._replace(memory=becomes)
                 changes.append(self._replacement(stored, again, self._passages(stored, again, embedded)))

@@ -38,6 +38,11 @@ def _season_counts(match: re.Match[str], place: Surroundings) -> bool:
     return _name_counts(match, place) and not (match[0].lower() == "estate" and place.helpers & {"in", "a"})
 
 
+def _weekend_counts(match: re.Match[str], place: Surroundings) -> bool:
+    """ "Weekend" alone is English."""
+    return match[0][0] in "fF" or bool(part(match, "which") or place.article or place.helpers & {"nel", "since"})
+
+
 def _year_counts(match: re.Match[str], place: Surroundings) -> bool:
     """ "In 2000 words" is not Italian, which says "nel 2000"."""
     return match[0][0] in "aA" or bool(place.helpers & (_HELPERS - {"in", "a", "ad", "from", "to"}))
@@ -91,7 +96,7 @@ _FORMS = (
     form("recentemente ultimamente poco", "recentemente|ultimamente|poco fa", meanings.back(30)),
     form("settimana mese anno trimestre", f"{_UNIT} (?P<which>{_LAST})", meanings.which_unit),
     form(_THISES, f"{_THIS} {_UNIT}", meanings.which_unit),
-    form("fine weekend", f"(?:fine settimana|weekend)(?: (?P<which>{_LAST}))?", meanings.weekend),
+    form("fine weekend", f"(?:fine settimana|weekend)(?: (?P<which>{_LAST}))?", meanings.weekend, _weekend_counts),
     form(_THISES, f"{_THIS} (?:fine settimana|weekend)", meanings.weekend),
     form(_WEEKDAYS, f"{_WEEKDAY}(?: (?P<which>{_LAST}))?{_PART_OF_DAY}", meanings.weekday, _weekday_counts, "floating"),
     form(_THISES, f"{_THIS} {_WEEKDAY}{_PART_OF_DAY}", meanings.weekday, kind="floating"),

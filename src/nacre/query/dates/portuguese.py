@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nacre.query.dates import meanings
-from nacre.query.dates.grammar import DIGIT, Language, Surroundings, by_first_word, form
+from nacre.query.dates.grammar import DIGIT, Language, Surroundings, by_first_word, form, nearby
 from nacre.query.dates.meanings import part
 from nacre.query.dates.words import (
     PT_MONTHS,
@@ -23,7 +23,7 @@ _HELPERS = frozenset({"em", "no", "na", "since", "before", "after", "until", "be
 
 def _name_counts(match: re.Match[str], place: Surroundings) -> bool:
     named = part(match, "which") or part(match, "year") or part(match, "era")
-    return bool(named or place.helpers & _HELPERS)
+    return bool(named or place.helpers & _HELPERS) and not nearby(r"\brio\s+$").search(place.before)
 
 
 def _weekday_counts(match: re.Match[str], place: Surroundings) -> bool:
