@@ -420,7 +420,7 @@ SEARCHES = (
 
 WALL: dict[str, Any] = {
     "text": "The wall is red\nand high", "summary": "A wall", "namespace": "places", "kind": "observation",
-    "tags": ["wall", "red"], "source": "eyes", "importance": 0.25, "session": "walk", "pinned": True,
+    "tags": ["wall", "red"], "source": "eyes", "importance": 0.25, "session": "walk", "pinned": True, "language": "en",
 }
 MANY: list[dict[str, Any]] = [
     {**WALL, "happened": "2026-06-01T10:00:00Z", "entities": ["Ada"], "origin": "a walk"},
@@ -435,7 +435,8 @@ WRITES = (
     story("remember",
           (lambda m: kept(m.remember(NewMemory(**WALL, origin=SESSION, happened=at("2026-06-01")))),
            ("remember 'The wall is red\nand high' --summary 'A wall' --namespace places --kind observation --tag wall"
-            " --tag red --source eyes --importance 0.25 --session walk --pinned --happened 2026-06-01 --origin s"),
+            " --tag red --source eyes --importance 0.25 --session walk --pinned --lang en"
+             " --happened 2026-06-01 --origin s"),
            ("remember", {**WALL, "happened": "2026-06-01"})),
           (lambda m: opened(m.get("new-0001")), "get new-0001", ("get_memories", {"ids": ["new-0001"]}))),
     story("remember, what takes the place of something",
@@ -450,9 +451,9 @@ WRITES = (
           (lambda m: kept(m.remember("I'm allergic to peanuts", origin=SESSION)),
            f'remember "I\'m allergic to peanuts" --origin {SESSION}',
            ("remember", {"text": "I'm allergic to peanuts"})),
-          (lambda m: under("memory", encode.memory(m.update("new-0001", kind="instruction", pinned=False))),
-           "update new-0001 --kind instruction --no-pinned",
-           ("update_memory", {"id": "new-0001", "kind": "instruction", "pinned": False})),
+          (lambda m: under("memory", encode.memory(m.update("new-0001", kind="instruction", pinned=False, language="de"))),
+           "update new-0001 --kind instruction --no-pinned --lang de",
+           ("update_memory", {"id": "new-0001", "kind": "instruction", "pinned": False, "language": "de"})),
           (lambda m: page(m.timeline(limit=2)), "timeline --limit 2", ("timeline", {"limit": 2}))),
     story("remember, what supersedes",
           (lambda m: kept(m.remember("The door was painted", origin=SESSION, supersedes=["red", "blue"])),
