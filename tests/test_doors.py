@@ -451,7 +451,8 @@ WRITES = (
           (lambda m: kept(m.remember("I'm allergic to peanuts", origin=SESSION)),
            f'remember "I\'m allergic to peanuts" --origin {SESSION}',
            ("remember", {"text": "I'm allergic to peanuts"})),
-          (lambda m: under("memory", encode.memory(m.update("new-0001", kind="instruction", pinned=False, language="de"))),
+          (lambda m: under("memory", encode.memory(
+              m.update("new-0001", kind="instruction", pinned=False, language="de"))),
            "update new-0001 --kind instruction --no-pinned --lang de",
            ("update_memory", {"id": "new-0001", "kind": "instruction", "pinned": False, "language": "de"})),
           (lambda m: page(m.timeline(limit=2)), "timeline --limit 2", ("timeline", {"limit": 2}))),
