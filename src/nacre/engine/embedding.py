@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from nacre.analysis import chunking
@@ -49,7 +50,8 @@ class PassageEmbedder:
         Where settings name a model or an endpoint of the user's own that fails, EmbedderFailed is raised instead.
         """
         embedder, further = self._parts.embedder, self._parts.further
-        texts = {each.id: each.text for each in memories}
+        given = {each.id: each for each in memories}
+        texts = {each: memory.text for each, memory in given.items()}
         if embedder is None or self._defer or not texts:
             return {}
         own: dict[str, Passages] = {}
@@ -64,7 +66,7 @@ class PassageEmbedder:
         others: dict[str, Passages] = {}
         if further is not None:
             try:
-                others = further_passages_of(further, texts)
+                others = further_passages_of(further, texts, {each: memory.language for each, memory in given.items()})
             except Exception as error:
                 _log.warning("stored without multilingual vectors (%s); `nacre reembed` adds them", error)
         return {
@@ -100,15 +102,17 @@ class PassageEmbedder:
         return None if self._parts.token_embedder is None else self._parts.token_embedder.token_fingerprint
 
 
-def knows(embedder: FurtherEmbedder, text: str) -> bool:
+def knows(embedder: FurtherEmbedder, text: str, language: str | None = None) -> bool:
     """Whether a further model knows the language of a text. Where that is not clear, its vocabulary tells."""
-    language = language_of(text)
+    language = language or language_of(text)
     return (language is None or language in embedder.languages) and embedder.vocabulary_coverage(text) >= KNOWN
 
 
-def further_passages_of(embedder: FurtherEmbedder, texts: Mapping[str, str]) -> dict[str, Passages]:
-    """Passages by a further model: none of texts whose language it does not know."""
-    known = {each: text for each, text in texts.items() if knows(embedder, text)}
+def further_passages_of(
+    embedder: FurtherEmbedder, texts: Mapping[str, str], languages: Mapping[str, str | None] = MappingProxyType({})
+) -> dict[str, Passages]:
+    """Passages by a further model: none of texts whose language it does not know. Some `languages` may be given."""
+    known = {each: text for each, text in texts.items() if knows(embedder, text, languages.get(each))}
     found = passages_of(embedder, None, known) if known else {}
     if len(known) < len(texts):
         import numpy as np  # imported only where there are vectors
