@@ -134,7 +134,7 @@ class Passages:
 
     def ndcg(self, queries: Sequence[Query]) -> float:
         names = [document.id for document in self._labelled.documents]
-        asked: FloatMatrix = self._model.embed_passages([query.text for query in queries])
+        asked: FloatMatrix = np.stack([self._model.embed_query(query.text) for query in queries])
         best = np.maximum.reduceat(asked @ self.vectors.T, self._first, axis=1)
         found = []
         for query, cosines in zip(queries, best, strict=True):

