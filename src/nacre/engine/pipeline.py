@@ -594,7 +594,8 @@ class Pipeline:
         """Whether any hit is likely enough an answer. Where the models do not know the language, nobody can tell."""
         if not ranking.kept or plan.query.listing:
             return bool(ranking.kept)
-        first = (ranking.memories[each.id].text for each in ranking.kept[:_FIRST] if each.id in ranking.memories)
+        own = [each.id for each in ranking.kept if each.id not in ranking.foreign][:_FIRST]
+        first = (ranking.memories[each].text for each in own if each in ranking.memories)
         if not is_english(plan.query.meaning) or not any(map(is_english, first)):
             return True
         if ranking.kept[0].id not in ranking.answers:
