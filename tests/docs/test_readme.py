@@ -50,8 +50,8 @@ def commands(section: str) -> list[str]:
 def test_it_is_short_and_in_order() -> None:
     assert len(TEXT.splitlines()) < 120
     sections = (
-        "Install, Python, Agents, Server and page, Command line, In and out, When one machine is not enough, Results, "
-        "Links"
+        "Install, Python, Agents, Server and page, Command line, Any language, In and out, "
+        "When one machine is not enough, Results, Links"
     )
     assert list(SECTIONS) == sections.split(", ")
     assert {"make demo", "make test", "pip install nacre-memory"} <= set(commands("Install"))

@@ -22,6 +22,7 @@ from math import log
 from pathlib import Path
 from typing import NamedTuple
 
+from nacre.analysis.languages import known
 from nacre.types.memory import Memory
 
 _FOLDER = Path(__file__).parent / "ngrams"
@@ -40,6 +41,7 @@ _AHEAD_OF_ITS_LIKE = 5  # of languages that are nearly the same, the better one 
 _ALIKE_CHARS_MIN = 25
 _ALIKE = {"cs": "sk", "sk": "cs", "da": "no", "no": "da"}
 _WORDS_MIN = 2
+_FEW_WORDS = 4
 _TELLING = 40  # a best score from which on others have to come near it
 _PLAUSIBLE_SHARE = 0.6  # of the best score: that of a language that a short question may be in
 _LIKELY = {"latin": "en", "cyrillic": "ru"}  # what most texts in a script are in, and by how much it is ahead
@@ -308,12 +310,35 @@ def with_language(memory: Memory) -> Memory:
     return memory if found is None else replace(memory, language=found)
 
 
+def language_of_question(text: str) -> str | None:
+    """The language that a question is in. In plain letters it takes a function word to be in another than English.
+
+    "Ada Acme" and "door codes" look like other languages, and are names and keywords: of so few words without a
+    question mark, two must be function words.
+    """
+    found = language_of(text)
+    if found is None or found == "en" or not text.isascii():
+        return found
+    words = _WORD.findall(text[:_READ_CHARS].lower())
+    listed = sum(map(_function_words(found).__contains__, words))
+    unheard = known(found) is None and len(words) >= _FEW_WORDS
+    names_or_keywords = len(words) < _FEW_WORDS and not text.rstrip().endswith("?")
+    return found if unheard or listed >= (2 if names_or_keywords else 1) else None
+
+
+@cache
+def _function_words(language: str) -> frozenset[str]:
+    """None of a language without a file of its own."""
+    about = known(language)
+    return frozenset(about.stop_words.split() if about else ())
+
+
 def is_english(text: str) -> bool:
     """Whether a text may be English. The models were trained on English, and what they say of others means little.
 
     A text whose language is unknown is taken as English if its letters are.
     """
-    found = language_of(text)
+    found = language_of_question(text)
     if found:
         return found == "en"
     words = _WORD.findall(text[:_READ_CHARS])

@@ -36,7 +36,7 @@ _BEFORE = re.compile(
 _AFTER = re.compile(
     rf"\s*[\[(]\s*(?:(?:memory\s+|id[:=]?\s*)?(?:{_ID.format('a')}|{_DATE.format('a')})"
     rf"(?:\s*[,;]\s*(?:{_ID.format('b')}|{_DATE.format('b')}))?"
-    r"|from (?:my )?(?:memory|notes)|already known|aus dem Gedächtnis|de mémoire|de memoria)\s*[\])][.!]?\Z",
+    r"|from (?:my )?(?:memory|notes)|already known|aus dem Gedächtnis|de mémoire|de memoria)\s*[\])][.!]*\Z",
     re.IGNORECASE,
 )
 _AFTER_CHARS = 80  # the longest of these

@@ -9,8 +9,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 
 from nacre import validation
-from nacre.analysis.language import is_english, language_of
-from nacre.analysis.languages import known
+from nacre.analysis.language import is_english, language_of_question
 from nacre.engine.embedding import knows
 from nacre.engine.parts import Parts
 from nacre.engine.query_resolver import QueryResolver
@@ -183,7 +182,7 @@ class Planner:
             intent=intent.detect(query.meaning) if recipe.intent_weight and where.spaces else None,
             periods=query.periods if recipe.temporal_weight else (),
             vaguely=query.time is not None and is_vague(query.text, query.time),
-            language=language_of(query.meaning) if further else None,
+            language=language_of_question(query.meaning) if further else None,
             further=further,
             foreign=foreign,
             is_request=bool(recipe.standing_weight) and is_request(query.meaning),
@@ -213,7 +212,7 @@ class Planner:
     def _is_for_further_model(self, text: str) -> bool:
         """Whether a query is in a language that the further model knows, and that the store's own does not."""
         further = self._parts.further
-        if further is None or not text.strip() or is_english(text) or _may_be_english(text):
+        if further is None or not text.strip() or is_english(text):
             return False
         return knows(further, text) and further.fingerprint in self._parts.store.further_models()
 
@@ -265,12 +264,6 @@ class Planner:
             own = {name: lenses.from_json(json.loads(body)) for name, body in bodies.items()}
             self._lenses = sequence, own
         return own
-
-
-def _may_be_english(text: str) -> bool:
-    """Whether the letters of a query are English, and no function word tells that it is not: names, or words alone."""
-    about = known(language_of(text)) if text.isascii() else None
-    return about is not None and set(about.stop_words.split()).isdisjoint(_WORD.findall(text.lower()))
 
 
 def pool_size(request: SearchRequest | RelatedRequest) -> int:

@@ -25,7 +25,7 @@ from datetime import datetime, tzinfo
 from functools import lru_cache
 
 from nacre.analysis import tokenizer, word_forms
-from nacre.analysis.language import language_of
+from nacre.analysis.language import language_of_question
 from nacre.analysis.names import fold
 from nacre.analysis.word_forms import NO_COMPOUNDS, PART_SHARE, Words
 from nacre.query import dates, filters, lexer, spelling, time_questions
@@ -65,8 +65,9 @@ def parse(
     up as they are.
     """
     text = lexer.normalise(text)
-    words = Words(language or language_of(text), inflected=language is not None, compounds=compounds)
     found, notes = lexer.lex(text, filters.KEYS)
+    unfiltered = " ".join(each.text for each in found if each.role != "field")
+    words = Words(language or language_of_question(unfiltered), inflected=language is not None, compounds=compounds)
     quoted = any(each.role == "phrase" and not each.minus for each in found)
     if relaxed or _is_sentence(found):
         found = [_as_word(each) for each in found]
