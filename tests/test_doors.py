@@ -420,7 +420,7 @@ SEARCHES = (
 
 WALL: dict[str, Any] = {
     "text": "The wall is red\nand high", "summary": "A wall", "namespace": "places", "kind": "observation",
-    "tags": ["wall", "red"], "source": "eyes", "importance": 0.25, "session": "walk", "pinned": True, "language": "en",
+    "tags": ["wall", "red"], "source": "eyes", "importance": 0.25, "session": "walk", "pinned": True,
 }
 MANY: list[dict[str, Any]] = [
     {**WALL, "happened": "2026-06-01T10:00:00Z", "entities": ["Ada"], "origin": "a walk"},
@@ -435,8 +435,8 @@ WRITES = (
     story("remember",
           (lambda m: kept(m.remember(NewMemory(**WALL, origin=SESSION, happened=at("2026-06-01")))),
            ("remember 'The wall is red\nand high' --summary 'A wall' --namespace places --kind observation --tag wall"
-            " --tag red --source eyes --importance 0.25 --session walk --pinned --lang en"
-             " --happened 2026-06-01 --origin s"),
+            " --tag red --source eyes --importance 0.25 --session walk --pinned"
+            " --happened 2026-06-01 --origin s"),
            ("remember", {**WALL, "happened": "2026-06-01"})),
           (lambda m: opened(m.get("new-0001")), "get new-0001", ("get_memories", {"ids": ["new-0001"]}))),
     story("remember, what takes the place of something",

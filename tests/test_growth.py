@@ -14,6 +14,7 @@ class Steps:
 
     def __init__(self, power: float, disturbed: int = 0) -> None:
         self.now = 0.0
+        self.scale = 1e-3  # seconds a step
         self._power = power
         self._disturbed = disturbed  # so many readings take a hundred times longer
 
@@ -21,7 +22,7 @@ class Steps:
         return self.now
 
     def read(self, text: str) -> None:
-        self.now += len(text) ** self._power * 1e-6 * (100 if self._disturbed > 0 else 1)
+        self.now += len(text) ** self._power * self.scale * (100 if self._disturbed > 0 else 1)
         self._disturbed -= 1
 
 
@@ -70,3 +71,12 @@ def test_a_pattern_that_looks_back_is_found() -> None:
 def test_texts_have_the_length_that_is_asked_for() -> None:
     assert Repeated("ab")(5) == "ababa"
     assert Repeated("ab", start="<", end=">")(5) == "<aba>"
+
+
+def test_what_takes_next_to_no_time_is_not_said_to_grow() -> None:
+    """It may be had from the system, and not from what is growing."""
+    clock = Steps(2)
+    clock.scale = 1e-6
+    assert_linear(clock.read, Repeated("a"), 40, clock)
+    with pytest.raises(AssertionError, match="times as long as the shorter one"):
+        assert_linear(clock.read, Repeated("a"), 80, clock)

@@ -46,7 +46,7 @@ def chosen(groups: str) -> Sequence[Tool]:
 
 def _remember(call: Call) -> Answer:
     readers: dict[str, decode.Reader] = {
-        **dict.fromkeys(("text", "summary", "kind", "namespace", "source", "session", "language"), decode.text),
+        **dict.fromkeys(("text", "summary", "kind", "namespace", "source", "session"), decode.text),
         **dict.fromkeys(("importance", "pinned"), decode.as_given),
         "tags": decode.texts,
         "happened": decode.moment,
@@ -318,7 +318,6 @@ DEFAULT: tuple[Tool, ...] = (
                 "supersedes": array(description="ids it replaces"),
                 "pinned": of(NewMemory, "pinned", "keep it in every context"),
                 "session": string("its conversation"),
-                "language": string("de, zh; default: recognised"),
             },
             ("text",),
         ),
@@ -327,7 +326,7 @@ DEFAULT: tuple[Tool, ...] = (
         name="search_memories",
         title="Search memories",
         description=(
-            "Find memories by words and meaning. Returns snippets, best first; get_memories returns full texts. Query "
+            "Find memories by words and meaning. Returns snippets, best first; get_memories has full texts. Query "
             'syntax: "phrase", -word, tag:x, ns:x, kind:x, entity:x, lang:de, since:7d, until:2026-03.'
         ),
         effect="reads",
