@@ -210,7 +210,8 @@ def _drawn(
     chance: Random, name: str, turn: int, words: int, live: Sequence[str], forgotten: Sequence[str]
 ) -> Operation:
     def text(place: int) -> str:
-        return f"{name}x{turn}x{place} {' '.join(chance.choices(WORDS, k=chance.randint(3, words)))}"
+        """Clearly English: bare nouns look like several languages, whose texts have further words to be found by."""
+        return f"{name}x{turn}x{place} is about the {' '.join(chance.choices(WORDS, k=chance.randint(3, words)))}"
 
     operation = chance.choice(OPERATIONS)
     if operation == "restore" and forgotten:
