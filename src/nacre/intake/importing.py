@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from nacre import validation
 from nacre.access import Access
+from nacre.analysis.language import language_of
 from nacre.engine.engine import Nacre
 from nacre.errors import InvalidInput, NacreError
 from nacre.importers.importer import Refused
@@ -43,7 +44,6 @@ _COMPARED = (
     "importance",
     "pinned",
     "origin",
-    "language",
 )
 
 
@@ -249,7 +249,9 @@ def _known(memory: Nacre, several: Sequence[NewMemory]) -> dict[str, Memory]:
 
 
 def differs(new: NewMemory, stored: Memory) -> bool:
-    """Whether remembering it again would change what is stored. What is recognised in texts is not compared."""
+    """Whether remembering it again would change what is stored. Facts that are recognised in texts are not compared."""
+    if (new.language or language_of(new.text)) != stored.language:
+        return True
     if any(getattr(new, name) not in (None, getattr(stored, name)) for name in ("kind", "happened")):
         return True
     return any(getattr(new, name) != getattr(stored, name) for name in _COMPARED)
