@@ -128,7 +128,7 @@ function Row({ row, place, pages, style }) {
   return html`<div class="timeline-row" role="listitem" data-row=${row} style=${style}>
     ${entry
       ? html`<${Entry} entry=${entry} clock=${pages.calendar.clock(entry.created)} fresh=${pages.fresh.has(entry.id)} />`
-      : html`<span class="timeline-entry waiting" aria-label="Loading"><span></span><span></span></span>`}
+      : html`<span class="timeline-entry waiting" role="img" aria-label="Loading"><span></span><span></span></span>`}
   </div>`;
 }
 
