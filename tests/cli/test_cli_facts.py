@@ -399,7 +399,10 @@ SESSION: tuple[Step, ...] = (
     Step(
         "same",
         ["similar", "disk0"],
-        ("twin0  2026-06-15 12:31  note general\nspace: default\nNote: the deploy to staging failed: disk full"),
+        (
+            "twin0  2026-06-15 12:31  note general\nspace: default  language: en\n"
+            "Note: the deploy to staging failed: disk full"
+        ),
         lambda memory: [encode.memory(each) for each in memory.similar("disk0")],
     ),
     Step(
@@ -494,7 +497,10 @@ SESSION: tuple[Step, ...] = (
     Step(
         "opened",
         ["get", "disk0"],
-        ("disk0  2026-06-15 12:30  note general\nspace: default  tags: ops\nThe deploy to staging failed: disk full"),
+        (
+            "disk0  2026-06-15 12:30  note general\nspace: default  tags: ops  language: en\n"
+            "The deploy to staging failed: disk full"
+        ),
         lambda memory: encode.fetched(memory.get(["disk0"])),
     ),
     Step(
