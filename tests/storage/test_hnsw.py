@@ -50,6 +50,7 @@ from nacre.storage.sqlite.index import space_index as sqlite_index
 from nacre.storage.sqlite.index.segment import MAIN
 from nacre.types.memory import Span
 from nacre.types.recipe import adjusted
+from servers import wait_until
 
 MEMORIES = 3_000
 BEHIND_MAX = 300
@@ -654,6 +655,24 @@ def growing(low: pytest.MonkeyPatch, slices: None) -> Iterator[Gate]:
 
         low.setattr(sqlite_graph, "_new", lambda *given: Held(usual(*given)))
         yield gate
+
+
+def test_a_graph_whose_file_a_rebuild_drops_is_built_again(
+    graph_path: Path, clustered: Prescribed, low: pytest.MonkeyPatch
+) -> None:
+    usual = sqlite_graph.grown
+    with Gate(lambda grown: grown) as gate, opened(graph_path, clustered) as engine:
+        low.setattr(sqlite_graph, "grown", lambda *given: gate(usual(*given)))
+        assert graph_after_search(engine) is None
+        assert gate.begun.wait(60)
+        assert len(cache_files(graph_path, ".hnsw")) == 1
+        rebuilding = threading.Thread(target=engine.rebuild)
+        rebuilding.start()
+        wait_until(lambda: not cache_files(graph_path, ".hnsw"))
+        gate.opened.set()
+        rebuilding.join()
+        graph = space_of(engine).graphs[MAIN]
+        assert cache_files(graph_path, ".hnsw") == [graph.path]
 
 
 def test_searches_and_writes_go_on_while_the_graph_is_built(

@@ -89,6 +89,7 @@ class Space:
     parts: tuple[Part, ...] = ()
     graphs: Mapping[int, Graph] = field(default_factory=dict)  # by number of the model
     purges: int = 0  # that this process has seen
+    drops: int = 0  # of files by this process, before it read or made its own
 
     @property
     def models(self) -> list[int]:
@@ -131,6 +132,7 @@ class Index:
         self._tidying = threading.Lock()
         self._worker = Worker(self._tidy)
         self._closing = threading.Event()
+        self._drops = 0
         self._unwritable_until = 0.0  # by the clock of time.monotonic
 
     # ---- for searches
@@ -181,6 +183,7 @@ class Index:
     def drop(self, names: Iterable[str]) -> None:
         with self._lock:
             for name in names:
+                self._drops += 1
                 self._spaces.pop(name)
                 self._files.drop(name)
 
@@ -223,7 +226,7 @@ class Index:
         for stamp, segment in chain:
             parts = [part.without(segment.superseded) for part in parts]
             parts.append(Part(stamp, segment, None, saved=True))
-        space = Space(name, model, chain[-1][0].seq if chain else 0, tuple(parts))
+        space = Space(name, model, chain[-1][0].seq if chain else 0, tuple(parts), drops=self._drops)
         saved = {model: self._saved_graph(db, space, model, newest) for model in space.models}
         return replace(space, graphs={model: graph for model, graph in saved.items() if graph is not None})
 
@@ -447,10 +450,14 @@ class Index:
     def _attach(self, before: Space, model: int, grown: Graph) -> None:
         with self._lock:
             space = self._spaces.get(before.name)
-            if space is not None and (space.model, space.purges) == (before.model, before.purges):
+            since = space and (space.model, space.purges, space.drops)
+            if space is not None and since == (before.model, before.purges, before.drops):
                 self._spaces.put(space.name, replace(space, graphs={**space.graphs, model: grown}))
             elif grown.path is not None:  # purged or rebuilt meanwhile
                 remove(grown.path)
+                if space is not None:  # it may have found the file
+                    kept = {key: graph for key, graph in space.graphs.items() if graph.path != grown.path}
+                    self._spaces.put(space.name, replace(space, graphs=kept))
 
 
 def _merge_small(parts: Sequence[Part]) -> list[Part]:
