@@ -81,7 +81,9 @@ class Watching:
     """A process, and what it says, line by line."""
 
     def __init__(self, path: Path, folder: Path) -> None:
-        code = "from nacre.cli import main; main()"
+        # As from a terminal: what a shell starts in the background without job control is born deaf to SIGINT.
+        heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+        code = f"{heard}; from nacre.cli import main; main()"
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, "watch", str(folder), "--json"],
             stdout=subprocess.PIPE,
