@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -156,9 +157,7 @@ def test_nodes_and_moves_behind_a_pooler(databases: Databases, folder: Path) -> 
             for to in (0, 1):
                 nacre.move_space(addresses, "s0", to)
 
-        works: list[Callable[[], object]] = [
-            lambda number=number: use(memory, number, moving=True) for number in range(3)
-        ]  # type: ignore[misc]
+        works: list[Callable[[], object]] = [partial(use, memory, number, moving=True) for number in range(3)]
         memory.remember("the first", space="s0")
         moving.set()
         all_at_once([*works, move])
