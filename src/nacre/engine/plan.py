@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
@@ -25,7 +24,6 @@ from nacre.types.memory import STANDING_KINDS
 from nacre.types.recipe import USUAL_RECIPE, Recipe
 from nacre.types.search import Filter, Mode, ModeAlias, Period, RelatedRequest, SearchRequest
 
-_WORD = re.compile(r"[^\W\d_]+")
 _MOMENT = timedelta(microseconds=1)
 _LAST = datetime.max.replace(tzinfo=UTC)
 # These do not identify a result: the lens is applied already, `where` and `recipe` are compared by their text.
