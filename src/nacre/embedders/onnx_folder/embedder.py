@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,13 +16,12 @@ from nacre.embedders.onnx_folder import files
 from nacre.embedders.onnx_folder.pooling import normalised, pooled
 from nacre.embedders.onnx_folder.vocabulary import Encoded, Vocabulary
 from nacre.errors import EmbedderFailed
-from nacre.runtime import forks, onnx_models
+from nacre.runtime import equal_lengths, forks, onnx_models
 
 if TYPE_CHECKING:
     from nacre.types.memory import FloatMatrix, FloatVector, Span
 
 BATCH_PIECES: Final = 256  # small batches stay in the processor's cache
-WINDOW_TEXTS: Final = 1024  # texts that are encoded at once and sorted by length
 SPECIAL_PIECES: Final = 2  # around the text
 _STATES: Final = ("token_embeddings", "last_hidden_state")  # the outputs that are pooled, by their usual names
 _QUANTISES: Final = "DynamicQuantize"  # operators that do begin with it
@@ -76,15 +74,16 @@ class OnnxFolder:
 
         vectors: FloatMatrix = np.empty((len(texts), self.dimensions), np.float32)
         vocabulary, graph = self._words(), self._loaded()
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(self._threads) as workers:
-            for start in range(0, len(texts), WINDOW_TEXTS):
-                encoded = [self._encoded(vocabulary, each) for each in texts[start : start + WINDOW_TEXTS]]
-                batches = list(_batches(encoded, 1 if graph.quantises else BATCH_PIECES))
-                runs = workers.map(lambda rows, all_=encoded: self._run([all_[row] for row in rows]), batches)
-                for rows, found in zip(batches, runs, strict=True):
-                    vectors[[start + row for row in rows]] = found
+        runs = equal_lengths.runs(
+            texts,
+            lambda text: self._encoded(vocabulary, text),
+            self._run,
+            threads=self._threads,
+            batch_pieces=1 if graph.quantises else BATCH_PIECES,
+            length=lambda encoded: len(encoded.ids),
+        )
+        for rows, _, found in runs:
+            vectors[rows] = found
         return vectors
 
     def _encoded(self, vocabulary: Vocabulary, text: str) -> Encoded:
@@ -200,16 +199,3 @@ def _layer(dense: files.Dense) -> tuple[FloatMatrix, FloatVector | float, str]:
         return arrays["linear.weight"], arrays.get("linear.bias", 0.0), dense.activation
     except (OSError, ValueError, LookupError) as error:
         raise EmbedderFailed(f"embedder: {dense.weights} has no layer that can be read ({error!r})") from error
-
-
-def _batches(encoded: Sequence[Encoded], batch_pieces: int) -> Iterator[list[int]]:
-    """Batches of row numbers of texts of equal length. The longest come first, so that the last to finish are short."""
-
-    def length(row: int) -> int:
-        return len(encoded[row].ids)
-
-    for pieces, rows in groupby(sorted(range(len(encoded)), key=length, reverse=True), key=length):
-        same = list(rows)
-        size = max(batch_pieces // max(pieces, 1), 1)
-        for start in range(0, len(same), size):
-            yield same[start : start + size]
