@@ -171,26 +171,11 @@ def _folder(field: str, value: str) -> Path:
     return Path(os.path.abspath(Path(os.path.expandvars(said)).expanduser()))  # noqa: PTH100  links stay as they are
 
 
-# ---------------------------------------------------------------- token vectors beside
+class _Around:
+    """An embedder that does what another one does, but for what a subclass does otherwise."""
 
-
-class BesideTokens:
-    """An embedder with the token vectors of another one, which embeds each text as well.
-
-    Passages are as long as both can represent. A question in a language that only the embedder knows has no tokens.
-    """
-
-    def __init__(self, embedder: Embedder, tokens: TokenEmbedder) -> None:
+    def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._tokens = tokens
-
-    def held_to(self, store: Store, space: str) -> BesideTokens:
-        """The same; an endpoint, which is known by its name only, is held to the vectors of the store."""
-        from nacre.embedders.endpoint import Endpoint
-
-        if not isinstance(self._embedder, Endpoint):
-            return self
-        return BesideTokens(SameDimensions(self._embedder, store, space), self._tokens)
 
     @property
     def fingerprint(self) -> str:
@@ -198,15 +183,7 @@ class BesideTokens:
 
     @property
     def pieces_max(self) -> int:
-        return min(self._embedder.pieces_max, self._tokens.pieces_max)
-
-    @property
-    def token_fingerprint(self) -> str:
-        return self._tokens.token_fingerprint
-
-    @property
-    def token_format(self) -> TokenFormat:
-        return self._tokens.token_format
+        return self._embedder.pieces_max
 
     def weigh(self, text: str) -> Sequence[tuple[Span, int]]:
         return self._embedder.weigh(text)
@@ -219,6 +196,40 @@ class BesideTokens:
 
     def embed_query(self, text: str) -> FloatVector:
         return self._embedder.embed_query(text)
+
+
+# ---------------------------------------------------------------- token vectors beside
+
+
+class BesideTokens(_Around):
+    """An embedder with the token vectors of another one, which embeds each text as well.
+
+    Passages are as long as both can represent. A question in a language that only the embedder knows has no tokens.
+    """
+
+    def __init__(self, embedder: Embedder, tokens: TokenEmbedder) -> None:
+        super().__init__(embedder)
+        self._tokens = tokens
+
+    def held_to(self, store: Store, space: str) -> BesideTokens:
+        """The same; an endpoint, which is known by its name only, is held to the vectors of the store."""
+        from nacre.embedders.endpoint import Endpoint
+
+        if not isinstance(self._embedder, Endpoint):
+            return self
+        return BesideTokens(SameDimensions(self._embedder, store, space), self._tokens)
+
+    @property
+    def pieces_max(self) -> int:
+        return min(self._embedder.pieces_max, self._tokens.pieces_max)
+
+    @property
+    def token_fingerprint(self) -> str:
+        return self._tokens.token_fingerprint
+
+    @property
+    def token_format(self) -> TokenFormat:
+        return self._tokens.token_format
 
     def embed_with_tokens(self, texts: Sequence[str]) -> tuple[FloatMatrix, list[bytes]]:
         return self._embedder.embed_passages(texts), self._tokens.embed_with_tokens(texts)[1]
@@ -237,31 +248,17 @@ class BesideTokens:
 # ---------------------------------------------------------------- the same model as before?
 
 
-class SameDimensions:
+class SameDimensions(_Around):
     """An embedder that is known by its name only, held to the length of the vectors that the store has.
 
     Another model under the same name would otherwise be compared with nothing.
     """
 
     def __init__(self, embedder: Embedder, store: Store, space: str) -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self._store = store
         self._space = space
         self._agreed: int | None = None  # a length that was compared
-
-    @property
-    def fingerprint(self) -> str:
-        return self._embedder.fingerprint
-
-    @property
-    def pieces_max(self) -> int:
-        return self._embedder.pieces_max
-
-    def weigh(self, text: str) -> Sequence[tuple[Span, int]]:
-        return self._embedder.weigh(text)
-
-    def vocabulary_coverage(self, text: str) -> float:
-        return self._embedder.vocabulary_coverage(text)
 
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
         vectors = self._embedder.embed_passages(texts)
